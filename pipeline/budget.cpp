@@ -1,0 +1,43 @@
+#include "pipeline/budget.h"
+
+#include <algorithm>
+
+namespace melflow {
+
+MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve)
+    : capacity_(capacity), reserve_(std::min(reserve, capacity)) {}
+
+bool MemoryBudget::try_acquire(std::size_t bytes, bool oldest) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t room = oldest ? capacity_ : capacity_ - reserve_;
+  if (bytes > room || used_ > room - bytes) return false;
+  used_ += bytes;
+  peak_ = std::max(peak_, used_);
+  return true;
+}
+
+void MemoryBudget::release(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    used_ -= bytes;
+  }
+  if (on_release_) on_release_();
+}
+
+std::size_t MemoryBudget::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+std::size_t MemoryBudget::peak() const {
+  const std::lock_guard lock(mutex_);
+  return peak_;
+}
+
+std::shared_ptr<const Ticket> Ticket::try_make(MemoryBudget& budget, std::size_t bytes,
+                                               bool oldest) {
+  if (!budget.try_acquire(bytes, oldest)) return nullptr;
+  return std::make_shared<const Ticket>(budget, bytes);
+}
+
+}  // namespace melflow

@@ -1,0 +1,54 @@
+// The memory budget of a run. An item is admitted only with a ticket for the most memory it can
+// ever need; the ticket travels with the item and gives the bytes back when the last piece of it is
+// gone. A ticket never grows, so nobody can wait for more while holding some.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace melflow {
+
+class MemoryBudget {
+ public:
+  /// `reserve` of the `capacity` bytes is only for the oldest unfinished source item, so that it can
+  /// always go on and everybody waiting behind it is freed in the end.
+  MemoryBudget(std::size_t capacity, std::size_t reserve);
+
+  /// Called after bytes came back, without any lock held.
+  void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
+
+  [[nodiscard]] bool try_acquire(std::size_t bytes, bool oldest);
+  void release(std::size_t bytes);
+
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] std::size_t used() const;
+  [[nodiscard]] std::size_t peak() const;
+
+ private:
+  const std::size_t capacity_;
+  const std::size_t reserve_;
+  mutable std::mutex mutex_;
+  std::size_t used_ = 0;
+  std::size_t peak_ = 0;
+  std::function<void()> on_release_;
+};
+
+/// Bytes of the budget, given back on destruction.
+class Ticket {
+ public:
+  /// Null when the budget has no room now.
+  static std::shared_ptr<const Ticket> try_make(MemoryBudget& budget, std::size_t bytes,
+                                                bool oldest);
+  Ticket(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
+  Ticket(const Ticket&) = delete;
+  Ticket& operator=(const Ticket&) = delete;
+  ~Ticket() { budget_.release(bytes_); }
+
+ private:
+  MemoryBudget& budget_;
+  std::size_t bytes_;
+};
+
+}  // namespace melflow

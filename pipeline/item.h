@@ -1,0 +1,92 @@
+// What crosses an edge: a small handle to an immutable payload, and where the payload came from.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/budget.h"
+#include "pipeline/ledger.h"
+#include "pipeline/result.h"
+
+namespace melflow {
+
+/// Base of whatever a stage keeps between the blocks of one stream, or between the steps of one
+/// item.
+class StageState {
+ public:
+  virtual ~StageState() = default;
+};
+
+/// One source item (a file) on its way through the graph. Everything made from it holds a
+/// reference; when the last one is gone the item's line in the ledger is closed.
+class Stream {
+ public:
+  Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, int sinks, std::size_t stages)
+      : ledger_(ledger), index_(index), block_cost_(block_cost), sinks_(sinks), states_(stages) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+
+  /// The item's place in the source's order, from 0.
+  [[nodiscard]] std::size_t index() const { return index_; }
+  /// Bytes of the budget that any one block of this stream needs at most.
+  [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
+
+  /// The first call decides; nothing of a failed stream is processed any more.
+  void fail(int stage, ItemError error);
+  [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// A remark on an item that is ok all the same; the first one is kept.
+  void warn(int stage, std::string text);
+  /// The run stopped before this item was complete: a piece of it was dropped.
+  void cancel();
+  /// One sink has taken the last piece.
+  void sink_done() { sinks_done_.fetch_add(1, std::memory_order_acq_rel); }
+
+  /// The state of stage number `stage` for this stream; used by one worker at a time because a
+  /// stage with state sees the blocks of a stream one by one.
+  [[nodiscard]] std::unique_ptr<StageState>& state(int stage) {
+    return states_[static_cast<std::size_t>(stage)];
+  }
+
+ private:
+  Ledger& ledger_;
+  const std::size_t index_;
+  const std::size_t block_cost_;
+  const int sinks_;
+  std::atomic<int> sinks_done_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  std::optional<ItemError> error_;
+  std::string warning_;
+  int stage_ = -1;
+  bool cancelled_ = false;
+  std::vector<std::unique_ptr<StageState>> states_;
+};
+
+/// A piece of a stream inside a payload.
+struct Origin {
+  // The ticket is declared first, so it goes back last: whoever it wakes finds the stream closed.
+  std::shared_ptr<const Ticket> ticket;
+  std::shared_ptr<Stream> stream;
+  bool first = true;
+  bool last = true;  ///< nothing of this stream follows on this edge
+
+  /// The piece is all there is of its stream.
+  [[nodiscard]] bool whole() const { return first && last; }
+};
+using Origins = std::vector<Origin>;
+
+struct Item {
+  // Declared before the payload, so destroyed after it: memory goes back before its ticket does.
+  std::shared_ptr<const Origins> origins;
+  std::shared_ptr<const void> payload;
+  std::size_t bytes = 0;
+  std::size_t rows = 0;
+};
+
+}  // namespace melflow

@@ -1,0 +1,72 @@
+#include "pipeline/ledger.h"
+
+#include <stdexcept>
+
+namespace melflow {
+
+const char* to_text(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::open: return "open";
+    case Outcome::ok: return "ok";
+    case Outcome::skipped: return "skipped";
+    case Outcome::failed: return "failed";
+    case Outcome::not_run: return "not run";
+  }
+  return "";
+}
+
+void Ledger::open(std::size_t found, std::vector<std::string> stages) {
+  const std::lock_guard lock(mutex_);
+  records_.assign(found, {});
+  stages_ = std::move(stages);
+  reason_ids_.clear();
+  reasons_ = {&reason_ids_.emplace("", 0).first->first};
+  counts_ = {};
+  counts_.found = found;
+  oldest_ = 0;
+}
+
+void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    Record& r = records_.at(index);
+    if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
+    const auto [it, is_new] =
+        reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
+    if (is_new) reasons_.push_back(&it->first);
+    r = {outcome, static_cast<std::int16_t>(stage), it->second};
+    switch (outcome) {
+      case Outcome::ok: ++counts_.ok; break;
+      case Outcome::skipped: ++counts_.skipped; break;
+      case Outcome::failed: ++counts_.failed; break;
+      default: ++counts_.not_run; break;
+    }
+    if (outcome == Outcome::ok && it->second != 0) ++counts_.warned;
+    while (oldest_ < records_.size() && records_[oldest_].outcome != Outcome::open) ++oldest_;
+  }
+  for (const Listener& listener : listeners_) listener(index, outcome);
+}
+
+Ledger::Counts Ledger::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+std::size_t Ledger::oldest_open() const {
+  const std::lock_guard lock(mutex_);
+  return oldest_;
+}
+
+Ledger::Entry Ledger::entry(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  const Record& r = records_.at(index);
+  return {r.outcome, r.stage < 0 ? "" : stages_.at(static_cast<std::size_t>(r.stage)),
+          *reasons_.at(r.reason)};
+}
+
+Outcome Ledger::outcome(std::size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return records_.at(index).outcome;
+}
+
+}  // namespace melflow

@@ -1,0 +1,65 @@
+// What became of every source item: ok + skipped + failed (+ not run, when a run was stopped) =
+// found, always. Eight bytes an item, so that a million files fit beside the work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/result.h"
+
+namespace melflow {
+
+enum class Outcome : std::uint8_t { open, ok, skipped, failed, not_run };
+const char* to_text(Outcome outcome);
+
+class Ledger {
+ public:
+  struct Counts {
+    std::size_t found = 0, ok = 0, skipped = 0, failed = 0, not_run = 0, warned = 0;
+    [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
+  };
+  /// One item's line. `stage` is the node's name, "" for ok without a warning; `reason` is the
+  /// reason or, for an ok item, the warning.
+  struct Entry {
+    Outcome outcome = Outcome::open;
+    std::string stage;
+    std::string reason;
+  };
+  using Listener = std::function<void(std::size_t index, Outcome outcome)>;
+
+  /// Before the run: how many items there are, and the node names that `stage` numbers refer to.
+  void open(std::size_t found, std::vector<std::string> stages);
+  /// Called for every close, in no special order, from any worker, without a lock held; may close
+  /// further items. Must not throw: a line is closed by a destructor.
+  void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
+
+  /// Closes an item once. `stage` counts in the names given to open(), -1 for none.
+  void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
+
+  [[nodiscard]] Counts counts() const;
+  /// The first item that is not closed yet, or the count of items.
+  [[nodiscard]] std::size_t oldest_open() const;
+  [[nodiscard]] Entry entry(std::size_t index) const;
+  [[nodiscard]] Outcome outcome(std::size_t index) const;
+
+ private:
+  struct Record {
+    Outcome outcome = Outcome::open;
+    std::int16_t stage = -1;
+    std::uint32_t reason = 0;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Record> records_;
+  std::vector<std::string> stages_;
+  std::vector<const std::string*> reasons_;          // by number; 0 is ""
+  std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
+  std::vector<Listener> listeners_;
+  Counts counts_;
+  std::size_t oldest_ = 0;
+};
+
+}  // namespace melflow

@@ -1,0 +1,79 @@
+#include "pipeline/problem.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+namespace melflow {
+
+std::string Problem::str() const {
+  const std::string place = mark.str();
+  return place.empty() ? message : place + ": " + message;
+}
+
+std::vector<Problem> Problems::sorted() const {
+  std::vector<Problem> out = list_;
+  std::stable_sort(out.begin(), out.end(), [](const Problem& a, const Problem& b) {
+    return std::pair(a.mark.line, a.mark.column) < std::pair(b.mark.line, b.mark.column);
+  });
+  return out;
+}
+
+std::string Problems::str() const {
+  std::string out;
+  for (const Problem& p : sorted()) {
+    if (!out.empty()) out += '\n';
+    out += p.str();
+  }
+  return out;
+}
+
+namespace {
+Problems one(std::string message, Mark mark) {
+  Problems p;
+  p.add(std::move(mark), std::move(message));
+  return p;
+}
+
+// Edit distance with transpositions of neighbours (optimal string alignment), for typing slips.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), now(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t cost = a[i - 1] == b[j - 1] ? 0 : 1;
+      now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + cost});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(now);
+  }
+  return last[b.size()];
+}
+}  // namespace
+
+ConfigError::ConfigError(std::string message, Mark mark)
+    : ConfigError(one(std::move(message), std::move(mark))) {}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& c : candidates) {
+    const std::size_t d = distance(word, c);
+    if (d < best_distance) {
+      best_distance = d;
+      best = c;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string best = nearest(word, candidates);
+  return best.empty() ? "" : fmt::format(", did you mean '{}'?", best);
+}
+
+}  // namespace melflow

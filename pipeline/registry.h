@@ -1,0 +1,72 @@
+// Stage names and what is behind them. A stage registers itself with one line in its own file:
+//
+//   const RegisterStage<Gain, GainOptions> registered{"gain", "Scales samples by a fixed gain."};
+//
+// Libraries with stages are linked as object libraries, so that no linker drops these lines.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/schema.h"
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+/// The options of one node: read them through the schema, then make the stage.
+class StageConfig {
+ public:
+  virtual ~StageConfig() = default;
+  virtual const Schema& schema() const = 0;
+  virtual std::unique_ptr<AnyStage> make() const = 0;
+};
+
+struct StageInfo {
+  std::string name;
+  std::string summary;
+  /// Its options can change a value of the output: they go into the hash of the feature settings.
+  bool affects_features = false;
+  StageTraits traits;
+  std::function<std::unique_ptr<StageConfig>()> configure;
+};
+
+/// Constant once main() runs: only static initialisation adds to it.
+class Registry {
+ public:
+  static Registry& global();
+  void add(StageInfo info);
+  [[nodiscard]] const StageInfo* find(const std::string& name) const;
+  /// By name.
+  [[nodiscard]] std::vector<const StageInfo*> all() const;
+  [[nodiscard]] std::vector<std::string> names() const;
+
+ private:
+  std::vector<std::unique_ptr<StageInfo>> stages_;
+};
+
+template <class S, class Options>
+class RegisterStage {
+ public:
+  RegisterStage(std::string name, std::string summary, bool affects_features = false) {
+    StageInfo info;
+    info.name = std::move(name);
+    info.summary = std::move(summary);
+    info.affects_features = affects_features;
+    info.traits = S(Options{}).traits();
+    info.configure = [] { return std::make_unique<Config>(); };
+    Registry::global().add(std::move(info));
+  }
+
+ private:
+  struct Config final : StageConfig {
+    Config() { options.describe(bound); }
+    const Schema& schema() const override { return bound; }
+    std::unique_ptr<AnyStage> make() const override { return std::make_unique<S>(options); }
+    Options options;
+    Schema bound;
+  };
+};
+
+}  // namespace melflow

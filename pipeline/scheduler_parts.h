@@ -1,0 +1,151 @@
+// What the scheduler is made of: slots, nodes and the threads of stages that wait for a device.
+// Private to scheduler*.cpp.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "pipeline/scheduler.h"
+
+#if defined(__SANITIZE_THREAD__)  // GCC
+#define MELFLOW_TSAN
+#elif defined(__has_feature)  // Clang
+#if __has_feature(thread_sanitizer)
+#define MELFLOW_TSAN
+#endif
+#endif
+#ifdef MELFLOW_TSAN
+extern "C" void __tsan_acquire(void*);
+extern "C" void __tsan_release(void*);
+#endif
+
+namespace melflow {
+
+// ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a token comes
+// before the task that runs for it, and that task before the end of wait_for_all().
+namespace tsan {
+#ifdef MELFLOW_TSAN
+inline void acquire(void* address) { __tsan_acquire(address); }
+inline void release(void* address) { __tsan_release(address); }
+#else
+inline void acquire(void*) {}
+inline void release(void*) {}
+#endif
+}  // namespace tsan
+
+// What a flow node runs for a token. A type with a name, for the stack of a worker and for
+// tests/support/tsan.supp.
+struct Scheduler::Body {
+  Scheduler* scheduler;
+  Node* node;
+  tbb::flow::continue_msg operator()(tbb::flow::continue_msg token) const {
+    scheduler->run_token(*node);
+    return token;
+  }
+};
+
+struct Scheduler::Slot {
+  enum class Task { item, source, flush };
+  Node* node = nullptr;
+  Task task = Task::item;
+  Item input;
+  std::unique_ptr<StageState> cursor;    // of a stage that gives several blocks
+  std::shared_ptr<const Ticket> ticket;  // for the next block
+  bool first_block = true;
+  std::shared_ptr<const Origins> out_origins;
+  std::vector<const Stream*> in_order;  // streams whose other blocks have to wait for this slot
+  // Source only: an item that is made and waits for a place and for memory.
+  std::size_t index = 0;
+  std::size_t cost = 0;
+  Emission pending;
+
+  // The source item that the slot works for.
+  [[nodiscard]] std::size_t source_index() const {
+    return input.origins ? input.origins->front().stream->index() : index;
+  }
+};
+
+struct Scheduler::Node {
+  int id = 0;
+  AnyStage* stage = nullptr;
+  StageTraits traits;
+  int concurrency = 1;
+  std::size_t capacity = 1;
+  Node* up = nullptr;
+  std::vector<Node*> down;
+
+  std::deque<Item> queue;
+  std::size_t promised = 0;   // places of the queue kept for items still being made
+  std::vector<Slot*> slots;   // ready, running or parked
+  std::deque<Slot*> ready;    // may run as soon as a worker takes them
+  std::vector<Slot*> parked;  // wait for a place or for memory to give their next block; oldest first
+  int running = 0;
+  std::vector<std::unique_ptr<Slot>> idle_slots;
+  Origins held;  // of the items a combining stage has taken in; its slot's alone while one is running
+  bool flush = false;
+  bool woken = false;
+  bool ended = false;
+
+  StageReport report;
+  mutable StageTime time;
+  mutable Clock::time_point since;
+  mutable double depth_seconds = 0, edge_seconds = 0;
+  std::size_t max_depth = 0;
+
+  std::unique_ptr<tbb::flow::function_node<tbb::flow::continue_msg>> flow;
+  std::unique_ptr<Threads> threads;
+
+  // Every queue behind it has room for one more.
+  [[nodiscard]] bool has_place_behind() const {
+    for (const Node* d : down)
+      if (d->queue.size() + d->promised >= d->capacity) return false;
+    return true;
+  }
+  // Parked slots are not being processed.
+  [[nodiscard]] int busy() const { return static_cast<int>(ready.size()) + running; }
+};
+
+// Threads of a stage that waits for a device.
+class Scheduler::Threads {
+ public:
+  Threads(Scheduler& scheduler, Node& node, int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this, &scheduler, &node] {
+        while (wait_for_token()) scheduler.execute(scheduler.take_ready(node));
+      });
+  }
+  ~Threads() { join(); }
+  void join() {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& t : threads_) t.join();
+    threads_.clear();
+  }
+  void put_token() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++tokens_;
+    }
+    wake_.notify_one();
+  }
+
+ private:
+  bool wait_for_token() {
+    std::unique_lock lock(mutex_);
+    wake_.wait(lock, [this] { return closed_ || tokens_ > 0; });
+    if (tokens_ == 0) return false;
+    --tokens_;
+    return true;
+  }
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::size_t tokens_ = 0;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,170 @@
+#include "pipeline/schema.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array kUnits{
+    Unit{"TiB", 1024.0 * 1024 * 1024 * 1024}, Unit{"GiB", 1024.0 * 1024 * 1024},
+    Unit{"MiB", 1024.0 * 1024},               Unit{"KiB", 1024.0},
+    Unit{"TB", 1e12},                         Unit{"GB", 1e9},
+    Unit{"MB", 1e6},                          Unit{"kB", 1e3},
+    Unit{"KB", 1e3},                          Unit{"B", 1},
+    Unit{"", 1},
+};
+
+}  // namespace
+
+namespace {
+template <class T>
+std::string shortest(T value) {
+  std::array<char, 40> buffer{};
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end};
+}
+}  // namespace
+
+std::string number_text(double value) { return shortest(value); }
+std::string number_text(float value) { return shortest(value); }
+
+std::string to_text(Bytes bytes) {
+  for (const Unit& u : kUnits) {
+    if (u.factor < 1024 || u.name.back() != 'B' || u.name.size() != 3) continue;
+    const auto whole = static_cast<std::uint64_t>(u.factor);
+    if (bytes.count >= whole && bytes.count % whole == 0)
+      return fmt::format("{}{}", bytes.count / whole, u.name);
+  }
+  return fmt::format("{}B", bytes.count);
+}
+
+std::string Field::allowed() const {
+  if (!choices.empty()) return fmt::format("{}", fmt::join(choices, ", "));
+  const auto text = [this](double v) {
+    return type.starts_with("size") ? to_text(Bytes{static_cast<std::uint64_t>(v)})
+                                    : number_text(v);
+  };
+  if (lowest && highest) return fmt::format("{} to {}", text(*lowest), text(*highest));
+  if (lowest) return fmt::format("{} {}", lowest_exclusive ? "more than" : "at least", text(*lowest));
+  return {};
+}
+
+std::string Field::check_range(double value) const {
+  const bool low = lowest && (lowest_exclusive ? value <= *lowest : value < *lowest);
+  if (!low && !(highest && value > *highest) && !std::isnan(value)) return {};
+  const std::string got = type.starts_with("size") ? to_text(Bytes{static_cast<std::uint64_t>(value)})
+                                                   : number_text(value);
+  return fmt::format("{} is out of range, allowed is {}", got, allowed());
+}
+
+void Schema::read(const Value& map, const std::string& path, Problems& problems) const {
+  for (const Value::Entry& e : map.entries()) {
+    const Field* found = nullptr;
+    for (const Field& f : fields_)
+      if (f.name == e.key) found = &f;
+    if (found == nullptr) {
+      problems.add(e.key_mark, path + e.key + ": unknown option" + did_you_mean(e.key, names()));
+      continue;
+    }
+    found->read_(*found, e.value, path, problems);
+  }
+}
+
+Value Schema::echo(bool with_tuning) const {
+  Value out = Value::map({});
+  for (const Field& f : fields_)
+    if (with_tuning || !f.is_tuning) out.set(f.name, f.echo_(with_tuning));
+  return out;
+}
+
+std::vector<std::string> Schema::names() const {
+  std::vector<std::string> out;
+  for (const Field& f : fields_) out.push_back(f.name);
+  return out;
+}
+
+namespace detail {
+
+std::string describe_value(const Value& v) {
+  switch (v.kind()) {
+    case Value::Kind::null: return "nothing";
+    case Value::Kind::scalar: return "'" + v.text() + "'";
+    case Value::Kind::list: return "a list";
+    case Value::Kind::map: return "a map";
+  }
+  return {};
+}
+
+namespace {
+// from_chars knows no leading plus; "+-5" is no number.
+const char* past_plus(const std::string& text) {
+  return text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
+}
+}  // namespace
+
+std::string parse_integer(const Value& v, std::int64_t& out) {
+  const std::string& t = v.text();
+  if (v.is_scalar() && !v.quoted() && !t.empty()) {
+    const char* begin = past_plus(t);
+    const auto [end, error] = std::from_chars(begin, t.data() + t.size(), out);
+    if (error == std::errc::result_out_of_range)
+      return t + (t[0] == '-' ? " is too small" : " is too large");
+    if (error == std::errc{} && end == t.data() + t.size()) return {};
+  }
+  return describe_value(v) + " found where an integer is expected";
+}
+
+std::string parse_number(const Value& v, double& out) {
+  const std::string& t = v.text();
+  if (v.is_scalar() && !v.quoted() && !t.empty()) {
+    const auto [end, error] = std::from_chars(past_plus(t), t.data() + t.size(), out);
+    if (error == std::errc{} && end == t.data() + t.size() && std::isfinite(out)) return {};
+  }
+  return describe_value(v) + " found where a number is expected";
+}
+
+}  // namespace detail
+
+std::string OptionType<bool>::parse(const Value& v, bool& out) {
+  if (v.is_scalar() && !v.quoted()) {
+    for (const char* yes : {"true", "yes", "on"})
+      if (v.text() == yes) return out = true, "";
+    for (const char* no : {"false", "no", "off"})
+      if (v.text() == no) return out = false, "";
+  }
+  return detail::describe_value(v) + " found where true or false is expected";
+}
+
+std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
+  if (!v.is_scalar()) return detail::describe_value(v) + " found where a text is expected";
+  out = v.text();
+  return {};
+}
+
+std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
+  const std::string& t = v.text();
+  const std::string bad =
+      detail::describe_value(v) + " found where a size is expected, such as 65536, 64KiB or 1.5GiB";
+  if (!v.is_scalar()) return bad;
+  double number = 0;
+  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);
+  if (error != std::errc{} || !(number >= 0)) return bad;
+  std::string_view unit(end, static_cast<std::size_t>(t.data() + t.size() - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  for (const Unit& u : kUnits) {
+    if (unit != u.name) continue;
+    if (number * u.factor > 9e18) return t + " is too large";
+    out.count = static_cast<std::uint64_t>(std::llround(number * u.factor));
+    return {};
+  }
+  return bad;
+}
+
+}  // namespace melflow
