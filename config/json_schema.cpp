@@ -1,0 +1,108 @@
+#include <nlohmann/json.hpp>
+
+#include "config/reference.h"
+#include "config/top_level.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json properties(const std::vector<Field>& fields);
+
+Json number(const Field& f, const char* type) {
+  Json out{{"type", type}};
+  if (f.lowest) out[f.lowest_exclusive ? "exclusiveMinimum" : "minimum"] = *f.lowest;
+  if (f.highest) out["maximum"] = *f.highest;
+  return out;
+}
+
+// Types are known by what help calls them; one this function has not heard of allows anything.
+Json value_schema(const Field& f, const std::string& type) {
+  if (!f.children.empty())
+    return {{"type", "object"},
+            {"additionalProperties", false},
+            {"properties", properties(f.children)}};
+  if (!f.choices.empty()) return {{"enum", f.choices}};
+  if (type == "integer" || type == "number") return number(f, type.c_str());
+  if (type == "true or false") return {{"type", "boolean"}};
+  if (type == "text") return {{"type", Json::array({"string", "number", "boolean"})}};
+  if (type.starts_with("size")) return {{"type", Json::array({"string", "integer"})}};
+  if (type.starts_with("list of ")) {
+    const Json item = value_schema(f, type.substr(8));
+    return {{"anyOf", {item, {{"type", "array"}, {"items", item}}}}};
+  }
+  return Json::object();
+}
+
+Json property(const Field& f) {
+  Json value = value_schema(f, f.type);
+  if (!value.empty()) {
+    // Any scalar may be a variable, and most options can be left to their default in words.
+    Json any = Json::array({std::move(value)});
+    if (f.children.empty()) any.push_back({{"$ref", "#/$defs/variable"}});
+    if (f.default_text == "null") any.push_back({{"enum", {nullptr, "none", "auto", "null"}}});
+    value = Json{{"anyOf", std::move(any)}};
+  }
+  Json out{{"description", f.doc}};
+  if (f.default_text != "null") out["default"] = Json::parse(f.default_text, nullptr, false);
+  out.update(value);
+  return out;
+}
+
+Json properties(const std::vector<Field>& fields) {
+  Json out = Json::object();
+  for (const Field& f : fields) out[f.name] = property(f);
+  return out;
+}
+
+Json stage_schema(const StageInfo& stage, const Json& common) {
+  Json all = common;
+  const auto config = stage.configure();
+  all.update(properties(config->schema().fields()));
+  return {{"description", stage.summary},
+          {"additionalProperties", false},
+          {"properties", std::move(all)}};
+}
+
+}  // namespace
+
+std::string schema_json(const Registry& registry) {
+  NodeOptions node_options;
+  Schema node_fields;
+  node_options.describe(node_fields);
+  const Json common = properties(node_fields.fields());
+
+  Json defs{{"variable", {{"type", "string"}, {"pattern", R"(\$\{.+\})"}}}};
+  Json choice = Json::array();
+  for (const StageInfo* stage : registry.all()) {
+    defs[stage->name] = stage_schema(*stage, common);
+    choice.push_back(
+        {{"if", {{"properties", {{"stage", {{"const", stage->name}}}}}, {"required", {"stage"}}}},
+         {"then", {{"$ref", "#/$defs/" + stage->name}}}});
+  }
+  Json node{{"type", "object"}, {"required", {"stage"}}};
+  node["properties"]["stage"] = {{"enum", registry.names()}};
+  node["allOf"] = std::move(choice);
+  defs["node"] = std::move(node);
+
+  TopLevelOptions top;
+  Schema top_fields;
+  top.describe(top_fields);
+  Json keys = properties(top_fields.fields());
+  keys[kGraphKey] = {{"description", "the nodes, by name"},
+                     {"type", "object"},
+                     {"minProperties", 1},
+                     {"additionalProperties", {{"$ref", "#/$defs/node"}}}};
+  return Json{{"$schema", "http://json-schema.org/draft-07/schema#"},
+              {"title", "melflow pipeline"},
+              {"type", "object"},
+              {"required", {"version", kGraphKey}},
+              {"additionalProperties", false},
+              {"properties", std::move(keys)},
+              {"$defs", std::move(defs)}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace melflow

@@ -1,0 +1,163 @@
+#include "config/load.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "config/document.h"
+#include "config/overrides.h"
+#include "config/top_level.h"
+
+namespace melflow {
+namespace {
+
+bool is_node_name(const std::string& name) {
+  if (name.empty()) return false;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
+      return false;
+  return true;
+}
+
+class Reader {
+ public:
+  Reader(const LoadOptions& options, const Registry& registry)
+      : options_(options), registry_(registry) {}
+
+  Plan load(const std::string& text, const std::string& name) {
+    file_ = std::make_shared<const std::string>(name);
+    Document document = read_document(text, name);
+    problems_ = std::move(document.problems);
+    if (document.complete && !document.root.is_map())
+      error(document.root.mark(), "a map is expected here, with 'version' and 'graph'");
+    if (!document.complete || !document.root.is_map()) throw ConfigError(std::move(problems_));
+
+    Value& root = document.root;
+    apply_overrides(root, options_.sets, problems_);
+    Variables variables(options_.vars);
+    variables.expand(root, problems_);
+    variables.check_unused(problems_);
+    read_top_level(root);
+    read_graph(root);
+    return build();
+  }
+
+ private:
+  void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
+
+  void read_top_level(const Value& root) {
+    TopLevelOptions top;
+    Schema schema;
+    top.describe(schema);
+    std::vector<std::string> known = schema.names();
+    known.emplace_back(kGraphKey);
+    for (const Value::Entry& e : root.entries()) {
+      if (e.key == kGraphKey) continue;
+      if (std::find(known.begin(), known.end(), e.key) == known.end())
+        error(e.key_mark, e.key + ": unknown key" + did_you_mean(e.key, known));
+      else
+        schema.read(Value::map({e}), "", problems_);
+    }
+    if (root.find("version") == nullptr)
+      error(whole_file(),
+            fmt::format("version: is missing; write 'version: {}' at the top", kConfigVersion));
+    spec_.memory_mark = whole_file();
+    if (const Value* memory = root.find("memory")) {
+      const Value* host = memory->find("host");
+      spec_.memory_mark = host != nullptr ? host->mark() : memory->mark();
+    }
+    spec_.host_memory = top.memory.value_or(MemoryOptions{}).host;
+    spec_.max_failures = top.max_failures;
+    spec_.workers = options_.workers.value_or(top.workers.value_or(0));
+  }
+
+  void read_graph(const Value& root) {
+    const Value* graph = root.find(kGraphKey);
+    if (graph == nullptr || graph->is_null() || (graph->is_map() && graph->entries().empty())) {
+      error(graph == nullptr ? whole_file() : graph->mark(),
+            "graph: has no nodes; `melflow init` writes a first one");
+      return;
+    }
+    if (!graph->is_map()) {
+      error(graph->mark(), "graph: a map of nodes is expected here");
+      return;
+    }
+    for (const Value::Entry& e : graph->entries()) {
+      if (!is_node_name(e.key))
+        error(e.key_mark,
+              fmt::format("'{}' is no name for a node: letters, digits, _, - and . are", e.key));
+      Value node = e.value;
+      if (!node.is_map()) {
+        error(e.key_mark, fmt::format("{}: a map with 'stage' and its options is expected", e.key));
+        node = Value::map({}, e.key_mark);
+      }
+      spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
+    }
+  }
+
+  Plan build() {
+    if (spec_.nodes.empty()) throw ConfigError(without_repeats());
+    std::set<Place> known;
+    for (const Problem& p : problems_.sorted())
+      if (p.mark.column > 0) known.insert(place_of(p.mark));
+    std::optional<Plan> plan;
+    try {
+      plan = build_plan(spec_, registry_);
+    } catch (const ConfigError& e) {
+      // What the plan finds wrong with a value that is already reported only follows from that.
+      for (const Problem& p : e.problems().sorted())
+        if (known.count(place_of(p.mark)) == 0) problems_.add(p.mark, p.message);
+    }
+    if (!plan || !problems_.empty()) throw ConfigError(without_repeats());
+    return std::move(*plan);
+  }
+
+  // A value that several aliases stand for gives the same problem at the same place each time.
+  [[nodiscard]] Problems without_repeats() const {
+    Problems out;
+    std::set<std::pair<Place, std::string>> seen;
+    for (const Problem& p : problems_.sorted())
+      if (seen.emplace(place_of(p.mark), p.message).second) out.add(p.mark, p.message);
+    return out;
+  }
+
+  using Place = std::tuple<std::string, int, int>;
+  static Place place_of(const Mark& m) { return {m.file ? *m.file : "", m.line, m.column}; }
+  [[nodiscard]] Mark whole_file() const { return {file_, 0, 0}; }
+
+  const LoadOptions& options_;
+  const Registry& registry_;
+  std::shared_ptr<const std::string> file_;
+  GraphSpec spec_;
+  Problems problems_;
+};
+
+}  // namespace
+
+Plan load_plan_text(const std::string& text, const std::string& name, const LoadOptions& options,
+                    const Registry& registry) {
+  return Reader(options, registry).load(text, name);
+}
+
+Plan load_plan(const std::filesystem::path& file, const LoadOptions& options,
+               const Registry& registry) {
+  const Mark mark{std::make_shared<const std::string>(file.string()), 0, 0};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored))
+    throw ConfigError("this is a folder, a YAML file is expected", mark);
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in || in.bad())
+    throw ConfigError(fmt::format("cannot be read: {}", std::strerror(errno != 0 ? errno : EIO)),
+                      mark);
+  return load_plan_text(text.str(), file.string(), options, registry);
+}
+
+}  // namespace melflow

@@ -1,0 +1,132 @@
+#include "config/overrides.h"
+
+#include <fmt/format.h>
+
+#include "config/document.h"
+#include "config/top_level.h"
+
+namespace melflow {
+namespace {
+
+const auto kSetFile = std::make_shared<const std::string>("--set");
+
+std::vector<std::string> split(const std::string& name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (c == '.')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+void mark_all(Value& v, const Mark& mark) {
+  v.set_mark(mark);
+  for (Value& item : v.items()) mark_all(item, mark);
+  for (Value::Entry& e : v.entries()) {
+    e.key_mark = mark;
+    mark_all(e.value, mark);
+  }
+}
+
+// Plain texts are not read as YAML: a glob (**/*.wav) or a path with '#' in it means itself.
+Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
+  Value v;
+  if (set.value.find_first_of("[{\"'") == 0) {
+    Document d = read_document(set.value, "--set");
+    for (const Problem& p : d.problems.sorted())
+      problems.add(mark, fmt::format("{}: {}", set.name, p.message));
+    v = std::move(d.root);
+  } else if (!set.value.empty() && !is_null_text(set.value)) {
+    v = Value::scalar(set.value);
+  }
+  mark_all(v, mark);
+  return v;
+}
+
+class Override {
+ public:
+  Override(Value& root, const Assignment& set, Mark mark, Problems& problems)
+      : root_(root), set_(set), mark_(std::move(mark)), problems_(problems) {}
+
+  void apply() {
+    std::vector<std::string> path = split(set_.name);
+    for (const std::string& part : path)
+      if (part.empty()) return problem("an option is named like mel.n_mels");
+    Value* at = start(path);
+    if (at == nullptr) return;
+    const std::string option = path.back();
+    path.pop_back();
+    for (const std::string& part : path) {
+      Value* next = at->find(part);
+      if (next == nullptr || !next->is_map()) next = &put(*at, part, Value::map({}, mark_));
+      at = next;
+    }
+    put(*at, option, parse_value(set_, mark_, problems_));
+  }
+
+ private:
+  void problem(const std::string& message) {
+    problems_.add(mark_, fmt::format("{}: {}", set_.name, message));
+  }
+
+  Value& put(Value& map, const std::string& key, Value value) {
+    for (Value::Entry& e : map.entries()) {
+      if (e.key != key) continue;
+      e.key_mark = mark_;
+      return e.value = std::move(value);
+    }
+    return map.set(key, std::move(value));
+  }
+
+  // The map that the rest of `path` leads on from; takes what it used off the path.
+  Value* start(std::vector<std::string>& path) {
+    Value* graph = root_.find(kGraphKey);
+    if (path.size() > 1 && path.front() == kGraphKey) path.erase(path.begin());
+    // A node's name may have dots of its own: the longest one that fits is meant.
+    for (std::size_t n = path.size(); n > 0 && graph != nullptr; --n) {
+      const std::string node = fmt::format(
+          "{}", fmt::join(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n), "."));
+      Value* found = graph->find(node);
+      if (found == nullptr) continue;
+      if (n == path.size()) {
+        problem(fmt::format("this is a node: name one of its options, as in {}.queue", node));
+        return nullptr;
+      }
+      path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n));
+      if (!found->is_map()) *found = Value::map({}, found->mark());
+      return found;
+    }
+    return top_level(path, graph);
+  }
+
+  Value* top_level(const std::vector<std::string>& path, const Value* graph) {
+    TopLevelOptions options;
+    Schema schema;
+    options.describe(schema);
+    std::vector<std::string> known = schema.names();
+    for (const std::string& name : known)
+      if (name == path.front()) return &root_;
+    if (graph != nullptr)
+      for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
+    problem(
+        fmt::format("there is no node '{}'{}", path.front(), did_you_mean(path.front(), known)));
+    return nullptr;
+  }
+
+  Value& root_;
+  const Assignment& set_;
+  Mark mark_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems) {
+  // Line 0 shows as "--set" alone; the column keeps the places of several apart.
+  int number = 0;
+  for (const Assignment& set : sets) Override(root, set, {kSetFile, 0, ++number}, problems).apply();
+}
+
+}  // namespace melflow

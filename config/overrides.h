@@ -1,0 +1,16 @@
+// --set: options given on the command line take the place of those in the file.
+#pragma once
+
+#include <vector>
+
+#include "config/variables.h"
+#include "pipeline/problem.h"
+#include "pipeline/value.h"
+
+namespace melflow {
+
+/// Puts `sets` into `root`, in their order. A name that leads to no node and no top-level option is
+/// a problem; whether the node's stage has the option is for the plan to say.
+void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems);
+
+}  // namespace melflow

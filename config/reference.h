@@ -1,0 +1,27 @@
+// What the registered stages and their options are, written for people and for editors. All of it
+// comes from the stages' own descriptions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/registry.h"
+
+namespace melflow {
+
+/// One option as a table shows it; the options of a group follow it as "long.length".
+struct OptionRow {
+  std::string name, type, default_text, allowed, doc;
+};
+std::vector<OptionRow> option_rows(const Schema& schema);
+
+/// "Waveform → Windows", "→ FileRef" for a source, "MelBatch →" for a sink.
+std::string ports_text(const StageTraits& traits);
+
+/// docs/stages.md: a chapter and a table for each stage.
+std::string stages_markdown(const Registry& registry = Registry::global());
+
+/// A JSON Schema (draft 7) of the whole configuration, for editors that check and complete YAML.
+std::string schema_json(const Registry& registry = Registry::global());
+
+}  // namespace melflow

@@ -1,0 +1,41 @@
+// The options at the top of a configuration, beside `graph`. Reading, help and the editors' schema
+// all come from this description.
+#pragma once
+
+#include <optional>
+
+#include "pipeline/graph_builder.h"
+
+namespace melflow {
+
+/// The `version` this program reads.
+inline constexpr int kConfigVersion = 1;
+inline constexpr const char* kGraphKey = "graph";
+
+struct MemoryOptions {
+  Bytes host = GraphSpec{}.host_memory;
+
+  void describe(Schema& s) {
+    s.field("host", host, "all that the items under way may take at the same time").tuning();
+  }
+};
+
+struct TopLevelOptions {
+  std::optional<int> version;
+  std::optional<MemoryOptions> memory;
+  FailureLimit max_failures;
+  std::optional<int> workers;
+
+  void describe(Schema& s) {
+    s.field("version", version, "the version of this format; required")
+        .range(kConfigVersion, kConfigVersion);
+    s.group("memory", memory, "budgets");
+    s.field("max_failures", max_failures,
+            "more failed files than this end the run; no limit when not set");
+    s.field("workers", workers, "threads that compute; 0 or auto: as many as there are cores")
+        .range(0, 1024)
+        .tuning();
+  }
+};
+
+}  // namespace melflow

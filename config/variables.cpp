@@ -1,0 +1,117 @@
+#include "config/variables.h"
+
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "config/document.h"
+
+namespace melflow {
+namespace {
+
+bool is_name(std::string_view text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
+  for (const char c : text)
+    if (c != '_' && std::isalnum(static_cast<unsigned char>(c)) == 0) return false;
+  return true;
+}
+
+// `text` begins behind "${": where its own } is, the ones of variables inside left out.
+std::size_t closing_brace(std::string_view text) {
+  int depth = 1;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '{' && i > 0 && text[i - 1] == '$') ++depth;
+    if (text[i] == '}' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Nothing but one variable: as plain as what it stands for. Between braces it has to be quoted, and
+// `files: "${N}"` is meant to be a number all the same.
+bool is_one_variable(std::string_view text) {
+  return text.starts_with("${") && closing_brace(text.substr(2)) == text.size() - 3;
+}
+
+}  // namespace
+
+const std::string* Variables::find(const std::string& name) const {
+  const std::string* found = nullptr;
+  for (const Assignment& a : given_)
+    if (a.name == name) found = &a.value;
+  return found;
+}
+
+std::string Variables::look_up(std::string_view inside) {
+  const std::size_t split = inside.find(":-");
+  const std::string name(inside.substr(0, split));
+  if (!is_name(name))
+    throw Failure{
+        fmt::format("'${{{}}}' is no variable: write ${{NAME}} or ${{NAME:-default}}", inside)};
+  asked_.insert(name);
+  std::optional<std::string> value;
+  if (const std::string* given = find(name))
+    value = *given;
+  else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
+    value = set;
+  const bool has_default = split != std::string_view::npos;
+  if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2));
+  if (!value)
+    throw Failure{
+        fmt::format("the variable {0} is not set: give --var {0}=VALUE, set it in the "
+                    "environment, or write a default: ${{{0}:-VALUE}}",
+                    name)};
+  return *value;
+}
+
+std::string Variables::expand_text(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    out += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (text.starts_with('$')) {
+      out += '$';
+      text.remove_prefix(1);
+    } else if (text.starts_with('{')) {
+      text.remove_prefix(1);
+      const std::size_t end = closing_brace(text);
+      if (end == std::string_view::npos) throw Failure{"'${' without its '}'"};
+      out += look_up(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    } else {
+      throw Failure{"'$' stands alone: write ${NAME} for a variable, $$ for the character"};
+    }
+  }
+  return out;
+}
+
+void Variables::expand(Value& value, Problems& problems) {
+  for (Value& item : value.items()) expand(item, problems);
+  for (Value::Entry& e : value.entries()) expand(e.value, problems);
+  if (!value.is_scalar() || value.text().find('$') == std::string::npos) return;
+  try {
+    const bool quoted = value.quoted() && !is_one_variable(value.text());
+    std::string text = expand_text(value.text());
+    Value expanded;
+    if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);
+    expanded.set_mark(value.mark());
+    value = std::move(expanded);
+  } catch (const Failure& failure) {
+    problems.add(value.mark(), failure.reason);
+  }
+}
+
+void Variables::check_unused(Problems& problems) const {
+  const std::vector<std::string> asked(asked_.begin(), asked_.end());
+  for (const Assignment& a : given_) {
+    if (asked_.count(a.name) > 0) continue;
+    problems.add({std::make_shared<const std::string>("--var"), 0, 0},
+                 fmt::format("{}: nothing in the configuration uses ${{{}}}{}", a.name, a.name,
+                             did_you_mean(a.name, asked)));
+  }
+}
+
+}  // namespace melflow

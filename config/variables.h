@@ -1,0 +1,45 @@
+// ${NAME} and ${NAME:-default} in the texts of a configuration; $$ is a $.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pipeline/problem.h"
+#include "pipeline/value.h"
+
+namespace melflow {
+
+/// What follows --var or --set: NAME=VALUE.
+struct Assignment {
+  std::string name;
+  std::string value;
+};
+
+class Variables {
+ public:
+  /// `given` come before the environment; of two with the same name the later one counts.
+  explicit Variables(std::vector<Assignment> given) : given_(std::move(given)) {}
+
+  /// Replaces the variables in every scalar below `value` (keys are left alone). What cannot be
+  /// replaced stays as it is and becomes a problem at its place. As in a shell, a default also
+  /// stands in for a variable that is set but empty, and it may itself contain variables.
+  void expand(Value& value, Problems& problems);
+
+  /// A given variable that nothing asked for is a slip of the keyboard, never to be passed over.
+  void check_unused(Problems& problems) const;
+
+ private:
+  struct Failure {
+    std::string reason;
+  };
+  std::string expand_text(std::string_view text);
+  std::string look_up(std::string_view inside);
+  [[nodiscard]] const std::string* find(const std::string& name) const;
+
+  std::vector<Assignment> given_;
+  std::set<std::string> asked_;
+};
+
+}  // namespace melflow

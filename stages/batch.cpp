@@ -1,0 +1,56 @@
+// batch: blocks of several files as one item, so that what comes next is done for many at once.
+//
+// In:  Windows.
+// Out: Batch. Which files come together never changes a row.
+
+#include "pipeline/registry.h"
+#include "stages/items.h"
+
+namespace melflow {
+namespace {
+
+struct BatchOptions {
+  int files = 8;
+  Bytes bytes{8 * 1024 * 1024};
+
+  void describe(Schema& s) {
+    s.field("files", files, "most files, or blocks of long ones, in a batch").range(1, 65536).tuning();
+    s.field("bytes", bytes, "samples after which a batch is full, whatever it counts")
+        .range(4096, 4.0e9)
+        .tuning();
+  }
+};
+
+class BatchStage final : public Combine<Windows, Batch> {
+ public:
+  explicit BatchStage(BatchOptions options) : options_(options) {}
+
+  bool push(std::shared_ptr<const Windows> in) override {
+    if (!batch_) batch_ = std::make_shared<Batch>();
+    bytes_ += in->bytes();
+    batch_->parts.push_back(std::move(in));
+    return batch_->parts.size() >= static_cast<std::size_t>(options_.files) ||
+           bytes_ >= options_.bytes.count;
+  }
+
+  std::shared_ptr<const Batch> pull() override {
+    bytes_ = 0;
+    return std::move(batch_);
+  }
+
+  // The samples stay where they are, but what comes behind makes rows in proportion to them.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    return input;
+  }
+
+ private:
+  BatchOptions options_;
+  std::shared_ptr<Batch> batch_;
+  std::size_t bytes_ = 0;
+};
+
+const RegisterStage<BatchStage, BatchOptions> registered{
+    "batch", "Collects files so that the next stage works on several at once."};
+
+}  // namespace
+}  // namespace melflow

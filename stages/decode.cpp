@@ -1,0 +1,321 @@
+// decode: mono samples from the bytes of a sound file.
+//
+// In:  RawBytes.
+// Out: Waveform blocks of at most `block` bytes. 16-bit (and 8-bit, A-law, mu-law) mono samples
+//      stay int16, everything else becomes float32 in -1 .. 1.
+//
+// Nothing is allocated by what a header claims: blocks are bounded, and samples are counted as
+// they are read.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/items.h"
+#include "stages/length.h"
+#include "stages/raii/sndfile.h"
+#include "stages/sound_header.h"
+
+namespace melflow {
+
+enum class Downmix { mean, left, right };
+template <>
+struct EnumNames<Downmix> {
+  static constexpr std::pair<const char*, Downmix> values[] = {
+      {"mean", Downmix::mean}, {"left", Downmix::left}, {"right", Downmix::right}};
+};
+
+enum class Truncated { keep, fail };
+template <>
+struct EnumNames<Truncated> {
+  static constexpr std::pair<const char*, Truncated> values[] = {{"keep", Truncated::keep},
+                                                                 {"fail", Truncated::fail}};
+};
+
+namespace {
+
+struct DecodeOptions {
+  Downmix downmix = Downmix::mean;
+  std::optional<Length> fit;
+  Bytes block{2 * 1024 * 1024};
+  Truncated truncated = Truncated::keep;
+
+  void describe(Schema& s) {
+    s.field("downmix", downmix, "how several channels become one");
+    s.field("fit", fit, "pad with silence or trim every recording to this length");
+    s.field("truncated", truncated,
+            "a recording that ends early or is damaged on the way: keep what is there, with a "
+            "remark, or fail the file");
+    s.field("block", block, "longest piece of a recording handled at once")
+        .range(64 * 1024, 1 << 30)
+        .tuning();
+  }
+};
+
+constexpr std::int64_t kChunk = 4096;  // frames read at once where they pass through a buffer
+
+// The bytes of a file, whether they are in memory or not.
+ReadAt reader_of(const RawBytes& raw) {
+  return [&raw](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
+    if (at >= raw.size) return 0;
+    const std::size_t want = std::min<std::uint64_t>(out.size(), raw.size - at);
+    if (raw.data) {
+      std::memcpy(out.data(), raw.data.data() + at, want);
+      return want;
+    }
+    const ssize_t n = pread(raw.fd.get(), out.data(), want, static_cast<off_t>(at));
+    return static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+  };
+}
+
+class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
+ public:
+  using Block = Expand<RawBytes, Waveform>::Block;
+
+  Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, bool is_count_known,
+          const DecodeOptions& options, std::size_t block_bytes)
+      : raw_(std::move(raw)),
+        sound_(std::move(sound)),
+        options_(options),
+        is_count_known_(is_count_known && sound_.info().frames < (std::int64_t{1} << 62)) {
+    const SF_INFO& info = sound_.info();
+    channels_ = info.channels;
+    const int subtype = info.format & SF_FORMAT_SUBMASK;
+    const bool narrow = subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
+                        subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW ||
+                        subtype == SF_FORMAT_ALAW;
+    type_ = narrow && channels_ == 1 ? SampleType::int16 : SampleType::float32;
+    block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
+    if (options_.fit) fit_ = options_.fit->at(info.samplerate);
+    ahead_.resize(kChunk * size_of(type_));
+    if (channels_ > 1) interleaved_.resize(static_cast<std::size_t>(kChunk * channels_));
+  }
+
+  Result<Block> next(ItemContext& context) override {
+    const std::int64_t want = block_size();
+    auto buffer = std::make_shared<Buffer>(
+        context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
+    std::int64_t have = take(buffer->data(), want);
+    if (bad_sample_ >= 0)
+      return ItemError::failed(fmt::format("sample {} is not a finite number", bad_sample_));
+    if (!over_ && fit_ < 0) look_ahead();
+    if (over_ && !judged_) {
+      judged_ = true;
+      if (auto error = judge(context)) return std::move(*error);
+    }
+    if (fit_ >= 0 && have < want) {
+      std::memset(buffer->data() + static_cast<std::size_t>(have) * size_of(type_), 0,
+                  static_cast<std::size_t>(want - have) * size_of(type_));
+      have = want;
+    }
+    auto out = std::make_shared<Waveform>();
+    out->samples = {buffer, buffer->data(), have, type_};
+    out->sample_rate = sound_.info().samplerate;
+    out->start = given_;
+    out->first = given_ == 0;
+    given_ += have;
+    out->last = fit_ >= 0 ? given_ == fit_ : over_;
+    out->file = {sound_.info().samplerate, decoded_};
+    const bool more = !out->last;
+    return Block{std::move(out), more};
+  }
+
+ private:
+  std::int64_t block_size() const {
+    if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
+    // The header's count saves a small file from a buffer for a large one; no more than that.
+    const std::int64_t left = sound_.info().frames - given_;
+    return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
+  }
+
+  // Up to `want` frames into `out`; sets over_ when there are no more.
+  std::int64_t take(std::byte* out, std::int64_t want) {
+    std::int64_t have = std::min(want, ahead_count_);
+    std::memcpy(out, ahead_.data(), static_cast<std::size_t>(have) * size_of(type_));
+    ahead_count_ -= have;
+    while (have < want && !over_) {
+      const std::int64_t n =
+          read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
+      if (n <= 0) over_ = true;
+      have += std::max<std::int64_t>(n, 0);
+    }
+    return have;
+  }
+
+  // Whether this block is the last is only known when there is nothing behind it.
+  void look_ahead() {
+    if (ahead_count_ > 0) return;
+    ahead_count_ = std::max<std::int64_t>(0, read(ahead_.data(), std::min(kChunk, block_frames_)));
+    over_ = ahead_count_ == 0;
+  }
+
+  std::int64_t read(std::byte* out, std::int64_t want) {
+    std::int64_t n = 0;
+    if (type_ == SampleType::int16) {
+      n = sf_readf_short(sound_.handle(), reinterpret_cast<short*>(out), want);
+    } else if (channels_ == 1) {
+      n = sf_readf_float(sound_.handle(), reinterpret_cast<float*>(out), want);
+    } else {
+      n = sf_readf_float(sound_.handle(), interleaved_.data(), std::min(want, kChunk));
+      if (n > 0) downmix(reinterpret_cast<float*>(out), n);
+    }
+    if (n <= 0) return 0;
+    if (type_ == SampleType::float32) find_bad(reinterpret_cast<const float*>(out), n);
+    decoded_ += n;
+    return n;
+  }
+
+  void downmix(float* out, std::int64_t n) const {
+    const float* in = interleaved_.data();
+    if (options_.downmix != Downmix::mean) {
+      const int pick = options_.downmix == Downmix::left ? 0 : 1;
+      for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * channels_ + pick];
+      return;
+    }
+    const float share = 1.0F / static_cast<float>(channels_);
+    for (std::int64_t i = 0; i < n; ++i) {
+      float sum = 0;
+      for (int c = 0; c < channels_; ++c) sum += in[i * channels_ + c];
+      out[i] = sum * share;
+    }
+  }
+
+  void find_bad(const float* samples, std::int64_t n) {
+    float zero = 0;  // stays 0 unless one of them is infinite or not a number
+    for (std::int64_t i = 0; i < n; ++i) zero += samples[i] * 0.0F;
+    if (zero == 0.0F || bad_sample_ >= 0) return;
+    std::int64_t i = 0;
+    while (std::isfinite(samples[i])) ++i;
+    bad_sample_ = decoded_ + i;
+  }
+
+  // Once, when the file has no more to give: is that what it promised?
+  std::optional<ItemError> judge(ItemContext& context) {
+    const SF_INFO& info = sound_.info();
+    if (sound_.io_error() != 0) {
+      return ItemError::failed(
+          fmt::format("cannot be read on: {}", std::strerror(sound_.io_error())));
+    }
+    // Encoders of MP3 do not agree whether the frame with the count counts.
+    const bool is_mp3 = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
+    const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
+    std::string remark;
+    if (const std::string error = sound_.error(); !error.empty()) {
+      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded_), error);
+    } else if (is_count_known_ && decoded_ + slack < info.frames) {
+      remark =
+          fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
+                      info.frames, seconds(info.frames), decoded_, seconds(decoded_));
+    } else {
+      remark = cut_off_remark(reader_of(*raw_), raw_->size);
+    }
+    if (decoded_ == 0) {
+      if (remark.empty() && is_header_unfinished(reader_of(*raw_)))
+        remark = "the header was never completed, the sizes in it are 0";
+      if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
+      return ItemError::skipped("holds no samples");
+    }
+    if (remark.empty()) return std::nullopt;
+    if (options_.truncated == Truncated::fail) return ItemError::failed(remark);
+    context.warn(remark);
+    return std::nullopt;
+  }
+
+  double seconds(std::int64_t frames) const {
+    return static_cast<double>(frames) / sound_.info().samplerate;
+  }
+
+  std::shared_ptr<const RawBytes> raw_;
+  SoundFile sound_;
+  const DecodeOptions& options_;
+  bool is_count_known_;  // by the header; no more than a promise
+  int channels_ = 1;
+  SampleType type_ = SampleType::float32;
+  std::int64_t block_frames_ = 0;
+  std::int64_t fit_ = -1;  // < 0: as long as it is
+  std::int64_t decoded_ = 0, given_ = 0;
+  bool over_ = false, judged_ = false;
+  std::int64_t bad_sample_ = -1;
+  std::vector<std::byte> ahead_;
+  std::int64_t ahead_count_ = 0;
+  std::vector<float> interleaved_;
+};
+
+class Decode final : public Expand<RawBytes, Waveform> {
+ public:
+  explicit Decode(DecodeOptions options) : options_(std::move(options)) {}
+
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+    if (options_.fit && options_.fit->is_zero())
+      check.error("fit", "nothing would be left of a recording; give a length or leave it out");
+    expected_rate_ = demanded.get_or("sample_rate", 0);
+    lowest_rate_ = demanded.get_or("lowest_rate", 0);
+    return given;
+  }
+
+  // A compressed file may hold any length; one with plain samples at most two bytes for each of
+  // its own. Whatever does not fit becomes further blocks.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
+    std::size_t bytes = options_.block.count;
+    if (has_plain_samples(source.name) && source.bytes < bytes / 2)
+      bytes = std::max<std::size_t>(2 * source.bytes, 4096);
+    if (options_.fit) {
+      std::size_t padded = options_.block.count;
+      if (!options_.fit->is_time() || expected_rate_ > 0)
+        padded = std::min<std::size_t>(
+            padded, static_cast<std::size_t>(options_.fit->at(expected_rate_)) * sizeof(float));
+      bytes = std::max<std::size_t>(padded, 4096);
+    }
+    return BufferPool::rounded(bytes);
+  }
+
+  Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
+                                       ItemContext&) const override {
+    // libsndfile reads no further than its guess of the length of an MP3. Where it has to guess it
+    // is told a size that makes the guess long enough for any change of the bit rate.
+    const bool is_guessed = is_mp3_without_count(reader_of(*raw));
+    const std::uint64_t claimed = is_guessed ? 64 * raw->size : raw->size;
+    SoundFile sound = raw->data ? SoundFile(raw->data.data(), raw->size, claimed)
+                                : SoundFile(raw->fd.get(), raw->size, raw->window, claimed);
+    if (!sound.ok()) {
+      if (sound.io_error() != 0)
+        return ItemError::failed(
+            fmt::format("cannot be read: {}", std::strerror(sound.io_error())));
+      return ItemError::failed(why_not_sound(reader_of(*raw)));
+    }
+    const SF_INFO& info = sound.info();
+    if (info.samplerate <= 0 || info.channels <= 0)
+      return ItemError::failed(fmt::format("the header makes no sense: {} Hz, {} channels",
+                                           info.samplerate, info.channels));
+    if (options_.downmix == Downmix::right && info.channels < 2)
+      return ItemError::failed("has one channel only, downmix: right asks for the second");
+    std::size_t block = output_bound({raw->file->path, raw->file->size}, raw->size);
+    if (info.samplerate < lowest_rate_) {
+      // Below an eighth of it blocks would become too short to be worth their while.
+      if (8 * info.samplerate < lowest_rate_)
+        return ItemError::failed(
+            fmt::format("is sampled at {} Hz: too low to be resampled, the "
+                        "least is {:.0f} Hz",
+                        info.samplerate, lowest_rate_ / 8));
+      block = static_cast<std::size_t>(static_cast<double>(block) * info.samplerate / lowest_rate_);
+    }
+    return std::unique_ptr<Cursor>(
+        std::make_unique<Decoder>(std::move(raw), std::move(sound), !is_guessed, options_, block));
+  }
+
+ private:
+  DecodeOptions options_;
+  double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
+  double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
+};
+
+const RegisterStage<Decode, DecodeOptions> registered{
+    "decode", "Decodes WAV, FLAC, OGG, MP3, AIFF and what else libsndfile reads, to mono.", true};
+
+}  // namespace
+}  // namespace melflow

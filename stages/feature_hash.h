@@ -1,0 +1,13 @@
+// A short name for feature settings: equal settings, equal hash, on every machine.
+#pragma once
+
+#include <string>
+
+#include "pipeline/value.h"
+
+namespace melflow {
+
+/// XXH3-128 of to_json(features), 32 hexadecimal digits.
+std::string feature_hash(const Value& features);
+
+}  // namespace melflow

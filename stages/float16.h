@@ -1,0 +1,29 @@
+// float32 to IEEE 754 binary16, round to nearest even, overflow to infinity.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace melflow {
+
+inline std::uint16_t to_float16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 16) & 0x8000U;
+  const std::uint32_t magnitude = bits & 0x7FFFFFFFU;
+  if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U);    // NaN
+  if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);   // >= 65520
+  if (magnitude < 0x38800000U) {
+    // Below the smallest normal half: adding 0.5 lets the float unit do the shift and the rounding.
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3F000000U));
+  }
+  const std::uint32_t odd = (magnitude >> 13) & 1U;
+  return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000U + 0xFFFU + odd) >> 13));
+}
+
+inline void to_float16(std::span<const float> values, std::uint16_t* out) {
+  for (std::size_t i = 0; i < values.size(); ++i) out[i] = to_float16(values[i]);
+}
+
+}  // namespace melflow

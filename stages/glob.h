@@ -1,0 +1,22 @@
+// Patterns for paths: '*', '?' and '[…]' within one component, '**' for any number of folders.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace melflow {
+
+/// Case does not matter, so that "*.wav" also finds "A.WAV".
+class Glob {
+ public:
+  explicit Glob(std::string_view pattern);
+  /// `path` is relative, with '/' between components. A pattern without '/' looks at the last
+  /// component only.
+  [[nodiscard]] bool matches(std::string_view path) const;
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+}  // namespace melflow

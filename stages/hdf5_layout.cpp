@@ -1,0 +1,202 @@
+#include "stages/hdf5_layout.h"
+
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "stages/feature_hash.h"
+#include "stages/manifest.h"
+#include "stages/raii/hdf5.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kAtOnce = 8192;  // entries converted at a time, whatever the corpus' size
+
+Hid string_type() {
+  Hid type(H5Tcopy(H5T_C_S1), H5Tclose, "string type");
+  h5_check(H5Tset_size(type, H5T_VARIABLE), "string type");
+  h5_check(H5Tset_cset(type, H5T_CSET_UTF8), "string type");
+  return type;
+}
+
+Hid status_type() {
+  Hid type(H5Tenum_create(H5T_STD_I8LE), H5Tclose, "status type");
+  const std::pair<const char*, std::int8_t> names[] = {
+      {"ok", 0}, {"skipped", 1}, {"failed", 2}, {"not_run", 3}};
+  for (const auto& [name, value] : names) h5_check(H5Tenum_insert(type, name, &value), name);
+  return type;
+}
+
+std::int8_t status_of(Outcome o) {
+  switch (o) {
+    case Outcome::ok: return 0;
+    case Outcome::skipped: return 1;
+    case Outcome::failed: return 2;
+    default: return 3;
+  }
+}
+
+// A column of `count` entries, value(i) each, of memory type `memory`. Strings come as std::string.
+template <class T>
+void column(hid_t where, const char* name, hid_t stored, hid_t memory, std::size_t count,
+            const std::function<T(std::size_t)>& value) {
+  const hsize_t size = count;
+  const Hid space(H5Screate_simple(1, &size, nullptr), H5Sclose, name);
+  const Hid set(H5Dcreate2(where, name, stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                H5Dclose, name);
+  std::vector<T> values;
+  std::vector<const char*> texts;
+  for (std::size_t at = 0; at < count; at += kAtOnce) {
+    const hsize_t start = at, n = std::min(kAtOnce, count - at);
+    values.clear();
+    for (std::size_t i = 0; i < n; ++i) values.push_back(value(at + i));
+    const void* data = values.data();
+    if constexpr (std::is_same_v<T, std::string>) {
+      texts.clear();
+      for (const std::string& v : values) texts.push_back(v.c_str());
+      data = texts.data();
+    }
+    h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, nullptr, &n, nullptr), name);
+    const Hid piece(H5Screate_simple(1, &n, nullptr), H5Sclose, name);
+    h5_check(H5Dwrite(set, memory, piece, space, H5P_DEFAULT, data), name);
+  }
+}
+
+void strings(hid_t where, const char* name, std::size_t count,
+             const std::function<std::string(std::size_t)>& value) {
+  const Hid type = string_type();
+  column<std::string>(where, name, type, type, count, value);
+}
+
+void attribute(hid_t where, const char* name, const std::string& text) {
+  const Hid type = string_type();
+  const Hid space(H5Screate(H5S_SCALAR), H5Sclose, name);
+  const Hid a(H5Acreate2(where, name, type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose, name);
+  const char* data = text.c_str();
+  h5_check(H5Awrite(a, type, &data), name);
+}
+
+template <class T>
+void attribute(hid_t where, const char* name, hid_t stored, hid_t memory, T value) {
+  const Hid space(H5Screate(H5S_SCALAR), H5Sclose, name);
+  const Hid a(H5Acreate2(where, name, stored, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose, name);
+  h5_check(H5Awrite(a, memory, &value), name);
+}
+
+Hid group(hid_t file, const char* name) {
+  return {H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, name};
+}
+
+void write_bands(hid_t file, hid_t rows, const FeatureInfo& info) {
+  column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.band_hz.size(),
+                 [&](std::size_t i) { return info.band_hz[i]; });
+  const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
+  h5_check(H5DSset_scale(bands, "band centre frequency [Hz]"), "dimension scale");
+  const unsigned last = info.frames > 1 ? 2 : 1;
+  h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
+  h5_check(H5DSset_label(rows, 0, "row"), "label");
+  if (last == 2) h5_check(H5DSset_label(rows, 1, "frame"), "label");
+  h5_check(H5DSset_label(rows, last, "band"), "label");
+  attribute(rows, "unit", info.unit);
+}
+
+void write_files(hid_t file, const OutputIndex& x, const Manifest* manifest) {
+  const std::size_t count = x.run.ledger.counts().found;
+  const Hid files = group(file, "files");
+  attribute(files, "root", manifest != nullptr ? manifest->root() : "");
+  strings(files, "path", count, [&](std::size_t i) { return x.run.source.source_name(i); });
+  std::int64_t next = 0;  // asked in order
+  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) {
+                         const std::int64_t at = next;
+                         next += x.order.rows(i);
+                         return at;
+                       });
+  column<std::int64_t>(files, "count", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return x.order.rows(i); });
+  column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
+                       [&](std::size_t i) { return manifest != nullptr ? manifest->label(i) : -1; });
+  column<std::int8_t>(files, "split", H5T_STD_I8LE, H5T_NATIVE_INT8, count, [&](std::size_t i) {
+    return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(i) : -1);
+  });
+  column<std::int32_t>(files, "sample_rate", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
+                       [&](std::size_t i) { return x.order.audio(i).sample_rate; });
+  column<double>(files, "duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, [&](std::size_t i) {
+    const FileAudio& a = x.order.audio(i);
+    return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
+  });
+  const Hid status = status_type();
+  column<std::int8_t>(files, "status", status, status, count,
+                      [&](std::size_t i) { return status_of(x.run.ledger.outcome(i)); });
+  const Hid labels = group(file, "labels"), splits = group(file, "splits");
+  const std::vector<std::string> none;
+  const auto& label_names = manifest != nullptr ? manifest->label_names() : none;
+  const auto& split_names = manifest != nullptr ? manifest->split_names() : none;
+  strings(labels, "name", label_names.size(), [&](std::size_t i) { return label_names[i]; });
+  strings(splits, "name", split_names.size(), [&](std::size_t i) { return split_names[i]; });
+}
+
+void write_remarks(hid_t file, const OutputIndex& x) {
+  const Ledger& ledger = x.run.ledger;
+  std::vector<std::size_t> remarked;
+  const std::size_t count = ledger.counts().found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Outcome o = ledger.outcome(i);
+    if (o == Outcome::skipped || o == Outcome::failed || !ledger.entry(i).reason.empty())
+      remarked.push_back(i);
+  }
+  const Hid remarks = group(file, "remarks");
+  const std::size_t n = remarked.size();
+  column<std::int64_t>(remarks, "file", H5T_STD_I64LE, H5T_NATIVE_INT64, n, [&](std::size_t i) {
+    return static_cast<std::int64_t>(remarked[i]);
+  });
+  strings(remarks, "path", n,
+          [&](std::size_t i) { return x.run.source.source_name(remarked[i]); });
+  const Hid status = status_type();
+  column<std::int8_t>(remarks, "status", status, status, n,
+                      [&](std::size_t i) { return status_of(ledger.outcome(remarked[i])); });
+  strings(remarks, "stage", n, [&](std::size_t i) { return ledger.entry(remarked[i]).stage; });
+  strings(remarks, "reason", n, [&](std::size_t i) { return ledger.entry(remarked[i]).reason; });
+}
+
+void write_attributes(hid_t file, const OutputIndex& x) {
+  const Ledger::Counts c = x.run.ledger.counts();
+  attribute(file, "melflow_version", std::string(kVersion));
+  attribute<std::int32_t>(file, "format", H5T_STD_I32LE, H5T_NATIVE_INT32, 1);
+  attribute<std::int8_t>(file, "complete", H5T_STD_I8LE, H5T_NATIVE_INT8, x.complete ? 1 : 0);
+  const std::pair<const char*, std::size_t> counts[] = {{"found", c.found},
+                                                        {"ok", c.ok},
+                                                        {"skipped", c.skipped},
+                                                        {"failed", c.failed},
+                                                        {"not_run", c.not_run}};
+  for (const auto& [name, n] : counts)
+    attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, static_cast<std::int64_t>(n));
+  attribute(file, "config", to_json(x.run.settings.config));
+  attribute(file, "features", to_json(x.run.settings.features));
+  attribute(file, "feature_hash", feature_hash(x.run.settings.features));
+  attribute(file, "backend", x.info.backend);
+  attribute(file, "instruction_set", x.info.instruction_set);
+  const std::pair<const char*, int> frames[] = {{"sample_rate", x.info.sample_rate},
+                                                {"n_fft", x.info.n_fft},
+                                                {"hop_length", x.info.hop}};
+  for (const auto& [name, n] : frames)
+    attribute(file, name, H5T_STD_I32LE, H5T_NATIVE_INT32, static_cast<std::int32_t>(n));
+}
+
+}  // namespace
+
+void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
+  const auto* listed = dynamic_cast<const ManifestSource*>(&index.run.source);
+  write_bands(file, rows, index.info);
+  write_files(file, index, listed != nullptr ? &listed->manifest() : nullptr);
+  write_remarks(file, index);
+  write_attributes(file, index);
+}
+
+}  // namespace melflow

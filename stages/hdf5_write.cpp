@@ -1,0 +1,221 @@
+// hdf5_write: rows into one HDF5 file, in manifest order. docs/output-format.md says what is in it.
+//
+// In: MelBatch.
+
+#include <array>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/feature_hash.h"
+#include "stages/hdf5_layout.h"
+#include "stages/items.h"
+#include "stages/row_file.h"
+#include "stages/row_order.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<RowType> {
+  static constexpr std::pair<const char*, RowType> values[] = {{"float32", RowType::float32},
+                                                               {"float16", RowType::float16}};
+};
+
+namespace {
+
+struct Hdf5WriteOptions {
+  std::string path;
+  RowType dtype = RowType::float32;
+  bool overwrite = false;
+  bool sync = false;
+
+  void describe(Schema& s) {
+    s.field("path", path, "the file to make; until it is complete it is called <path>.part")
+        .tuning();
+    s.field("dtype", dtype, "of the rows");
+    s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
+        .tuning();
+    s.field("sync", sync, "finish only when the system has everything on disk").tuning();
+  }
+};
+
+class Hdf5Write final : public Sink<MelBatch> {
+ public:
+  explicit Hdf5Write(Hdf5WriteOptions options) : options_(std::move(options)) {}
+
+  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+    if (options_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+    info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
+    return given;
+  }
+
+  void start(RunContext& run) override {
+    file_ = std::make_unique<RowFile>(options_.path, options_.dtype, info_->values_per_row(),
+                                      options_.overwrite);
+    Ledger& ledger = run.ledger;
+    order_ = std::make_unique<RowOrder>(ledger.counts().found, [&ledger](std::size_t i) {
+      const Outcome o = ledger.outcome(i);
+      return o != Outcome::open && o != Outcome::ok;
+    });
+    ledger.subscribe([this](std::size_t index, Outcome outcome) {
+      if (outcome != Outcome::ok) closed(index);
+    });
+  }
+
+  std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
+                                   ItemContext& context) override {
+    std::vector<PlacedPart> ready;
+    {
+      const std::lock_guard lock(mutex_);
+      if (error_) std::rethrow_exception(error_);
+      for (std::size_t i = 0; i < in->parts.size(); ++i) {
+        const Origin& origin = context.origin(i);
+        if (in->parts[i] && !origin.stream->failed())
+          order_->take(origin.stream->index(), in->parts[i], origin, ready);
+      }
+      finish_values(ready);
+    }
+    write(ready);
+    return std::nullopt;
+  }
+
+  void finish(RunContext& run, Ending ending) override {
+    if (!file_) return;
+    // A run that ended early leaves some; their files' lines are closed before they are written.
+    order_->take_waiting().clear();
+    try {
+      if (error_) std::rethrow_exception(error_);
+      if (ending == Ending::failed) return file_.reset();
+      close_gaps(run);
+      complete_ = ending == Ending::complete;
+      make_file(run);
+      if (complete_)
+        file_->publish(options_.sync);
+      else
+        file_->keep();
+      rows_ = order_->total();
+      written_ = true;
+    } catch (...) {
+      file_.reset();
+      throw;
+    }
+  }
+
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    if (!written_) return {};
+    std::vector<Value> shape;
+    for (const hsize_t n : shape_of(rows_)) shape.push_back(Value::scalar(std::to_string(n)));
+    return {{"path", Value::scalar(complete_ ? file_->target() : file_->part_path(), {}, true)},
+            {"complete", Value::scalar(complete_ ? "true" : "false")},
+            {"rows", Value::scalar(std::to_string(rows_))},
+            {"shape", Value::list(std::move(shape))},
+            {"dtype", OptionType<RowType>::echo(options_.dtype)},
+            {"bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
+                                                   file_->row_bytes()))}};
+  }
+
+ private:
+  // A file ended without rows: those behind it need not wait for it. Called where a stream ends,
+  // which may be in a destructor: an error is kept for the next call that can throw.
+  void closed(std::size_t index) {
+    try {
+      std::vector<PlacedPart> ready;
+      {
+        const std::lock_guard lock(mutex_);
+        order_->closed(index, ready);
+        finish_values(ready);
+      }
+      write(ready);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+  }
+
+  void write(const std::vector<PlacedPart>& ready) const {
+    for (const PlacedPart& p : ready)
+      if (p.part->row_count > 0 && !p.part->pending)
+        file_->write(p.file_row + p.part->first_row, p.part->values(), p.part->row_count);
+  }
+
+  // Values that depend on the whole file's maximum: its float32 rows go to a temporary file until
+  // the last block is there. With the mutex held; such files are long and rare.
+  void finish_values(const std::vector<PlacedPart>& ready) {
+    for (const PlacedPart& p : ready) {
+      if (!p.part->pending) continue;
+      if (pending_file_ != p.file) {
+        pending_file_ = p.file;
+        pending_max_ = p.part->maximum;
+      }
+      if (p.part->row_count > 0) {
+        pending_max_ = std::max(pending_max_, p.part->maximum);
+        file_->spill(p.part->first_row, p.part->values(), p.part->row_count);
+      }
+      if (p.file_rows < 0) continue;
+      const std::size_t values = info_->values_per_row();
+      std::vector<float> piece(std::max<std::size_t>(1, 65536 / values) * values);
+      const auto rows_at_once = static_cast<std::int64_t>(piece.size() / values);
+      for (std::int64_t row = 0; row < p.file_rows; row += rows_at_once) {
+        const std::int64_t n = std::min(rows_at_once, p.file_rows - row);
+        file_->unspill(row, piece.data(), n);
+        p.part->pending->apply({piece.data(), static_cast<std::size_t>(n) * values}, pending_max_);
+        file_->write(p.file_row + row, piece.data(), n);
+      }
+      pending_file_ = SIZE_MAX;
+    }
+  }
+
+  // Files that failed after their rows were placed (in another branch of the graph) leave none.
+  void close_gaps(RunContext& run) {
+    std::int64_t from = 0, to = 0;
+    std::size_t gaps = 0;
+    const std::size_t files = run.ledger.counts().found;
+    for (std::size_t i = 0; i < files; ++i) {
+      const std::int64_t rows = order_->rows(i);
+      if (rows == 0) continue;
+      if (run.ledger.outcome(i) != Outcome::ok) {
+        order_->forget(i);
+        ++gaps;
+      } else {
+        if (from != to) file_->move_rows(from, to, rows);
+        to += rows;
+      }
+      from += rows;
+    }
+    if (gaps > 0)
+      run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
+                           options_.path));
+  }
+
+  [[nodiscard]] std::vector<hsize_t> shape_of(std::int64_t rows) const {
+    std::vector<hsize_t> shape{static_cast<hsize_t>(rows)};
+    if (info_->frames > 1) shape.push_back(static_cast<hsize_t>(info_->frames));
+    shape.push_back(static_cast<hsize_t>(info_->bands));
+    return shape;
+  }
+
+  void make_file(RunContext& run) {
+    const OutputIndex index{run, *order_, *info_, complete_};
+    file_->make_hdf5(shape_of(order_->total()), [&](hid_t file, hid_t rows) {
+      write_layout(file, rows, index);
+    });
+  }
+
+  Hdf5WriteOptions options_;
+  std::shared_ptr<const FeatureInfo> info_;
+  std::unique_ptr<RowFile> file_;
+  std::mutex mutex_;
+  std::unique_ptr<RowOrder> order_;
+  std::exception_ptr error_;
+  std::size_t pending_file_ = SIZE_MAX;
+  float pending_max_ = 0;
+  std::int64_t rows_ = 0;
+  bool complete_ = false, written_ = false;
+};
+
+const RegisterStage<Hdf5Write, Hdf5WriteOptions> registered{
+    "hdf5_write", "Writes rows to one HDF5 file, in manifest order.", true};
+
+}  // namespace
+}  // namespace melflow

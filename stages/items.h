@@ -1,0 +1,173 @@
+// Every payload that crosses an edge of an audio graph, with units and shapes. All are immutable.
+//
+//   FileRef -> RawBytes -> Waveform -> (Waveform) -> Windows -> Batch -> MelBatch
+//
+// A stream is one file. Its samples are counted from 0 at the rate of the payload at hand; blocks
+// of a long file follow each other without a gap.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/memory.h"
+#include "stages/mel_kernel.h"
+#include "stages/raii/unique_fd.h"
+
+namespace melflow {
+
+/// A file to read, as it was listed.
+struct FileRef {
+  static constexpr const char* kName = "file";
+  std::string path;      ///< as the system opens it
+  std::uint64_t size = 0;  ///< [bytes]; 0 also when it could not be asked
+
+  [[nodiscard]] std::size_t bytes() const { return 0; }
+  [[nodiscard]] std::size_t rows() const { return 0; }
+};
+
+/// A file's bytes, or for a large file the open file to read them from piece by piece.
+struct RawBytes {
+  static constexpr const char* kName = "bytes";
+  std::shared_ptr<const FileRef> file;
+  Buffer data;             ///< the whole file; empty for a large one
+  UniqueFd fd;             ///< of a large file
+  std::size_t window = 0;  ///< [bytes] to read at a time from `fd`
+  std::uint64_t size = 0;  ///< [bytes]
+
+  [[nodiscard]] std::size_t bytes() const { return size; }
+  [[nodiscard]] std::size_t rows() const { return 0; }
+};
+
+enum class SampleType : std::uint8_t { int16, float32 };
+constexpr std::size_t size_of(SampleType t) { return t == SampleType::int16 ? 2 : 4; }
+
+/// Mono samples [count] and whoever owns them. int16 counts as value / 32768.
+struct Samples {
+  std::shared_ptr<const Buffer> owner;
+  const std::byte* data = nullptr;
+  std::int64_t count = 0;
+  SampleType type = SampleType::float32;
+
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(count) * size_of(type);
+  }
+};
+
+/// What the output says about the audio of a file.
+struct FileAudio {
+  int sample_rate = 0;      ///< of the file itself [Hz]
+  std::int64_t frames = 0;  ///< decoded so far, at that rate
+};
+
+/// A block of a stream's samples.
+struct Waveform {
+  static constexpr const char* kName = "waveform";
+  Samples samples;
+  int sample_rate = 0;     ///< [Hz]
+  std::int64_t start = 0;  ///< place of the first sample in the stream
+  bool first = true, last = true;
+  FileAudio file;
+
+  [[nodiscard]] std::size_t bytes() const { return samples.bytes(); }
+  [[nodiscard]] std::size_t rows() const { return 0; }
+};
+
+/// Windows of equal length on a stream: row r starts at
+/// (r / per_long) * long_hop + (r % per_long) * short_hop. Plain windows have per_long = 1.
+struct WindowGrid {
+  std::int64_t length = 0;       ///< of a row's window [samples]
+  std::int64_t long_length = 0;  ///< = length for plain windows
+  std::int64_t long_hop = 1;
+  std::int64_t short_hop = 1;
+  std::int64_t per_long = 1;
+
+  [[nodiscard]] std::int64_t start(std::int64_t row) const {
+    return row / per_long * long_hop + row % per_long * short_hop;
+  }
+};
+
+/// A block of a stream, cut into windows, or (without a grid) to be framed as a whole.
+struct Windows {
+  static constexpr const char* kName = "windows";
+  Samples samples;         ///< may begin before `fresh`: what earlier blocks left for this one
+  std::int64_t begin = 0;  ///< place of samples[0] in the stream
+  int sample_rate = 0;
+  std::optional<WindowGrid> grid;
+  std::int64_t first_row = 0, row_count = 0;  ///< with a grid: the rows this block completes
+  std::int64_t fresh = 0;   ///< without: samples before this place were seen in earlier blocks
+  bool first = true, last = true;
+  FileAudio file;
+
+  [[nodiscard]] std::int64_t end() const { return begin + samples.count; }
+  [[nodiscard]] std::size_t bytes() const { return samples.bytes(); }
+  [[nodiscard]] std::size_t rows() const { return static_cast<std::size_t>(row_count); }
+};
+
+/// Blocks of several files; part i belongs to origin i of the item.
+struct Batch {
+  static constexpr const char* kName = "batch";
+  std::vector<std::shared_ptr<const Windows>> parts;
+
+  [[nodiscard]] std::size_t bytes() const {
+    std::size_t n = 0;
+    for (const auto& p : parts) n += p->bytes();
+    return n;
+  }
+  [[nodiscard]] std::size_t rows() const {
+    std::size_t n = 0;
+    for (const auto& p : parts) n += p->rows();
+    return n;
+  }
+};
+
+/// What the rows of a run are; the same for all of them. The fact kFact on the edge.
+struct FeatureInfo {
+  static constexpr const char* kFact = "features";
+  int frames = 0;  ///< frames of a row; 0: a row is one frame of a whole recording
+  int bands = 0;
+  std::vector<double> band_hz;  ///< [bands] centre frequencies
+  std::string unit;             ///< "dB", "ln power", ...
+  int sample_rate = 0, n_fft = 0, hop = 0;
+  std::string backend, instruction_set;
+
+  [[nodiscard]] std::size_t values_per_row() const {
+    return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(bands);
+  }
+};
+
+/// Rows of one block of one file, float32 [row_count, frames, bands].
+struct MelPart {
+  Buffer data;
+  std::int64_t first_row = 0;  ///< in the file
+  std::int64_t row_count = 0;
+  bool last = true;
+  FileAudio file;
+  /// Set while the file's other blocks are needed to finish the values (a reference or floor that
+  /// depends on the file's maximum); `maximum` is this part's.
+  std::optional<UnitFinish> pending;
+  float maximum = 0;
+
+  [[nodiscard]] const float* values() const { return data.as<float>(); }
+};
+
+/// Null parts belong to files that failed; part i belongs to origin i of the item.
+struct MelBatch {
+  static constexpr const char* kName = "mel rows";
+  std::vector<std::shared_ptr<const MelPart>> parts;
+  std::shared_ptr<const FeatureInfo> info;
+
+  [[nodiscard]] std::size_t rows() const {
+    std::size_t n = 0;
+    for (const auto& p : parts) n += p ? static_cast<std::size_t>(p->row_count) : 0;
+    return n;
+  }
+  [[nodiscard]] std::size_t bytes() const {
+    return rows() * info->values_per_row() * sizeof(float);
+  }
+};
+
+}  // namespace melflow

@@ -1,0 +1,27 @@
+// A length of audio as a person writes it: samples (512) or time (10s, 25ms, 1.5min).
+#pragma once
+
+#include <cstdint>
+
+#include "pipeline/schema.h"
+
+namespace melflow {
+
+struct Length {
+  std::int64_t samples = 0;  ///< when no time is given
+  double seconds = -1;       ///< >= 0: given as time
+
+  [[nodiscard]] bool is_time() const { return seconds >= 0; }
+  [[nodiscard]] bool is_zero() const { return is_time() ? seconds == 0 : samples == 0; }
+  /// Rounded to the nearest sample.
+  [[nodiscard]] std::int64_t at(double sample_rate) const;
+};
+
+template <>
+struct OptionType<Length> {
+  static std::string name() { return "samples or time (512, 10s, 25ms)"; }
+  static std::string parse(const Value& v, Length& out);
+  static Value echo(const Length& v);
+};
+
+}  // namespace melflow

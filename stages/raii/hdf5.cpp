@@ -1,0 +1,42 @@
+#include "stages/raii/hdf5.h"
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+// Every file is closed by its owner, so nothing is left to do at exit; and after a file could not be
+// flushed (a full disk) HDF5 1.10 crashes in what it does there.
+[[maybe_unused]] const herr_t at_exit = H5dont_atexit();
+
+// The innermost message of the library's error stack, which names the cause.
+std::string cause() {
+  std::string text;
+  H5Ewalk2(
+      H5E_DEFAULT, H5E_WALK_UPWARD,
+      [](unsigned n, const H5E_error2_t* e, void* out) -> herr_t {
+        if (n == 0 && e->desc != nullptr) *static_cast<std::string*>(out) = e->desc;
+        return 0;
+      },
+      &text);
+  return text;
+}
+
+}  // namespace
+
+Hid::Hid(hid_t id, Closer closer, const std::string& what) : id_(id), closer_(closer) {
+  if (id < 0) throw RunError("HDF5: " + what + ": " + cause());
+}
+
+void h5_check(herr_t status, const std::string& what) {
+  if (status < 0) throw RunError("HDF5: " + what + ": " + cause());
+}
+
+QuietHdf5::QuietHdf5() {
+  H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
+
+QuietHdf5::~QuietHdf5() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+
+}  // namespace melflow

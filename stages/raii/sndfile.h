@@ -1,0 +1,41 @@
+// A sound file opened by libsndfile on bytes in memory or on an open file read through a window.
+#pragma once
+
+#include <sndfile.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace melflow {
+
+class SoundFile {
+ public:
+  /// `data` stays valid as long as this lives. `claimed_size` is what libsndfile is told; it may be
+  /// more than there is.
+  SoundFile(const std::byte* data, std::uint64_t size, std::uint64_t claimed_size);
+  /// Reads `fd` (kept open by the caller) in pieces of `window` bytes.
+  SoundFile(int fd, std::uint64_t size, std::size_t window, std::uint64_t claimed_size);
+  SoundFile(SoundFile&&) noexcept;
+  ~SoundFile();
+
+  /// False when it is no sound file; error() says why.
+  [[nodiscard]] bool ok() const { return handle_ != nullptr; }
+  [[nodiscard]] const SF_INFO& info() const { return info_; }
+  [[nodiscard]] SNDFILE* handle() const { return handle_; }
+  /// What went wrong last, "" if nothing did.
+  [[nodiscard]] std::string error() const;
+  /// The system's error number of a failed read, 0 without one.
+  [[nodiscard]] int io_error() const;
+
+ private:
+  struct Input;
+  void open();
+  std::unique_ptr<Input> input_;
+  SF_INFO info_{};
+  SNDFILE* handle_ = nullptr;
+};
+
+}  // namespace melflow

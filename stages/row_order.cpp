@@ -1,0 +1,78 @@
+#include "stages/row_order.h"
+
+#include <algorithm>
+
+namespace melflow {
+
+RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void)
+    : is_void_(std::move(is_void)), rows_(files, 0), audio_(files) {}
+
+void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
+                    std::vector<PlacedPart>& ready) {
+  // A file that was closed before its turn is only noticed when somebody looks.
+  advance(ready);
+  if (file > current_) {
+    waiting_[file].push_back({std::move(part), std::move(origin)});
+  } else if (file == current_) {
+    place(std::move(part), std::move(origin), ready);
+    advance(ready);
+  }
+}
+
+void RowOrder::place(std::shared_ptr<const MelPart> part, Origin origin,
+                     std::vector<PlacedPart>& ready) {
+  const std::size_t file = current_;
+  current_rows_ += part->row_count;
+  if (part->last) current_expected_ = part->first_row + part->row_count;
+  audio_[file] = {part->file.sample_rate, std::max(audio_[file].frames, part->file.frames)};
+  const bool complete = current_rows_ == current_expected_;
+  ready.push_back({file, total_, complete ? current_rows_ : -1, std::move(part),
+                   std::move(origin)});
+  if (!complete) return;
+  rows_[file] = current_rows_;
+  total_ += current_rows_;
+  next();
+}
+
+void RowOrder::next() {
+  current_rows_ = 0;
+  current_expected_ = -1;
+  ++current_;
+}
+
+void RowOrder::closed(std::size_t file, std::vector<PlacedPart>& ready) {
+  waiting_.erase(file);
+  if (file == current_) advance(ready);
+}
+
+void RowOrder::advance(std::vector<PlacedPart>& ready) {
+  while (current_ < rows_.size()) {
+    const std::size_t file = current_;
+    if (is_void_(file)) {
+      next();
+      continue;
+    }
+    const auto it = waiting_.find(file);
+    if (it == waiting_.end()) return;
+    std::vector<Waiting> parts = std::move(it->second);
+    waiting_.erase(it);
+    for (Waiting& w : parts)
+      if (current_ == file) place(std::move(w.part), std::move(w.origin), ready);
+    if (current_ == file) return;
+  }
+}
+
+std::vector<PlacedPart> RowOrder::take_waiting() {
+  std::vector<PlacedPart> out;
+  for (auto& [file, parts] : waiting_)
+    for (Waiting& w : parts) out.push_back({file, 0, -1, std::move(w.part), std::move(w.origin)});
+  waiting_.clear();
+  return out;
+}
+
+void RowOrder::forget(std::size_t file) {
+  total_ -= rows_[file];
+  rows_[file] = 0;
+}
+
+}  // namespace melflow

@@ -1,0 +1,224 @@
+// segment: which samples make a row.
+//
+// In:  Waveform blocks.
+// Out: Windows: for each block the rows that it completes, with the samples they need. Without a
+//      length the recording is not cut; then each block carries what of the block before it the
+//      frames across the seam need.
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/items.h"
+#include "stages/length.h"
+
+namespace melflow {
+
+enum class Tail { drop, pad };
+template <>
+struct EnumNames<Tail> {
+  static constexpr std::pair<const char*, Tail> values[] = {{"drop", Tail::drop},
+                                                            {"pad", Tail::pad}};
+};
+
+namespace {
+
+struct WindowOptions {
+  std::optional<Length> length, hop;
+
+  void describe(Schema& s) {
+    s.field("length", length, "of a window");
+    s.field("hop", hop, "from the start of one window to the next; not set: the length");
+  }
+};
+
+struct SegmentOptions {
+  std::optional<Length> length, hop;
+  std::optional<WindowOptions> long_windows, short_windows;
+  Tail tail = Tail::drop;
+  std::optional<Length> min_length;
+
+  void describe(Schema& s) {
+    s.field("length", length,
+            "of a window, which becomes a row; not set: recordings are not cut, a row is a frame");
+    s.field("hop", hop, "from the start of one window to the next; not set: the length");
+    s.group("long", long_windows,
+            "two stages instead: first long windows over the recording ...");
+    s.group("short", short_windows, "... then short windows, the rows, inside each long one");
+    s.field("tail", tail,
+            "samples after the last whole window: drop them, or pad them with silence to one more");
+    s.field("min_length", min_length,
+            "a recording, or with tail: pad a last window, shorter than this gives no row");
+  }
+};
+
+struct SegmentState final : StageState {
+  Buffer kept;  // samples from `kept_at` on that later rows need
+  std::int64_t kept_at = 0, kept_count = 0;
+  std::int64_t rows = 0;  // given so far
+};
+
+class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
+ public:
+  explicit Segment(SegmentOptions options) : options_(std::move(options)) {}
+
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+    context_ = static_cast<std::int64_t>(demanded.get_or("context", 0));
+    Facts out = given;
+    const SegmentOptions& o = options_;
+    if (o.long_windows || o.short_windows) {
+      if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
+      if (!o.long_windows || !o.long_windows->length) check.error("long", "its length is missing");
+      if (!o.short_windows || !o.short_windows->length)
+        check.error("short", "its length is missing");
+      if (!o.long_windows || !o.short_windows || !o.long_windows->length ||
+          !o.short_windows->length)
+        return out;
+    } else if (!o.length) {
+      if (o.hop) check.error("hop", "needs a length");
+      if (o.tail == Tail::pad) check.error("tail", "there is no tail without a length");
+      return out;
+    }
+    // At the rate that is known, or at the one the mel stage insists on.
+    const double rate = given.get("sample_rate").value_or(demanded.get_or("sample_rate", 0));
+    if (rate <= 0) {
+      check.error("", "the sample rate is not known; set mel.sample_rate or resample");
+      return out;
+    }
+    const WindowGrid g = grid(rate);
+    expected_ = g;
+    if (g.long_length < 1) check.error(two_stage() ? "long" : "length", "a window of no sample");
+    if (g.long_hop < 1) check.error(two_stage() ? "long" : "hop", "a hop of no sample");
+    if (two_stage() && g.length < 1) check.error("short", "a window of no sample");
+    if (two_stage() && g.short_hop < 1) check.error("short", "a hop of no sample");
+    if (g.length > g.long_length)
+      check.error("short", fmt::format("{} samples do not fit into a long window of {}", g.length,
+                                       g.long_length));
+    if (g.length >= 1) out.set("window", static_cast<double>(g.length));
+    if (g.long_hop >= 1)
+      out.set("rows_per_sample",
+              static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
+    out.set("rows_extra", 2.0 * static_cast<double>(g.per_long));
+    return out;
+  }
+
+  // A block and what was kept of the one before it; passed on untouched where it is the only one.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    const std::int64_t kept =
+        expected_ ? expected_->long_length + expected_->long_hop : context_;
+    return BufferPool::rounded(input + 2 * static_cast<std::size_t>(kept) * sizeof(float));
+  }
+
+  Result<std::shared_ptr<const Windows>> process_block(std::shared_ptr<const Waveform> in,
+                                                       SegmentState& state,
+                                                       ItemContext& context) const override {
+    auto out = std::make_shared<Windows>();
+    out->sample_rate = in->sample_rate;
+    out->first = in->first;
+    out->last = in->last;
+    out->file = in->file;
+    out->fresh = in->start;
+    join(*in, state, context, *out);
+    const std::int64_t seen = in->start + in->samples.count;
+    std::int64_t needed_from = std::max<std::int64_t>(0, seen - context_);
+    const std::int64_t shortest = options_.min_length ? options_.min_length->at(in->sample_rate) : 0;
+    if (in->last && seen < shortest)
+      return ItemError::skipped(
+          fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
+    if (is_cut()) {
+      const WindowGrid g = grid(in->sample_rate);
+      if (expected_ && expected_->length != g.length)
+        return ItemError::failed(
+            fmt::format("is sampled at {} Hz, where a window has {} samples instead of {}; put a "
+                        "resample stage before",
+                        in->sample_rate, g.length, expected_->length));
+      const std::int64_t longs = in->last ? all_longs(g, seen, shortest) : whole_longs(g, seen);
+      out->grid = g;
+      out->first_row = state.rows;
+      out->row_count = longs * g.per_long - state.rows;
+      if (in->last && longs == 0)
+        return ItemError::skipped(fmt::format("shorter than one window: {} samples of {}", seen,
+                                              g.long_length));
+      state.rows = longs * g.per_long;
+      needed_from = longs * g.long_hop;
+    }
+    if (!in->last) keep(*out, needed_from, state, context);
+    if (is_cut() && out->row_count == 0 && !in->last) return std::shared_ptr<const Windows>{};
+    return std::shared_ptr<const Windows>(std::move(out));
+  }
+
+ private:
+  [[nodiscard]] bool two_stage() const { return options_.long_windows.has_value(); }
+  [[nodiscard]] bool is_cut() const { return two_stage() || options_.length.has_value(); }
+
+  [[nodiscard]] WindowGrid grid(double rate) const {
+    WindowGrid g;
+    if (!two_stage()) {
+      g.length = g.long_length = options_.length->at(rate);
+      g.long_hop = g.short_hop = options_.hop.value_or(*options_.length).at(rate);
+      return g;
+    }
+    const WindowOptions &l = *options_.long_windows, &s = *options_.short_windows;
+    g.long_length = l.length->at(rate);
+    g.long_hop = l.hop.value_or(*l.length).at(rate);
+    g.length = s.length->at(rate);
+    g.short_hop = s.hop.value_or(*s.length).at(rate);
+    if (g.short_hop > 0 && g.length <= g.long_length)
+      g.per_long = (g.long_length - g.length) / g.short_hop + 1;
+    return g;
+  }
+
+  static std::int64_t whole_longs(const WindowGrid& g, std::int64_t n) {
+    return n < g.long_length ? 0 : (n - g.long_length) / g.long_hop + 1;
+  }
+
+  // With a padded one for samples that no whole window covers.
+  [[nodiscard]] std::int64_t all_longs(const WindowGrid& g, std::int64_t n,
+                                       std::int64_t shortest) const {
+    const std::int64_t whole = whole_longs(g, n);
+    if (options_.tail == Tail::drop) return whole;
+    const std::int64_t covered = whole == 0 ? 0 : (whole - 1) * g.long_hop + g.long_length;
+    const std::int64_t left = n - whole * g.long_hop;
+    return n > covered && left >= std::max<std::int64_t>(1, shortest) ? whole + 1 : whole;
+  }
+
+  // The block's samples after those kept; without a copy where none are.
+  static void join(const Waveform& in, const SegmentState& state, ItemContext& context,
+                   Windows& out) {
+    out.samples = in.samples;
+    out.begin = in.start;
+    if (state.kept_count == 0) return;
+    const std::size_t size = size_of(in.samples.type);
+    const std::size_t old_bytes = static_cast<std::size_t>(state.kept_count) * size;
+    auto joined = std::make_shared<Buffer>(
+        context.run().pool.lease(old_bytes + in.samples.bytes()));
+    std::memcpy(joined->data(), state.kept.data(), old_bytes);
+    std::memcpy(joined->data() + old_bytes, in.samples.data, in.samples.bytes());
+    out.begin = state.kept_at;
+    out.samples = {joined, joined->data(), state.kept_count + in.samples.count, in.samples.type};
+  }
+
+  static void keep(const Windows& block, std::int64_t from, SegmentState& state,
+                   ItemContext& context) {
+    from = std::clamp(from, block.begin, block.end());
+    const std::size_t size = size_of(block.samples.type);
+    state.kept_at = from;
+    state.kept_count = block.end() - from;
+    state.kept = context.run().pool.lease(static_cast<std::size_t>(state.kept_count) * size);
+    std::memcpy(state.kept.data(),
+                block.samples.data + static_cast<std::size_t>(from - block.begin) * size,
+                static_cast<std::size_t>(state.kept_count) * size);
+  }
+
+  SegmentOptions options_;
+  std::int64_t context_ = 0;             // samples that the frames across a seam need
+  std::optional<WindowGrid> expected_;  // at the rate of the plan
+};
+
+const RegisterStage<Segment, SegmentOptions> registered{
+    "segment", "Cuts recordings into windows, in one stage or two, or leaves them whole.", true};
+
+}  // namespace
+}  // namespace melflow
