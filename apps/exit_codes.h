@@ -1,0 +1,16 @@
+// What the exit status of melflow means; the same list is in docs/pipelines.md.
+#pragma once
+
+namespace melflow {
+
+enum ExitCode : int {
+  kDone = 0,
+  kRunFailed = 1,
+  kUsage = 2,
+  kSomeFailed = 3,      ///< done, but some files failed; they are listed
+  kStopped = 75,        ///< EX_TEMPFAIL: stopped cleanly before its end
+  kConfiguration = 78,  ///< EX_CONFIG: nothing was started
+  kInterrupted = 130,   ///< ended by a second Ctrl-C
+};
+
+}  // namespace melflow

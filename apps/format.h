@@ -1,0 +1,18 @@
+// Figures as people read them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace melflow {
+
+std::string count_text(std::size_t n);                       ///< "39,563"
+std::string plural(std::size_t n, const std::string& what);  ///< "1 file", "39,563 files"
+std::string rate_text(double per_second);                    ///< "10,663", "3.4"
+std::string megabytes_text(double bytes);       ///< "3,240", "0.08": decimal megabytes, no unit
+std::string bytes_text(double bytes);           ///< "1.20 GB"
+std::string mebibytes_text(std::size_t bytes);  ///< "448 MiB"
+std::string clock_text(double seconds);         ///< "0:03", "1:02:03"
+std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:02:03 h"
+
+}  // namespace melflow

@@ -1,0 +1,47 @@
+// melflow graph: the plan as a Mermaid flowchart, with its bounds.
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/plan_arguments.h"
+#include "apps/verbs.h"
+
+namespace melflow {
+namespace {
+
+// Nodes go by number: a name may be a word of Mermaid's own ("end").
+std::string mermaid(const Plan& plan) {
+  std::string out = "flowchart LR\n";
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    out += fmt::format("  n{}[\"{}<br/>{} × {}\"]\n", i, n.name, n.info->name, n.concurrency);
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    if (n.from >= 0)
+      out += fmt::format("  n{} -->|\"{}, queue {}\"| n{}\n", n.from, n.info->traits.in.name,
+                         n.queue, i);
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_graph(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "graph",
+      "Prints a pipeline as a Mermaid flowchart: each node with its stage and concurrency, "
+      "each edge with what crosses it and how much may wait there.");
+  auto arguments = std::make_shared<PlanArguments>();
+  arguments->add_to(*verb);
+  verb->footer("Example:\n  melflow graph mine.yaml > mine.mmd");
+  verb->callback([arguments, &action] {
+    action = [arguments] {
+      fmt::print("{}", mermaid(arguments->load()));
+      return kDone;
+    };
+  });
+}
+
+}  // namespace melflow

@@ -1,0 +1,110 @@
+// melflow init: a configuration to start from.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/verbs.h"
+#include "pipeline/problem.h"
+#include "stages/raii/unique_fd.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::string_view kTemplate =
+    R"yaml(# A melflow pipeline: a folder of recordings becomes log-mel features in one HDF5 file.
+#
+#   melflow validate FILE                        checks it
+#   DATA=clips OUT=clips.h5 melflow run FILE     runs it
+#   melflow stages mel                           shows every option of a stage
+version: 1
+
+# All that the files under way may take at the same time.
+memory: {host: 1GiB}
+
+# End the run when more files than this fail: a count (10) or a share (1%). Without it a bad file
+# never stops a run; it is listed at the end and in the output.
+# max_failures: 1%
+
+# Each node names its stage and the node whose output it takes. Every node but the first may also
+# have `concurrency` (items at the same time) and `queue` (items that wait); left out, they fit the
+# machine. ${NAME} is a variable of the environment, or of --var NAME=value; after :- is what it is
+# when nobody sets it.
+graph:
+  files:
+    stage: file_list
+    root: ${DATA:-data}
+    # include: ["**/*.wav", "**/*.flac"]
+    labels: parent_dir        # the folder a file lies in is its label; or none, top_dir, csv
+
+  read:
+    stage: disk_read
+    from: files
+
+  decode:                     # WAV, FLAC, OGG, MP3, AIFF, …; several channels become one
+    stage: decode
+    from: read
+
+  resample:                   # recordings of any rate: all the same from here on
+    stage: resample
+    from: decode
+    rate: 16000               # [Hz]
+
+  segment:                    # without a length: whole recordings, a row is a frame
+    stage: segment
+    from: resample
+    # length: 1s              # with a length: a row is a window of that length
+    # hop: 500ms
+
+  batch:                      # small files go on in groups
+    stage: batch
+    from: segment
+    files: 16
+
+  mel:
+    stage: mel
+    from: batch
+    sample_rate: 16000        # [Hz]; must be what arrives
+    n_fft: 512                # [samples]
+    win_length: 400           # [samples]: 25 ms
+    hop: 160                  # [samples]: 10 ms
+    n_mels: 80
+    log: db                   # none, ln, log10 or db
+
+  write:
+    stage: hdf5_write
+    from: mel
+    path: ${OUT:-features.h5}
+)yaml";
+
+int write_template(const std::string& path, bool force) {
+  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
+  const UniqueFd fd(::open(path.c_str(), flags, 0666));
+  if (!fd && errno == EEXIST)
+    throw RunError(path + ": is already there; give another name, or --force to replace it");
+  if (!fd || ::write(fd.get(), kTemplate.data(), kTemplate.size()) !=
+                 static_cast<ssize_t>(kTemplate.size()))
+    throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  fmt::print("{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
+  return kDone;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("init", "Writes a commented pipeline to start from.");
+  auto path = std::make_shared<std::string>("melflow.yaml");
+  auto force = std::make_shared<bool>(false);
+  verb->add_option("FILE", *path, "where to")->capture_default_str();
+  verb->add_flag("--force", *force, "replaces a file that is there");
+  verb->footer("Example:\n  melflow init mine.yaml");
+  verb->callback(
+      [path, force, &action] { action = [path, force] { return write_template(*path, *force); }; });
+}
+
+}  // namespace melflow

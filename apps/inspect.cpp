@@ -1,0 +1,248 @@
+// melflow inspect: what is in a file of features.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/format.h"
+#include "apps/h5_reader.h"
+#include "apps/report_json.h"
+#include "apps/verbs.h"
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kShownRemarks = 10;
+constexpr std::size_t kShownLabels = 20;
+
+struct InspectArguments {
+  std::string file;
+  bool json = false;
+  bool files = false;
+};
+
+struct Group {
+  std::size_t files = 0;
+  std::int64_t rows = 0;
+  double seconds = 0;
+};
+
+// By label or split; -1, the files without one, comes first and only when there are any.
+std::map<int, Group> group_by(const FeatureFile& f, const std::vector<std::string>& names,
+                              const std::function<int(const FeatureFile::Entry&)>& key) {
+  std::map<int, Group> out;
+  for (int i = 0; i < static_cast<int>(names.size()); ++i) out[i];
+  for (const FeatureFile::Entry& e : f.files()) {
+    Group& g = out[key(e)];
+    ++g.files;
+    g.rows += e.count;
+    g.seconds += e.duration;
+  }
+  return out;
+}
+
+std::map<int, Group> by_label(const FeatureFile& f) {
+  return group_by(f, f.labels(), [](const FeatureFile::Entry& e) { return e.label; });
+}
+std::map<int, Group> by_split(const FeatureFile& f) {
+  return group_by(f, f.splits(), [](const FeatureFile::Entry& e) { return int{e.split}; });
+}
+
+std::string name_of(const std::vector<std::string>& names, int index) {
+  const auto i = static_cast<std::size_t>(index);
+  return index >= 0 && i < names.size() ? names[i] : "(none)";
+}
+
+// What must hold in a sound file: every row belongs to one file, in order.
+std::string inconsistency(const FeatureFile& f) {
+  std::int64_t next = 0;
+  for (const FeatureFile::Entry& e : f.files()) {
+    if (e.count > 0 && e.offset != next)
+      return fmt::format("the rows of {} begin at {} and not at {}", e.path, e.offset, next);
+    next += e.count;
+  }
+  if (static_cast<std::uint64_t>(next) != f.rows())
+    return fmt::format("the files have {} rows, /mel has {}", next, f.rows());
+  return {};
+}
+
+double total_seconds(const FeatureFile& f) {
+  double seconds = 0;
+  for (const FeatureFile::Entry& e : f.files()) seconds += e.duration;
+  return seconds;
+}
+
+std::string sample_rates(const FeatureFile& f) {
+  std::set<int> rates;
+  for (const FeatureFile::Entry& e : f.files())
+    if (e.sample_rate > 0) rates.insert(e.sample_rate);
+  if (rates.size() > 6) return fmt::format("{} to {} Hz", *rates.begin(), *rates.rbegin());
+  return rates.empty() ? "unknown" : fmt::format("{} Hz", fmt::join(rates, ", "));
+}
+
+void print_groups(const char* title, const std::map<int, Group>& groups,
+                  const std::vector<std::string>& names) {
+  std::size_t shown = 0;
+  for (const auto& [index, g] : groups) {
+    if (shown == kShownLabels) {
+      fmt::print("{:<14}… {} in all\n", "", groups.size());
+      break;
+    }
+    fmt::print("{:<14}{:<16} {:>14} {:>18} {:>12}\n", shown++ == 0 ? title : "",
+               name_of(names, index), plural(g.files, "file"),
+               plural(static_cast<std::size_t>(g.rows), "row"), seconds_text(g.seconds));
+  }
+}
+
+// Settings that were stored as JSON text; null where there are none.
+Json stored_json(const FeatureFile& f, const std::string& name) {
+  Json value = Json::parse(f.text(name), nullptr, false);
+  return value.is_discarded() ? Json() : value;
+}
+
+// One line for each node of the feature settings.
+void print_settings(const FeatureFile& f) {
+  const Json features = stored_json(f, "features");
+  if (!features.is_object()) return;
+  const char* title = "settings";
+  for (const auto& [node, options] : features.items()) {
+    std::string line;
+    if (options.is_object())
+      for (const auto& [key, value] : options.items())
+        if (key != "stage" && !value.is_null())
+          line += fmt::format(" {}={}", key,
+                              value.is_string() ? value.get<std::string>() : value.dump());
+    fmt::print("{:<14}{}:{}\n", title, node, line);
+    title = "";
+  }
+}
+
+void print_files(const FeatureFile& f) {
+  fmt::print("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status", "first row", "rows", "Hz",
+             "seconds", "label", "path");
+  for (const FeatureFile::Entry& e : f.files())
+    fmt::print("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status), e.offset,
+               e.count, e.sample_rate, e.duration, name_of(f.labels(), e.label), e.path);
+}
+
+void print_remarks(const FeatureFile& f) {
+  if (f.remarks().empty()) return;
+  fmt::print("\nnot plainly ok:\n");
+  for (std::size_t i = 0; i < std::min(kShownRemarks, f.remarks().size()); ++i) {
+    const FeatureFile::Remark& r = f.remarks()[i];
+    fmt::print("  {}: {}: {}: {}\n", r.path, r.stage, to_text(r.status), r.reason);
+  }
+  if (f.remarks().size() > kShownRemarks)
+    fmt::print("  … and {} more (all with --json)\n",
+               count_text(f.remarks().size() - kShownRemarks));
+}
+
+void print_text(const FeatureFile& f, bool with_files) {
+  const auto number = [&](const char* name) { return f.integer(name).value_or(0); };
+  const auto count = [&](const char* name) {
+    return count_text(static_cast<std::size_t>(number(name)));
+  };
+  fmt::print("{:<14}{}, {}{}\n", "file", f.path(), bytes_text(static_cast<double>(f.file_bytes())),
+             f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
+  fmt::print("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(), f.unit());
+  if (!f.band_hz().empty())
+    fmt::print("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), f.band_hz().front(),
+               f.band_hz().back());
+  fmt::print("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"), number("n_fft"),
+             number("hop_length"));
+  fmt::print("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"), count("ok"),
+             count("skipped"), count("failed"));
+  fmt::print("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");
+  fmt::print("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
+  if (!f.labels().empty()) print_groups("labels", by_label(f), f.labels());
+  if (!f.splits().empty()) print_groups("splits", by_split(f), f.splits());
+  fmt::print("{:<14}melflow {} ({}, {})\n", "written by", f.text("melflow_version"),
+             f.text("backend"), f.text("instruction_set"));
+  fmt::print("{:<14}{}\n", "feature hash", f.text("feature_hash"));
+  print_settings(f);
+  print_remarks(f);
+  if (with_files) print_files(f);
+}
+
+Json groups_json(const std::map<int, Group>& groups, const std::vector<std::string>& names) {
+  Json out = Json::array();
+  for (const auto& [index, g] : groups)
+    out.push_back({{"name", index < 0 ? Json() : Json(name_of(names, index))},
+                   {"files", g.files},
+                   {"rows", g.rows},
+                   {"seconds", g.seconds}});
+  return out;
+}
+
+Json files_json(const FeatureFile& f) {
+  Json out = Json::array();
+  for (const FeatureFile::Entry& e : f.files())
+    out.push_back({{"path", e.path},
+                   {"offset", e.offset},
+                   {"count", e.count},
+                   {"label", e.label < 0 ? Json() : Json(name_of(f.labels(), e.label))},
+                   {"split", e.split < 0 ? Json() : Json(name_of(f.splits(), e.split))},
+                   {"sample_rate", e.sample_rate},
+                   {"duration", e.duration},
+                   {"status", to_text(e.status)}});
+  return out;
+}
+
+void print_json(const FeatureFile& f, bool with_files) {
+  Json out{{"path", f.path()}, {"bytes", f.file_bytes()}, {"complete", f.complete()},
+           {"rows", f.rows()}, {"shape", f.shape()},      {"dtype", f.dtype()},
+           {"unit", f.unit()}, {"band_hz", f.band_hz()}};
+  for (const char* name : {"sample_rate", "n_fft", "hop_length", "format"})
+    out[name] = f.integer(name) ? Json(*f.integer(name)) : Json();
+  for (const char* name : {"found", "ok", "skipped", "failed", "not_run"})
+    out["counts"][name] = f.integer(name).value_or(0);
+  out["seconds"] = total_seconds(f);
+  out["root"] = f.root();
+  out["labels"] = groups_json(by_label(f), f.labels());
+  out["splits"] = groups_json(by_split(f), f.splits());
+  for (const char* name : {"melflow_version", "backend", "instruction_set", "feature_hash"})
+    out[name] = f.text(name);
+  for (const char* name : {"features", "config"}) out[name] = stored_json(f, name);
+  out["remarks"] = Json::array();
+  for (const FeatureFile::Remark& r : f.remarks())
+    out["remarks"].push_back({{"index", r.file},
+                              {"path", r.path},
+                              {"status", to_text(r.status)},
+                              {"stage", r.stage},
+                              {"reason", r.reason}});
+  if (with_files) out["files"] = files_json(f);
+  std::cout << json_text(out);
+}
+
+int inspect(const InspectArguments& arguments) {
+  const FeatureFile file(arguments.file);
+  if (const std::string wrong = inconsistency(file); !wrong.empty())
+    throw RunError(fmt::format("{}: is damaged: {}", arguments.file, wrong));
+  if (arguments.json)
+    print_json(file, arguments.files);
+  else
+    print_text(file, arguments.files);
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("inspect", "Shows what is in a file of features.");
+  auto arguments = std::make_shared<InspectArguments>();
+  verb->add_option("FILE", arguments->file, "a file that `melflow run` wrote")->required();
+  verb->add_flag("--json", arguments->json, "prints one JSON document");
+  verb->add_flag("--files", arguments->files, "also every file with its rows");
+  verb->footer("Example:\n  melflow inspect features.h5 --files");
+  verb->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
+}
+
+}  // namespace melflow

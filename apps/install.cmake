@@ -1,0 +1,29 @@
+# What `cmake --install` puts where: the program, its pipelines, and a package for find_package(melflow) with
+#   melflow::pipeline   the framework
+#   melflow::stages     all stages, as objects: they register themselves in whatever they are linked into
+#   melflow::config     YAML to plans
+set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
+
+install(TARGETS melflow RUNTIME)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/pipelines
+  FILES_MATCHING PATTERN *.yaml)
+
+foreach(room pipeline stages config)
+  set_target_properties(melflow_${room} PROPERTIES EXPORT_NAME ${room})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
+    FILES_MATCHING PATTERN *.h)
+endforeach()
+install(FILES ${PROJECT_BINARY_DIR}/generated/stages/version.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/stages)
+
+# melflow_options only carries what this build was compiled with (warnings, sanitizers).
+install(TARGETS melflow_pipeline melflow_stages melflow_config melflow_options EXPORT melflow
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/melflow)
+install(EXPORT melflow NAMESPACE melflow:: FILE melflowTargets.cmake DESTINATION ${MELFLOW_PACKAGE_DIR})
+configure_package_config_file(melflowConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/melflowConfig.cmake
+  INSTALL_DESTINATION ${MELFLOW_PACKAGE_DIR})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/melflowConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/melflowConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/melflowConfigVersion.cmake
+  DESTINATION ${MELFLOW_PACKAGE_DIR})

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# Installs the Debian packages melflow is built from, where they are missing.
+#
+# In:  apps/install_deps.sh [--tests] [--dry-run]
+#        --tests    also what the tests need: Python with h5py and NumPy, which must read the output
+#        --dry-run  only print what is missing, one package a line
+# Out: nothing but the packages. When all of them are there it does nothing and needs neither
+#      network nor rights.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build pkg-config
+  libtbb-dev libsndfile1-dev libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libpng-dev
+  libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev
+  doctest-dev libbenchmark-dev
+)
+dry_run=0
+for argument in "$@"; do
+  case $argument in
+    --tests) packages+=(python3 python3-h5py python3-numpy) ;;
+    --dry-run) dry_run=1 ;;
+    *)
+      echo "usage: $0 [--tests] [--dry-run]" >&2
+      exit 2
+      ;;
+  esac
+done
+
+die() {
+  echo "install_deps: $*" >&2
+  exit 1
+}
+
+command -v dpkg-query >/dev/null ||
+  die "this is not a Debian system: install by hand what corresponds to: ${packages[*]}"
+
+is_installed() {
+  local status
+  # Packages that a multi-arch system has for several architectures give one line each.
+  status=$(dpkg-query -W -f='${db:Status-Status}\n' "$1" 2>/dev/null) || return 1
+  grep -qx installed <<<"$status"
+}
+
+missing=()
+for package in "${packages[@]}"; do
+  is_installed "$package" || missing+=("$package")
+done
+if [[ $dry_run == 1 ]]; then
+  [[ ${#missing[@]} == 0 ]] || printf '%s\n' "${missing[@]}"
+  exit 0
+fi
+[[ ${#missing[@]} == 0 ]] && exit 0
+
+as_root=()
+if [[ $(id -u) != 0 ]]; then
+  command -v sudo >/dev/null ||
+    die "packages are missing, and neither root nor sudo is at hand." \
+      "As root: apt-get install ${missing[*]}"
+  as_root=(sudo)
+fi
+# env inside, because sudo drops the variable; the timeout waits for another apt to finish.
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+echo "install_deps: installing ${missing[*]}"
+apt update || die "apt-get update failed: is the network there?"
+apt install -y --no-install-recommends "${missing[@]}" ||
+  die "apt-get could not install: ${missing[*]}"

@@ -1,0 +1,107 @@
+#include "apps/plan_arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+Assignment split(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<Assignment> split_all(const std::vector<std::string>& texts) {
+  std::vector<Assignment> out;
+  for (const std::string& t : texts) out.push_back(split(t));
+  return out;
+}
+
+CLI::Validator is_assignment(const std::string& form) {
+  return {[form](const std::string& text) {
+            const std::size_t equals = text.find('=');
+            return equals == 0 || equals == std::string::npos
+                       ? fmt::format("'{}' is not of the form {}", text, form)
+                       : std::string();
+          },
+          ""};  // no name: help already shows the form as the option's type
+}
+
+// Where the pipelines that come with melflow are: beside the installed program, or above it when it
+// lies in a build folder of its own source tree.
+std::vector<fs::path> pipeline_folders() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  std::vector<fs::path> out;
+  fs::path above = program.parent_path();
+  out.push_back(above / "../share/melflow/pipelines");
+  for (int i = 0; i < 4 && above.has_relative_path(); ++i) {
+    above = above.parent_path();
+    out.push_back(above / "config/pipelines");
+  }
+  return out;
+}
+
+std::vector<fs::path> shipped_pipelines() {
+  std::vector<fs::path> out;
+  for (const fs::path& folder : pipeline_folders()) {
+    std::error_code error;
+    for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
+      if (e.path().extension() == ".yaml") out.push_back(e.path().lexically_normal());
+    if (!out.empty()) break;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::string find_pipeline(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) && !error) return name;
+  const fs::path wanted(name);
+  std::vector<std::string> names;
+  const bool is_bare = !wanted.has_parent_path();
+  for (const fs::path& p : shipped_pipelines()) {
+    if (is_bare && (p.stem() == wanted || p.filename() == wanted)) return p.string();
+    names.push_back(p.stem().string());
+  }
+  std::string message = "there is no such file";
+  if (!names.empty()) {
+    const std::string near = did_you_mean(wanted.stem().string(), names);
+    message += fmt::format("; the pipelines that come with melflow are {}{}",
+                           fmt::join(names, ", "), near);
+  }
+  throw ConfigError(message, {std::make_shared<const std::string>(name), 0, 0});
+}
+
+void PlanArguments::add_to(CLI::App& verb) {
+  verb.add_option("FILE", file,
+                  "the pipeline: a YAML file, or the name of one that comes with "
+                  "melflow")
+      ->required();
+  verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
+      ->type_name("NODE.OPTION=VALUE")
+      ->allow_extra_args(false)
+      ->check(is_assignment("NODE.OPTION=VALUE"));
+  verb.add_option("--var", vars, "sets a ${NAME} of the file, before the environment does")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(is_assignment("NAME=VALUE"));
+  verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024));
+}
+
+Plan PlanArguments::load() const {
+  LoadOptions options;
+  options.sets = split_all(sets);
+  options.vars = split_all(vars);
+  options.workers = workers;
+  return load_plan(find_pipeline(file), options);
+}
+
+}  // namespace melflow

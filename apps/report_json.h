@@ -1,0 +1,30 @@
+// The end of a run as one JSON document, for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "pipeline/runner.h"
+
+namespace melflow {
+
+/// As it is printed: what is no UTF-8 in it, such as odd file names, is replaced.
+std::string json_text(const nlohmann::ordered_json& document);
+
+/// The whole configuration, every default filled in.
+nlohmann::ordered_json config_json(const Plan& plan);
+
+/// Rows that the run's first sink took.
+std::size_t rows_of_run(const RunReport& report, const Plan& plan);
+
+nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,
+                                   const std::vector<Remark>& remarks, int exit_code);
+
+/// The document of a run that never started: {"ending": "not_started", "problems": [...]}.
+nlohmann::ordered_json not_started_json(const Problems& problems, int exit_code);
+nlohmann::ordered_json not_started_json(const std::string& error, int exit_code);
+
+nlohmann::ordered_json problems_json(const std::vector<Problem>& problems);
+
+}  // namespace melflow

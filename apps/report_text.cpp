@@ -1,0 +1,143 @@
+#include "apps/report_text.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "apps/format.h"
+#include "apps/report_json.h"
+
+namespace melflow {
+namespace {
+
+double per_second(std::size_t n, double seconds) {
+  return seconds <= 0 ? 0 : static_cast<double>(n) / seconds;
+}
+
+std::string accounts(const RunReport& r, const Plan& plan) {
+  const Ledger::Counts& c = r.counts;
+  std::string out = fmt::format("{}: {} ok, {} skipped, {} failed", plural(c.found, "file"),
+                                count_text(c.ok), count_text(c.skipped), count_text(c.failed));
+  if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
+  if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
+  return out + fmt::format("\n{} in {} ({} files/s), {}\n", plural(rows_of_run(r, plan), "row"),
+                           seconds_text(r.wall_seconds),
+                           rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
+                           plural(static_cast<std::size_t>(r.workers), "worker"));
+}
+
+// "features.h5: row_shape [32], ..." from whatever the sink has to say.
+std::string output(const StageReport& s) {
+  std::string path, rest;
+  for (const auto& [name, value] : s.summary) {
+    const std::string text = value.is_scalar() ? value.text() : to_json(value);
+    if (name == "path") {
+      path = text;
+      continue;
+    }
+    if (name == "complete" && text == "true") continue;
+    rest += rest.empty() ? "" : ", ";
+    double number = 0;
+    if (name == "complete")
+      rest += "not complete";
+    else if (name == "bytes" && detail::parse_number(value, number).empty())
+      rest += bytes_text(number);
+    else if (name == "rows" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "row");
+    else
+      rest += name + " " + text;
+  }
+  return fmt::format("{}: {}\n", path.empty() ? s.name : path, rest);
+}
+
+std::string percent(double part, double whole) {
+  return whole <= 0 ? "" : fmt::format("{:.0f}%", 100 * part / whole);
+}
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell; the first two to the left, figures to the right.
+std::string align(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i < 2 ? fmt::format("{:<{}}  ", row[i], widths[i])
+                    : fmt::format("{:>{}}  ", row[i], widths[i]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+std::string stages_table(const RunReport& r) {
+  std::vector<Row> rows{{"node", "stage", "slots", "items", "MB", "rows/s", "busy", "input",
+                         "output", "core", "idle", "queue", "mean", "max"}};
+  for (const StageReport& s : r.stages) {
+    const StageTime& t = s.time;
+    const double total = t.total();
+    const bool gives = s.items_out > 0;
+    Row row{s.name,
+            s.stage,
+            fmt::format("{}/{}", s.peak_concurrency, s.concurrency),
+            count_text(gives ? s.items_out : s.items_in),
+            megabytes_text(static_cast<double>(gives ? s.bytes_out : s.bytes_in)),
+            rate_text(per_second(gives ? s.rows_out : s.rows_in, r.graph_seconds)),
+            percent(t.busy, total),
+            percent(t.waiting_input, total),
+            percent(t.blocked_output, total),
+            percent(t.waiting_core, total),
+            percent(t.idle_after_end, total)};
+    const auto edge = std::find_if(r.edges.begin(), r.edges.end(),
+                                   [&](const EdgeReport& e) { return e.to == s.name; });
+    if (edge != r.edges.end()) {
+      row.push_back(std::to_string(edge->capacity));
+      row.push_back(fmt::format("{:.1f}", edge->mean_depth));
+      row.push_back(std::to_string(edge->max_depth));
+    }
+    rows.push_back(std::move(row));
+  }
+  return align(rows) +
+         "  slots: most at once/allowed; busy to idle: where their time went (waiting for input,\n"
+         "  for room in the output, for a core, idle after the end); queue: the places before the\n"
+         "  node, how many were taken\n";
+}
+
+std::string memory(const RunReport& r) {
+  std::string out =
+      fmt::format("memory: {} of {} budgeted at most, {} of it the list of files; resident peak {}",
+                  mebibytes_text(r.memory_peak), mebibytes_text(r.memory_budget),
+                  mebibytes_text(r.memory_index), mebibytes_text(r.resident_peak));
+  if (r.memory_wait_seconds >= 0.05)
+    out += fmt::format("; reading waited {} for memory", seconds_text(r.memory_wait_seconds));
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string summary_text(const RunReport& report, const Plan& plan) {
+  std::string out = accounts(report, plan);
+  for (const StageReport& s : report.stages)
+    if (!s.summary.empty()) out += output(s);
+  out += "\n" + stages_table(report) + "\n" + memory(report);
+  return out;
+}
+
+std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i) {
+    const Remark& r = remarks[i];
+    out += fmt::format(
+        "  {}: {}: {}{}\n", r.name, r.entry.stage,
+        r.entry.outcome == Outcome::ok ? "" : to_text(r.entry.outcome) + std::string(": "),
+        r.entry.reason);
+  }
+  if (remarks.size() > limit)
+    out += fmt::format("  … and {} more (all in the output's /remarks and in --json)\n",
+                       count_text(remarks.size() - limit));
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,17 @@
+// The end of a run on one screen.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/runner.h"
+
+namespace melflow {
+
+/// Accounts, outputs, a line for each stage, memory. Lines end with '\n'.
+std::string summary_text(const RunReport& report, const Plan& plan);
+
+/// The first `limit` of them as "path: stage: reason", then how many more there are.
+std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit);
+
+}  // namespace melflow

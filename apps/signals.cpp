@@ -1,0 +1,62 @@
+#include "apps/signals.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "apps/exit_codes.h"
+
+namespace melflow {
+
+StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> leave)
+    : stop_(std::move(stop)), leave_(std::move(leave)) {
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    // Ignored from the start, as by nohup, means ignored.
+    struct sigaction now {};
+    sigaction(signal, nullptr, &now);
+    if (now.sa_handler != SIG_IGN) sigaddset(&wanted, signal);
+  }
+  pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+  signals_ = signalfd(-1, &wanted, SFD_CLOEXEC);
+  end_ = eventfd(0, EFD_CLOEXEC);
+  if (signals_ < 0 || end_ < 0)
+    throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
+  thread_ = std::thread([this] { wait(); });
+}
+
+StopOnSignal::~StopOnSignal() {
+  const std::uint64_t one = 1;
+  while (write(end_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+  close(signals_);
+  close(end_);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void StopOnSignal::wait() {
+  std::array<pollfd, 2> both{{{signals_, POLLIN, 0}, {end_, POLLIN, 0}}};
+  bool stopping = false;
+  while (true) {
+    if (poll(both.data(), both.size(), -1) < 0 && errno != EINTR) return;
+    if (both[1].revents != 0) return;
+    if (both[0].revents == 0) continue;
+    signalfd_siginfo info{};
+    if (read(signals_, &info, sizeof(info)) != sizeof(info)) continue;
+    if (stopping) {
+      leave_();
+      _exit(kInterrupted);
+    }
+    stopping = true;
+    stop_();
+  }
+}
+
+}  // namespace melflow
