@@ -1,0 +1,242 @@
+// The command line: verbs, help, wrong usage, wrong configurations, and what needs no run.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+
+using namespace melflow;
+using test::Ended;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+const std::string kToy = MELFLOW_TOY_PROGRAM;
+
+constexpr const char* kToyYaml =
+    "version: 1\n"
+    "graph:\n"
+    "  files: {stage: toy_count, count: 5}\n"
+    "  work: {stage: toy_work, from: files, queue: 7, concurrency: 3}\n"
+    "  end: {stage: toy_keep, from: work}\n";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// The program as `cmake --install` lays it out.
+std::string install(const TempFolder& folder) {
+  fs::create_directories(folder / "bin");
+  fs::create_directories(folder / "share/melflow");
+  fs::copy_file(kMelflow, folder / "bin/melflow");
+  fs::copy(fs::path(MELFLOW_SOURCE_DIR) / "config/pipelines", folder / "share/melflow/pipelines",
+           fs::copy_options::recursive);
+  return folder / "bin/melflow";
+}
+
+}  // namespace
+
+TEST_CASE("cli: --version and --help end with 0, and every verb's help has an example") {
+  const TempFolder folder;
+  const Ended version = run(folder, {kMelflow, "--version"});
+  CHECK(version.code == 0);
+  CHECK(version.out.starts_with("melflow "));
+  const Ended help = run(folder, {kMelflow, "--help"});
+  CHECK(help.code == 0);
+  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "show"}) {
+    INFO(verb);
+    CHECK(has(help.out, std::string("\n  ") + verb + " "));
+    const Ended of_verb = run(folder, {kMelflow, verb, "--help"});
+    CHECK(of_verb.code == 0);
+    CHECK(has(of_verb.out, std::string("Example:\n  ")));
+    CHECK(has(of_verb.out, std::string("melflow ") + verb));
+    CHECK(of_verb.out.ends_with("\n"));
+  }
+}
+
+TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
+  const TempFolder folder;
+  struct Row {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{}, "A subcommand is required"},
+      {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
+      {{"run"}, "FILE is required"},
+      {{"run", "a.yaml", "--sett", "a.b=1"}, "--sett"},
+      {{"run", "a.yaml", "--set", "mel.n_mels"},
+       "'mel.n_mels' is not of the form NODE.OPTION=VALUE"},
+      {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},
+      {{"run", "a.yaml", "--workers", "-1"}, "--workers"},
+      {{"run", "a.yaml", "--workers", "many"}, "--workers"},
+      {{"stages", "mle"}, "there is no stage 'mle', did you mean 'mel'?"},
+      {{"stages", "--markdown", "--json-schema"}, "--markdown"},
+      {{"show", "a.h5", "-o", "x.png"}, "--file is required"},
+  };
+  for (const Row& row : rows) {
+    std::vector<std::string> command{kMelflow};
+    command.insert(command.end(), row.arguments.begin(), row.arguments.end());
+    const Ended e = run(folder, command);
+    INFO(row.message << " | " << e.err);
+    CHECK(e.code == 2);
+    CHECK(has(e.err, row.message));
+    CHECK(e.out.empty());
+  }
+}
+
+TEST_CASE("cli: a wrong configuration ends with 78, one problem a line and their number") {
+  const TempFolder folder;
+  write_text(folder / "a.yaml",
+             "version: 1\n"
+             "graph:\n"
+             "  files: {stage: toy_count, cuont: 5}\n"
+             "  end: {stage: toy_keep, from: files, path: \"${NOT_SET_ANYWHERE}\"}\n");
+  for (const char* verb : {"run", "validate", "graph"}) {
+    const Ended e = run(folder, {kToy, verb, "a.yaml"});
+    CHECK(e.code == 78);
+    CHECK(e.out.empty());
+    CHECK(count_lines(e.err) == 3);
+    CHECK(e.err.starts_with(
+        "a.yaml:3:29: files.cuont: unknown option of toy_count, did you mean 'count'?\n"
+        "a.yaml:4:45: the variable NOT_SET_ANYWHERE is not set"));
+    CHECK(e.err.ends_with("melflow: 2 problems in the configuration, nothing was started\n"));
+  }
+}
+
+TEST_CASE("cli: --var, --set and the environment reach the configuration") {
+  const TempFolder folder;
+  write_text(folder / "a.yaml",
+             "version: 1\n"
+             "graph:\n"
+             "  files: {stage: toy_count}\n"
+             "  end: {stage: toy_keep, from: files, path: \"${ONE}-${TWO}\"}\n");
+  const Ended e = run(folder,
+                      {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1", "--set",
+                       "files.count=77", "--set", "end.queue=9", "--workers", "3"},
+                      {{"ONE", "x"}, {"TWO", "2"}});
+  CHECK(e.code == 0);
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["ok"] == true);
+  CHECK(json["workers"] == 3);
+  CHECK(json["config"]["graph"]["end"]["path"] == "1-2");
+  CHECK(json["config"]["graph"]["end"]["queue"] == 9);
+  CHECK(json["config"]["graph"]["files"]["count"] == 77);
+  const Ended wrong = run(folder, {kToy, "validate", "a.yaml", "--json", "--var", "ONE=1"});
+  CHECK(wrong.code == 78);
+  const auto problems = nlohmann::json::parse(wrong.out)["problems"];
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0]["line"] == 4);
+  CHECK(problems[0]["column"] == 45);
+  CHECK(problems[0]["file"] == "a.yaml");
+}
+
+TEST_CASE("cli: validate says what it checked, and warns") {
+  const TempFolder folder;
+  write_text(folder / "a.yaml", kToyYaml);
+  const Ended e = run(folder, {kToy, "validate", "a.yaml", "--set", "work.wait_ms=13"});
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "warning: --set: work.wait_ms: 13 is an unlucky number\n"));
+  CHECK(has(e.out, "ok: 3 nodes, memory 1,024 MiB"));
+}
+
+TEST_CASE("cli: a pipeline that is not there is named, with those that come with the program") {
+  const TempFolder folder;
+  const std::string melflow = install(folder);
+  const Ended e = run(folder, {melflow, "run", "dmeo"});
+  CHECK(e.code == 78);
+  CHECK(e.err.starts_with(
+      "dmeo: there is no such file; the pipelines that come with melflow are demo, "
+      "leak_two_stage, speech_16k_80mel, did you mean 'demo'?\n"));
+}
+
+TEST_CASE("cli: the pipelines that come with the program are valid and go by their names") {
+  const TempFolder folder;
+  const std::string melflow = install(folder);
+  for (const std::string name : {"demo", "leak_two_stage", "speech_16k_80mel"}) {
+    for (const std::string& given : {name, name + ".yaml"}) {
+      const Ended e =
+          run(folder, {melflow, "validate", given, "--var", "DATA=d", "--var", "OUT=o"});
+      INFO(given << ": " << e.err);
+      CHECK(e.code == 0);
+      CHECK_FALSE(has(e.out, "warning"));
+    }
+    // The names of the nodes are a promise: --set counts on them.
+    const Ended e =
+        run(folder, {melflow, "validate", name, "--json"}, {{"DATA", "d"}, {"OUT", "o"}});
+    const auto graph = nlohmann::ordered_json::parse(e.out)["config"]["graph"];
+    std::vector<std::string> nodes;
+    for (const auto& [node, options] : graph.items())
+      if (node != "resample") nodes.push_back(node);
+    CHECK(nodes ==
+          std::vector<std::string>{"files", "read", "decode", "segment", "batch", "mel", "write"});
+  }
+}
+
+TEST_CASE("cli: graph prints nodes and bounded edges for Mermaid") {
+  const TempFolder folder;
+  write_text(folder / "a.yaml", kToyYaml);
+  const Ended e =
+      run(folder, {kToy, "graph", "a.yaml", "--set", "end.concurrency=1", "--set", "end.queue=2"});
+  CHECK(e.code == 0);
+  CHECK(e.out ==
+        "flowchart LR\n"
+        "  n0[\"files<br/>toy_count × 1\"]\n"
+        "  n1[\"work<br/>toy_work × 3\"]\n"
+        "  n2[\"end<br/>toy_keep × 1\"]\n"
+        "  n0 -->|\"toy, queue 7\"| n1\n"
+        "  n1 -->|\"toy, queue 2\"| n2\n");
+}
+
+TEST_CASE("cli: stages lists every stage and shows all options of one") {
+  const TempFolder folder;
+  const Ended list = run(folder, {kMelflow, "stages"});
+  CHECK(list.code == 0);
+  for (const char* name :
+       {"file_list", "disk_read", "decode", "resample", "segment", "batch", "mel", "hdf5_write"}) {
+    INFO(name);
+    CHECK(has("\n" + list.out, std::string("\n") + name + " "));
+  }
+  const Ended one = run(folder, {kToy, "stages", "toy_work"});
+  CHECK(one.code == 0);
+  CHECK(one.out.starts_with("toy_work: Works, or fails when told to.\n\n  toy → toy\n"));
+  CHECK(
+      has(one.out, "  wait_ms  (integer, 0 to 60000; default 0)\n      time an item takes [ms]\n"));
+  CHECK(has(one.out, "  queue  (integer, 1 to 1048576)\n"));
+  const Ended schema = run(folder, {kMelflow, "stages", "--json-schema"});
+  CHECK(nlohmann::json::parse(schema.out)["$defs"].contains("hdf5_write"));
+}
+
+TEST_CASE("cli: docs/stages.md is what `melflow stages --markdown` prints now") {
+  const TempFolder folder;
+  const Ended e = run(folder, {kMelflow, "stages", "--markdown"});
+  CHECK(e.code == 0);
+  const bool is_current = e.out == read_text(fs::path(MELFLOW_SOURCE_DIR) / "docs/stages.md");
+  CHECK_MESSAGE(is_current, "stale: melflow stages --markdown > docs/stages.md");
+}
+
+TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is there") {
+  const TempFolder folder;
+  CHECK(run(folder, {kMelflow, "init"}).code == 0);
+  CHECK(fs::exists(folder / "melflow.yaml"));
+  const Ended valid = run(folder, {kMelflow, "validate", "melflow.yaml"});
+  INFO(valid.err << valid.out);
+  CHECK(valid.code == 0);
+  CHECK_FALSE(has(valid.out, "warning"));
+
+  write_text(folder / "mine.yaml", "mine");
+  const Ended again = run(folder, {kMelflow, "init", "mine.yaml"});
+  CHECK(again.code == 1);
+  CHECK(has(again.err, "mine.yaml: is already there"));
+  CHECK(read_text(folder / "mine.yaml") == "mine");
+  CHECK(run(folder, {kMelflow, "init", "mine.yaml", "--force"}).code == 0);
+  CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));
+  CHECK(run(folder, {kMelflow, "init", "no/such/folder.yaml"}).code == 1);
+}

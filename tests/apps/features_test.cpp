@@ -1,0 +1,236 @@
+// From sound files to rows and pictures with the real stages: run, inspect, show.
+#include <doctest/doctest.h>
+#include <hdf5.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string pipeline(const std::string& name) {
+  return fs::path(MELFLOW_SOURCE_DIR) / "config/pipelines" / (name + ".yaml");
+}
+
+Ended run_pipeline(const TempFolder& folder, const std::string& name,
+                   const std::vector<std::string>& more = {}) {
+  std::vector<std::string> command{kMelflow, "run", pipeline(name)};
+  command.insert(command.end(), more.begin(), more.end());
+  return run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}});
+}
+
+nlohmann::json inspect(const TempFolder& folder, const std::string& file = "out.h5") {
+  const Ended e = run(folder, {kMelflow, "inspect", file, "--json", "--files"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  return nlohmann::json::parse(e.out);
+}
+
+}  // namespace
+
+TEST_CASE("features: the demo makes a row every 10 ms, with the language as label") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/en/sub/one.wav", 8000, 1.0, 1);
+  test::write_wav(folder / "data/en/two.wav", 8000, 0.5, 2);
+  test::write_wav(folder / "data/fr/one.wav", 8000, 2.0, 3);
+  write_text(folder / "data/fr/not.wav", "no sound at all");
+  write_text(folder / "data/fr/notes.txt", "not looked at");
+  const Ended e = run_pipeline(folder, "demo");
+  INFO(e.err << e.out);
+  CHECK(e.code == 3);
+  CHECK(has(e.out, "4 files: 3 ok, 0 skipped, 1 failed"));
+  CHECK(has(e.out, "  fr/not.wav: decode: failed: "));
+
+  const auto json = inspect(folder);
+  CHECK(json["complete"] == true);
+  CHECK(json["shape"] == nlohmann::json{101 + 51 + 201, 80});
+  CHECK(json["dtype"] == "float32");
+  CHECK(json["unit"] == "dB");
+  CHECK(json["hop_length"] == 80);
+  CHECK(json["counts"]["failed"] == 1);
+  CHECK(json["labels"][0]["name"] == "en");
+  CHECK(json["labels"][0]["rows"] == 152);
+  CHECK(json["labels"][1]["name"] == "fr");
+  CHECK(json["labels"][1]["files"] == 2);
+  REQUIRE(json["files"].size() == 4);
+  CHECK(json["files"][0]["path"] == "en/sub/one.wav");
+  CHECK(json["files"][2]["status"] == "failed");
+  CHECK(json["files"][3]["offset"] == 152);
+  CHECK(json["files"][3]["count"] == 201);
+  CHECK(json["remarks"][0]["path"] == "fr/not.wav");
+  CHECK(json["config"]["graph"]["mel"]["n_mels"] == 80);
+  CHECK(json["feature_hash"].get<std::string>().size() == 32);
+
+  const Ended text = run(folder, {kMelflow, "inspect", "out.h5"});
+  CHECK(text.code == 0);
+  CHECK(has(text.out, "[353, 80] float32, dB"));
+  CHECK(has(text.out, "4 found: 3 ok, 0 skipped, 1 failed"));
+  CHECK_FALSE(has(text.out, "en/two.wav"));
+}
+
+TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/a/one.wav", 16000, 1.0);
+  test::write_wav(folder / "data/b/two.wav", 44100, 0.5);
+  const Ended e = run_pipeline(folder, "speech_16k_80mel");
+  INFO(e.err);
+  CHECK(e.code == 0);
+  const auto json = inspect(folder);
+  CHECK(json["shape"] == nlohmann::json{101 + 51, 80});
+  CHECK(json["unit"] == "ln power");
+  CHECK(json["files"][1]["sample_rate"] == 44100);
+  CHECK(json["files"][1]["duration"] == doctest::Approx(0.5));
+}
+
+TEST_CASE("features: the two-stage job has 237 rows of 32 bands a file, whatever its length") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/one.wav", 4096, 10);
+  test::write_wav(folder / "data/short.wav", 4096, 4);
+  test::write_wav(folder / "data/long.wav", 4096, 13);
+  const Ended e = run_pipeline(folder, "leak_two_stage");
+  INFO(e.err);
+  CHECK(e.code == 0);
+  const auto json = inspect(folder);
+  CHECK(json["shape"] == nlohmann::json{3 * 237, 32});
+  for (const auto& file : json["files"]) CHECK(file["count"] == 237);
+}
+
+TEST_CASE("features: show draws a file that is named by its path or by the end of it") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_wav(folder / "data/fr/one.wav", 8000, 1.0);
+  test::write_wav(folder / "data/fr/two.wav", 8000, 1.0);
+  write_text(folder / "data/fr/not.wav", "no sound");
+  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
+  const auto show = [&](const std::string& file, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command{kMelflow, "show", "out.h5", "--file", file, "-o", "a.png"};
+    command.insert(command.end(), more.begin(), more.end());
+    fs::remove(folder / "a.png");
+    return run(folder, command);
+  };
+  for (const char* name : {"en/one.wav", "two.wav", "fr/two.wav", "/two.wav"}) {
+    INFO(name);
+    CHECK(show(name).code == 0);
+    CHECK(read_text(folder / "a.png").starts_with("\x89PNG"));
+  }
+  CHECK(show("en/one.wav", {"--rows", "10:30"}).out.find(", 20 rows of en/one.wav") !=
+        std::string::npos);
+  CHECK(show("en/one.wav", {"--rows", "-5:"}).out.find(", 5 rows of") != std::string::npos);
+
+  struct Row {
+    const char *file, *rows, *message;
+  };
+  const Row rows[] = {
+      {"one.wav", ":", "'one.wav' could be any of\n  en/one.wav\n  fr/one.wav\n"},
+      {"ne.wav", ":", "there is no file 'ne.wav' in it"},
+      {"en/on.wav", ":", "there is no file 'en/on.wav' in it, did you mean 'en/one.wav'?"},
+      {"not.wav", ":", "fr/not.wav has no rows: failed (decode: "},
+      {"en/one.wav", "30:10", "there are no such rows, the file has 101"},
+      {"en/one.wav", "ten", "A:B is expected"},
+      {"en/one.wav", "a:b", "A:B is expected"},
+  };
+  for (const Row& row : rows) {
+    const Ended e = show(row.file, {std::string("--rows=") + row.rows});
+    INFO(e.err);
+    CHECK(e.code == 1);
+    CHECK(has(e.err, row.message));
+    CHECK_FALSE(fs::exists(folder / "a.png"));
+  }
+}
+
+TEST_CASE("features: names that are no UTF-8 spoil no report") {
+  const TempFolder folder;
+  test::write_wav(folder / "d\xE9/\xFF.wav", 8000, 0.2);
+  write_text(folder / "d\xE9/\xFE.wav", "no sound");
+  const Ended e = run(folder, {kMelflow, "run", pipeline("demo"), "--json"},
+                      {{"DATA", "d\xE9"}, {"OUT", "out.h5"}});
+  CHECK(e.code == 3);
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["files"]["ok"] == 1);
+  CHECK(json["config"]["graph"]["mel"]["n_mels"] == 80);
+  CHECK(inspect(folder)["files"].size() == 2);
+  CHECK(run(folder, {kMelflow, "show", "out.h5", "--file", "\xFF.wav", "-o", "a.png"}).code == 0);
+}
+
+TEST_CASE("features: windows of several frames are drawn and inspected, too") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/en/one.wav", 8000, 2.0);
+  const Ended e = run_pipeline(
+      folder, "demo",
+      {"--set", "segment.length=500ms", "--set", "mel.log=none", "--set", "write.dtype=float16"});
+  INFO(e.err);
+  CHECK(e.code == 0);
+  const auto json = inspect(folder);
+  CHECK(json["shape"] == nlohmann::json{4, 51, 80});
+  CHECK(json["dtype"] == "float16");
+  CHECK(json["unit"] == "power");
+  const Ended shown = run(folder, {kMelflow, "show", "out.h5", "--file", "one.wav", "-o", "a.png"});
+  CHECK(shown.code == 0);
+}
+
+TEST_CASE("features: inspect says what is wrong with a file that is none of its own") {
+  const TempFolder folder;
+  write_text(folder / "text.h5", "hello");
+  write_text(folder / "new.h5.part", "not yet");
+  fs::create_directories(folder / "folder.h5");
+  const hid_t other =
+      H5Fcreate((folder / "other.h5").c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(other);
+  struct Row {
+    const char *file, *message;
+  };
+  const Row rows[] = {
+      {"none.h5", "none.h5: No such file or directory\n"},
+      {"new.h5",
+       "new.h5: No such file or directory; new.h5.part is there: a run is still writing "
+       "it, or was ended before it was complete\n"},
+      {"new.h5.part",
+       "new.h5.part: cannot be read yet: a run is still writing it, or died while "
+       "it did\n"},
+      {"text.h5", "text.h5: is not an HDF5 file\n"},
+      {"folder.h5", "folder.h5: is a folder; name the .h5 file in it\n"},
+      {"other.h5", "other.h5: is an HDF5 file, but none that melflow wrote"},
+  };
+  for (const Row& row : rows)
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{"inspect", row.file},
+          std::vector<std::string>{"show", row.file, "--file", "a", "-o", "a.png"}}) {
+      std::vector<std::string> command{kMelflow};
+      command.insert(command.end(), more.begin(), more.end());
+      const Ended e = run(folder, command);
+      CHECK(e.code == 1);
+      INFO(e.err);
+      CHECK(has(e.err, std::string("melflow: ") + row.message));
+    }
+}
+
+TEST_CASE("features: a run with nothing to do or nowhere to write says so and ends with 1") {
+  const TempFolder folder;
+  fs::create_directories(folder / "data");
+  const Ended empty = run_pipeline(folder, "demo");
+  CHECK(empty.code == 1);
+  CHECK(has(empty.err, "melflow: data: "));
+  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  const Ended nowhere = run_pipeline(folder, "demo", {"--set", "write.path=no/such/out.h5"});
+  CHECK(nowhere.code == 1);
+  CHECK(has(nowhere.err, "no/such"));
+  write_text(folder / "out.h5", "precious");
+  const Ended there = run_pipeline(folder, "demo");
+  CHECK(there.code == 1);
+  CHECK(has(there.err, "out.h5"));
+  CHECK(read_text(folder / "out.h5") == "precious");
+}

@@ -1,0 +1,156 @@
+// Pictures: colours, ticks, and where things are in a spectrogram.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "apps/colormap.h"
+#include "apps/font.h"
+#include "apps/spectrogram.h"
+#include "pipeline/problem.h"
+#include "tests/apps/process.h"
+
+using namespace melflow;
+
+namespace {
+
+double luminance(Rgb c) {
+  const auto linear = [](std::uint8_t v) {
+    const double s = v / 255.0;
+    return s <= 0.04045 ? s / 12.92 : std::pow((s + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(c.r) + 0.7152 * linear(c.g) + 0.0722 * linear(c.b);
+}
+
+// Lightness as CIELAB defines it, 0 to 100.
+double lightness(double level) {
+  const double y = luminance(colour_of(level));
+  return y > 0.008856 ? 116 * std::cbrt(y) - 16 : 903.3 * y;
+}
+
+Spectrogram ramp(std::size_t frames, std::size_t bands) {
+  Spectrogram s;
+  s.frames = frames;
+  s.bands = bands;
+  s.unit = "dB";
+  s.frame_seconds = 0.01;
+  s.title = "a/b.wav";
+  for (std::size_t b = 0; b < bands; ++b) s.band_hz.push_back(100.0 * static_cast<double>(b + 1));
+  for (std::size_t f = 0; f < frames; ++f)
+    for (std::size_t b = 0; b < bands; ++b) s.values.push_back(static_cast<float>(b) - 60);
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("picture: colours rise evenly from dark to bright") {
+  CHECK(lightness(0) < 8);
+  CHECK(lightness(1) > 92);
+  for (double level = 0; level < 0.95; level += 0.05) {
+    INFO(level);
+    const double step = lightness(level + 0.05) - lightness(level);
+    CHECK(step > 1.5);
+    CHECK(step < 7);
+  }
+  CHECK(colour_of(-1) == colour_of(0));
+  CHECK(colour_of(2) == colour_of(1));
+  CHECK(colour_of(std::nan("")) == colour_of(0));
+}
+
+TEST_CASE("picture: ticks are round numbers inside the range") {
+  const auto close = [](const std::vector<double>& got, const std::vector<double>& expected) {
+    if (got.size() != expected.size()) return false;
+    for (std::size_t i = 0; i < got.size(); ++i)
+      if (std::abs(got[i] - expected[i]) > 1e-9) return false;
+    return true;
+  };
+  CHECK(close(ticks(0, 10, 5), {0, 2, 4, 6, 8, 10}));
+  CHECK(close(ticks(-73, 7, 8), {-70, -60, -50, -40, -30, -20, -10, 0}));
+  CHECK(close(ticks(0.2, 0.6, 4), {0.2, 0.3, 0.4, 0.5, 0.6}));
+  CHECK(close(ticks(3, 3, 4), {3}));
+}
+
+TEST_CASE("picture: units become decibels") {
+  struct Row {
+    const char* unit;
+    float value;
+    double decibels;
+  };
+  const Row rows[] = {{"dB", -12, -12},           {"power", 100, 20},
+                      {"power", 0, -300},         {"amplitude", 100, 40},
+                      {"ln power", 1, 4.342945},  {"log10 power", -2, -20},
+                      {"log10 amplitude", 1, 20}, {"amplitude^4", 100, 10}};
+  for (const Row& row : rows) {
+    INFO(row.unit);
+    std::vector<float> values{row.value};
+    CHECK(to_decibels(values, row.unit) == "dB");
+    CHECK(values[0] == doctest::Approx(row.decibels));
+  }
+  std::vector<float> values{3};
+  CHECK(to_decibels(values, "phon") == "phon");
+  CHECK(values[0] == 3);
+}
+
+TEST_CASE("picture: low bands are at the bottom, and cells are whole pixels") {
+  const Canvas c = draw(ramp(90, 40));
+  // Of the column in the middle of the plot: the lowest pixel is dark, the highest bright.
+  const int x = c.width() / 2;
+  std::vector<Rgb> column;
+  for (int y = 0; y < c.height(); ++y) column.push_back(c.at(x, y));
+  const auto place = [&](Rgb colour) {
+    int first = -1, count = 0;
+    for (std::size_t y = 0; y < column.size(); ++y)
+      if (column[y] == colour) {
+        if (first < 0) first = static_cast<int>(y);
+        ++count;
+      }
+    return std::pair(first, count);
+  };
+  const auto [bright_at, bright_height] = place(colour_of(1));
+  const auto [dark_at, dark_height] = place(colour_of(0));
+  CHECK(bright_at >= 0);
+  CHECK(bright_height == 10);
+  CHECK(dark_height == 10);
+  CHECK(dark_at - bright_at == 39 * 10);
+}
+
+TEST_CASE("picture: any number of frames and bands can be drawn") {
+  for (const std::size_t frames : {1U, 2U, 1600U, 1601U, 100'000U})
+    for (const std::size_t bands : {1U, 32U, 1000U}) {
+      if (frames * bands > 10'000'000) continue;
+      INFO(frames << " x " << bands);
+      const Canvas c = draw(ramp(frames, bands));
+      CHECK(c.width() >= 480);
+      CHECK(c.width() < 2000);
+      CHECK(c.height() < 1200);
+    }
+  Spectrogram flat = ramp(10, 3);
+  std::fill(flat.values.begin(), flat.values.end(), -100.0F);
+  CHECK(draw(flat).width() > 0);
+  CHECK_THROWS_AS(draw(ramp(0, 3)), RunError);
+}
+
+TEST_CASE("picture: every printable character has a shape of its own") {
+  std::vector<std::vector<bool>> seen;
+  for (char c = ' '; c <= '~'; ++c) {
+    std::vector<bool> shape;
+    for (int y = 0; y < kGlyphHeight; ++y)
+      for (int x = 0; x < kGlyphWidth; ++x) shape.push_back(font_pixel(c, x, y));
+    INFO(c);
+    CHECK(std::count(seen.begin(), seen.end(), shape) == 0);
+    seen.push_back(shape);
+  }
+  CHECK(font_pixel('\xC3', 0, 0));
+  CHECK_FALSE(font_pixel('A', 5, 0));
+}
+
+TEST_CASE("picture: a PNG is written, and where it cannot be there is an error") {
+  const test::TempFolder folder;
+  Canvas c(20, 10, {1, 2, 3});
+  c.text(-3, -3, "clipped", 2, {255, 0, 0});
+  c.save_png(folder / "a.png");
+  CHECK(test::read_text(folder / "a.png").starts_with("\x89PNG\r\n"));
+  CHECK_THROWS_WITH_AS(
+      c.save_png(folder / "no/a.png"),
+      (folder / "no/a.png: cannot write the picture: No such file or directory").c_str(), RunError);
+}

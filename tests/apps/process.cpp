@@ -1,0 +1,105 @@
+#include "tests/apps/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace melflow::test {
+namespace fs = std::filesystem;
+
+TempFolder::TempFolder() {
+  std::string name = fs::temp_directory_path() / "melflow_test_XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = name;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+Process::Process(const TempFolder& folder, std::vector<std::string> command, const Variables& set,
+                 bool terminal)
+    : folder_(folder) {
+  std::vector<char*> arguments;
+  for (std::string& c : command) arguments.push_back(c.data());
+  arguments.push_back(nullptr);
+  std::string terminal_name;
+  if (terminal) {
+    terminal_ = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal_ < 0 || grantpt(terminal_) != 0 || unlockpt(terminal_) != 0)
+      throw std::runtime_error("no pseudo terminal");
+    winsize size{};
+    size.ws_col = 100;
+    size.ws_row = 30;
+    ioctl(terminal_, TIOCSWINSZ, &size);
+    terminal_name = ptsname(terminal_);
+  }
+  pid_ = fork();
+  if (pid_ != 0) return;
+  // In the child; a failure shows as status 127.
+  if (chdir(folder.path().c_str()) != 0) _exit(127);
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+  dup2(open("/dev/null", O_RDONLY), STDIN_FILENO);
+  dup2(open(".stdout", flags, 0666), STDOUT_FILENO);
+  dup2(terminal ? open(terminal_name.c_str(), O_RDWR | O_NOCTTY) : open(".stderr", flags, 0666),
+       STDERR_FILENO);
+  for (const char* name : {"DATA", "OUT"}) unsetenv(name);
+  setenv("TERM", "xterm", 1);
+  for (const auto& [name, value] : set) setenv(name.c_str(), value.c_str(), 1);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (terminal_ >= 0) close(terminal_);
+}
+
+void Process::send(int signal) const { kill(pid_, signal); }
+
+Ended Process::wait() {
+  Ended ended;
+  if (terminal_ >= 0) {
+    // Until the last one who has the other side open is gone: then reading fails.
+    char buffer[4096];
+    ssize_t n = 0;
+    while ((n = read(terminal_, buffer, sizeof(buffer))) > 0)
+      ended.err.append(buffer, static_cast<std::size_t>(n));
+  }
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  ended.out = read_text(folder_ / ".stdout");
+  if (terminal_ < 0) ended.err = read_text(folder_ / ".stderr");
+  return ended;
+}
+
+Ended run(const TempFolder& folder, std::vector<std::string> command,
+          const Process::Variables& set) {
+  return Process(folder, std::move(command), set).wait();
+}
+
+}  // namespace melflow::test

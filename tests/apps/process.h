@@ -1,0 +1,59 @@
+// Runs a program and sees what it prints and how it ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace melflow::test {
+
+/// A folder that is gone at the end of the test.
+class TempFolder {
+ public:
+  TempFolder();
+  ~TempFolder();
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_text(const std::filesystem::path& path);
+void write_text(const std::filesystem::path& path, const std::string& text);
+
+struct Ended {
+  int code = 0;  ///< exit status; 1000 + the signal that killed it
+  std::string out, err;
+};
+
+/// Runs inside `folder`, where stdout and stderr go into files.
+class Process {
+ public:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+  /// With `terminal`, stderr is one (a pseudo terminal of 100 columns).
+  Process(const TempFolder& folder, std::vector<std::string> command, const Variables& set = {},
+          bool terminal = false);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const;
+  /// Waits for the end.
+  Ended wait();
+
+ private:
+  const TempFolder& folder_;
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+};
+
+Ended run(const TempFolder& folder, std::vector<std::string> command,
+          const Process::Variables& set = {});
+
+}  // namespace melflow::test

@@ -1,0 +1,243 @@
+// melflow run: exit statuses, what goes to stdout and what to stderr, and stopping.
+#include <doctest/doctest.h>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/apps/process.h"
+
+using namespace melflow;
+using test::Ended;
+using test::Process;
+using test::read_text;
+using test::TempFolder;
+
+namespace {
+
+const std::string kToy = MELFLOW_TOY_PROGRAM;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void write_toy(const TempFolder& folder, int count) {
+  test::write_text(folder / "toy.yaml",
+                   fmt::format("version: 1\n"
+                               "workers: 2\n"
+                               "graph:\n"
+                               "  files: {{stage: toy_count, count: {}}}\n"
+                               "  work: {{stage: toy_work, from: files}}\n"
+                               "  end: {{stage: toy_keep, from: work, path: toy.out}}\n",
+                               count));
+}
+
+std::vector<std::string> command(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> out{kToy, "run", "toy.yaml"};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+// A run that would take minutes, and is under way.
+std::vector<std::string> slow_run() { return command({"--set", "work.wait_ms=20", "--json"}); }
+void let_it_run() { std::this_thread::sleep_for(std::chrono::milliseconds(700)); }
+
+}  // namespace
+
+TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
+  const TempFolder folder;
+  write_toy(folder, 40);
+  const Ended e = run(folder, command());
+  CHECK(e.code == 0);
+  CHECK(e.err.empty());
+  CHECK(e.out.starts_with("40 files: 40 ok, 0 skipped, 0 failed\n120 rows in "));
+  CHECK(has(e.out, "\ntoy.out: 1.50 MB\n"));
+  CHECK(has(e.out, "\nwork "));
+  CHECK(has(e.out, "\nmemory: "));
+  CHECK_FALSE(has(e.out, "not plainly ok"));
+}
+
+TEST_CASE("run: failures end with 3, the first ten are listed and the others counted") {
+  const TempFolder folder;
+  write_toy(folder, 40);
+  const Ended e =
+      run(folder, command({"--set", "work.fail_every=4", "--set", "work.skip_every=10"}));
+  CHECK(e.code == 3);
+  CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
+  CHECK(has(e.out,
+            "\nnot plainly ok:\n"
+            "  toy/0003: work: failed: is broken\n"
+            "  toy/0007: work: failed: is broken\n"
+            "  toy/0009: work: skipped: is too short\n"));
+  CHECK(has(e.out, "  … and 2 more (all in the output's /remarks and in --json)\n"));
+}
+
+TEST_CASE("run: skipped files alone are no failure") {
+  const TempFolder folder;
+  write_toy(folder, 10);
+  CHECK(run(folder, command({"--set", "work.skip_every=5"})).code == 0);
+}
+
+TEST_CASE("run: --json prints one document on stdout and everything else on stderr") {
+  const TempFolder folder;
+  write_toy(folder, 40);
+  const Ended e = run(folder, {kToy, "run", "--json", "toy.yaml", "--set", "work.fail_every=40"});
+  CHECK(e.code == 3);
+  CHECK(has(e.err, "40 files: 39 ok"));
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["ending"] == "complete");
+  CHECK(json["exit_code"] == 3);
+  CHECK(json["rows"] == 117);
+  CHECK(json["files"] == nlohmann::json{{"found", 40},
+                                        {"ok", 39},
+                                        {"skipped", 0},
+                                        {"failed", 1},
+                                        {"not_run", 0},
+                                        {"ok_with_remark", 0}});
+  REQUIRE(json["stages"].size() == 3);
+  CHECK(json["stages"][1]["name"] == "work");
+  CHECK(json["stages"][1]["items_out"] == 39);
+  double seconds = 0;
+  for (const auto& [state, value] : json["stages"][1]["seconds"].items())
+    seconds += value.get<double>();
+  const double slots = json["stages"][1]["concurrency"].get<double>();
+  CHECK(seconds == doctest::Approx(slots * json["graph_seconds"].get<double>()).epsilon(0.05));
+  CHECK(json["stages"][2]["summary"]["path"] == "toy.out");
+  CHECK(json["stages"][2]["summary"]["bytes"] == 1500000);
+  CHECK(json["edges"].size() == 2);
+  CHECK(json["memory"]["budget"] == 1 << 30);
+  CHECK(json["memory"]["peak"] <= json["memory"]["budget"]);
+  CHECK(json["remarks"] == nlohmann::json::array({{{"index", 39},
+                                                   {"path", "toy/0039"},
+                                                   {"status", "failed"},
+                                                   {"stage", "work"},
+                                                   {"reason", "is broken"}}}));
+  CHECK(json["config"]["graph"]["work"]["fail_every"] == 40);
+}
+
+TEST_CASE("run: --json=FILE writes the document there and leaves the summary on stdout") {
+  const TempFolder folder;
+  write_toy(folder, 4);
+  const Ended e = run(folder, command({"--json=report.json"}));
+  CHECK(e.code == 0);
+  CHECK(e.out.starts_with("4 files: 4 ok"));
+  CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["rows"] == 12);
+}
+
+TEST_CASE("run: --quiet prints nothing when all goes well") {
+  const TempFolder folder;
+  write_toy(folder, 4);
+  const Ended e = run(folder, command({"--quiet", "--set", "work.wait_ms=13"}));
+  CHECK(e.code == 0);
+  CHECK(e.out.empty());
+  CHECK(e.err.empty());
+}
+
+TEST_CASE("run: warnings of the plan are printed once, before the run") {
+  const TempFolder folder;
+  write_toy(folder, 4);
+  const Ended e = run(folder, command({"--set", "work.wait_ms=13"}));
+  CHECK(e.err == "warning: --set: work.wait_ms: 13 is an unlucky number\n");
+  CHECK_FALSE(has(e.out, "unlucky"));
+}
+
+TEST_CASE("run: a run that cannot start ends with 1, in the JSON document too") {
+  const TempFolder folder;
+  write_toy(folder, 4);
+  const Ended e = run(folder, command({"--json", "--set", "work.break_down=true"}));
+  CHECK(e.code == 1);
+  CHECK(e.err == "melflow: toy_work: the disk is full; make room\n");
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["ending"] == "not_started");
+  CHECK(json["exit_code"] == 1);
+  CHECK(json["error"] == "toy_work: the disk is full; make room");
+}
+
+TEST_CASE("run: a wrong configuration has its problems in the JSON document") {
+  const TempFolder folder;
+  write_toy(folder, 4);
+  const Ended e = run(folder, command({"--json", "--set", "work.wait=1"}));
+  CHECK(e.code == 78);
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["ending"] == "not_started");
+  CHECK(json["problems"].size() == 1);
+  CHECK(json["problems"][0]["file"] == "--set");
+}
+
+TEST_CASE("run: more failures than max_failures end the run with 1") {
+  const TempFolder folder;
+  write_toy(folder, 400);
+  const Ended e = run(folder, command({"--set", "work.fail_every=2", "--set", "max_failures=10",
+                                       "--set", "work.wait_ms=1", "--json"}));
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "melflow: "));
+  CHECK(has(e.err, "max_failures"));
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["ending"] == "failed");
+  CHECK(json["files"]["not_run"] > 0);
+}
+
+TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted for") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const TempFolder folder;
+    write_toy(folder, 20'000);
+    Process process(folder, slow_run());
+    let_it_run();
+    process.send(signal);
+    const Ended e = process.wait();
+    INFO(e.err);
+    REQUIRE(e.code == 75);
+    CHECK(has(e.err, "stopping: what is under way will be finished"));
+    CHECK(has(e.err, "melflow: stopped before the end, "));
+    const auto json = nlohmann::json::parse(e.out);
+    CHECK(json["ending"] == "stopped");
+    CHECK(json["exit_code"] == 75);
+    const auto& files = json["files"];
+    CHECK(files["ok"] > 0);
+    CHECK(files["not_run"] > 0);
+    CHECK(files["ok"].get<int>() + files["not_run"].get<int>() == 20'000);
+  }
+}
+
+TEST_CASE("run: the second signal ends at once with 130") {
+  const TempFolder folder;
+  write_toy(folder, 20'000);
+  // Two items of a minute each: a clean end is far away.
+  Process process(folder, command({"--set", "work.wait_ms=60000"}));
+  let_it_run();
+  process.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process.send(SIGINT);
+  CHECK(process.wait().code == 130);
+}
+
+TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fail") {
+  const TempFolder folder;
+  write_toy(folder, 40);
+  const Ended e = run(folder, {"/bin/bash", "-c",
+                               "set -o pipefail; \"$0\" run toy.yaml --set work.wait_ms=13 "
+                               "--json=report.json 2>&1 | true",
+                               kToy});
+  CHECK(e.code == 0);
+  CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["ending"] == "complete");
+}
+
+TEST_CASE("run: on a terminal there is a bar, and at the end it is gone") {
+  const TempFolder folder;
+  write_toy(folder, 60);
+  Process process(folder, command({"--set", "work.wait_ms=20"}), {}, true);
+  const Ended e = process.wait();
+  CHECK(e.code == 0);
+  CHECK(has(e.err, "/60 files"));
+  CHECK(has(e.err, "left"));
+  CHECK(e.err.ends_with("\r\x1b[K"));
+  CHECK(e.out.starts_with("60 files: 60 ok"));
+
+  Process without(folder, command({"--set", "work.wait_ms=20", "--no-progress"}), {}, true);
+  CHECK(without.wait().err.empty());
+}

@@ -1,0 +1,188 @@
+// Rows of real recordings against librosa's and torchaudio's own, as make_golden.py stored them.
+//
+// A frame agrees when every band within 60 dB of the frame's peak differs by 0.001 dB at most,
+// whatever the unit of the output; where the library itself is further off (own_error_db), by that
+// much more.
+
+#include <doctest/doctest.h>
+#include <sndfile.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/mel_kernel.h"
+#include "tests/support/sha256.h"
+
+namespace melflow {
+namespace {
+
+using nlohmann::json;
+using Samples = std::vector<std::int16_t>;
+
+constexpr double tolerance_db = 1e-3;
+constexpr double range_db = 60.0;
+
+std::string audio_folder() {
+  const char* folder = std::getenv("MELFLOW_TEST_AUDIO");
+  if (folder == nullptr) {
+    throw std::runtime_error(
+        "MELFLOW_TEST_AUDIO is not set: run tests/run.sh, which fetches the recordings");
+  }
+  return folder;
+}
+
+Samples read_recording(const json& recording) {
+  const std::filesystem::path path = std::filesystem::path(audio_folder()) /
+                                     recording["package"].get<std::string>() /
+                                     recording["path"].get<std::string>();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw std::runtime_error(path.string() +
+                             " is missing: run tests/run.sh, which fetches the recordings");
+  }
+  const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  if (reference::sha256(bytes) != recording["sha256"].get<std::string>()) {
+    throw std::runtime_error(path.string() +
+                             " is not the recording of mel_golden.json (its SHA-256 differs)");
+  }
+  SF_INFO info{};
+  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> sound(sf_open(path.c_str(), SFM_READ, &info),
+                                                          sf_close);
+  REQUIRE(sound != nullptr);
+  REQUIRE(info.channels == 1);
+  REQUIRE(info.samplerate == recording["sample_rate"].get<int>());
+  Samples samples(recording["samples"].get<std::size_t>());
+  const auto count = static_cast<sf_count_t>(samples.size());
+  REQUIRE(info.frames == count);
+  REQUIRE(sf_readf_short(sound.get(), samples.data(), count) == count);
+  return samples;
+}
+
+template <class Enum, std::size_t n>
+void read_enum(const json& options, const char* key, const std::array<std::string_view, n>& names,
+               Enum& value) {
+  const auto text = options.at(key).get<std::string>();
+  const auto at = std::find(names.begin(), names.end(), text);
+  REQUIRE(at != names.end());
+  value = static_cast<Enum>(at - names.begin());
+}
+
+MelOptions read_options(const json& o, int sample_rate) {
+  MelOptions options;
+  options.sample_rate = sample_rate;
+  o.at("n_fft").get_to(options.n_fft);
+  if (o.contains("win_length")) options.win_length = o["win_length"].get<int>();
+  if (o.contains("hop")) options.hop = o["hop"].get<int>();
+  read_enum(o, "window", MelOptions::window_names, options.window);
+  o.at("periodic").get_to(options.periodic);
+  o.at("center").get_to(options.center);
+  read_enum(o, "pad_mode", MelOptions::pad_mode_names, options.pad_mode);
+  o.at("power").get_to(options.power);
+  read_enum(o, "normalized", MelOptions::normalized_names, options.normalized);
+  o.at("n_mels").get_to(options.n_mels);
+  o.at("fmin").get_to(options.fmin);
+  if (o.contains("fmax")) options.fmax = o["fmax"].get<double>();
+  read_enum(o, "mel_scale", MelOptions::mel_scale_names, options.mel_scale);
+  read_enum(o, "mel_norm", MelOptions::mel_norm_names, options.mel_norm);
+  read_enum(o, "log", MelOptions::log_names, options.log);
+  o.at("amin").get_to(options.amin);
+  o.at("ref").get_to(options.ref);
+  o.at("ref_max").get_to(options.ref_max);
+  if (o.contains("top_db")) options.top_db = o["top_db"].get<double>();
+  o.at("log_offset").get_to(options.log_offset);
+  return options;
+}
+
+// A row's value as a level in decibels; -infinity for a linear 0.
+double level_db(const MelOptions& options, double value) {
+  switch (options.log) {
+    case MelOptions::Log::none:
+      return 20.0 / options.power * std::log10(value);
+    case MelOptions::Log::ln:
+      return 20.0 / options.power * value / std::log(10.0);
+    case MelOptions::Log::log10:
+      return 20.0 / options.power * value;
+    case MelOptions::Log::db:
+      break;
+  }
+  return value;
+}
+
+std::vector<float> rows_of(const MelOptions& options, const Samples& samples) {
+  const MelKernel kernel(std::make_shared<const MelPlan>(options));
+  const auto length = static_cast<std::int64_t>(samples.size());
+  const std::int64_t frames = kernel.plan().frames(length);
+  std::vector<float> rows(static_cast<std::size_t>(frames * options.n_mels));
+  MelKernel::Scratch scratch = kernel.make_scratch();
+  kernel.frames(SignalView<std::int16_t>{samples.data(), 0, length, length}, 0, frames, rows.data(),
+                scratch);
+  UnitFinish::from(options).apply(rows, max_value(rows));
+  return rows;
+}
+
+// Largest difference [dB] of a row's bands within range_db of its peak.
+double row_error(const MelOptions& options, const json& row, const float* ours) {
+  const double peak = level_db(options, row["peak"].get<double>());
+  double worst = 0.0;
+  for (std::size_t m = 0; m < row["values"].size(); ++m) {
+    const double theirs = level_db(options, row["values"][m].get<double>());
+    const double mine = level_db(options, ours[m]);
+    if (theirs == mine) continue;  // both -infinity, too
+    const double error = std::abs(theirs - mine);
+    if (theirs >= peak - range_db) {
+      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+    } else {
+      CHECK(mine < peak - range_db + 1.0);
+    }
+  }
+  return worst;
+}
+
+TEST_CASE("mel golden: rows of real recordings agree with librosa and torchaudio") {
+  std::ifstream file(std::string(MELFLOW_SOURCE_DIR) + "/tests/golden/mel_golden.json");
+  REQUIRE(file);
+  const json golden = json::parse(file);
+  std::vector<Samples> recordings;
+  for (const json& recording : golden["recordings"]) {
+    recordings.push_back(read_recording(recording));
+  }
+  CHECK(golden["sets"].size() >= 14);
+  for (const json& set : golden["sets"]) {
+    const auto name = set["name"].get<std::string>();
+    CAPTURE(name);
+    double set_error = 0.0;
+    for (const json& result : set["results"]) {
+      const auto recording = result["recording"].get<std::size_t>();
+      CAPTURE(recording);
+      const MelOptions options = read_options(set["options"], result["sample_rate"].get<int>());
+      const std::vector<float> rows = rows_of(options, recordings[recording]);
+      const auto n_mels = static_cast<std::size_t>(options.n_mels);
+      REQUIRE(rows.size() == result["frames"].get<std::size_t>() * n_mels);
+      for (const json& row : result["rows"]) {
+        const auto frame = row["frame"].get<std::size_t>();
+        CAPTURE(frame);
+        REQUIRE(row["values"].size() == n_mels);
+        const double error = row_error(options, row, rows.data() + frame * n_mels);
+        CHECK(error <= tolerance_db + row.value("own_error_db", 0.0));
+        set_error = std::max(set_error, error);
+      }
+    }
+    MESSAGE(name << ": at most " << set_error << " dB");
+  }
+}
+
+}  // namespace
+}  // namespace melflow

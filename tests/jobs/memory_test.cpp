@@ -1,0 +1,70 @@
+// Peak resident memory of the program on long recordings stays within the budget plus 64 MiB, and
+// the rows are those of a run without a limit. Run as a program of its own, because the peak is
+// that of a process.
+#include <doctest/doctest.h>
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/jobs/shared.h"
+
+using namespace melflow::test;
+
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // they take memory of their own
+
+namespace {
+
+int run_program(const std::vector<std::string>& arguments) {
+  std::string program = std::string(std::getenv("MELFLOW_BINARY_DIR")) + "/bin/melflow";
+  std::vector<char*> argv{program.data()};
+  std::vector<std::string> copies = arguments;
+  for (std::string& a : copies) argv.push_back(a.data());
+  argv.push_back(nullptr);
+  pid_t pid = 0;
+  REQUIRE(posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv.data(), environ) == 0);
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("memory: a 3-hour FLAC and a 20-minute MP3 within 256 MiB, the same rows as unlimited") {
+  TempFolder folder;
+  // An hour written three times over: the decoder sees three hours either way.
+  const auto hour = test_signal(8000 * 3600);
+  std::vector<float> three;
+  for (int i = 0; i < 3; ++i) three.insert(three.end(), hour.begin(), hour.end());
+  write_audio(folder.file("clips/a_long.flac"), audio_kind("flac s16"), 8000, three);
+  three = {};
+  const auto minutes = test_signal(16000 * 1200);
+  write_audio(folder.file("clips/b_long.mp3"), audio_kind("mp3"), 16000, minutes);
+  for (unsigned i = 0; i < 20; ++i)
+    write_wav(folder.file("clips/c" + std::to_string(i) + ".wav"), 20000, 16000, i);
+
+  const std::string tight = folder.write("tight.yaml", speech_pipeline({.memory = "256MiB"}));
+  const std::string loose = folder.write(
+      "loose.yaml", speech_pipeline({.memory = "16GiB", .block = "256MiB", .whole = "512MiB"}));
+  // The peak as the program reports it (VmHWM): what a parent is told counts its own memory before
+  // the program was loaded.
+  const auto peak_of = [&](const std::string& yaml, const std::string& out) {
+    const std::string report = folder / (out + ".json");
+    REQUIRE(run_program({"run", "--quiet", "--var", "DATA=" + (folder / "clips"), "--var",
+                         "OUT=" + (folder / out), "--json=" + report, yaml}) == 0);
+    const auto json = nlohmann::json::parse(read_bytes(report));
+    return json["memory"]["resident_peak"].get<std::size_t>();
+  };
+  constexpr std::size_t kMiB = 1 << 20;
+  const std::size_t small = peak_of(tight, "tight.h5");
+  CHECK(small <= (256 + 64) * kMiB);
+  MESSAGE("peak resident with a budget of 256 MiB: ", small / kMiB, " MiB");
+  CHECK(peak_of(loose, "loose.h5") > small);
+  const Output out = read_output(folder / "tight.h5");
+  CHECK(out.file("a_long.flac").count == 3 * 3600 * 100 + 1);
+  CHECK(out.difference(read_output(folder / "loose.h5")) == "");
+}
+
+#endif

@@ -1,0 +1,100 @@
+// Two runs that differ only in how the work is spread make the same datasets, bit for bit.
+#include <doctest/doctest.h>
+
+#include <random>
+
+#include "tests/jobs/shared.h"
+
+using namespace melflow::test;
+
+namespace {
+
+// Clips of many lengths and kinds, one much longer than the smallest block, and some that leave no
+// rows between them.
+void make_corpus(const TempFolder& folder) {
+  std::mt19937 random(7);
+  const char* kinds[] = {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"};
+  for (unsigned i = 0; i < 36; ++i) {
+    const auto frames = static_cast<std::int64_t>(random() % 40000 + 200);
+    const int rate = i % 3 == 0 ? 8000 : i % 3 == 1 ? 16000 : 44100;
+    const AudioKind& kind = audio_kind(kinds[i % 6]);
+    const auto samples = test_signal(i == 11 ? 700000 : frames, kind.channels, i + 1);
+    write_audio(
+        folder.file("clips/" + std::to_string(i % 4) + "/" + std::to_string(i) + "." + kind.ending),
+        kind, i == 11 ? 44100 : rate, samples);
+  }
+  folder.write("clips/1/bad.wav", "this is not sound");
+  folder.write("clips/2/empty.wav", "");
+  write_wav(folder.file("clips/3/short.wav"), 3);
+}
+
+}  // namespace
+
+TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and worker count") {
+  struct Row {
+    const char* what;
+    const char* segment;
+    const char* mel;
+  };
+  const Row rows[] = {
+      {"whole recordings", "", ""},
+      {"whole recordings, floor below the file's maximum", "", ", top_db: 60"},
+      {"whole recordings, reference is the file's maximum", "", ", ref: max, top_db: 80"},
+      {"not centred", "", ", center: false"},
+      {"windows with a padded tail", ", length: 4000, hop: 1500, tail: pad", ""},
+      {"two stages", ", long: {length: 4096, hop: 2048}, short: {length: 1024, hop: 512}", ""},
+  };
+  const Knobs knobs[] = {
+      {.concurrency = 1,
+       .queue = 1,
+       .batch = 1,
+       .memory = "64MiB",
+       .block = "64KiB",
+       .whole = "4KiB",
+       .workers = 1},
+      {.concurrency = 3,
+       .queue = 2,
+       .batch = 5,
+       .memory = "80MiB",
+       .block = "100KiB",
+       .whole = "64KiB",
+       .workers = 3},
+      {.concurrency = 7,
+       .queue = 1,
+       .batch = 64,
+       .memory = "1GiB",
+       .block = "16MiB",
+       .engine = "threads",
+       .workers = 2},
+      {.concurrency = 2,
+       .queue = 9,
+       .batch = 2,
+       .memory = "256MiB",
+       .block = "333KiB",
+       .workers = 5},
+  };
+  TempFolder folder;
+  make_corpus(folder);
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    const Knobs plain;
+    const std::string reference = folder / "reference.h5";
+    std::filesystem::remove(reference);
+    const JobResult job =
+        run_job(speech_pipeline(plain, row.segment, row.mel), in_out(folder / "clips", reference));
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const Output expected = read_output(reference);
+    CHECK(expected.rows() > 500);
+    CHECK(job.report.counts.ok > 30);
+    CHECK(job.report.counts.failed == 2);
+    for (const Knobs& k : knobs) {
+      CAPTURE(k.text());
+      const std::string path = folder / "other.h5";
+      std::filesystem::remove(path);
+      const JobResult other =
+          run_job(speech_pipeline(k, row.segment, row.mel), in_out(folder / "clips", path));
+      REQUIRE_MESSAGE(other.complete(), other.text());
+      CHECK(expected.difference(read_output(path)) == "");
+    }
+  }
+}

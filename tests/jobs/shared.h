@@ -1,0 +1,58 @@
+// Pipelines that several of these tests run, as a user would write them.
+#pragma once
+
+#include <string>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
+
+namespace melflow::test {
+
+/// How a run may be set up without changing what it makes.
+struct Knobs {
+  int concurrency = 2;
+  int queue = 4;
+  int batch = 8;
+  std::string memory = "256MiB";
+  std::string block = "2MiB";
+  std::string whole = "4MiB";
+  std::string engine = "inline";
+  int workers = 2;
+
+  [[nodiscard]] std::string text() const {
+    return "concurrency " + std::to_string(concurrency) + ", queue " + std::to_string(queue) +
+           ", batch " + std::to_string(batch) + ", memory " + memory + ", block " + block +
+           ", whole " + whole + ", engine " + engine + ", workers " + std::to_string(workers);
+  }
+};
+
+/// `segment` and `mel`: further options of those stages, such as ", length: 4000".
+inline std::string speech_pipeline(const Knobs& k, const std::string& segment = "",
+                                   const std::string& mel = "", const std::string& top = "") {
+  const std::string bounds = ", concurrency: " + std::to_string(k.concurrency) +
+                             ", queue: " + std::to_string(k.queue) + "}\n";
+  return "version: 1\nworkers: " + std::to_string(k.workers) + "\nmemory: {host: " + k.memory +
+         "}\n" + top +
+         "graph:\n"
+         "  files: {stage: file_list, root: \"${DATA}\", include: [\"**/*\"], labels: parent_dir}\n"
+         "  read: {stage: disk_read, from: files, whole: " +
+         k.whole + ", engine: " + k.engine + bounds +
+         "  decode: {stage: decode, from: read, block: " + k.block + bounds +
+         "  resample: {stage: resample, from: decode, rate: 16000" + bounds +
+         "  segment: {stage: segment, from: resample" + segment + bounds +
+         "  batch: {stage: batch, from: segment, files: " + std::to_string(k.batch) +
+         ", queue: " + std::to_string(k.queue) +
+         "}\n"
+         "  mel: {stage: mel, from: batch, n_fft: 512, win_length: 400, hop: 160, n_mels: 40, "
+         "log: db" +
+         mel + bounds + "  write: {stage: hdf5_write, from: mel, path: \"${OUT}\"" + bounds;
+}
+
+inline LoadOptions in_out(const std::string& data, const std::string& out) {
+  LoadOptions o;
+  o.vars = {{"DATA", data}, {"OUT", out}};
+  return o;
+}
+
+}  // namespace melflow::test

@@ -1,0 +1,373 @@
+// The whole plan is checked before anything starts; every problem has its place.
+#include "pipeline/graph_builder.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/cpu.h"
+#include "tests/pipeline/test_stages.h"
+
+using namespace melflow;
+using test::Graph;
+using test::World;
+
+namespace {
+
+std::string problems_of(const Graph& graph, World& world) {
+  try {
+    (void)build_plan(graph.spec, world.registry);
+  } catch (const ConfigError& e) {
+    return e.what();
+  }
+  return "";
+}
+std::string problems_of(const Graph& graph) {
+  World world;
+  return problems_of(graph, world);
+}
+
+Graph chain() {
+  return Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a");
+}
+
+// A source whose blocks and demands a test can see; and stages that find fault with their options.
+struct PlainOptions {
+  int level = 1;
+  std::string node;
+  void describe(Schema& s) {
+    s.field("level", level, "").range(0, 9);
+    s.field("node", node, "");
+  }
+};
+
+struct Planned {
+  std::map<std::string, Facts> demanded_below, given;
+};
+
+class Planner final : public Transform<test::Number, test::Number> {
+ public:
+  Planner(const PlainOptions& options, Planned& seen) : options_(options), seen_(seen) {}
+  Facts demand(const Facts& below) const override {
+    seen_.demanded_below[options_.node] = below;
+    Facts mine = below;
+    mine.set("level", std::max(below.get_or("level", 0), double(options_.level)));
+    mine.set(options_.node, 1);
+    return mine;
+  }
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+    seen_.given[options_.node] = given;
+    if (options_.level == 7) check.error("level", "7 does not go with it");
+    if (options_.level == 8) check.error("", "the node is wrong as a whole");
+    if (options_.level == 6) check.warning("level", "6 is unusual");
+    Facts out = given;
+    out.set("rate", given.get_or("rate", 1) * 2);
+    out.set("seen_" + options_.node, demanded.get_or("level", -1));
+    return out;
+  }
+  Result<std::shared_ptr<const test::Number>> process(std::shared_ptr<const test::Number> in,
+                                                      ItemContext&) const override {
+    return in;
+  }
+  std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
+    return options_.level == 9 ? 2 * source.bytes : 100;
+  }
+
+ private:
+  const PlainOptions options_;
+  Planned& seen_;
+};
+
+void add_planner(World& world, Planned& seen) {
+  struct Config final : StageConfig {
+    explicit Config(Planned& s) : planned(s) { options.describe(bound); }
+    const Schema& schema() const override { return bound; }
+    std::unique_ptr<AnyStage> make() const override {
+      return std::make_unique<Planner>(options, planned);
+    }
+    Planned& planned;
+    PlainOptions options;
+    Schema bound;
+  };
+  StageInfo info;
+  info.name = "planner";
+  info.traits = Planner({}, seen).traits();
+  info.configure = [&seen] { return std::make_unique<Config>(seen); };
+  world.registry.add(std::move(info));
+}
+
+Graph::Options level(int n) { return {{"level", std::to_string(n)}}; }
+
+}  // namespace
+
+TEST_CASE("builder: a good chain becomes a plan in topological order, auto filled in") {
+  World world;
+  // Written from the sink up: the order of the description does not matter.
+  Graph g = Graph()
+                .node("out", "keep", "a", {{"concurrency", "3"}, {"queue", "7"}})
+                .node("a", "step", "files")
+                .node("files", "numbers")
+                .workers(5);
+  const Plan plan = build_plan(g.spec, world.registry);
+  REQUIRE(plan.nodes.size() == 3);
+  CHECK(plan.nodes[0].name == "files");
+  CHECK(plan.nodes[0].concurrency == 1);
+  CHECK(plan.nodes[1].name == "a");
+  CHECK(plan.nodes[1].concurrency == 5);
+  CHECK(plan.nodes[1].queue == 10);  // twice its concurrency
+  CHECK(plan.nodes[1].from == 0);
+  CHECK(plan.nodes[1].to == std::vector<int>{2});
+  CHECK(plan.nodes[2].concurrency == 3);
+  CHECK(plan.nodes[2].queue == 7);
+  CHECK(plan.workers == 5);
+  CHECK(plan.find("a") == &plan.nodes[1]);
+  CHECK(plan.find("b") == nullptr);
+  CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
+  CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
+  const Value* features = plan.settings.features.find("out");
+  REQUIRE(features != nullptr);
+  CHECK(features->find("stage")->text() == "keep");
+  CHECK(features->find("concurrency") == nullptr);
+  CHECK(features->find("work") == nullptr);  // tuning
+}
+
+TEST_CASE("builder: an auto queue has a place for each item the node before may have under way") {
+  World world;
+  const Graph g = Graph()
+                      .node("files", "numbers")
+                      .node("a", "step", "files", {{"concurrency", "9"}})
+                      .node("b", "step", "a", {{"concurrency", "2"}})
+                      .node("out", "keep", "b", {{"concurrency", "3"}});
+  const Plan plan = build_plan(g.spec, world.registry);
+  CHECK(plan.nodes[1].queue == 18);
+  CHECK(plan.nodes[2].queue == 9);
+  CHECK(plan.nodes[3].queue == 6);
+}
+
+TEST_CASE("builder: workers are the cores of this process when nothing is said") {
+  World world;
+  CHECK(build_plan(chain().spec, world.registry).workers == available_cpus());
+  CHECK(available_cpus() >= 1);
+}
+
+TEST_CASE("builder: every kind of problem has its message and its place") {
+  struct Case {
+    const char* what;
+    Graph graph;
+    const char* message;
+  };
+  const std::vector<Case> cases{
+      {"unknown stage", chain().node("b", "stap", "a").node("out2", "keep", "b"),
+       "test.yaml:4:15: b: unknown stage 'stap', did you mean 'step'?"},
+      {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
+       "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'"},
+      {"no stage", chain().node("b", "", "a").node("out2", "keep", "b"),
+       "test.yaml:4:3: b: 'stage' is missing; `melflow stages` lists the stages"},
+      {"unknown option", chain().node("b", "keep", "a", {{"ordred", "true"}}),
+       "test.yaml:4:30: b.ordred: unknown option of keep, did you mean 'ordered'?"},
+      {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
+       "test.yaml:4:30: b.queu: unknown option of keep, did you mean 'queue'?"},
+      {"option out of range", chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
+       "test.yaml:4:35: b.blocks: 0 is out of range, allowed is 1 to 1000"},
+      {"concurrency too small", chain().node("b", "keep", "a", {{"concurrency", "0"}}),
+       "test.yaml:4:35: b.concurrency: 0 is out of range, allowed is 1 to 1024"},
+      {"concurrency too large", chain().node("b", "keep", "a", {{"concurrency", "1025"}}),
+       "test.yaml:4:35: b.concurrency: 1025 is out of range, allowed is 1 to 1024"},
+      {"concurrency of a serial stage",
+       chain().node("b", "gather", "a", {{"concurrency", "2"}}).node("o", "batch_keep", "b"),
+       "test.yaml:4:35: b.concurrency: 2 is out of range, gather takes at most 1"},
+      {"queue out of range", chain().node("b", "keep", "a", {{"queue", "0"}}),
+       "test.yaml:4:35: b.queue: 0 is out of range, allowed is 1 to 1048576"},
+      {"queue not a number", chain().node("b", "keep", "a", {{"queue", "many"}}),
+       "test.yaml:4:35: b.queue: 'many' found where an integer is expected"},
+      {"duplicate node", chain().node("out", "keep", "files"),
+       "test.yaml:4:3: out: there are two nodes of this name"},
+      {"unknown input", chain().node("b", "keep", "filez"),
+       "test.yaml:4:25: b.from: there is no node 'filez', did you mean 'files'?"},
+      {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
+       "test.yaml:4:25: b.from: batch_keep takes batch, but a (step) gives number; put a gather "
+       "between them"},
+      {"type mismatch that nothing bridges",
+       Graph().node("files", "numbers").node("g", "gather", "files").node("w", "to_word", "g").node(
+           "x", "keep", "w"),
+       "test.yaml:3:25: w.from: to_word takes number, but g (gather) gives batch\n"
+       "test.yaml:4:25: x.from: keep takes number, but w (to_word) gives word"},
+      {"no input", chain().node("b", "keep"),
+       "test.yaml:4:3: b: 'from' is missing: which node's output does it take? It takes number"},
+      {"two inputs", chain().node("b", "keep", "[a, files]"),
+       "test.yaml:4:25: b.from: keep takes one input, 2 are given (a, files)"},
+      {"from a sink", chain().node("b", "keep", "out"),
+       "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
+      {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
+       "test.yaml:4:3: b: a graph has one source, this is the second\n"
+       "test.yaml:4:25: b.from: numbers is a source and takes no input"},
+      {"dead end", chain().node("b", "step", "a"),
+       "test.yaml:4:3: b: nothing takes its output (number); a graph ends in a sink"},
+      {"two sources", chain().node("b", "numbers").node("o", "keep", "b"),
+       "test.yaml:4:3: b: a graph has one source, this is the second"},
+      {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
+       "test.yaml:1:3: the graph has no source; it starts with a stage such as file_list\n"
+       "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a"},
+      {"a cycle beside the chain",
+       chain().node("p", "step", "r").node("q", "step", "p").node("r", "step", "q").node("o", "keep", "r"),
+       "test.yaml:4:25: p.from: the graph has a cycle: p -> q -> r -> p"},
+      {"a node that takes its own output", chain().node("p", "step", "p").node("o", "keep", "p"),
+       "test.yaml:4:25: p.from: the graph has a cycle: p -> p"},
+      {"nothing at all", Graph(), "the graph has no source; it starts with a stage such as file_list"},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.what));
+    CHECK(problems_of(c.graph) == std::string(c.message));
+  }
+}
+
+TEST_CASE("builder: all problems of a plan come in one error, in the order of the file") {
+  const Graph g = Graph()
+                      .node("files", "numberz")
+                      .node("a", "step", "filse", {{"queue", "0"}, {"wrok", "1"}})
+                      .node("a", "expand", "files", {{"blocks", "1001"}})
+                      .node("out", "keep", "[a, files]", {{"concurrency", "-1"}});
+  CHECK(problems_of(g) ==
+        "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
+        "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
+        "test.yaml:2:35: a.queue: 0 is out of range, allowed is 1 to 1048576\n"
+        "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
+        "test.yaml:3:3: a: there are two nodes of this name\n"
+        "test.yaml:3:3: a: nothing takes its output (number); a graph ends in a sink\n"
+        "test.yaml:3:35: a.blocks: 1001 is out of range, allowed is 1 to 1000\n"
+        "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files)\n"
+        "test.yaml:4:35: out.concurrency: -1 is out of range, allowed is 1 to 1024");
+}
+
+TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
+  // step + expand: 300 + 500 bytes a block, and two blocks while one is cut from the other.
+  Graph g = Graph()
+                .node("files", "numbers")
+                .node("a", "step", "files", {{"size", "300"}})
+                .node("b", "expand", "a", {{"size", "500"}})
+                .node("out", "keep", "b");
+  World world;
+  CHECK(problems_of(g.memory(1600), world).empty());
+  const Plan plan = build_plan(g.spec, world.registry);
+  CHECK(plan.largest_block == 800);
+  CHECK(admission_cost(plan, {"x", 5}) == 800);
+  const std::string message = problems_of(g.memory(1599), world);
+  CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B cannot make progress"));
+  CHECK(message.find("1.6 kB") == std::string::npos);
+}
+
+TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {
+  World world;
+  Planned seen;
+  add_planner(world, seen);
+  const Graph g = Graph()
+                      .node("files", "numbers", "", {{"size", "0"}})
+                      .node("a", "planner", "files", {{"level", "9"}})
+                      .node("b", "step", "a")
+                      .node("out", "keep", "b")
+                      .memory(std::size_t{1} << 40);
+  CHECK(problems_of(g, world) ==
+        "test.yaml:100:9: memory.host: no amount is enough: what a (planner) gives grows with the "
+        "file; the stages after it need one before them that limits the size of a block");
+}
+
+TEST_CASE("builder: without a stage that cuts files into blocks, one block of memory is enough") {
+  Graph g = Graph()
+                .node("files", "numbers")
+                .node("a", "step", "files", {{"size", "300"}})
+                .node("out", "keep", "a");
+  CHECK(problems_of(g.memory(300)).empty());
+  CHECK_FALSE(problems_of(g.memory(299)).empty());
+}
+
+TEST_CASE("builder: a branch with two cutting stages, or one behind batches, is refused") {
+  // Blocks that wait for memory keep their place in the queue; with a second cutting stage behind
+  // the first they could fill it while the oldest file waits before it.
+  const Graph twice = Graph()
+                          .node("files", "numbers")
+                          .node("a", "expand", "files")
+                          .node("b", "step", "a")
+                          .node("c", "expand", "b")
+                          .node("out", "keep", "c");
+  CHECK(problems_of(twice) ==
+        "test.yaml:4:3: c: expand cuts its input into blocks, but it comes after a (expand), which "
+        "does so already; only one of them in a row can make progress within the memory budget");
+  const Graph beside = Graph()
+                           .node("files", "numbers")
+                           .node("a", "expand", "files")
+                           .node("b", "expand", "files")
+                           .node("out", "keep", "a")
+                           .node("out2", "keep", "b");
+  CHECK(problems_of(beside).empty());
+}
+
+TEST_CASE("builder: what a stage finds wrong stands at the option or the node it names") {
+  World world;
+  Planned seen;
+  add_planner(world, seen);
+  const auto graph = [](int of) {
+    return Graph()
+        .node("files", "numbers")
+        .node("p", "planner", "files", level(of))
+        .node("out", "keep", "p");
+  };
+  CHECK(problems_of(graph(7), world) == "test.yaml:2:35: p.level: 7 does not go with it");
+  CHECK(problems_of(graph(8), world) == "test.yaml:2:3: p: the node is wrong as a whole");
+  const Plan plan = build_plan(graph(6).spec, world.registry);
+  REQUIRE(plan.warnings.size() == 1);
+  CHECK(plan.warnings[0].str() == "test.yaml:2:35: p.level: 6 is unusual");
+}
+
+TEST_CASE("builder: demands come up from all branches, offers go down into each") {
+  World world;
+  Planned seen;
+  add_planner(world, seen);
+  const Graph g = Graph()
+                      .node("files", "numbers")
+                      .node("top", "planner", "files", level(1))
+                      .node("left", "planner", "top", level(3))
+                      .node("right", "planner", "top", level(5))
+                      .node("deep", "planner", "right", level(2))
+                      .node("out1", "keep", "left")
+                      .node("out2", "keep", "deep");
+  (void)build_plan(g.spec, world.registry);
+  CHECK(seen.demanded_below["top"].get("level") == 5);  // the larger of both
+  CHECK(seen.demanded_below["top"].get("left") == 1);
+  CHECK(seen.demanded_below["top"].get("right") == 1);
+  CHECK(seen.demanded_below["top"].get("deep") == 1);
+  CHECK_FALSE(seen.demanded_below["left"].get("right").has_value());
+  CHECK(seen.demanded_below["right"].get("level") == 2);
+  CHECK(seen.given["left"].get("rate") == 2);
+  CHECK(seen.given["deep"].get("rate") == 4);
+  CHECK(seen.given["left"].get("seen_top") == 5);
+  CHECK_FALSE(seen.given["left"].get("seen_right").has_value());
+}
+
+TEST_CASE("builder: max_failures is a count or a share") {
+  struct Row {
+    const char* text;
+    std::optional<std::size_t> count;
+    std::optional<double> share;
+    bool good;
+  };
+  for (const Row& row : {Row{"10", 10, {}, true},
+                         {"0", 0, {}, true},
+                         {"1%", {}, 0.01, true},
+                         {"0.5", {}, 0.5, true},
+                         {"100%", {}, 1.0, true},
+                         {"101%", {}, {}, false},
+                         {"1.5", {}, {}, false},
+                         {"-1", {}, {}, false},
+                         {"few", {}, {}, false},
+                         {"%", {}, {}, false}}) {
+    CAPTURE(std::string(row.text));
+    FailureLimit limit;
+    const std::string why = OptionType<FailureLimit>::parse(Value::scalar(row.text), limit);
+    CHECK(why.empty() == row.good);
+    if (!row.good) continue;
+    CHECK(limit.count == row.count);
+    CHECK(limit.share == row.share);
+    FailureLimit back;
+    CHECK(OptionType<FailureLimit>::parse(OptionType<FailureLimit>::echo(limit), back).empty());
+    CHECK(back.count == limit.count);
+    CHECK(back.share == limit.share);
+  }
+}

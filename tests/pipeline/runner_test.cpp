@@ -1,0 +1,701 @@
+// What a run does with its items: values, accounts, failures, endings.
+#include "pipeline/runner.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <set>
+#include <thread>
+
+#include "tests/pipeline/test_stages.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::Graph;
+using test::Number;
+using test::Outcomes;
+using test::Watchdog;
+using test::World;
+
+namespace {
+
+Graph chain(int items, Graph::Options sink = {}) {
+  return Graph()
+      .node("files", "numbers", "", {{"items", std::to_string(items)}})
+      .node("a", "step", "files")
+      .node("b", "step", "a")
+      .node("out", "keep", "b", std::move(sink));
+}
+
+std::vector<test::Row> sorted(std::vector<test::Row> rows) {
+  std::sort(rows.begin(), rows.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.item, x.block) < std::tie(y.item, y.block);
+  });
+  return rows;
+}
+
+const StageReport& stage(const RunReport& report, const std::string& name) {
+  for (const StageReport& s : report.stages)
+    if (s.name == name) return s;
+  throw std::out_of_range(name);
+}
+
+const std::vector<int> kWorkers{1, 2, 3, 8};
+
+}  // namespace
+
+TEST_CASE("runner: every item goes through every stage of a chain once") {
+  const Watchdog watchdog("runner: chain");
+  for (int workers : kWorkers) {
+    CAPTURE(workers);
+    World world;
+    const Outcomes o = test::run(chain(300).workers(workers), world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.error.empty());
+    CHECK(o.report.counts.ok == 300);
+    CHECK(o.report.workers == workers);
+    CHECK(o.remarks.empty());
+    const auto rows = sorted(world.rows("out"));
+    REQUIRE(rows.size() == 300);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      REQUIRE(rows[i].item == i);
+      REQUIRE(rows[i].value == test::stepped(test::stepped(test::first_value(i), "a"), "b"));
+    }
+    for (const char* name : {"a", "b"}) {
+      CHECK(stage(o.report, name).items_in == 300);
+      CHECK(stage(o.report, name).items_out == 300);
+      CHECK(stage(o.report, name).rows_out == 300);
+      CHECK(world.log(name).started == 300);
+    }
+    CHECK(stage(o.report, "files").items_out == 300);
+    CHECK(stage(o.report, "out").items_in == 300);
+    CHECK(stage(o.report, "out").items_out == 0);
+    CHECK(stage(o.report, "a").bytes_out == stage(o.report, "b").bytes_in);
+    CHECK(stage(o.report, "a").bytes_out > 0);
+    REQUIRE(o.report.edges.size() == 3);
+    CHECK(o.report.edges[1].from == "a");
+    CHECK(o.report.edges[1].to == "b");
+    CHECK(o.report.resident_peak > 0);
+    CHECK(o.report.memory_peak > 0);
+  }
+}
+
+TEST_CASE("runner: both branches of a fan-out get the same object") {
+  const Watchdog watchdog("runner: fan-out");
+  World world;
+  std::mutex mutex;
+  std::map<std::size_t, std::set<const Number*>> seen;
+  std::map<std::size_t, int> times;
+  const auto look = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    const std::lock_guard lock(mutex);
+    seen[n.item].insert(&n);
+    ++times[n.item];
+    return {};
+  };
+  world.hooks["left"] = look;
+  world.hooks["right"] = look;
+  world.hooks["direct"] = look;
+  const Graph g = Graph()
+                      .node("files", "numbers", "", {{"items", "200"}})
+                      .node("a", "step", "files")
+                      .node("left", "step", "a")
+                      .node("right", "step", "a", {{"queue", "1"}})
+                      .node("direct", "keep", "a", {{"queue", "3"}})
+                      .node("out1", "keep", "left")
+                      .node("out2", "keep", "right")
+                      .workers(2);
+  const Outcomes o = test::run(g, world);
+  CHECK(o.report.counts.ok == 200);
+  CHECK(world.rows("out1").size() == 200);
+  CHECK(world.rows("out2").size() == 200);
+  CHECK(world.rows("direct").size() == 200);
+  CHECK(seen.size() == 200);
+  // The address of one item's payload may be reused by a later one, never by the same item.
+  for (const auto& [item, addresses] : seen) REQUIRE(addresses.size() == 1);
+  for (const auto& [item, count] : times) REQUIRE(count == 3);
+}
+
+TEST_CASE("runner: an item is ok only when every sink took it") {
+  const Watchdog watchdog("runner: every sink");
+  World world;
+  world.check_edges = false;
+  world.hooks["out2"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 7) return ItemError::failed("no room");
+    return {};
+  };
+  const Graph g = Graph()
+                      .node("files", "numbers", "", {{"items", "20"}})
+                      .node("out1", "keep", "files")
+                      .node("out2", "keep", "files");
+  const Outcomes o = test::run(g, world);
+  CHECK(o.report.counts.ok == 19);
+  REQUIRE(o.remarks.size() == 1);
+  CHECK(o.remarks[0].name == "item7");
+  CHECK(o.remarks[0].entry.stage == "out2");
+  CHECK(o.remarks[0].entry.reason == "no room");
+}
+
+TEST_CASE("runner: an empty source is a complete run of nothing") {
+  const Watchdog watchdog("runner: empty");
+  for (int workers : kWorkers) {
+    World world;
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "0"}})
+                                     .node("a", "expand", "files")
+                                     .node("g", "gather", "a")
+                                     .node("out", "batch_keep", "g", {{"ordered", "true"}})
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.counts.found == 0);
+    CHECK(world.rows("out").empty());
+  }
+}
+
+TEST_CASE("runner: every item that is not plainly ok is named with its stage and reason") {
+  const Watchdog watchdog("runner: accounts");
+  for (int workers : kWorkers) {
+    CAPTURE(workers);
+    World world;
+    world.check_edges = false;
+    world.hooks["a"] = [](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+      switch (n.item % 10) {
+        case 1: return ItemError::failed("broken");
+        case 2: return ItemError::skipped("too short");
+        case 3: throw std::runtime_error("surprise");
+        case 4: c->warn("odd"); return {};
+        case 6: throw 42;  // NOLINT
+        default: return {};
+      }
+    };
+    world.hooks["b"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item % 10 == 5) return ItemError::failed("late");
+      return {};
+    };
+    const Outcomes o = test::run(chain(100).workers(workers), world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.counts.found == 100);
+    CHECK(o.report.counts.ok == 50);
+    CHECK(o.report.counts.warned == 10);
+    CHECK(o.report.counts.skipped == 10);
+    CHECK(o.report.counts.failed == 40);
+    CHECK(world.rows("out").size() == 50);
+    REQUIRE(o.remarks.size() == 60);
+    const auto check = [&](std::size_t at, Outcome outcome, const std::string& at_stage,
+                           const std::string& reason) {
+      const Remark& r = o.remarks[at];
+      CHECK(r.index == at + 1);
+      CHECK(r.name == "item" + std::to_string(at + 1));
+      CHECK(r.entry.outcome == outcome);
+      CHECK(r.entry.stage == at_stage);
+      CHECK(r.entry.reason == reason);
+    };
+    check(0, Outcome::failed, "a", "broken");
+    check(1, Outcome::skipped, "a", "too short");
+    check(2, Outcome::failed, "a", "unexpected error: surprise");
+    check(3, Outcome::ok, "a", "odd");
+    check(4, Outcome::failed, "b", "late");
+    check(5, Outcome::failed, "a", "unexpected error");
+  }
+}
+
+TEST_CASE("runner: blocks of one item come in order, the first and the last are marked") {
+  const Watchdog watchdog("runner: blocks");
+  for (int workers : kWorkers) {
+    World world;
+    std::mutex mutex;
+    std::map<std::size_t, std::array<int, 2>> marks;
+    world.hooks["out"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+      const std::lock_guard lock(mutex);
+      marks[n.item][0] += c->origin().first ? 1 : 0;
+      marks[n.item][1] += c->origin().last ? 1 : 0;
+      CHECK(c->origin().first == (n.block == 0));
+      CHECK(c->origin().last == (n.block + 1 == test::block_count(n.item, 9)));
+      return {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "100"}})
+                                     .node("cut", "expand", "files", {{"blocks", "9"}})
+                                     .node("sum", "running", "cut", {{"concurrency", "4"}})
+                                     .node("a", "step", "sum", {{"concurrency", "4"}})
+                                     .node("sum2", "running", "a", {{"concurrency", "4"}})
+                                     .node("out", "keep", "sum2")
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.counts.ok == 100);
+    for (const auto& [item, m] : marks) REQUIRE(m == std::array{1, 1});
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < 100; ++i)
+      expected += static_cast<std::size_t>(test::block_count(i, 9));
+    CHECK(world.rows("out").size() == expected);
+  }
+}
+
+TEST_CASE("runner: a stage may give nothing for a block that is not the last") {
+  const Watchdog watchdog("runner: nothing for a block");
+  for (int workers : kWorkers) {
+    World world;
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "60"}})
+                                     .node("cut", "expand", "files", {{"blocks", "7"}})
+                                     .node("thin", "thin", "cut", {{"queue", "1"}})
+                                     .node("out", "keep", "thin", {{"queue", "1"}})
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.counts.ok == 60);
+    std::size_t expected = 0;
+    for (std::size_t i = 0; i < 60; ++i) {
+      const int n = test::block_count(i, 7);
+      for (int b = 0; b < n; ++b) expected += b % 2 == 0 || b + 1 == n ? 1 : 0;
+    }
+    CHECK(world.rows("out").size() == expected);
+  }
+}
+
+TEST_CASE("runner: a cutting stage may give nothing at first, and in between") {
+  const Watchdog watchdog("runner: holes");
+  for (int workers : kWorkers) {
+    for (std::size_t memory : {std::size_t{300}, std::size_t{1} << 20}) {
+      CAPTURE(workers);
+      CAPTURE(memory);
+      World world;
+      const Outcomes o =
+          test::run(Graph()
+                        .node("files", "numbers", "", {{"items", "60"}})
+                        .node("cut", "expand", "files",
+                              {{"blocks", "9"}, {"holes", "true"}, {"size", "100"}})
+                        .node("sum", "running", "cut", {{"size", "50"}})  // checks first and order
+                        .node("out", "keep", "sum", {{"ordered", "true"}})
+                        .memory(memory)
+                        .workers(workers),
+                    world);
+      CHECK(o.report.counts.ok == 60);
+      std::size_t expected = 0;
+      for (std::size_t i = 0; i < 60; ++i) {
+        const int n = test::block_count(i, 9);
+        for (int b = 0; b < n; ++b) expected += b % 3 != 0 || b + 1 == n ? 1 : 0;
+      }
+      CHECK(world.rows("out").size() == expected);
+    }
+  }
+}
+
+TEST_CASE("runner: a failed block ends its item, whatever of it is under way") {
+  const Watchdog watchdog("runner: failed block");
+  for (int workers : kWorkers) {
+    for (const char* where : {"cut", "sum", "out"}) {
+      CAPTURE(workers);
+      CAPTURE(std::string(where));
+      World world;
+      world.check_edges = false;
+      world.hooks[where] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item % 3 == 0 && n.block == 2) return ItemError::failed("bad block");
+        return {};
+      };
+      const Outcomes o = test::run(Graph()
+                                       .node("files", "numbers", "", {{"items", "60"}})
+                                       .node("cut", "expand", "files", {{"blocks", "9"}})
+                                       .node("sum", "running", "cut")
+                                       .node("out", "keep", "sum", {{"ordered", "true"}})
+                                       .memory(2000)
+                                       .workers(workers),
+                                   world);
+      std::size_t failed = 0, rows = 0;
+      for (std::size_t i = 0; i < 60; ++i) {
+        const int n = test::block_count(i, 9);
+        if (i % 3 == 0 && n > 2)
+          ++failed;
+        else
+          rows += static_cast<std::size_t>(n);
+      }
+      CHECK(o.report.counts.failed == failed);
+      CHECK(o.report.counts.ok == 60 - failed);
+      CHECK(world.rows("out").size() == rows);
+    }
+  }
+}
+
+TEST_CASE("runner: batches are filled, the last one goes as it is, each part keeps its item") {
+  const Watchdog watchdog("runner: batches");
+  for (int workers : kWorkers) {
+    World world;
+    world.check_edges = false;
+    world.hooks["m"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 11) return ItemError::failed("one part");
+      return {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "103"}})
+                                     .node("a", "step", "files")
+                                     .node("g", "gather", "a", {{"batch", "10"}})
+                                     .node("m", "batch_step", "g")
+                                     .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                                     .workers(workers),
+                                 world);
+    CHECK(o.report.counts.ok == 102);
+    CHECK(o.report.counts.failed == 1);
+    CHECK(stage(o.report, "g").items_out == 11);
+    CHECK(stage(o.report, "g").rows_out == 103);
+    CHECK(world.rows("out").size() == 102);
+  }
+}
+
+TEST_CASE("runner: a sink that keeps what comes too early writes in the source's order") {
+  const Watchdog watchdog("runner: ordered sink");
+  for (int workers : kWorkers) {
+    World world;
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "400"}})
+                      .node("a", "step", "files", {{"work", "2000"}, {"concurrency", "8"}})
+                      .node("out", "keep", "a", {{"ordered", "true"}, {"concurrency", "3"}})
+                      .workers(workers),
+                  world);
+    CHECK(o.report.counts.ok == 400);
+    REQUIRE(world.rows("out").size() == 400);
+    for (std::size_t i = 0; i < 400; ++i) REQUIRE(world.rows("out")[i].item == i);
+  }
+}
+
+// ---- a run that fails -------------------------------------------------------------------------
+
+TEST_CASE("runner: an error of the run as a whole stops it and says why, with the accounts in order") {
+  const Watchdog watchdog("runner: abort");
+  struct Case {
+    const char* what;
+    std::function<void()> raise;
+    const char* error;
+  };
+  const std::vector<Case> cases{
+      {"RunError", [] { throw RunError("the disk is full"); }, "the disk is full"},
+      {"bad_alloc", [] { throw std::bad_alloc(); }, "out of memory"},
+  };
+  for (const Case& c : cases) {
+    for (const char* where : {"files", "a", "cut", "sum", "g", "m", "out"}) {
+      for (int workers : {1, 2, 3}) {
+        CAPTURE(std::string(c.what));
+        CAPTURE(std::string(where));
+        CAPTURE(workers);
+        World world;
+        world.check_edges = false;
+        world.hooks[where] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+          if (n.item == 37) c.raise();
+          return {};
+        };
+        Ending told = Ending::complete;
+        world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+        const Outcomes o =
+            test::run(Graph()
+                          .node("files", "numbers", "", {{"items", "300"}})
+                          .node("a", "step", "files", {{"work", "500"}})
+                          .node("cut", "expand", "a", {{"blocks", "5"}})
+                          .node("sum", "running", "cut", {{"work", "500"}})
+                          .node("g", "gather", "sum", {{"batch", "7"}})
+                          .node("m", "batch_step", "g")
+                          .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                          .memory(20000)
+                          .workers(workers),
+                      world);
+        CHECK(o.report.ending == Ending::failed);
+        CHECK(told == Ending::failed);
+        CHECK(o.report.error.find(c.error) != std::string::npos);
+        if (std::string(c.what) == "bad_alloc")
+          CHECK(o.report.error.find(where) != std::string::npos);
+        CHECK(o.report.counts.failed == 0);
+        CHECK(o.report.counts.not_run > 0);
+        CHECK(o.report.counts.ok < 60);  // later ones may have overtaken it
+      }
+    }
+  }
+}
+
+TEST_CASE("runner: an unexpected error of a source or a batch names the node") {
+  const Watchdog watchdog("runner: unexpected error");
+  for (const char* where : {"files", "g"}) {
+    World world;
+    world.check_edges = false;
+    world.hooks[where] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 5) throw std::runtime_error("surprise");
+      return {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "50"}})
+                                     .node("g", "gather", "files")
+                                     .node("out", "batch_keep", "g"),
+                                 world);
+    CHECK(o.report.ending == Ending::failed);
+    CHECK(o.report.error == std::string(where) + ": unexpected error: surprise");
+  }
+}
+
+TEST_CASE("runner: a stage that cannot start ends the run before it begins") {
+  World world;
+  world.on_start["out"] = [](RunContext&) { throw RunError("no such folder"); };
+  Runner runner(test::make_plan(chain(10), world));
+  CHECK_THROWS_WITH_AS(runner.run(), "no such folder", RunError);
+  CHECK(world.log("a").started == 0);
+}
+
+TEST_CASE("runner: a stage that cannot finish makes the run a failed one, and the rest still finish") {
+  const Watchdog watchdog("runner: finish");
+  World world;
+  std::vector<std::pair<std::string, Ending>> finished;
+  world.on_finish["a"] = [&](RunContext&, Ending e) {
+    finished.emplace_back("a", e);
+    throw RunError("cannot rename");
+  };
+  world.on_finish["out"] = [&](RunContext&, Ending e) { finished.emplace_back("out", e); };
+  const Outcomes o = test::run(chain(10), world);
+  CHECK(o.report.ending == Ending::failed);
+  CHECK(o.report.error == "cannot rename");
+  CHECK(finished == std::vector<std::pair<std::string, Ending>>{{"a", Ending::complete},
+                                                               {"out", Ending::failed}});
+  CHECK(o.report.counts.ok == 10);
+}
+
+TEST_CASE("runner: too many failures end the run: more than the count, more than the share") {
+  const Watchdog watchdog("runner: max_failures");
+  struct Case {
+    const char* limit;
+    int every;
+    bool stopped;
+  };
+  // 200 items; every tenth fails: 20.
+  for (const Case& c : {Case{"19", 10, true},
+                        {"20", 10, false},
+                        {"0", 10, true},
+                        {"9%", 10, true},
+                        {"10%", 10, false},
+                        {"0%", 10, true},
+                        {"0", 1000, true},   // only the very first
+                        {"100%", 1, false}}) {
+    for (int workers : kWorkers) {
+      CAPTURE(std::string(c.limit));
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      world.hooks["b"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item % static_cast<std::size_t>(c.every) == 0) return ItemError::failed("bad");
+        return {};
+      };
+      Ending told = Ending::complete;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      const Outcomes o = test::run(chain(200).workers(workers).max_failures(c.limit), world);
+      CHECK(o.report.ending == (c.stopped ? Ending::failed : Ending::complete));
+      // The sinks keep what is done, as after a stop.
+      CHECK(told == (c.stopped ? Ending::stopped : Ending::complete));
+      CHECK((o.report.error.find("max_failures (" + std::string(c.limit) + ")") !=
+             std::string::npos) == c.stopped);
+      CHECK((o.report.counts.not_run > 0) == (c.stopped && o.report.counts.closed() > 0 &&
+                                              o.report.counts.ok + o.report.counts.failed < 200));
+    }
+  }
+}
+
+TEST_CASE("runner: a sink that keeps a piece until finish() is told so, and nothing crashes") {
+  const Watchdog watchdog("runner: kept too long");
+  World world;
+  world.check_edges = false;
+  std::optional<Item> kept;
+  world.hooks["out"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+    if (n.item == 9) kept = c->item();
+    return {};
+  };
+  world.on_finish["out"] = [&](RunContext&, Ending) { kept.reset(); };
+  Outcomes o = test::run(chain(10), world);
+  CHECK(o.report.counts.ok == 10);
+  CHECK(o.report.ending == Ending::complete);
+
+  // For ever: the accounts do not balance, which is an error of its own.
+  World other;
+  other.hooks = world.hooks;
+  {
+    Runner runner(test::make_plan(chain(10), other));
+    const RunReport report = runner.run();
+    CHECK(report.ending == Ending::failed);
+    CHECK(report.error.find("do not balance") != std::string::npos);
+    kept.reset();
+  }
+}
+
+// ---- stopping ---------------------------------------------------------------------------------
+
+TEST_CASE("runner: stop() before the run takes nothing") {
+  const Watchdog watchdog("runner: stop before");
+  for (int workers : kWorkers) {
+    World world;
+    Runner runner(test::make_plan(chain(50).workers(workers), world));
+    runner.stop();
+    const Outcomes o{runner.run(), runner.remarks()};
+    test::check_run(o, world);
+    CHECK(o.report.ending == Ending::stopped);
+    CHECK(o.report.counts.not_run == 50);
+  }
+}
+
+TEST_CASE("runner: stop() while the stages start, or after the run, is harmless") {
+  const Watchdog watchdog("runner: stop around");
+  World world;
+  Runner* self = nullptr;
+  world.on_start["out"] = [&](RunContext&) { self->stop(); };
+  Runner runner(test::make_plan(chain(50), world));
+  self = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.counts.not_run == 50);
+  runner.stop();
+}
+
+TEST_CASE("runner: stop() from inside a stage finishes what is under way") {
+  const Watchdog watchdog("runner: stop inside");
+  for (const char* where : {"files", "a", "b", "out"}) {
+    for (int workers : kWorkers) {
+      CAPTURE(std::string(where));
+      CAPTURE(workers);
+      World world;
+      Runner* self = nullptr;
+      test::Gate stopped;
+      // The source waits for the stop, lest a slow thread is overtaken by all the rest.
+      world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item == 200) stopped.wait();
+        return {};
+      };
+      world.hooks[where] = [&, next = world.hooks["files"]](
+                               const Number& n, ItemContext* c) -> std::optional<ItemError> {
+        if (n.item == 20) {
+          self->stop();
+          stopped.open();
+        }
+        return std::string(where) == "files" ? next(n, c) : std::nullopt;
+      };
+      Ending told = Ending::complete;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      Runner runner(test::make_plan(chain(500).workers(workers), world));
+      self = &runner;
+      const Outcomes o{runner.run(), runner.remarks()};
+      test::check_run(o, world);
+      CHECK(o.report.ending == Ending::stopped);
+      CHECK(told == Ending::stopped);
+      CHECK(o.report.error.empty());
+      CHECK(o.report.counts.failed == 0);
+      CHECK(o.report.counts.ok + o.report.counts.not_run == 500);
+      CHECK(o.report.counts.ok <= 200);
+      CHECK(world.rows("out").size() == o.report.counts.ok);
+    }
+  }
+}
+
+TEST_CASE("runner: a stop that comes after the last item is no stop") {
+  const Watchdog watchdog("runner: late stop");
+  World world;
+  Runner* self = nullptr;
+  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 0) self->stop();
+    return {};
+  };
+  Runner runner(test::make_plan(chain(1), world));
+  self = &runner;
+  CHECK(runner.run().ending == Ending::complete);
+}
+
+TEST_CASE("runner: stop() from the close of an item, and a warning from there, do not hang") {
+  const Watchdog watchdog("runner: stop from a listener");
+  World world;
+  Runner* self = nullptr;
+  world.on_start["out"] = [&](RunContext& run) {
+    run.ledger.subscribe([&self, &run](std::size_t index, Outcome) {
+      run.warn("closed " + std::to_string(index));
+      if (index == 10) self->stop();
+    });
+  };
+  // Long items wait for memory when the stop comes, so that the stop itself closes some of them.
+  Runner runner(test::make_plan(Graph()
+                                    .node("files", "numbers", "", {{"items", "200"}})
+                                    .node("cut", "expand", "files", {{"blocks", "50"}})
+                                    .node("out", "keep", "cut", {{"ordered", "true"}})
+                                    .memory(1500)
+                                    .workers(2),
+                                world));
+  self = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.warnings.size() == 200);
+}
+
+TEST_CASE("runner: progress may be asked for at any time") {
+  const Watchdog watchdog("runner: progress");
+  World world;
+  test::Gate gate;
+  std::atomic<int> taken{0};
+  world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    if (++taken > 100) gate.wait();
+    return {};
+  };
+  Runner runner(
+      test::make_plan(chain(300, {{"own_threads", "true"}, {"concurrency", "1"}}).workers(2), world));
+  CHECK(runner.progress().counts.found == 0);
+  std::thread asking([&] {
+    Progress last;
+    while (last.counts.ok < 100) {
+      const Progress p = runner.progress();
+      CHECK(p.counts.ok >= last.counts.ok);
+      CHECK(p.rows >= last.rows);
+      last = p;
+    }
+    CHECK(last.counts.found == 300);
+    CHECK(last.rows >= 100);
+    CHECK(last.bytes > 0);
+    gate.open();
+  });
+  CHECK(runner.run().counts.ok == 300);
+  asking.join();
+  CHECK(runner.progress().counts.ok == 300);
+}
+
+TEST_CASE("runner: what a stage is busy with is measured, and what it waits for") {
+  const Watchdog watchdog("runner: times");
+  World world;
+  std::atomic<double> inside{0};
+  test::Gate gate;
+  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    const auto begin = std::chrono::steady_clock::now();
+    std::chrono::duration<double> spent{};
+    while (spent < std::chrono::microseconds(200)) spent = std::chrono::steady_clock::now() - begin;
+    inside = inside + spent.count();
+    if (n.item == 5) gate.open();
+    return {};
+  };
+  world.hooks["out"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    gate.wait();  // for the fifth item: until then four wait, and the stage before is held up
+    return {};
+  };
+  const Outcomes o = test::run(
+      Graph()
+          .node("files", "numbers", "", {{"items", "30"}})
+          .node("a", "step", "files", {{"concurrency", "1"}})
+          .node("out", "keep", "a", {{"queue", "5"}, {"concurrency", "1"}, {"own_threads", "true"}})
+          .workers(1),
+      world);
+  const StageTime& a = stage(o.report, "a").time;
+  CHECK(a.busy >= inside);
+  CHECK(a.busy >= 30 * 200e-6);
+  // Inside of consume() the sink waits for four items to be made; its thread may have come late.
+  const StageTime& out = stage(o.report, "out").time;
+  CHECK(out.busy + out.waiting_core >= 4 * 200e-6);
+  CHECK(out.waiting_input >= 200e-6);
+  CHECK(out.blocked_output == 0);
+  // One worker: while `a` has it, the source is ready but has none.
+  CHECK(stage(o.report, "files").time.waiting_core + stage(o.report, "files").time.blocked_output >
+        0);
+}
+
+TEST_CASE("runner: a hundred thousand small items take seconds, not minutes") {
+  const Watchdog watchdog("runner: many items", std::chrono::seconds(240));
+  World world;
+  const Outcomes o = test::run(chain(100000, {{"ordered", "true"}}).workers(2), world);
+  CHECK(o.report.counts.ok == 100000);
+  CHECK(world.rows("out").size() == 100000);
+  CHECK(world.rows("out").back().item == 99999);
+}

@@ -1,0 +1,37 @@
+// A race on purpose, to show that ThreadSanitizer sees one through tests/support/tsan.supp. Skipped
+// unless asked for; under ThreadSanitizer ctest asks for it and wants the report.
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "tests/pipeline/test_stages.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+
+TEST_CASE("seeded race: two items in one stage change the same number" * doctest::skip()) {
+  const test::Watchdog watchdog("seeded race");
+  test::World world;
+  std::mutex mutex;
+  std::condition_variable wake;
+  int missing = 2;
+  long number = 0;
+  world.hooks["a"] = [&](const test::Number&, ItemContext*) -> std::optional<ItemError> {
+    {
+      // Only when both are inside at the same time nothing of the scheduler orders them.
+      std::unique_lock lock(mutex);
+      if (--missing <= 0) wake.notify_all();
+      wake.wait(lock, [&] { return missing <= 0; });
+    }
+    ++number;
+    return {};
+  };
+  test::run(test::Graph()
+                .node("files", "numbers")
+                .node("a", "step", "files", {{"concurrency", "2"}})
+                .node("out", "keep", "a")
+                .workers(2),
+            world);
+  CHECK(number > 0);
+}

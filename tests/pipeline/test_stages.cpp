@@ -1,0 +1,658 @@
+#include "tests/pipeline/test_stages.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace melflow::test {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {  // splitmix64 of both
+  std::uint64_t z = a * 0x9e3779b97f4a7c15ULL + b + 0x7f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+void LiveBytes::add(std::size_t bytes) {
+  const std::size_t now = now_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t peak = peak_.load(std::memory_order_relaxed);
+  while (now > peak && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+std::uint64_t first_value(std::size_t item) { return mix(item, 1); }
+std::uint64_t stepped(std::uint64_t value, const std::string& node) {
+  for (char c : node) value = mix(value, static_cast<unsigned char>(c));
+  return value;
+}
+int block_count(std::size_t item, int blocks) {
+  return 1 + static_cast<int>(mix(item, 77) % static_cast<std::uint64_t>(blocks));
+}
+
+namespace {
+
+using NumberPtr = std::shared_ptr<const Number>;
+using BatchPtr = std::shared_ptr<const Batch>;
+
+struct StageOptions {
+  std::string node;
+  int items = 100;
+  int blocks = 4;     // expand: at most so many for an item
+  int batch = 4;      // gather: numbers in a full batch
+  Bytes size{100};    // output bound; payloads have 1 to this many
+  int work = 0;       // rounds of hashing for every call, up to
+  bool own_threads = false;
+  bool ordered = false;
+  bool any_order = false;  // step: blocks of one item need not come one by one
+  bool holes = false;      // expand: nothing for every third block but the last, from the first on
+
+  void describe(Schema& s) {
+    s.field("items", items, "").at_least(0);
+    s.field("blocks", blocks, "").range(1, 1000);
+    s.field("batch", batch, "").range(1, 1000);
+    s.field("size", size, "");
+    s.field("work", work, "").tuning();
+    s.field("own_threads", own_threads, "");
+    s.field("ordered", ordered, "");
+    s.field("any_order", any_order, "");
+    s.field("holes", holes, "");
+    s.field("node", node, "name of the node");
+  }
+};
+
+// Being in process(): counts, and checks both bounds from inside.
+class Visit {
+ public:
+  Visit(World& world, NodeLog& log, bool gives = true) : log_(log), visit_(log.probe) {
+    if (visit_.now() > log.concurrency)
+      world.complain(fmt::format("{} in process() where {} are allowed", visit_.now(),
+                                 log.concurrency));
+    if (log.up != nullptr && world.check_edges) {
+      // Read in this order, what is counted never exceeds what was true at the first moment.
+      const long given = log.up->given.load();
+      const long lost = log.up->lost.load();
+      const long finished = log.finished.load();
+      // A source makes its next item before there is a place for it.
+      const long bound = log.queue + log.concurrency + (log.up->is_source ? 1 : 0);
+      if (given - lost - finished > bound)
+        world.complain(fmt::format("{} given and not finished where queue {} and concurrency {} "
+                                   "allow {}",
+                                   given - lost - finished, log.queue, log.concurrency, bound));
+    }
+    ++log.started;
+    if (gives) ++log.given;
+  }
+  ~Visit() { ++log_.finished; }
+
+ private:
+  NodeLog& log_;
+  ConcurrencyProbe::Visit visit_;
+};
+
+// What every test stage has.
+class Common {
+ public:
+  Common(StageOptions options, World& world)
+      : options_(std::move(options)), world_(world), log_(world.log(options_.node)) {
+    if (const auto it = world.hooks.find(options_.node); it != world.hooks.end())
+      hook_ = it->second;
+  }
+
+ protected:
+  // Work of a length that differs from item to item, then the test's hook.
+  std::optional<ItemError> act(const Number& in, ItemContext* context) const {
+    if (options_.work > 0) {
+      const std::uint64_t seed = mix(in.value, static_cast<std::uint64_t>(log_.started.load()));
+      std::uint64_t x = seed;
+      const std::uint64_t rounds = seed % static_cast<std::uint64_t>(options_.work);
+      for (std::uint64_t i = 0; i < rounds; ++i) x = mix(x, i);
+      if (x % 4 == 0) std::this_thread::yield();
+    }
+    return hook_ ? hook_(in, context) : std::nullopt;
+  }
+  NumberPtr make(const Number& in, int block, std::uint64_t value) const {
+    return std::make_shared<const Number>(world_.live, in.item, block, value,
+                                          1 + value % std::max<std::size_t>(options_.size.count, 1));
+  }
+  void on_start(RunContext& run) {
+    if (const auto it = world_.on_start.find(options_.node); it != world_.on_start.end())
+      it->second(run);
+  }
+  void on_finish(RunContext& run, Ending ending) {
+    if (const auto it = world_.on_finish.find(options_.node); it != world_.on_finish.end())
+      it->second(run, ending);
+  }
+
+  const StageOptions options_;
+  World& world_;
+  NodeLog& log_;
+  World::Hook hook_;
+};
+
+template <class Base>
+class Bounded : public Base, protected Common {
+ public:
+  Bounded(const StageOptions& options, World& world) : Common(options, world) {}
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
+    return options_.size.count;
+  }
+  [[nodiscard]] bool blocking() const override { return options_.own_threads; }
+  void start(RunContext& run) override { on_start(run); }
+  void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
+};
+
+class Numbers final : public Bounded<Source<Number>> {
+ public:
+  static constexpr const char* kName = "numbers";
+  using Bounded::Bounded;
+  std::size_t source_count() const override { return static_cast<std::size_t>(options_.items); }
+  SourceItem source_item(std::size_t index) override {
+    const Visit visit(world_, log_);
+    SourceItem item;
+    auto number = std::make_shared<const Number>(world_.live, index, 0, first_value(index), 0);
+    act(*number, nullptr);
+    item.payload = std::move(number);
+    item.info.bytes = 1000;
+    return item;
+  }
+  std::string source_name(std::size_t index) const override {
+    return "item" + std::to_string(index);
+  }
+  std::size_t source_index_bytes() const override { return 0; }
+};
+
+class Step final : public Bounded<Transform<Number, Number>> {
+ public:
+  static constexpr const char* kName = "step";
+  using Bounded::Bounded;
+  [[nodiscard]] StageTraits traits() const override {
+    StageTraits t = Transform::traits();
+    t.in_order = !options_.any_order;
+    return t;
+  }
+  Result<NumberPtr> process(NumberPtr in, ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    if (auto error = act(*in, &context)) {
+      ++log_.lost;
+      return *error;
+    }
+    return make(*in, in->block, stepped(in->value, options_.node));
+  }
+};
+
+// Hands on the payload itself, and gives nothing for every second block but the last.
+class Thin final : public Bounded<Transform<Number, Number>> {
+ public:
+  static constexpr const char* kName = "thin";
+  using Bounded::Bounded;
+  Result<NumberPtr> process(NumberPtr in, ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    if (auto error = act(*in, &context)) {
+      ++log_.lost;
+      return *error;
+    }
+    if (context.origin().last || in->block % 2 == 0) return in;
+    ++log_.lost;
+    return NumberPtr{};
+  }
+};
+
+class ExpandNumber final : public Bounded<Expand<Number, Number>> {
+ public:
+  static constexpr const char* kName = "expand";
+  using Bounded::Bounded;
+  Result<std::unique_ptr<Cursor>> open(NumberPtr in, ItemContext&) const override {
+    return std::unique_ptr<Cursor>(std::make_unique<Blocks>(*this, std::move(in)));
+  }
+
+ private:
+  class Blocks final : public Cursor {
+   public:
+    Blocks(const ExpandNumber& stage, NumberPtr in) : stage_(stage), in_(std::move(in)) {}
+    Result<Block> next(ItemContext& context) override {
+      const Visit visit(stage_.world_, stage_.log_);
+      const int count = block_count(in_->item, stage_.options_.blocks);
+      const int at = next_++;
+      if (stage_.options_.holes && at % 3 == 0 && next_ < count) {
+        ++stage_.log_.lost;
+        return Block{nullptr, true};
+      }
+      const int block = given_++;
+      auto out = stage_.make(*in_, block, mix(stepped(in_->value, stage_.options_.node),
+                                              static_cast<std::uint64_t>(block)));
+      if (auto error = stage_.act(*out, &context)) {
+        ++stage_.log_.lost;
+        return *error;
+      }
+      return Block{std::move(out), next_ < count};
+    }
+
+   private:
+    const ExpandNumber& stage_;
+    const NumberPtr in_;
+    int next_ = 0;
+    int given_ = 0;
+  };
+};
+
+// Needs every block before it to have passed: order matters, and one at a time.
+struct RunningState final : StageState {
+  std::uint64_t sum = 0;
+  int next_block = 0;
+  int inside = 0;  // not atomic: the framework orders the blocks of one stream
+};
+
+class Running final : public Bounded<StreamTransform<Number, Number, RunningState>> {
+ public:
+  static constexpr const char* kName = "running";
+  using Bounded::Bounded;
+  Result<NumberPtr> process_block(NumberPtr in, RunningState& state,
+                                  ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    if (++state.inside != 1) world_.complain("two blocks of one stream at once");
+    if (in->block != state.next_block)
+      world_.complain(fmt::format("block {} of item {} where {} is next", in->block, in->item,
+                                  state.next_block));
+    if (context.origin().first != (state.next_block == 0))
+      world_.complain("the mark of the first block is not where it belongs");
+    ++state.next_block;
+    state.sum = mix(state.sum, in->value);
+    std::optional<ItemError> error = act(*in, &context);
+    --state.inside;
+    if (error) {
+      ++log_.lost;
+      return *error;
+    }
+    return make(*in, in->block, stepped(state.sum, options_.node));
+  }
+};
+
+class Gather final : public Bounded<Combine<Number, Batch>> {
+ public:
+  static constexpr const char* kName = "gather";
+  using Bounded::Bounded;
+  bool push(NumberPtr in) override {
+    const Visit visit(world_, log_, false);
+    act(*in, nullptr);
+    parts_.push_back(std::move(in));
+    return parts_.size() >= static_cast<std::size_t>(options_.batch);
+  }
+  BatchPtr pull() override {
+    ++log_.given;
+    if (parts_.empty()) world_.complain("an empty batch was taken");
+    if (parts_.size() > static_cast<std::size_t>(options_.batch))
+      world_.complain("a batch grew beyond its size");
+    auto out = std::make_shared<Batch>();
+    out->parts = std::exchange(parts_, {});
+    return out;
+  }
+
+ private:
+  std::vector<NumberPtr> parts_;
+};
+
+class BatchStep final : public Bounded<Transform<Batch, Batch>> {
+ public:
+  static constexpr const char* kName = "batch_step";
+  using Bounded::Bounded;
+  Result<BatchPtr> process(BatchPtr in, ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    auto out = std::make_shared<Batch>();
+    for (std::size_t i = 0; i < in->parts.size(); ++i) {
+      const NumberPtr& part = in->parts[i];
+      if (auto error = act(*part, &context)) context.fail(i, std::move(*error));
+      out->parts.push_back(make(*part, part->block, stepped(part->value, options_.node)));
+    }
+    if (out->parts.size() != context.item().origins->size())
+      world_.complain("a batch has other origins than parts");
+    return BatchPtr(out);
+  }
+};
+
+class ToWord final : public Bounded<Transform<Number, Word>> {
+ public:
+  static constexpr const char* kName = "to_word";
+  using Bounded::Bounded;
+  Result<std::shared_ptr<const Word>> process(NumberPtr, ItemContext&) const override {
+    return std::make_shared<const Word>();
+  }
+};
+
+}  // namespace
+
+// The part of a sink that writes rows.
+class Collector {
+ public:
+  explicit Collector(World& world) : world_(world) {}
+
+  void start(RunContext& run, bool ordered) {
+    ledger_ = &run.ledger;
+    ordered_ = ordered;
+    if (ordered) run.ledger.subscribe([this](std::size_t, Outcome) { advance(); });
+  }
+
+  void take(const Origin& origin, const NumberPtr& number) {
+    Parked here{origin, number};
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ordered_) {
+        rows_.push_back({number->item, number->block, number->value});
+      } else if (origin.stream->index() == head_) {
+        write(*number);
+      } else {
+        if (origin.stream->index() < head_) world_.complain("a piece of an item that was closed");
+        parked_.emplace(origin.stream->index(), std::move(here));
+        peak_parked_ = std::max(peak_parked_, parked_.size());
+      }
+    }
+  }  // lets go of a piece that was written, without the lock: that may close its stream
+
+  void finish() {
+    if (!ordered_) return;
+    advance();
+    const std::lock_guard lock(mutex_);
+    if (!parked_.empty()) world_.complain("pieces are parked after the end");
+    if (head_ != ledger_->counts().found) world_.complain("items are open after the end");
+  }
+
+  std::vector<Row>& rows() { return rows_; }
+  std::size_t peak_parked() const { return peak_parked_; }
+
+ private:
+  struct Parked {
+    Origin origin;
+    NumberPtr number;
+  };
+
+  void write(const Number& n) {
+    if (!written_.emplace(n.block, n.value).second) world_.complain("a block came twice");
+  }
+
+  // The items up to the oldest open one are settled: their rows are written or dropped. What is
+  // parked of the oldest open one goes on, which may close it, which calls this again: hence the
+  // loop instead of a recursion as deep as there are parked items.
+  void advance() {
+    std::unique_lock lock(mutex_);
+    again_ = true;
+    if (std::exchange(advancing_, true)) return;
+    while (std::exchange(again_, false)) {
+      const std::size_t open = ledger_->oldest_open();
+      while (head_ < open) {
+        if (ledger_->outcome(head_) == Outcome::ok)
+          for (const auto& [block, value] : written_) rows_.push_back({head_, block, value});
+        written_.clear();
+        ++head_;
+        // A closed item has nothing parked: that would have kept it open.
+        if (head_ < open && parked_.count(head_) > 0) world_.complain("parked, but closed");
+      }
+      std::vector<Parked> go;
+      const auto [begin, end] = parked_.equal_range(head_);
+      for (auto it = begin; it != end; ++it) {
+        write(*it->second.number);
+        go.push_back(std::move(it->second));
+      }
+      parked_.erase(begin, end);
+      lock.unlock();
+      go.clear();
+      lock.lock();
+    }
+    advancing_ = false;
+  }
+
+  World& world_;
+  Ledger* ledger_ = nullptr;
+  bool ordered_ = false;
+  std::mutex mutex_;
+  std::vector<Row> rows_;
+  std::map<int, std::uint64_t> written_;  // blocks of the item head_
+  std::multimap<std::size_t, Parked> parked_;
+  std::size_t head_ = 0;
+  std::size_t peak_parked_ = 0;
+  bool advancing_ = false, again_ = false;
+};
+
+namespace {
+
+template <class In>
+class KeepBase : public Bounded<Sink<In>> {
+ public:
+  using Bounded<Sink<In>>::Bounded;
+  void start(RunContext& run) override {
+    collector_ = &this->world_.collector(this->options_.node);
+    collector_->start(run, this->options_.ordered);
+    this->on_start(run);
+  }
+  void finish(RunContext& run, Ending ending) override {
+    collector_->finish();
+    this->on_finish(run, ending);
+  }
+
+ protected:
+  Collector* collector_ = nullptr;
+};
+
+class Keep final : public KeepBase<Number> {
+ public:
+  static constexpr const char* kName = "keep";
+  using KeepBase::KeepBase;
+  std::optional<ItemError> consume(NumberPtr in, ItemContext& context) override {
+    const Visit visit(world_, log_);
+    if (auto error = act(*in, &context)) return error;
+    collector_->take(context.origin(), in);
+    return {};
+  }
+};
+
+class BatchKeep final : public KeepBase<Batch> {
+ public:
+  static constexpr const char* kName = "batch_keep";
+  using KeepBase::KeepBase;
+  std::optional<ItemError> consume(BatchPtr in, ItemContext& context) override {
+    const Visit visit(world_, log_);
+    for (std::size_t i = 0; i < in->parts.size(); ++i) {
+      if (auto error = act(*in->parts[i], &context)) return error;
+      if (!context.origin(i).stream->failed()) collector_->take(context.origin(i), in->parts[i]);
+    }
+    return {};
+  }
+};
+
+template <class S>
+StageInfo info_of(World& world) {
+  struct Config final : StageConfig {
+    explicit Config(World& w) : world(w) { options.describe(bound); }
+    const Schema& schema() const override { return bound; }
+    std::unique_ptr<AnyStage> make() const override {
+      return std::make_unique<S>(options, world);
+    }
+    World& world;
+    StageOptions options;
+    Schema bound;
+  };
+  StageInfo info;
+  info.name = S::kName;
+  info.affects_features = true;
+  info.traits = S(StageOptions{}, world).traits();
+  info.configure = [&world] { return std::make_unique<Config>(world); };
+  return info;
+}
+
+}  // namespace
+
+World::World() {
+  registry.add(info_of<Numbers>(*this));
+  registry.add(info_of<Step>(*this));
+  registry.add(info_of<Thin>(*this));
+  registry.add(info_of<ExpandNumber>(*this));
+  registry.add(info_of<Running>(*this));
+  registry.add(info_of<Gather>(*this));
+  registry.add(info_of<BatchStep>(*this));
+  registry.add(info_of<ToWord>(*this));
+  registry.add(info_of<Keep>(*this));
+  registry.add(info_of<BatchKeep>(*this));
+}
+World::~World() = default;
+
+NodeLog& World::log(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  auto& log = logs_[node];
+  if (!log) log = std::make_unique<NodeLog>();
+  return *log;
+}
+
+Collector& World::collector(const std::string& node) {
+  const std::lock_guard lock(mutex_);
+  auto& collector = collectors_[node];
+  if (!collector) collector = std::make_unique<Collector>(*this);
+  return *collector;
+}
+
+std::vector<Row>& World::rows(const std::string& node) { return collector(node).rows(); }
+
+void World::complain(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (complaints_.size() < 10) complaints_.push_back(text);
+}
+
+std::vector<std::string> World::complaints() const {
+  const std::lock_guard lock(mutex_);
+  return complaints_;
+}
+
+std::string World::state() const {
+  const std::lock_guard lock(mutex_);
+  std::string out;
+  for (const auto& [name, log] : logs_)
+    if (!name.empty())
+      out += fmt::format("{}: {} started, {} finished; ", name, log->started.load(),
+                         log->finished.load());
+  return out;
+}
+
+namespace {
+Mark mark_at(int line, int column) {
+  static const auto file = std::make_shared<const std::string>("test.yaml");
+  return {file, line, column};
+}
+
+Value value_of(const std::string& text, Mark mark) {
+  if (!text.starts_with('[')) return Value::scalar(text, std::move(mark));
+  std::vector<Value> items;
+  std::string item;
+  for (char c : text.substr(1)) {
+    if (c == ',' || c == ']') {
+      if (!item.empty()) items.push_back(Value::scalar(item, mark));
+      item.clear();
+    } else if (c != ' ') {
+      item += c;
+    }
+  }
+  return Value::list(std::move(items), std::move(mark));
+}
+}  // namespace
+
+Graph& Graph::node(const std::string& name, const std::string& stage, const std::string& from,
+                   Options options) {
+  NodeSpec n;
+  n.name = name;
+  const int line = static_cast<int>(spec.nodes.size()) + 1;
+  n.mark = mark_at(line, 3);
+  n.options = Value::map({}, n.mark);
+  if (!from.empty()) options.insert(options.begin(), {"from", from});
+  if (!stage.empty()) options.insert(options.begin(), {"stage", stage});
+  int column = 0;
+  for (auto& [key, value] : options) {
+    column += 10;
+    n.options.entries().push_back({key, value_of(value, mark_at(line, column + 5)), mark_at(line, column)});
+  }
+  if (n.options.find("node") == nullptr) n.options.set("node", Value::scalar(name));
+  spec.nodes.push_back(std::move(n));
+  return *this;
+}
+
+Graph& Graph::memory(std::size_t bytes) {
+  spec.host_memory = Bytes{bytes};
+  spec.memory_mark = mark_at(100, 9);
+  return *this;
+}
+
+Graph& Graph::workers(int count) {
+  spec.workers = count;
+  return *this;
+}
+
+Graph& Graph::max_failures(const std::string& text) {
+  const std::string why = OptionType<FailureLimit>::parse(Value::scalar(text), spec.max_failures);
+  REQUIRE(why.empty());
+  return *this;
+}
+
+Graph& Graph::set(const std::string& node, const std::string& key, const std::string& value) {
+  for (NodeSpec& n : spec.nodes)
+    if (n.name == node) n.options.set(key, value_of(value, n.mark));
+  return *this;
+}
+
+Plan make_plan(const Graph& graph, World& world) {
+  Plan plan = build_plan(graph.spec, world.registry);
+  for (PlanNode& n : plan.nodes) {
+    NodeLog& log = world.log(n.name);
+    log.concurrency = n.concurrency;
+    log.queue = n.queue;
+    log.is_source = n.from < 0;
+    if (n.from >= 0) log.up = &world.log(plan.nodes[static_cast<std::size_t>(n.from)].name);
+  }
+  return plan;
+}
+
+Outcomes run(const Graph& graph, World& world) {
+  Outcomes out;
+  {
+    Runner runner(make_plan(graph, world));
+    out.report = runner.run();
+    out.remarks = runner.remarks();
+  }
+  CHECK(world.live.now() == 0);
+  check_run(out, world);
+  return out;
+}
+
+void check_run(const Outcomes& outcomes, World& world) {
+  const RunReport& r = outcomes.report;
+  for (const std::string& text : world.complaints()) FAIL_CHECK(text);
+  CHECK(r.counts.ok + r.counts.skipped + r.counts.failed + r.counts.not_run == r.counts.found);
+  CHECK(r.memory_peak <= r.memory_budget);
+  CHECK(world.live.peak() <= r.memory_budget);
+  CHECK(r.error.find("defect") == std::string::npos);
+  if (r.stages.empty()) return;
+
+  const double span = r.graph_seconds;
+  CHECK(span > 0);
+  CHECK(span <= r.wall_seconds);
+  for (const StageReport& s : r.stages) {
+    CAPTURE(s.name);
+    CHECK(s.peak_concurrency <= s.concurrency);
+    CHECK(world.log(s.name).probe.peak() <= s.concurrency);
+    if (world.log(s.name).started > 0) CHECK(s.peak_concurrency >= 1);
+    CHECK(s.time.busy >= 0);
+    CHECK(s.time.waiting_input >= 0);
+    CHECK(s.time.blocked_output >= 0);
+    CHECK(s.time.waiting_core >= 0);
+    CHECK(s.time.idle_after_end >= 0);
+    CHECK(std::abs(s.time.total() - span * s.concurrency) <= 1e-6 * span * s.concurrency);
+  }
+  for (const EdgeReport& e : r.edges) {
+    CAPTURE(e.to);
+    CHECK(e.max_depth <= static_cast<std::size_t>(e.capacity));
+    CHECK(e.mean_depth <= static_cast<double>(e.max_depth) + 1e-9);
+    CHECK(e.mean_depth >= 0);
+  }
+  for (std::size_t i = 1; i < outcomes.remarks.size(); ++i)
+    CHECK(outcomes.remarks[i - 1].index < outcomes.remarks[i].index);
+}
+
+}  // namespace melflow::test

@@ -1,0 +1,169 @@
+// Small stages over numbers, and a graph of them written in a few lines. Everything that a stage
+// measures from inside, and every hook a test hangs into it, is in a World.
+//
+//   numbers -> Number      step, expand, running: Number -> Number      gather: Number -> Batch
+//   batch_step: Batch -> Batch      keep: Number sink      batch_keep: Batch sink      to_word: Number -> Word
+//
+// What leaves a sink is a list of rows (item, block, value), in the order it was written; with
+// `ordered` the sink writes in the source's order and parks what comes too early, as a writer of
+// one file does.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "pipeline/graph_builder.h"
+#include "pipeline/runner.h"
+#include "tests/support/concurrency_probe.h"
+
+namespace melflow::test {
+
+std::uint64_t mix(std::uint64_t a, std::uint64_t b);
+
+/// Bytes of all payloads that are alive.
+class LiveBytes {
+ public:
+  void add(std::size_t bytes);
+  void remove(std::size_t bytes) { now_.fetch_sub(bytes, std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t now() const { return now_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t peak() const { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> now_{0}, peak_{0};
+};
+
+struct Number {
+  static constexpr const char* kName = "number";
+  Number(LiveBytes& live, std::size_t item_, int block_, std::uint64_t value_, std::size_t size_)
+      : item(item_), block(block_), value(value_), size(size_), live_(live) {
+    live_.add(size);
+  }
+  Number(const Number&) = delete;
+  Number& operator=(const Number&) = delete;
+  ~Number() { live_.remove(size); }
+  [[nodiscard]] std::size_t bytes() const { return size; }
+  [[nodiscard]] std::size_t rows() const { return 1; }
+
+  const std::size_t item;
+  const int block;
+  const std::uint64_t value;
+  const std::size_t size;
+
+ private:
+  LiveBytes& live_;
+};
+
+struct Batch {
+  static constexpr const char* kName = "batch";
+  std::vector<std::shared_ptr<const Number>> parts;
+  [[nodiscard]] std::size_t bytes() const { return 0; }
+  [[nodiscard]] std::size_t rows() const { return parts.size(); }
+};
+
+struct Word {
+  static constexpr const char* kName = "word";
+  [[nodiscard]] std::size_t bytes() const { return 1; }
+  [[nodiscard]] std::size_t rows() const { return 1; }
+};
+
+/// What one node saw of itself.
+struct NodeLog {
+  int concurrency = 1, queue = 1;
+  NodeLog* up = nullptr;
+  bool is_source = false;
+  ConcurrencyProbe probe;
+  std::atomic<long> started{0};   ///< process() calls begun
+  std::atomic<long> finished{0};  ///< and ended
+  std::atomic<long> given{0};     ///< payloads begun for the next stages
+  std::atomic<long> lost{0};      ///< of them, those that came to nothing
+};
+
+struct Row {
+  std::size_t item = 0;
+  int block = 0;
+  std::uint64_t value = 0;
+  friend bool operator==(const Row&, const Row&) = default;
+};
+
+class Collector;
+
+class World {
+ public:
+  World();
+  ~World();
+
+  /// Called inside process() of the node with this name; may throw, wait, or give an error.
+  using Hook = std::function<std::optional<ItemError>(const Number&, ItemContext*)>;
+  std::map<std::string, Hook> hooks;
+  /// Called at start() and finish() of that node.
+  std::map<std::string, std::function<void(RunContext&)>> on_start;
+  std::map<std::string, std::function<void(RunContext&, Ending)>> on_finish;
+
+  NodeLog& log(const std::string& node);
+  Collector& collector(const std::string& node);
+  std::vector<Row>& rows(const std::string& node);
+  /// Something a stage saw that must never be.
+  void complain(const std::string& text);
+  std::vector<std::string> complaints() const;
+  std::string state() const;
+
+  Registry registry;
+  LiveBytes live;
+  /// Off where items are dropped from queues, which no stage can see.
+  std::atomic<bool> check_edges{true};
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<NodeLog>> logs_;
+  std::map<std::string, std::unique_ptr<Collector>> collectors_;
+  std::vector<std::string> complaints_;
+};
+
+/// Writes a GraphSpec as YAML would give it. Node number i (from 1) stands in line i of
+/// "test.yaml", its name in column 3; its option number k (from 1) has its key in column 10k and
+/// its value in column 10k + 5.
+class Graph {
+ public:
+  using Options = std::vector<std::pair<std::string, std::string>>;
+  Graph& node(const std::string& name, const std::string& stage, const std::string& from = "",
+              Options options = {});
+  Graph& memory(std::size_t bytes);
+  Graph& workers(int count);
+  Graph& max_failures(const std::string& text);
+  /// Replaces or adds an option of a node.
+  Graph& set(const std::string& node, const std::string& key, const std::string& value);
+
+  GraphSpec spec;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+/// Builds the plan and joins the world's logs to it.
+Plan make_plan(const Graph& graph, World& world);
+
+struct Outcomes {
+  RunReport report;
+  std::vector<Remark> remarks;
+};
+
+/// Runs it and checks what holds for every run: accounts, bounds, times, memory.
+Outcomes run(const Graph& graph, World& world);
+void check_run(const Outcomes& outcomes, World& world);
+
+/// Value of one item after the nodes of a chain of plain steps.
+std::uint64_t first_value(std::size_t item);
+std::uint64_t stepped(std::uint64_t value, const std::string& node);
+/// Blocks that an `expand` node with `blocks` gives for an item: 1 to `blocks`.
+int block_count(std::size_t item, int blocks);
+
+}  // namespace melflow::test

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and passes all the tests: as released, then under
+# AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test that
+# fails, so the last lines are always ctest's own.
+#
+# In:  tests/run.sh [PRESET...]     default: release asan tsan
+# Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
+#      test passed.
+set -euo pipefail
+
+presets=("$@")
+[[ ${#presets[@]} -gt 0 ]] || presets=(release asan tsan)
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$repository"
+
+bash apps/install_deps.sh --tests
+
+export MELFLOW_TEST_AUDIO=$repository/build/test-audio
+bash tests/support/fetch_audio.sh "$MELFLOW_TEST_AUDIO" \
+  asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav alsa-utils
+
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+fi
+
+run_tests() {
+  local preset=$1 wrapper=()
+  # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel randomises 32 bits of an
+  # address; without randomisation it always can. Containers may forbid the switch: then as it is.
+  if [[ $preset == tsan ]] && setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
+    wrapper=(setarch "$(uname -m)" --addr-no-randomize)
+  fi
+  "${wrapper[@]}" ctest --preset "$preset" "${tests[@]}"
+}
+
+for preset in "${presets[@]}"; do
+  printf '\n== %s\n' "$preset"
+  cmake --preset "$preset"
+  # Threads meet in the framework and in whole jobs; the rest is built for the other two only.
+  targets=() tests=()
+  if [[ $preset == tsan ]]; then
+    targets=(--target melflow_pipeline_tests melflow_jobs_tests)
+    tests=(--tests-regex '^(pipeline|jobs)\.')
+  fi
+  cmake --build --preset "$preset" "${targets[@]}"
+  run_tests "$preset"
+done

@@ -1,0 +1,269 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "tests/stage/bench.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+std::shared_ptr<const FileRef> listed(const std::string& path, std::int64_t size = -1) {
+  auto file = std::make_shared<FileRef>();
+  file->path = path;
+  struct stat st {};
+  if (size >= 0)
+    file->size = static_cast<std::uint64_t>(size);
+  else if (stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode))
+    file->size = static_cast<std::uint64_t>(st.st_size);
+  return file;
+}
+
+std::string pattern(std::size_t bytes) {
+  std::string out(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; ++i) out[i] = static_cast<char>(i * 31 + (i >> 8));
+  return out;
+}
+
+std::string content(const RawBytes& raw) {
+  if (raw.data) return {reinterpret_cast<const char*>(raw.data.data()), raw.data.size()};
+  std::string out(raw.size, '\0');
+  const ssize_t n = pread(raw.fd.get(), out.data(), out.size(), 0);
+  out.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return out;
+}
+
+void age_access_time(const std::string& path) {
+  const timespec times[] = {{1'000'000'000, 0}, {0, UTIME_OMIT}};
+  REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+}
+
+std::int64_t access_time(const std::string& path) {
+  struct stat st {};
+  REQUIRE(stat(path.c_str(), &st) == 0);
+  return st.st_atim.tv_sec;
+}
+
+}  // namespace
+
+TEST_CASE("disk_read: files up to `whole` come in memory, larger ones open; both with every byte") {
+  struct Row {
+    std::size_t bytes;
+    const char* options;
+    bool in_memory;
+  };
+  const Row rows[] = {
+      {1, "{}", true},
+      {4095, "{buffer: 4096, whole: 4096}", true},
+      {4096, "{buffer: 4096, whole: 4096}", true},
+      {4097, "{buffer: 4096, whole: 4096}", false},
+      {100'000, "{buffer: 4096, whole: 100000}", true},
+      {100'001, "{buffer: 4096, whole: 100000}", false},
+      {200'000, "{noatime: false}", true},
+      {200'000, "{advise: none}", true},
+      {200'000, "{advise: willneed, whole: 4096}", false},
+  };
+  const TempFolder folder;
+  for (const Row& row : rows) {
+    CAPTURE(row.bytes);
+    CAPTURE(row.options);
+    const std::string bytes = pattern(row.bytes);
+    const std::string path = folder.write("file", bytes);
+    Bench bench("disk_read", row.options);
+    const auto file = listed(path);
+    const auto read = bench.single<RawBytes>(file);
+    REQUIRE_MESSAGE(read.ok(), read.entry.reason);
+    REQUIRE(read.blocks.size() == 1);
+    const RawBytes& raw = *read.blocks[0];
+    CHECK(bool(raw.data) == row.in_memory);
+    CHECK(bool(raw.fd) == !row.in_memory);
+    CHECK(raw.size == row.bytes);
+    CHECK(raw.file == file);
+    CHECK(content(raw) == bytes);
+    // What is held in memory was charged.
+    const std::size_t bound = bench.stage().output_bound({path, row.bytes}, row.bytes);
+    if (row.in_memory) CHECK(raw.data.capacity() <= bound);
+    if (!row.in_memory) CHECK(raw.window <= bound);
+  }
+}
+
+TEST_CASE(
+    "disk_read: what is not a readable file is named, and skipped only where nothing was to do") {
+  const TempFolder folder;
+  const Watchdog watchdog("disk_read on odd files");
+  folder.folder("folder.wav");
+  REQUIRE(mkfifo((folder / "fifo.wav").c_str(), 0644) == 0);
+  REQUIRE(symlink("nowhere", (folder / "dangling.wav").c_str()) == 0);
+  REQUIRE(symlink("circle.wav", (folder / "circle.wav").c_str()) == 0);
+  REQUIRE(symlink("folder.wav", (folder / "link.wav").c_str()) == 0);
+  folder.write("empty.wav", "");
+  folder.write("file", "x");
+  const int socket_fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (folder / "socket.wav").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  REQUIRE(bind(socket_fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+  struct Row {
+    std::string path;
+    Outcome outcome;
+    std::string reason;
+  };
+  const Row rows[] = {
+      {folder / "folder.wav", Outcome::skipped, "is a folder, not a file"},
+      {folder / "link.wav", Outcome::skipped, "is a folder, not a file"},
+      {folder / "fifo.wav", Outcome::skipped, "is a FIFO, not a file"},
+      {"/dev/null", Outcome::skipped, "is a device, not a file"},
+      {folder / "socket.wav", Outcome::skipped, "is a socket or a device"},
+      {folder / "dangling.wav", Outcome::skipped, "is a link that leads nowhere"},
+      {folder / "circle.wav", Outcome::skipped, "is a link that leads in a circle"},
+      {folder / "empty.wav", Outcome::failed, "empty file (0 bytes)"},
+      {folder / "gone.wav", Outcome::failed, "does not exist (any more)"},
+      {folder / "file/x.wav", Outcome::failed, "cannot be read: Not a directory"},
+      {folder / std::string(300, 'a'), Outcome::failed, "cannot be read: File name too long"},
+  };
+  for (const char* options : {"{}", "{noatime: false}", "{engine: threads}"}) {
+    for (const Row& row : rows) {
+      CAPTURE(options);
+      CAPTURE(row.path);
+      Bench bench("disk_read", options);
+      const auto read = bench.single<RawBytes>(listed(row.path));
+      CHECK(read.blocks.empty());
+      CHECK(read.entry.outcome == row.outcome);
+      CHECK(read.entry.reason == row.reason);
+    }
+  }
+  close(socket_fd);
+}
+
+TEST_CASE("disk_read: a file that changed since it was listed fails, rather than break its bound") {
+  struct Row {
+    const char* what;
+    std::size_t now;
+    std::int64_t listed;
+    std::string reason;  ///< "" for ok
+  };
+  const Row rows[] = {
+      {"grown", 3000, 2000, "changed while it was read: 2000 bytes when listed, 3000 now"},
+      {"grown to a large one", 9000, 2000,
+       "changed while it was read: 2000 bytes when listed, 9000 now"},
+      {"shrunk", 1000, 2000, ""},
+      {"shrunk from a large one", 1000, 9000, ""},
+      {"a large one grown", 9500, 9000, ""},
+      {"size was not known", 3000, 0, "changed while it was read: 0 bytes when listed, 3000 now"},
+  };
+  const TempFolder folder;
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const std::string bytes = pattern(row.now);
+    const std::string path = folder.write("file", bytes);
+    Bench bench("disk_read", "{whole: 8192, buffer: 4096}");
+    const auto file = listed(path, row.listed);
+    const auto read = bench.single<RawBytes>(file);
+    CHECK(read.ok() == row.reason.empty());
+    CHECK(read.entry.reason == row.reason);
+    if (!read.ok()) continue;
+    const RawBytes& raw = *read.blocks.at(0);
+    CHECK(content(raw) == bytes);
+    const std::size_t bound = bench.stage().output_bound({path, file->size}, file->size);
+    if (raw.data) CHECK(raw.data.capacity() <= bound);
+  }
+}
+
+TEST_CASE("disk_read: the access time stays, unless noatime is off") {
+  const TempFolder folder;
+  const std::string path = folder.write("file", pattern(10'000));
+  // Mount options may keep access times as they are whatever a program does.
+  age_access_time(path);
+  CHECK(read_bytes(path).size() == 10'000);
+  if (access_time(path) == 1'000'000'000) {
+    MESSAGE("this file system does not keep access times: nothing to see here");
+    return;
+  }
+  for (const bool noatime : {true, false}) {
+    for (const char* size : {"whole: 4096", "whole: 65536"}) {
+      CAPTURE(noatime);
+      CAPTURE(size);
+      age_access_time(path);
+      Bench bench("disk_read",
+                  std::string("{buffer: 4096, ") + size + (noatime ? "}" : ", noatime: false}"));
+      const auto read = bench.single<RawBytes>(listed(path));
+      REQUIRE(read.ok());
+      CHECK(content(*read.blocks[0]).size() == 10'000);
+      CHECK((access_time(path) == 1'000'000'000) == noatime);
+    }
+  }
+}
+
+TEST_CASE("disk_read: a file that belongs to somebody else is read all the same") {
+  const TempFolder folder;
+  const std::string path = folder.write("file", pattern(10'000));
+  REQUIRE(chmod(path.c_str(), 0644) == 0);
+  Bench bench("disk_read");
+  const OtherUser other;
+  struct stat st {};
+  REQUIRE(stat(path.c_str(), &st) == 0);
+  if (!other.ok() || st.st_uid == geteuid()) {
+    MESSAGE("not run: cannot act as another user than the owner");
+    return;
+  }
+  // Once refused, O_NOATIME is not tried again; the second file takes the other way.
+  for (int i = 0; i < 2; ++i) {
+    const auto read = bench.single<RawBytes>(listed(path));
+    REQUIRE_MESSAGE(read.ok(), read.entry.reason);
+    CHECK(content(*read.blocks[0]) == pattern(10'000));
+  }
+}
+
+TEST_CASE("disk_read: a file that may not be read fails with the system's reason") {
+  const TempFolder folder;
+  const std::string closed_file = folder.write("closed.wav", "x");
+  const std::string in_closed = folder.write("closed/a.wav", "x");
+  REQUIRE(chmod(closed_file.c_str(), 0) == 0);
+  REQUIRE(chmod((folder / "closed").c_str(), 0) == 0);
+  Bench bench("disk_read");
+  const OtherUser other;
+  if (!other.ok()) {
+    MESSAGE("not run: cannot act as a user without rights");
+    return;
+  }
+  for (const std::string& path : {closed_file, in_closed, folder / "closed"}) {
+    CAPTURE(path);
+    const auto read = bench.single<RawBytes>(listed(path));
+    CHECK(read.entry.outcome == Outcome::failed);
+    CHECK(read.entry.reason == "cannot be read: Permission denied");
+  }
+}
+
+TEST_CASE("disk_read: no file costs more than the largest, which the plan is checked with") {
+  Bench bench("disk_read", "{whole: 1MiB, buffer: 64KiB}");
+  std::size_t before = 0;
+  for (const std::size_t size : {0UL, 1UL, 5000UL, 1UL << 20, (1UL << 20) + 1, 1UL << 40}) {
+    CAPTURE(size);
+    const std::size_t bound = bench.stage().output_bound({"a", size}, size);
+    CHECK(bound >= before);
+    CHECK(bound <= BufferPool::rounded(1 << 20));
+    before = bound;
+  }
+}
+
+TEST_CASE("disk_read: options out of range are refused") {
+  for (const char* options :
+       {"{buffer: 4095}", "{whole: 1}", "{advise: random}", "{engine: uring}", "{noatime: 2}"}) {
+    CAPTURE(options);
+    CHECK_THROWS_AS(Bench("disk_read", options), ConfigError);
+  }
+}
+
+TEST_CASE("disk_read: only engine: threads runs on threads of its own") {
+  CHECK_FALSE(Bench("disk_read").stage().blocking());
+  CHECK(Bench("disk_read", "{engine: threads}").stage().blocking());
+}

@@ -1,0 +1,426 @@
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "stages/manifest.h"
+#include "tests/stage/bench.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+using Paths = std::vector<std::string>;
+
+// A file list that has listed.
+class List {
+ public:
+  explicit List(const std::string& options) : bench_("file_list", options) {
+    const Planned planned = bench_.plan();
+    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
+    bench_.stage().start(bench_.run());
+  }
+  [[nodiscard]] Paths paths() {
+    Paths out;
+    for (std::size_t i = 0; i < bench_.stage().source_count(); ++i)
+      out.push_back(bench_.stage().source_name(i));
+    return out;
+  }
+  [[nodiscard]] const Manifest& manifest() {
+    return dynamic_cast<const ManifestSource&>(bench_.stage()).manifest();
+  }
+  /// "path=label/split" of every file.
+  [[nodiscard]] Paths labelled() {
+    Paths out;
+    const Manifest& m = manifest();
+    for (std::size_t i = 0; i < m.size(); ++i) {
+      std::string text = m.relative(i) + "=";
+      if (m.label(i) >= 0) text += m.label_names().at(static_cast<std::size_t>(m.label(i)));
+      if (m.split(i) >= 0) text += "/" + m.split_names().at(static_cast<std::size_t>(m.split(i)));
+      out.push_back(text);
+    }
+    return out;
+  }
+  [[nodiscard]] Bench& bench() { return bench_; }
+
+ private:
+  Bench bench_;
+};
+
+std::string root(const TempFolder& folder, const std::string& more = "") {
+  return "{root: '" + folder.path() + "'" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+// The message, with the folder's path replaced by @; "" when nothing is thrown.
+std::string complaint(const TempFolder& folder, const std::string& options) {
+  try {
+    const List list(options);
+  } catch (const RunError& e) {
+    std::string text = e.what();
+    for (std::size_t at; (at = text.find(folder.path())) != text.npos;)
+      text.replace(at, folder.path().size(), "@");
+    return text;
+  }
+  return "";
+}
+
+// Component by component, as bytes: the definition, and nothing of the code under test.
+bool before(const std::string& a, const std::string& b) {
+  const auto components = [](const std::string& path) {
+    std::vector<std::vector<unsigned char>> out(1);
+    for (const char c : path) {
+      if (c == '/')
+        out.emplace_back();
+      else
+        out.back().push_back(static_cast<unsigned char>(c));
+    }
+    return out;
+  };
+  return components(a) < components(b);
+}
+
+}  // namespace
+
+TEST_CASE("file list: files come in the order of their paths, compared by component as bytes") {
+  const TempFolder folder;
+  Paths expected{"a/x.wav",     "a.b/x.wav",   "a.wav",       "a/y/1.wav", "a/y.wav",
+                 "a/y.a/2.wav", "b.wav",       "B.wav",       "_.wav",     "\xC3\xA9/x.wav",
+                 "a b/x.wav",   "a-b/x.wav",   "a/y0.wav",    "10.wav",    "9.wav",
+                 "a/\xFF.wav",  "z/z/z/z.wav", "z/z/z.z.wav", "z/z.wav"};
+  for (const std::string& p : expected) folder.write(p, "x");
+  std::sort(expected.begin(), expected.end(), before);
+  List list(root(folder));
+  CHECK(list.paths() == expected);
+  // "a/x" stands before "a.b/x", where the bytes of the whole paths would say otherwise.
+  const auto place = [&](const std::string& path) {
+    return std::find(expected.begin(), expected.end(), path) - expected.begin();
+  };
+  CHECK(place("a/x.wav") < place("a.b/x.wav"));
+  CHECK(std::string("a/x.wav") > std::string("a.b/x.wav"));
+}
+
+TEST_CASE("file list: include and exclude") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "b.WAV", "c.flac", "d.txt", "e/f.wav", "e/g/h.wav", "i/j.wav",
+                        "i/.k.wav", "test/l.wav", "noext", "m.Mp3"})
+    folder.write(p, "x");
+  struct Row {
+    std::string options;
+    Paths paths;
+  };
+  const Row rows[] = {
+      {"",
+       {"a.wav", "b.WAV", "c.flac", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav", "m.Mp3",
+        "test/l.wav"}},
+      {"include: ['*.wav']",
+       {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav", "test/l.wav"}},
+      {"include: '*.wav', exclude: 'test/**'",
+       {"a.wav", "b.WAV", "e/f.wav", "e/g/h.wav", "i/.k.wav", "i/j.wav"}},
+      {"include: ['e/*.wav', 'c.*']", {"c.flac", "e/f.wav"}},
+      {"include: 'e/**.wav'", {"e/f.wav"}},
+      {"include: 'e/**/*.wav'", {"e/f.wav", "e/g/h.wav"}},
+      // Folders are listed when they match, to be named as what they are.
+      {"include: '**', exclude: ['*.wav', '*.flac', 'i']",
+       {"d.txt", "e", "e/g", "m.Mp3", "noext", "test"}},
+      {"include: 'i/*', exclude: '.*'", {"i/j.wav"}},
+      {"include: 'noext'", {"noext"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    CHECK(List(root(folder, row.options)).paths() == row.paths);
+  }
+}
+
+TEST_CASE("file list: whatever matches is listed, so that the reader can name what it is") {
+  const TempFolder folder;
+  folder.write("a.wav", "x");
+  folder.write("dir.wav/b.wav", "x");
+  REQUIRE(mkfifo((folder / "fifo.wav").c_str(), 0644) == 0);
+  REQUIRE(symlink("nowhere", (folder / "dangling.wav").c_str()) == 0);
+  REQUIRE(symlink("a.wav", (folder / "link.wav").c_str()) == 0);
+  REQUIRE(symlink("dir.wav", (folder / "to_dir.wav").c_str()) == 0);
+  REQUIRE(symlink("dir.wav", (folder / "to_dir").c_str()) == 0);
+  CHECK(List(root(folder)).paths() == Paths{"a.wav", "dangling.wav", "dir.wav", "dir.wav/b.wav",
+                                            "fifo.wav", "link.wav", "to_dir.wav"});
+  CHECK(List(root(folder, "follow_links: true")).paths() ==
+        Paths{"a.wav", "dangling.wav", "dir.wav", "dir.wav/b.wav", "fifo.wav", "link.wav",
+              "to_dir/b.wav", "to_dir.wav", "to_dir.wav/b.wav"});
+}
+
+TEST_CASE("file list: a size is that of a file and 0 for anything else") {
+  const TempFolder folder;
+  folder.write("a.wav", std::string(1234, 'x'));
+  REQUIRE(symlink("a.wav", (folder / "b.wav").c_str()) == 0);
+  folder.folder("c.wav");
+  REQUIRE(symlink("nowhere", (folder / "d.wav").c_str()) == 0);
+  List list(root(folder));
+  const std::size_t sizes[] = {1234, 1234, 0, 0};
+  REQUIRE(list.paths().size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const AnyStage::SourceItem item = list.bench().stage().source_item(i);
+    const auto& file = *static_cast<const FileRef*>(item.payload.get());
+    CHECK(file.path == folder / list.paths()[i]);
+    CHECK(file.size == sizes[i]);
+    CHECK(item.info.bytes == sizes[i]);
+    CHECK(item.info.name == file.path);
+  }
+}
+
+TEST_CASE("file list: links that lead in a circle end") {
+  const TempFolder folder;
+  folder.write("a/b/x.wav", "x");
+  REQUIRE(symlink("..", (folder / "a/b/up").c_str()) == 0);
+  REQUIRE(symlink(".", (folder / "a/here").c_str()) == 0);
+  REQUIRE(symlink(folder.path().c_str(), (folder / "a/b/root").c_str()) == 0);
+  REQUIRE(symlink("loop", (folder / "loop").c_str()) == 0);
+  CHECK(List(root(folder)).paths() == Paths{"a/b/x.wav"});
+  CHECK(List(root(folder, "follow_links: true")).paths() == Paths{"a/b/x.wav"});
+  // Two links to one folder are no circle: both are followed.
+  REQUIRE(symlink("b", (folder / "a/c").c_str()) == 0);
+  CHECK(List(root(folder, "follow_links: true")).paths() == Paths{"a/b/x.wav", "a/c/x.wav"});
+}
+
+TEST_CASE("file list: labels from folders") {
+  const TempFolder folder;
+  for (const char* p : {"top.wav", "en/a.wav", "en/b/c.wav", "fr/b/d/e.wav"}) folder.write(p, "x");
+  struct Row {
+    std::string labels;
+    Paths paths;
+    Paths names;
+  };
+  const Row rows[] = {
+      {"none", {"en/a.wav=", "en/b/c.wav=", "fr/b/d/e.wav=", "top.wav="}, {}},
+      {"parent_dir",
+       {"en/a.wav=en", "en/b/c.wav=b", "fr/b/d/e.wav=d", "top.wav="},
+       {"b", "d", "en"}},
+      {"top_dir", {"en/a.wav=en", "en/b/c.wav=en", "fr/b/d/e.wav=fr", "top.wav="}, {"en", "fr"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.labels);
+    List list(root(folder, "labels: " + row.labels));
+    CHECK(list.labelled() == row.paths);
+    CHECK(list.manifest().label_names() == row.names);
+    // The same for a manifest, whose paths may also be written as other programs write them.
+    folder.write("list.txt", "top.wav\n./en/a.wav\n" + (folder / "fr/b/d/e.wav") + "\n");
+    List listed(
+        root(folder, "labels: " + row.labels + ", manifest: '" + (folder / "list.txt") + "'"));
+    const std::string absolute = (folder / "fr/b/d/e.wav") + "=";
+    CHECK(listed.labelled() == Paths{"top.wav=", row.labels == "none" ? "en/a.wav=" : "en/a.wav=en",
+                                     absolute + (row.labels == "none"         ? ""
+                                                 : row.labels == "parent_dir" ? "d"
+                                                                              : "fr")});
+  }
+}
+
+TEST_CASE("file list: labels from a table, and files without one are counted in a remark") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "x/b.wav", "x/c.wav"}) folder.write(p, "x");
+  const std::string table = folder.write(
+      "labels.csv", "label,path,more\ncat,./x/b.wav,1\n\"a dog, big\",a.wav,2\nunused,z.wav,3\n");
+  List list(root(folder, "labels: csv, label_file: '" + table + "'"));
+  CHECK(list.labelled() == Paths{"a.wav=a dog, big", "x/b.wav=cat", "x/c.wav="});
+  CHECK(list.manifest().label_names() == Paths{"a dog, big", "cat"});
+  CHECK(list.bench().run_warnings() == Paths{table + ": 1 of 3 files have no label there"});
+  // Together with a manifest, whose splits stay.
+  const std::string manifest =
+      folder.write("list.csv", "path,split\nx/c.wav,test\na.wav,train\nx/b.wav,\n");
+  List both(root(folder, "labels: csv, label_file: '" + table + "', manifest: '" + manifest + "'"));
+  CHECK(both.labelled() == Paths{"x/c.wav=/test", "a.wav=a dog, big/train", "x/b.wav=cat"});
+  // An empty cell is no label.
+  folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
+  List empty(root(folder, "labels: csv, label_file: '" + table + "'"));
+  CHECK(empty.labelled() == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});
+}
+
+TEST_CASE("file list: a manifest is taken as it stands, in its own order") {
+  const TempFolder folder;
+  struct Row {
+    const char* what;
+    const char* name;
+    std::string text;
+    std::string options;
+    Paths paths;
+  };
+  const Row rows[] = {
+      {"text", "list.txt", "b.wav\na.wav\nx/c d.wav\n", "", {"b.wav=", "a.wav=", "x/c d.wav="}},
+      {"no line end, Windows' line ends, blank lines, comments",
+       "list.txt",
+       "# a list\r\nb.wav\r\n\r\na.wav",
+       "",
+       {"b.wav=", "a.wav="}},
+      {"a byte order mark",
+       "list.txt",
+       "\xEF\xBB\xBF"
+       "b.wav\n",
+       "",
+       {"b.wav="}},
+      {"absolute paths and a file twice",
+       "list.lst",
+       "/abs/a.wav\nb.wav\n/abs/a.wav\n",
+       "",
+       {"/abs/a.wav=", "b.wav=", "/abs/a.wav="}},
+      {"csv", "list.csv", "path\nb.wav\na.wav\n", "", {"b.wav=", "a.wav="}},
+      {"csv, a column more than needed",
+       "list.CSV",
+       "n,path\n1,b.wav\n2,a.wav\n",
+       "",
+       {"b.wav=", "a.wav="}},
+      {"label and split",
+       "list.csv",
+       "path,label,split\n\"x, y.wav\",\"the \"\"cat\"\"\",train\nb.wav,,test\nc.wav,dog,\n",
+       "labels: manifest",
+       {"x, y.wav=the \"cat\"/train", "b.wav=/test", "c.wav=dog"}},
+      {"labels that are not asked for", "list.csv", "path,label\na.wav,cat\n", "", {"a.wav="}},
+      {"labels from folders",
+       "list.csv",
+       "path,label\nx/a.wav,cat\n",
+       "labels: parent_dir",
+       {"x/a.wav=x"}},
+      {"a column of labels with an empty cell",
+       "list.csv",
+       "path,label\nx/a.wav,\n",
+       "labels: manifest",
+       {"x/a.wav="}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const std::string path = folder.write(row.name, row.text);
+    List list("{manifest: '" + path + "'" + (row.options.empty() ? "" : ", " + row.options) + "}");
+    CHECK(list.labelled() == row.paths);
+  }
+}
+
+TEST_CASE("file list: a relative path of a manifest is below the root, or the working folder") {
+  const TempFolder folder;
+  folder.write("data/a.wav", "12345");
+  const std::string list_path = folder.write("list.txt", "a.wav\n");
+  List below("{manifest: '" + list_path + "', root: '" + (folder / "data") + "'}");
+  CHECK(below.bench().stage().source_item(0).info.bytes == 5);
+  CHECK(below.paths() == Paths{"a.wav"});
+  List here("{manifest: '" + list_path + "'}");
+  CHECK(here.bench().stage().source_item(0).info.bytes == 0);
+  CHECK(here.bench().stage().source_item(0).info.name == "a.wav");
+}
+
+TEST_CASE("file list: what cannot be listed stops the run, and the message says what to do") {
+  const TempFolder folder;
+  folder.folder("empty");
+  folder.write("only/text.txt", "");
+  folder.write("file", "");
+  folder.write("empty.txt", "");
+  folder.write("comments.txt", "# nothing\n\n");
+  folder.write("empty.csv", "");
+  folder.write("header.csv", "path,label\n");
+  folder.write("nopath.csv", "file,label\na.wav,x\n");
+  folder.write("ragged.csv", "path,label\na.wav,x\nb.wav\n");
+  folder.write("nolabel.csv", "path\na.wav\n");
+  folder.write("blank.csv", "path,label\n,x\n");
+  folder.folder("folder.txt");
+  std::string splits = "path,split\n";
+  for (int i = 0; i < 129; ++i) splits += "a.wav," + std::to_string(i) + "\n";
+  folder.write("splits.csv", splits);
+  const std::string f = folder.path();
+  struct Row {
+    std::string options;
+    std::string message;
+  };
+  const Row rows[] = {
+      {"{root: '" + f + "/gone'}",
+       "@/gone: cannot look into the folder: No such file or directory; check file_list.root"},
+      {"{root: '" + f + "/file'}", "@/file: is a file, file_list.root takes a folder"},
+      {"{root: '" + f + "/empty'}",
+       "@/empty: no file matches **/*.wav, **/*.flac, **/*.ogg, **/*.oga, **/*.opus, **/*.mp3, "
+       "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64; check "
+       "file_list.root and include"},
+      {"{root: '" + f + "/only', include: '*.wav'}",
+       "@/only: no file matches *.wav; check file_list.root and include"},
+      {"{manifest: '" + f + "/gone.txt'}",
+       "@/gone.txt: cannot read the manifest: No such file or directory"},
+      {"{manifest: '" + f + "/folder.txt'}",
+       "@/folder.txt: cannot read the manifest: Is a directory"},
+      {"{manifest: '" + f + "/gone.csv'}", "@/gone.csv: cannot be read: No such file or directory"},
+      {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
+      {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},
+      {"{manifest: '" + f + "/empty.csv'}", "@/empty.csv: is empty, a header line is expected"},
+      {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
+      {"{manifest: '" + f + "/nopath.csv'}",
+       "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
+      {"{manifest: '" + f + "/ragged.csv'}", "@/ragged.csv:3: 1 cells, but the header has 2"},
+      {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
+      {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
+      {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",
+       "@/nolabel.csv: has no column 'label', but labels: manifest asks for it"},
+      {"{root: '" + f + "/only', include: '*.txt', labels: csv, label_file: '" + f + "/gone.csv'}",
+       "@/gone.csv: cannot be read: No such file or directory"},
+      {"{root: '" + f + "/only', include: '*.txt', labels: csv, label_file: '" + f +
+           "/nolabel.csv'}",
+       "@/nolabel.csv:1: there is no column 'label'; the header has path"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    CHECK(complaint(folder, row.options) == row.message);
+  }
+}
+
+TEST_CASE("file list: what the plan can tell is told before the run") {
+  struct Row {
+    std::string options;
+    Paths errors;
+  };
+  const Row rows[] = {
+      {"{}", {": 'root' is missing: which folder holds the recordings?"}},
+      {"{root: x}", {}},
+      {"{manifest: x}", {}},
+      {"{root: x, labels: csv}", {"labels: csv needs a label_file"}},
+      {"{root: x, labels: csv, label_file: y}", {}},
+      {"{root: x, labels: manifest}", {"labels: manifest needs a manifest"}},
+      {"{manifest: x.txt, labels: manifest}",
+       {"labels: a manifest with labels is a .csv with the column label, not x.txt"}},
+      {"{manifest: x.csv, labels: manifest}", {}},
+      {"{root: x, label_file: y}", {"label_file: is read with labels: csv only"}},
+      {"{manifest: x, exclude: '*.wav'}",
+       {"exclude: a manifest is taken as it stands; leave the files out there"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    CHECK(Bench("file_list", row.options).plan().errors == row.errors);
+  }
+}
+
+TEST_CASE("file list: folders that cannot be entered are listed and not passed over") {
+  const TempFolder folder;
+  folder.write("a.wav", "x");
+  folder.write("closed/b.wav", "x");
+  folder.write("lost+found/c.wav", "x");
+  folder.write("noenter/d.wav", "x");
+  folder.write("noenter/sub/e.wav", "x");
+  REQUIRE(chmod((folder / "closed").c_str(), 0) == 0);
+  REQUIRE(chmod((folder / "lost+found").c_str(), 0) == 0);
+  REQUIRE(chmod((folder / "noenter").c_str(), 0444) == 0);  // names can be seen, files not
+  const OtherUser other;
+  if (!other.ok()) {
+    MESSAGE("not run: cannot act as a user without rights");
+    return;
+  }
+  List list(root(folder));
+  CHECK(list.paths() == Paths{"a.wav", "closed/", "lost+found/", "noenter/d.wav", "noenter/sub/"});
+  Bench read("disk_read");
+  for (std::size_t i = 1; i < 5; ++i) {
+    const auto item = list.bench().stage().source_item(i);
+    const auto result =
+        read.single<RawBytes>(std::static_pointer_cast<const FileRef>(item.payload));
+    CAPTURE(list.paths()[i]);
+    CHECK(result.entry.outcome == Outcome::failed);
+    CHECK(result.entry.reason == "cannot be read: Permission denied");
+  }
+  // Unless they are left out on purpose.
+  CHECK(List(root(folder, "exclude: ['lost+found', 'noenter/**']")).paths() ==
+        Paths{"a.wav", "closed/"});
+  CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
+        "@/closed: cannot look into the folder: Permission denied; check file_list.root");
+}

@@ -1,0 +1,337 @@
+// The stage around the kernel: which frames and windows, in blocks and batches. What a frame's
+// values are is tested with the kernel.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <random>
+
+#include "stages/mel_kernel.h"
+#include "tests/stage/bench.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+struct Rows {
+  std::vector<float> values;  ///< as the parts say where they belong
+  std::int64_t count = 0;
+  std::vector<std::string> reasons;  ///< of parts that failed
+  bool pending = false;
+  float maximum = 0;
+};
+
+std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Facts& given) {
+  const Planned p = mel.plan(given);
+  REQUIRE(p.errors.empty());
+  return p.facts.get_object<FeatureInfo>(FeatureInfo::kFact);
+}
+
+// Sends parts through the stage in batches of `files`, each as a stream of its own.
+std::vector<std::shared_ptr<const MelPart>> parts_of(
+    Bench& bench, const std::vector<std::shared_ptr<const Windows>>& windows, std::size_t files,
+    std::vector<std::string>* reasons = nullptr) {
+  std::vector<std::shared_ptr<const MelPart>> out;
+  for (std::size_t at = 0; at < windows.size(); at += files) {
+    auto batch = std::make_shared<Batch>();
+    const std::size_t n = std::min(files, windows.size() - at);
+    Ledger ledger;
+    ledger.open(n, {"mel"});
+    {
+      Origins origins;
+      for (std::size_t i = 0; i < n; ++i) {
+        batch->parts.push_back(windows[at + i]);
+        origins.push_back({nullptr, std::make_shared<Stream>(ledger, i, 0, 0, 1), true, true});
+      }
+      Item item;
+      item.origins = std::make_shared<const Origins>(std::move(origins));
+      item.payload = batch;
+      std::unique_ptr<StageState> cursor;
+      ItemContext context(bench.run(), item, 0);
+      auto result = bench.stage().run(item, cursor, context);
+      REQUIRE(result.ok());
+      const auto mel = std::static_pointer_cast<const MelBatch>(result->payload);
+      REQUIRE(mel->parts.size() == n);
+      out.insert(out.end(), mel->parts.begin(), mel->parts.end());
+    }
+    for (std::size_t i = 0; i < n && reasons != nullptr; ++i)
+      reasons->push_back(ledger.entry(i).reason);
+  }
+  return out;
+}
+
+Rows placed(const std::vector<std::shared_ptr<const MelPart>>& parts, std::size_t values_per_row) {
+  Rows rows;
+  for (const auto& p : parts) rows.count = std::max(rows.count, p->first_row + p->row_count);
+  rows.values.assign(static_cast<std::size_t>(rows.count) * values_per_row, -12345.0F);
+  for (const auto& p : parts)
+    std::memcpy(rows.values.data() + static_cast<std::size_t>(p->first_row) * values_per_row,
+                p->values(),
+                static_cast<std::size_t>(p->row_count) * values_per_row * sizeof(float));
+  return rows;
+}
+
+std::vector<std::shared_ptr<const Windows>> cut(const std::string& options,
+                                                const std::vector<std::int16_t>& samples,
+                                                std::int64_t block, Facts* facts = nullptr,
+                                                const Facts& demanded = {}) {
+  Bench segment("segment", options);
+  Facts given;
+  given.set("sample_rate", 8000);
+  const Planned p = segment.plan(given, demanded);
+  REQUIRE(p.errors.empty());
+  if (facts != nullptr) *facts = p.facts;
+  const auto got = segment.stream<Windows>(waveform(samples, 8000, block));
+  REQUIRE_MESSAGE(got.ok(), got.entry.reason);
+  return got.blocks;
+}
+
+std::vector<std::int16_t> signal(std::int64_t n) {
+  std::vector<std::int16_t> out;
+  for (const float v : test_signal(n)) out.push_back(static_cast<std::int16_t>(v * 32767));
+  return out;
+}
+
+MelOptions mel_options() {
+  MelOptions o;
+  o.sample_rate = 8000;
+  o.n_fft = 64;
+  o.hop = 32;
+  o.center = false;
+  o.n_mels = 10;
+  o.log = MelOptions::Log::db;
+  return o;
+}
+const std::string kMel =
+    "{sample_rate: 8000, n_fft: 64, hop: 32, center: false, n_mels: 10, log: db";
+
+}  // namespace
+
+TEST_CASE(
+    "mel: every window is a unit of its own, whatever overlaps it, with silence behind the end") {
+  struct Row {
+    const char* options;
+    std::int64_t samples;
+  };
+  const Row rows[] = {
+      {"{length: 64}", 1000},
+      {"{length: 200, hop: 50}", 1000},
+      {"{length: 200, hop: 50, tail: pad}", 1010},
+      {"{length: 100, hop: 300, tail: pad}", 1010},
+      {"{long: {length: 256, hop: 128}, short: {length: 128, hop: 64}}", 4096},
+      {"{long: {length: 256, hop: 128}, short: {length: 128, hop: 64}, tail: pad}", 4000},
+      // Most short windows of the last long one begin behind the end.
+      {"{long: {length: 1000, hop: 1000}, short: {length: 64, hop: 32}, tail: pad}", 2001},
+      {"{long: {length: 1000, hop: 900}, short: {length: 70, hop: 7}, tail: pad}", 1905},
+  };
+  const MelKernel kernel(std::make_shared<MelPlan>(mel_options()));
+  auto scratch = kernel.make_scratch();
+  for (const Row& row : rows) {
+    for (const std::int64_t block : {0, 77, 500}) {
+      CAPTURE(std::string(row.options));
+      CAPTURE(block);
+      const auto samples = signal(row.samples);
+      Facts facts;
+      const auto windows = cut(row.options, samples, block, &facts);
+      Bench mel("mel", kMel + "}");
+      const auto info = planned(mel, facts);
+      const Rows got = placed(parts_of(mel, windows, 3), info->values_per_row());
+      // One by one, each from a copy with silence behind it.
+      const WindowGrid grid = *windows[0]->grid;
+      CHECK(info->frames == kernel.plan().frames(grid.length));
+      std::int64_t count = 0;
+      for (const auto& w : windows) count += w->row_count;
+      REQUIRE(got.count == count);
+      std::vector<float> expected(info->values_per_row());
+      int different = 0;
+      for (std::int64_t r = 0; r < count; ++r) {
+        std::vector<std::int16_t> window(static_cast<std::size_t>(grid.length), 0);
+        const std::int64_t at = grid.start(r);
+        for (std::int64_t i = 0; i < grid.length && at + i < row.samples; ++i)
+          window[static_cast<std::size_t>(i)] = samples[static_cast<std::size_t>(at + i)];
+        kernel.frames(SignalView<std::int16_t>{window.data(), 0, grid.length, grid.length}, 0,
+                      info->frames, expected.data(), scratch);
+        if (std::memcmp(expected.data(),
+                        got.values.data() + static_cast<std::size_t>(r) * expected.size(),
+                        expected.size() * sizeof(float)) != 0)
+          ++different;
+      }
+      CHECK(different == 0);
+    }
+  }
+}
+
+TEST_CASE("mel: recordings in blocks have the frames of the whole, bit for bit") {
+  const auto samples = signal(5000);
+  std::mt19937 random(5);
+  for (const char* more : {"", ", center: true", ", center: true, pad_mode: constant", ", hop: 100",
+                           ", n_fft: 65, center: true", ", win_length: 20"}) {
+    std::string options = kMel + more + "}";
+    if (std::string(more).find("center") != std::string::npos)
+      options.replace(options.find("center: false, "), 15, "");
+    if (std::string(more).find("hop") != std::string::npos)
+      options.replace(options.find("hop: 32, "), 9, "");
+    if (std::string(more).find("n_fft") != std::string::npos)
+      options.replace(options.find("n_fft: 64, "), 11, "");
+    CAPTURE(options);
+    Bench mel("mel", options);
+    const Facts demanded = mel.stage().demand({});
+    REQUIRE(demanded.get("context"));
+    CHECK(demanded.get("sample_rate") == 8000);
+    const auto info = planned(mel, {});
+    CHECK(info->frames == 0);
+    const Rows whole =
+        placed(parts_of(mel, cut("{}", samples, 0, nullptr, demanded), 1), info->values_per_row());
+    CHECK(whole.count > 40);
+    for (const std::int64_t block : {1, 31, 64, 100, 999, 4999}) {
+      CAPTURE(block);
+      auto windows = cut("{}", samples, block, nullptr, demanded);
+      // Parts say themselves where they belong: any order will do.
+      std::shuffle(windows.begin(), windows.end(), random);
+      const auto parts = parts_of(mel, windows, 4);
+      const Rows got = placed(parts, info->values_per_row());
+      CHECK(got.values == whole.values);
+      std::int64_t sum = 0;
+      for (const auto& p : parts) sum += p->row_count;
+      CHECK(sum == whole.count);
+      for (std::size_t i = 0; i < parts.size(); ++i) CHECK(parts[i]->last == windows[i]->last);
+    }
+  }
+}
+
+TEST_CASE("mel: what needs the maximum is done with the window or the whole recording, else left") {
+  const auto samples = signal(3000);
+  for (const char* finish : {", top_db: 20", ", ref: max", ", ref: max, top_db: 20"}) {
+    CAPTURE(std::string(finish));
+    Bench plain("mel", kMel + "}"), finished("mel", kMel + finish + "}");
+    MelOptions options = mel_options();
+    if (std::string(finish).find("top_db") != std::string::npos) options.top_db = 20;
+    options.ref_max = std::string(finish).find("max") != std::string::npos;
+    const UnitFinish finish_all = UnitFinish::from(options);
+    const std::size_t bands = planned(plain, {})->values_per_row();
+    planned(finished, {});
+    const auto whole = cut("{}", samples, 0);
+    Rows expected = placed(parts_of(plain, whole, 1), bands);
+    const auto done = parts_of(finished, whole, 1);
+    CHECK_FALSE(done.at(0)->pending);
+    const float largest = max_value(expected.values);
+    finish_all.apply(expected.values, largest);
+    CHECK(placed(done, bands).values == expected.values);
+    // In blocks: not yet, and each says what its largest value is.
+    const auto blocks = cut("{}", samples, 700, nullptr, finished.stage().demand({}));
+    const auto parts = parts_of(finished, blocks, 2);
+    REQUIRE(parts.size() == 5);
+    float most = -1e9F;
+    for (const auto& p : parts) {
+      CHECK(p->pending);
+      most = std::max(most, p->maximum);
+    }
+    CHECK(most == largest);
+    // Windows know their own.
+    Facts facts;
+    const auto windows = cut("{length: 320}", samples, 0, &facts);
+    Bench each("mel", kMel + finish + "}"), each_plain("mel", kMel + "}");
+    const std::size_t values = planned(each, facts)->values_per_row();
+    planned(each_plain, facts);
+    Rows by_window = placed(parts_of(each_plain, windows, 1), values);
+    for (std::int64_t r = 0; r < by_window.count; ++r) {
+      const std::span<float> row(by_window.values.data() + static_cast<std::size_t>(r) * values,
+                                 values);
+      finish_all.apply(row, max_value(row));
+    }
+    CHECK(placed(parts_of(each, windows, 1), values).values == by_window.values);
+  }
+}
+
+TEST_CASE("mel: a part that cannot be done is named, and the others of its batch are done") {
+  const auto good = cut("{}", signal(1000), 0), tiny = cut("{}", signal(63), 0);
+  auto other_rate = std::make_shared<Windows>(*good[0]);
+  other_rate->sample_rate = 16000;
+  Bench mel("mel", kMel + "}");
+  planned(mel, {});
+  std::vector<std::string> reasons;
+  const auto parts = parts_of(mel, {good[0], tiny[0], other_rate, good[0]}, 4, &reasons);
+  CHECK(reasons == std::vector<std::string>{
+                       "", "shorter than one frame: 63 samples of 64",
+                       "is sampled at 16000 Hz, mel.sample_rate is 8000; put a resample stage "
+                       "before, or leave such files out",
+                       ""});
+  CHECK(parts[1] == nullptr);
+  CHECK(parts[2] == nullptr);
+  REQUIRE(parts[3] != nullptr);
+  CHECK(placed({parts[0]}, 10).values == placed({parts[3]}, 10).values);
+}
+
+TEST_CASE("mel: rows of a block take no more than was charged for them") {
+  struct Row {
+    const char* segment;
+    const char* mel;
+  };
+  const Row rows[] = {
+      {"{}", ""},
+      {"{}", ", hop: 1"},
+      {"{length: 64, hop: 1}", ""},
+      {"{length: 64, tail: pad}", ""},
+      {"{long: {length: 256, hop: 128}, short: {length: 128, hop: 64}, tail: pad}", ""},
+      {"{long: {length: 512, hop: 8}, short: {length: 64, hop: 8}}", ""}};
+  for (const Row& row : rows) {
+    for (const std::int64_t block : {100, 1000, 20'000}) {
+      CAPTURE(std::string(row.segment));
+      CAPTURE(std::string(row.mel));
+      CAPTURE(block);
+      std::string options = kMel + row.mel + "}";
+      if (*row.mel != '\0') options.replace(options.find("hop: 32, "), 9, "");
+      Bench mel("mel", options);
+      Facts facts;
+      const auto windows = cut(row.segment, signal(30'000), block, &facts, mel.stage().demand({}));
+      planned(mel, facts);
+      Bench segment("segment", row.segment);
+      Facts given;
+      given.set("sample_rate", 8000);
+      segment.plan(given, mel.stage().demand({}));
+      const std::size_t input =
+          segment.stage().output_bound({}, 2 * static_cast<std::size_t>(block));
+      const std::size_t bound = mel.stage().output_bound({}, input);
+      for (const auto& p : parts_of(mel, windows, 1)) CHECK(p->data.capacity() <= bound);
+    }
+  }
+}
+
+TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
+  struct Row {
+    std::string options;
+    double rate, window;
+    std::vector<std::string> errors;
+  };
+  const Row rows[] = {
+      {"{}",
+       0,
+       0,
+       {": 'sample_rate' is missing: which rate do the recordings have? (A resample stage before "
+        "it would settle it, too)"}},
+      {"{}", 16000, 0, {}},
+      {"{sample_rate: 8000}", 16000, 0, {"sample_rate: 8000 Hz, but what arrives has 16000 Hz"}},
+      {"{sample_rate: 8000, n_fft: 512, center: false}",
+       0,
+       511,
+       {"n_fft: a window of 511 samples is shorter than one frame of 512"}},
+      {"{sample_rate: 8000, n_fft: 512, center: false}", 0, 512, {}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    Facts given;
+    if (row.rate > 0) given.set("sample_rate", row.rate);
+    if (row.window > 0) given.set("window", row.window);
+    CHECK(Bench("mel", row.options).plan(given).errors == row.errors);
+  }
+  // What the mel plan itself finds comes with its key.
+  const Planned p = Bench("mel", "{sample_rate: 8000, fmin: 5000, win_length: 900}").plan();
+  CHECK(p.errors.size() >= 2);
+  const Planned narrow = Bench("mel", "{sample_rate: 8000, n_fft: 64, n_mels: 128}").plan();
+  CHECK(narrow.errors.empty());
+  REQUIRE(narrow.warnings.size() == 1);
+  CHECK(narrow.warnings[0].starts_with("n_mels: "));
+}

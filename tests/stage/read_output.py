@@ -1,0 +1,78 @@
+"""Reads an output file as docs/output-format.md tells a Python user to, and says what is not as it says.
+
+In:  read_output.py FILE [OTHER]     OTHER: the same features as float32, where FILE has float16
+Out: one line for each thing that is wrong; exit status 0 when there is none, 3 without h5py.
+"""
+
+import sys
+
+try:
+    import h5py
+    import numpy as np
+except ImportError as e:
+    print(f"python3 lacks a package this test needs ({e}): apt-get install python3-h5py python3-numpy")
+    sys.exit(3)
+
+wrong = []
+
+
+def check(is_true, text):
+    if not is_true:
+        wrong.append(text)
+
+
+def main():
+    f = h5py.File(sys.argv[1])
+    mel = f["mel"]
+    files = f["files"]
+    count = files["count"][:]
+    offset = files["offset"][:]
+    check(mel.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"mel is {mel.dtype}")
+    check(mel.chunks is None and mel.compression is None, "mel is not contiguous")
+    check(mel.shape[0] == count.sum(), f"{mel.shape[0]} rows, files say {count.sum()}")
+    check((offset == np.cumsum(count) - count).all(), "offsets are not the sums of the counts")
+    last = mel.ndim - 1
+    check([d.label for d in mel.dims] == ["row", "frame", "band"][: last + 1] if last == 2 else ["row", "band"],
+          "labels of the axes")
+    check(mel.dims[last][0] == f["band_hz"], "band_hz is not the scale of the last axis")
+    check(f["band_hz"].shape == (mel.shape[-1],), "one frequency for each band")
+    check((np.diff(f["band_hz"][:]) > 0).all(), "band_hz does not rise")
+    check(isinstance(mel.attrs["unit"], str), "unit")
+
+    paths = files["path"].asstr()[:]
+    for name in ("offset", "count", "label", "split", "sample_rate", "duration", "status"):
+        check(files[name].shape == paths.shape, f"files/{name} has another length than files/path")
+    status = h5py.check_enum_dtype(files["status"].dtype)
+    check(status == {"ok": 0, "skipped": 1, "failed": 2, "not_run": 3}, f"status is {status}")
+    names = f["labels/name"].asstr()[:]
+    check(list(names) == sorted(names, key=lambda n: n.encode()), "labels are not sorted")
+    for i, label in enumerate(files["label"][:]):
+        check(-1 <= label < len(names), f"label {label} of {paths[i]}")
+    counts = {name: int((files["status"][:] == value).sum()) for name, value in status.items()}
+    for name, number in counts.items():
+        check(f.attrs[name] == number, f"attribute {name} is {f.attrs[name]}, files say {number}")
+    check(f.attrs["found"] == len(paths), "found")
+
+    remarks = f["remarks"]
+    at = remarks["file"][:]
+    check((np.diff(at) > 0).all(), "remarks are not in manifest order")
+    check(list(remarks["path"].asstr()[:]) == [paths[i] for i in at], "paths of the remarks")
+    check((remarks["status"][:] == files["status"][:][at]).all(), "status of the remarks")
+    silent = set(np.flatnonzero(np.isin(files["status"][:], (1, 2)))) - set(at)
+    check(not silent, f"no remark on {[paths[i] for i in silent]}")
+    check(all(remarks["stage"].asstr()[:]) and all(remarks["reason"].asstr()[:]), "a remark without reason")
+
+    # The rows as a map into memory.
+    if mel.shape[0] > 0:
+        mapped = np.memmap(sys.argv[1], mel.dtype, "r", mel.id.get_offset(), mel.shape)
+        check(mapped.tobytes() == mel[:].tobytes(), "the rows cannot be mapped at their offset")
+    if len(sys.argv) > 2:
+        exact = h5py.File(sys.argv[2])["mel"][:]
+        check(mel.dtype == np.float16 and exact.dtype == np.float32, "types")
+        with np.errstate(over="ignore"):
+            check(exact.astype(np.float16).tobytes() == mel[:].tobytes(), "float16 is not numpy's rounding")
+    print("\n".join(wrong))
+    sys.exit(1 if wrong else 0)
+
+
+main()

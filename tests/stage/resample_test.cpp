@@ -1,0 +1,233 @@
+#include <doctest/doctest.h>
+#include <soxr.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "tests/stage/bench.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+struct Ratio {
+  int from, to;
+};
+constexpr Ratio kRatios[] = {{44100, 16000}, {48000, 16000}, {8000, 16000},  {22050, 16000},
+                             {16000, 4096},  {11025, 48000}, {16000, 16001}, {192000, 8000},
+                             {1000, 16000},  {8000, 192000}};
+
+std::string options(int rate, const std::string& quality = "high") {
+  return "{rate: " + std::to_string(rate) + ", quality: " + quality + "}";
+}
+
+template <class Sample>
+std::vector<Sample> signal(std::int64_t count) {
+  const std::vector<float> f = test_signal(count);
+  if constexpr (sizeof(Sample) == 4) return f;
+  std::vector<Sample> out;
+  for (const float v : f) out.push_back(static_cast<Sample>(std::lround(v * 32767)));
+  return out;
+}
+
+template <class Sample>
+std::vector<float> resampled(Bench& bench, const std::vector<Sample>& in, int rate,
+                             std::int64_t block) {
+  const auto result = bench.stream<Waveform>(waveform(in, rate, block));
+  REQUIRE_MESSAGE(result.ok(), result.entry.reason);
+  return joined<float>(result.blocks);
+}
+
+// The whole by libsoxr's own one call.
+template <class Sample>
+std::vector<float> reference(const std::vector<Sample>& in, Ratio ratio, unsigned long recipe) {
+  const soxr_quality_spec_t quality = soxr_quality_spec(recipe, 0);
+  const soxr_io_spec_t io =
+      soxr_io_spec(sizeof(Sample) == 2 ? SOXR_INT16_I : SOXR_FLOAT32_I, SOXR_FLOAT32_I);
+  const soxr_runtime_spec_t runtime = soxr_runtime_spec(1);
+  std::vector<float> out(static_cast<std::size_t>(
+      std::lround(static_cast<double>(in.size()) * ratio.to / ratio.from)));
+  std::size_t made = 0;
+  REQUIRE(soxr_oneshot(ratio.from, ratio.to, 1, in.data(), in.size(), nullptr, out.data(),
+                       out.size(), &made, &io, &quality, &runtime) == nullptr);
+  out.resize(made);
+  return out;
+}
+
+template <class Sample>
+void check_against_reference() {
+  const auto in = signal<Sample>(50'000);
+  for (const Ratio ratio : kRatios) {
+    const std::pair<const char*, unsigned long> qualities[] = {{"quick", SOXR_QQ},
+                                                               {"low", SOXR_LQ},
+                                                               {"medium", SOXR_MQ},
+                                                               {"high", SOXR_HQ},
+                                                               {"very_high", SOXR_VHQ}};
+    for (const auto& [quality, recipe] : qualities) {
+      CAPTURE(ratio.from);
+      CAPTURE(ratio.to);
+      CAPTURE(std::string(quality));
+      Bench bench("resample", options(ratio.to, quality));
+      CHECK(resampled(bench, in, ratio.from, 0) == reference(in, ratio, recipe));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("resample: gives what libsoxr gives for the whole, at every quality") {
+  check_against_reference<float>();
+  check_against_reference<std::int16_t>();
+}
+
+TEST_CASE("resample: blocks give the whole's samples, bit for bit") {
+  const auto in = signal<std::int16_t>(30'000);
+  for (const Ratio ratio : kRatios) {
+    Bench whole_bench("resample", options(ratio.to));
+    const std::vector<float> whole = resampled(whole_bench, in, ratio.from, 0);
+    CHECK(whole.size() == static_cast<std::size_t>(std::lround(30'000.0 * ratio.to / ratio.from)));
+    for (const std::int64_t block : {97, 4096, 29'999, 30'000}) {
+      CAPTURE(ratio.from);
+      CAPTURE(ratio.to);
+      CAPTURE(block);
+      Bench bench("resample", options(ratio.to));
+      CHECK(resampled(bench, in, ratio.from, block) == whole);
+    }
+  }
+}
+
+TEST_CASE("resample: short recordings, down to a sample, have the length they should") {
+  for (const Ratio ratio : kRatios) {
+    for (const std::int64_t count : {1, 2, 3, 10, 100, 441}) {
+      CAPTURE(ratio.from);
+      CAPTURE(ratio.to);
+      CAPTURE(count);
+      const auto in = signal<float>(count);
+      Bench bench("resample", options(ratio.to));
+      const double exact = static_cast<double>(count) * ratio.to / ratio.from;
+      const auto got = static_cast<double>(resampled(bench, in, ratio.from, 0).size());
+      CHECK(std::abs(got - exact) <= 0.5);
+    }
+  }
+}
+
+TEST_CASE("resample: a stream gives the same bits whatever went through the stage before") {
+  const auto first = signal<std::int16_t>(20'000);
+  auto second = first;
+  std::reverse(second.begin(), second.end());
+  for (const Ratio ratio : kRatios) {
+    CAPTURE(ratio.from);
+    CAPTURE(ratio.to);
+    Bench fresh("resample", options(ratio.to)), used("resample", options(ratio.to));
+    const std::vector<float> expected = resampled(fresh, second, ratio.from, 5000);
+    resampled(used, first, ratio.from, 5000);
+    CHECK(resampled(used, second, ratio.from, 5000) == expected);
+    // Another rate and another sample type in between do not matter.
+    resampled(used, first, ratio.from == 9000 ? 7000 : 9000, 0);
+    resampled(used, signal<float>(1000), ratio.from, 0);
+    CHECK(resampled(used, second, ratio.from, 5000) == expected);
+    // Nor does a stream that is left in the middle.
+    const auto blocks = waveform(first, ratio.from, 5000);
+    used.stream<Waveform>(std::vector<std::shared_ptr<const Waveform>>{blocks[0], blocks[1]});
+    CHECK(resampled(used, second, ratio.from, 5000) == expected);
+  }
+}
+
+TEST_CASE("resample: int16 and float samples of the same values give the same") {
+  const auto shorts = signal<std::int16_t>(20'000);
+  std::vector<float> floats;
+  for (const std::int16_t v : shorts) floats.push_back(static_cast<float>(v) / 32768.0F);
+  for (const Ratio ratio : kRatios) {
+    CAPTURE(ratio.from);
+    CAPTURE(ratio.to);
+    Bench bench("resample", options(ratio.to));
+    const auto a = resampled(bench, shorts, ratio.from, 0);
+    const auto b = resampled(bench, floats, ratio.from, 0);
+    REQUIRE(a.size() == b.size());
+    float most = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+    CHECK(most < 1e-6F);
+  }
+}
+
+TEST_CASE("resample: what has the rate already passes untouched") {
+  Bench bench("resample", options(16000));
+  const auto in = waveform(signal<std::int16_t>(1000), 16000, 300);
+  const auto result = bench.stream<Waveform>(in);
+  CHECK(result.ok());
+  CHECK(result.blocks == in);
+}
+
+TEST_CASE("resample: blocks keep what is known of the file") {
+  Bench bench("resample", options(8000));
+  const auto in = waveform(signal<float>(1000), 16000, 300);
+  const auto result = bench.stream<Waveform>(in);
+  REQUIRE(result.blocks.size() == in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    CHECK(result.blocks[i]->sample_rate == 8000);
+    CHECK(result.blocks[i]->file.sample_rate == 16000);
+    CHECK(result.blocks[i]->file.frames == in[i]->file.frames);
+  }
+}
+
+TEST_CASE("resample: a block never takes more than was charged for it") {
+  // As decode cuts them: a block of a file slower than the rate that is charged is shorter.
+  constexpr std::size_t kBlock = 64 * 1024;
+  for (const char* quality : {"quick", "high", "very_high"}) {
+    for (const int to : {500, 4096, 16000, 48000, 1'000'000}) {
+      for (const int from : {1000, 4000, 8000, 44100}) {
+        CAPTURE(std::string(quality));
+        CAPTURE(from);
+        CAPTURE(to);
+        Bench bench("resample", options(to, quality));
+        const double charged = bench.stage().demand({}).get_or("lowest_rate", 0);
+        const double share = std::min(1.0, from / charged);
+        const auto block = static_cast<std::int64_t>(static_cast<double>(kBlock) * share) / 2;
+        const std::size_t bound = bench.stage().output_bound({}, kBlock);
+        const auto result = bench.stream<Waveform>(
+            waveform(signal<std::int16_t>(2 * block + block / 2), from, block));
+        REQUIRE_MESSAGE(result.ok(), result.entry.reason);
+        for (const auto& b : result.blocks)
+          if (b->samples.owner) CHECK(b->samples.owner->capacity() <= bound);
+      }
+    }
+  }
+}
+
+TEST_CASE("resample: the plan learns the new rate, and decode what it has to keep to") {
+  Bench bench("resample", "{rate: 22050}");
+  Facts below;
+  below.set("sample_rate", 22050);
+  below.set("context", 512);
+  const Facts above = bench.stage().demand(below);
+  CHECK_FALSE(above.get("sample_rate"));  // a file may have any
+  CHECK(above.get("context") == 512);
+  CHECK(above.get("lowest_rate") == 8000);
+  CHECK(bench.plan(Facts{}, below).facts.get("sample_rate") == 22050);
+  for (const char* wrong : {"{rate: 99}", "{rate: 1000001}", "{quality: best}"}) {
+    CAPTURE(std::string(wrong));
+    CHECK_THROWS_AS(Bench("resample", wrong), ConfigError);
+  }
+}
+
+TEST_CASE("resample: many streams at once do not disturb each other") {
+  const auto in = signal<std::int16_t>(20'000);
+  Bench alone("resample", options(16000));
+  const std::vector<float> expected = resampled(alone, in, 44100, 3000);
+  Bench shared("resample", options(16000));
+  std::vector<int> same(4, 0);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t < same.size(); ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 10; ++i)
+          same[t] +=
+              joined<float>(shared.stream<Waveform>(waveform(in, 44100, 3000)).blocks) == expected;
+      });
+  }
+  CHECK(same == std::vector<int>(4, 10));
+}

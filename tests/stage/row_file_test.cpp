@@ -1,0 +1,420 @@
+#include "stages/row_file.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <thread>
+
+#include "pipeline/problem.h"
+#include "stages/float16.h"
+#include "stages/raii/hdf5.h"
+#include "tests/support/h5_reader.h"
+#include "tests/support/printing.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+std::vector<float> values(std::size_t count, float first = 0) {
+  std::vector<float> out(count);
+  for (std::size_t i = 0; i < count; ++i) out[i] = first + static_cast<float>(i) * 0.37F;
+  return out;
+}
+
+std::string stored(const std::vector<float>& v, RowType type) {
+  std::string out(v.size() * (type == RowType::float32 ? 4 : 2), '\0');
+  if (v.empty()) return out;
+  if (type == RowType::float32)
+    std::memcpy(out.data(), v.data(), out.size());
+  else
+    to_float16(v, reinterpret_cast<std::uint16_t*>(out.data()));
+  return out;
+}
+
+void nothing_more(hid_t, hid_t) {}
+
+std::string complaint(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+bool exists(const std::string& path) { return std::filesystem::exists(path); }
+std::size_t files_in(const std::string& path) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
+}
+
+}  // namespace
+
+TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or none at all") {
+  struct Row {
+    std::vector<hsize_t> shape;
+    bool in_place;  ///< large enough to be written around
+  };
+  const Row rows[] = {
+      {{0, 4}, false},    {{1, 1}, false},       {{3, 4}, false},     {{0, 3, 4}, false},
+      {{2, 3, 4}, false}, {{8191, 1}, false},    {{16383, 1}, false}, {{16384, 1}, true},
+      {{5000, 80}, true}, {{700, 11, 64}, true}, {{40'000, 1}, true},
+  };
+  const TempFolder folder;
+  for (const Row& row : rows) {
+    for (const RowType type : {RowType::float32, RowType::float16}) {
+      const std::size_t per_row =
+          std::accumulate(row.shape.begin() + 1, row.shape.end(), std::size_t{1},
+                          [](std::size_t a, hsize_t b) { return a * b; });
+      const std::size_t count = per_row * row.shape[0];
+      CAPTURE(row.shape[0]);
+      CAPTURE(per_row);
+      const std::string target = folder / "out.h5";
+      const std::vector<float> v = values(count);
+      RowFile file(target, type, per_row, true);
+      CHECK(file.row_bytes() == per_row * (type == RowType::float32 ? 4 : 2));
+      CHECK(file.part_path() == target + ".part");
+      // In two pieces, the later one first.
+      const auto half = static_cast<std::int64_t>(row.shape[0] / 2);
+      const auto all = static_cast<std::int64_t>(row.shape[0]);
+      file.write(half, v.data() + static_cast<std::size_t>(half) * per_row, all - half);
+      file.write(0, v.data(), half);
+      file.make_hdf5(row.shape, nothing_more);
+      CHECK_FALSE(exists(target + ".part.meta"));
+      file.publish(false);
+      CHECK(files_in(folder.path()) == 1);
+      const H5File h5(target);
+      CHECK(h5.shape("mel") == std::vector<std::uint64_t>(row.shape.begin(), row.shape.end()));
+      CHECK(h5.type("mel") == (type == RowType::float32 ? "float32" : "float16"));
+      CHECK(h5.layout("mel") == "contiguous");
+      CHECK(h5.raw("mel") == stored(v, type));
+      if (count == 0) continue;
+      // Where HDF5 says they are, the rows can be mapped into memory.
+      const std::string bytes = read_bytes(target);
+      const auto at = static_cast<std::size_t>(h5.offset("mel"));
+      CHECK(bytes.substr(at, stored(v, type).size()) == stored(v, type));
+      if (row.in_place && type == RowType::float32) CHECK(at % 4096 == 0);
+    }
+  }
+}
+
+TEST_CASE("row file: what is described beside the rows is there, before and after them") {
+  const TempFolder folder;
+  const std::vector<float> v = values(100'000);
+  std::string text(300'000, 'x');  // far more than there is room for in front of the rows
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
+  RowFile file(folder / "out.h5", RowType::float32, 100, false);
+  file.write(0, v.data(), 1000);
+  file.write(5000, v.data(), 10);  // of a file that failed: behind the end
+  const std::vector<hsize_t> shape{1000, 100};
+  file.make_hdf5(shape, [&](hid_t h5, hid_t) {
+    const hsize_t n = text.size();
+    const Hid space(H5Screate_simple(1, &n, nullptr), H5Sclose, "space");
+    const Hid set(
+        H5Dcreate2(h5, "text", H5T_NATIVE_CHAR, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        H5Dclose, "text");
+    h5_check(H5Dwrite(set, H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "text");
+  });
+  file.publish(true);
+  const H5File h5(folder / "out.h5");
+  CHECK(h5.floats("mel") == v);
+  CHECK(h5.raw("text") == text);
+  CHECK(std::filesystem::file_size(folder / "out.h5") < 100'000 * 4 + 600'000);
+}
+
+TEST_CASE("row file: many threads write at once") {
+  const TempFolder folder;
+  RowFile file(folder / "out.h5", RowType::float16, 16, false);
+  constexpr std::int64_t kRows = 4000;
+  const std::vector<float> v = values(kRows * 16);
+  {
+    std::vector<std::jthread> threads;
+    for (std::int64_t t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (std::int64_t r = t; r < kRows; r += 4) file.write(r, v.data() + r * 16, 1);
+      });
+  }
+  const std::vector<hsize_t> shape{kRows, 16};
+  file.make_hdf5(shape, nothing_more);
+  file.publish(false);
+  CHECK(H5File(folder / "out.h5").raw("mel") == stored(v, RowType::float16));
+}
+
+TEST_CASE("row file: rows can be moved down over others") {
+  const TempFolder folder;
+  constexpr std::size_t kValues = 50;
+  constexpr std::int64_t kRows = 20'000;
+  const std::vector<float> v = values(kRows * kValues);
+  RowFile file(folder / "out.h5", RowType::float32, kValues, false);
+  file.write(0, v.data(), kRows);
+  file.move_rows(7, 3, kRows - 7);  // overlapping, longer than one piece
+  const std::vector<hsize_t> shape{kRows - 4, kValues};
+  file.make_hdf5(shape, nothing_more);
+  file.publish(false);
+  std::vector<float> expected(v.begin(), v.begin() + 3 * kValues);
+  expected.insert(expected.end(), v.begin() + 7 * kValues, v.end());
+  CHECK(H5File(folder / "out.h5").floats("mel") == expected);
+}
+
+TEST_CASE("row file: spilled rows come back as float32 and leave no file behind") {
+  const TempFolder folder;
+  RowFile file(folder / "out.h5", RowType::float16, 3, false);
+  const std::vector<float> v = values(300, 1e-3F);
+  file.spill(50, v.data() + 150, 50);
+  file.spill(0, v.data(), 50);
+  std::vector<float> back(300);
+  file.unspill(0, back.data(), 100);
+  CHECK(back == v);
+  CHECK(files_in(folder.path()) == 1);
+}
+
+TEST_CASE("row file: where it cannot be made, the message says what to do") {
+  const TempFolder folder;
+  folder.write("there.h5", "precious");
+  folder.folder("folder.h5");
+  folder.write("file", "");
+  struct Row {
+    std::string target;
+    bool overwrite;
+    std::string message;
+  };
+  const Row rows[] = {
+      {folder / "no/such/out.h5", true,
+       folder / "no/such/out.h5: there is no folder " + folder.path() +
+           "/no/such; make it first (mkdir -p) or write elsewhere (hdf5_write.path)"},
+      {folder / "file/out.h5", true,
+       folder / "file/out.h5: there is no folder " + folder.path() +
+           "/file; make it first (mkdir -p) or write elsewhere (hdf5_write.path)"},
+      {folder / "there.h5", false,
+       folder / "there.h5: exists already; remove it, write elsewhere, or set overwrite: true on "
+                "hdf5_write"},
+      {folder / "folder.h5", true,
+       folder / "folder.h5: is a folder; hdf5_write.path takes a file name"},
+      {folder / "folder.h5", false,
+       folder / "folder.h5: is a folder; hdf5_write.path takes a file name"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.target);
+    CHECK(complaint([&] { RowFile(row.target, RowType::float32, 1, row.overwrite); }) ==
+          row.message);
+    CHECK_FALSE(exists(row.target + ".part"));
+  }
+  CHECK(read_bytes(folder / "there.h5") == "precious");
+}
+
+TEST_CASE("row file: a folder without write permission is named") {
+  const TempFolder folder;
+  folder.folder("closed");
+  REQUIRE(chmod((folder / "closed").c_str(), 0555) == 0);
+  const OtherUser other;
+  if (!other.ok()) {
+    MESSAGE("not run: cannot act as a user without rights");
+    return;
+  }
+  const std::string target = folder / "closed/out.h5";
+  CHECK(complaint([&] { RowFile(target, RowType::float32, 1, false); }) ==
+        target + ".part: cannot be written: Permission denied");
+}
+
+TEST_CASE("row file: two runs cannot write the same file, one after the other can") {
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  {
+    RowFile first(target, RowType::float32, 1, false);
+    const float value = 7;
+    first.write(0, &value, 1);
+    CHECK(complaint([&] { RowFile(target, RowType::float32, 1, true); }) ==
+          target + ".part: another run is writing it");
+    const std::vector<hsize_t> shape{1, 1};
+    first.make_hdf5(shape, nothing_more);
+    first.publish(false);
+  }
+  CHECK(H5File(target).floats("mel") == std::vector<float>{7});
+  RowFile second(target, RowType::float32, 1, true);
+  CHECK(H5File(target).floats("mel") == std::vector<float>{7});
+}
+
+TEST_CASE("row file: a run that begins while another ends never harms its output") {
+  // Between opening the .part file and locking it, the other run may have given it its final name.
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  const float value = 7;
+  std::atomic<bool> over{false};
+  int harmed = 0, ended = 0;
+  {
+    std::jthread beginning([&] {
+      while (!over) complaint([&] { RowFile(target, RowType::float32, 1, true); });
+    });
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end) {
+      const std::string message = complaint([&] {
+        RowFile file(target, RowType::float32, 1, true);
+        file.write(0, &value, 1);
+        file.publish(false);
+      });
+      if (!message.empty()) continue;  // the other one was writing
+      ++ended;
+      if (std::filesystem::file_size(target) == 0) ++harmed;
+    }
+    over = true;
+  }
+  CHECK(harmed == 0);
+  CHECK(ended > 0);
+}
+
+TEST_CASE("row file: an unfinished file goes with its owner, unless it is to stay") {
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  { const RowFile file(target, RowType::float32, 1, false); }
+  CHECK(files_in(folder.path()) == 0);
+  {
+    RowFile file(target, RowType::float32, 1, false);
+    file.keep();
+  }
+  CHECK(exists(target + ".part"));
+  CHECK(files_in(folder.path()) == 1);
+  // A later run begins anew.
+  { const RowFile file(target, RowType::float32, 1, false); }
+  CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("row file: a file that came there meanwhile is not overwritten unasked") {
+  for (const bool overwrite : {false, true}) {
+    const TempFolder folder;
+    const std::string target = folder / "out.h5";
+    RowFile file(target, RowType::float32, 1, overwrite);
+    const std::vector<hsize_t> shape{0, 1};
+    file.make_hdf5(shape, nothing_more);
+    folder.write("out.h5", "precious");
+    const std::string message = complaint([&] { file.publish(false); });
+    CAPTURE(message);
+    if (overwrite) {
+      CHECK(message.empty());
+      CHECK(H5File(target).shape("mel")[0] == 0);
+    } else {
+      CHECK(message == target + ": cannot be given its name: File exists; the complete file is " +
+                           target + ".part");
+      CHECK(H5File(target + ".part").shape("mel")[0] == 0);
+      CHECK(read_bytes(target) == "precious");
+    }
+  }
+}
+
+TEST_CASE("row file: what lies beside the target is left alone") {
+  const TempFolder folder;
+  folder.write("out.h5.meta", "precious");
+  folder.write("out.meta", "precious");
+  RowFile file(folder / "out.h5", RowType::float32, 1, false);
+  const std::vector<hsize_t> shape{0, 1};
+  file.make_hdf5(shape, nothing_more);
+  file.publish(false);
+  CHECK(read_bytes(folder / "out.h5.meta") == "precious");
+  CHECK(read_bytes(folder / "out.meta") == "precious");
+  CHECK(files_in(folder.path()) == 3);
+}
+
+TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is published") {
+  const SmallDisk disk(1 << 20);
+  if (!disk.ok()) {
+    MESSAGE("not run: a file system cannot be mounted here");
+    return;
+  }
+  const std::string full =
+      "the disk is full (No space left on device); the unfinished file is "
+      "removed. Free some space or write elsewhere (hdf5_write.path)";
+  const std::vector<float> v = values(std::size_t{1} << 19);
+  struct Row {
+    const char* what;
+    std::int64_t rows;
+    std::size_t beside;
+    int groups;  ///< kept in HDF5's cache until the end
+    bool fits;
+  };
+  // 1 MiB holds 64 KiB in front, the rows of 4 KiB each, and what comes behind them.
+  const Row rows[] = {
+      {"all", 100, 1000, 10, true},
+      {"the rows do not fit", 300, 1000, 10, false},
+      {"what comes behind the rows does not fit", 200, 500'000, 10, false},
+      {"the last pages do not fit", 239, 3000, 10, false},
+      {"what HDF5 keeps until it closes the file does not fit", 235, 1000, 300, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const std::string target = disk / "out.h5";
+    {
+      RowFile file(target, RowType::float32, 1024, true);
+      const std::string message = complaint([&] {
+        file.write(0, v.data(), row.rows);
+        const std::vector<hsize_t> shape{static_cast<hsize_t>(row.rows), 1024};
+        file.make_hdf5(shape, [&](hid_t h5, hid_t) {
+          const hsize_t n = row.beside;
+          const Hid space(H5Screate_simple(1, &n, nullptr), H5Sclose, "space");
+          const Hid set(H5Dcreate2(h5, "beside", H5T_NATIVE_CHAR, space, H5P_DEFAULT, H5P_DEFAULT,
+                                   H5P_DEFAULT),
+                        H5Dclose, "beside");
+          h5_check(H5Dwrite(set, H5T_NATIVE_CHAR, H5S_ALL, H5S_ALL, H5P_DEFAULT, v.data()),
+                   "beside");
+          for (int i = 0; i < row.groups; ++i)
+            Hid(H5Gcreate2(h5, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+                H5Gclose, "group");
+        });
+        file.publish(true);
+      });
+      CAPTURE(message);
+      CHECK(message.empty() == row.fits);
+      if (!row.fits) CHECK(message == target + ".part: " + full);
+      CHECK_FALSE(exists(target + ".part.meta"));
+    }
+    CHECK(exists(target) == row.fits);
+    if (row.fits) {
+      CHECK(H5File(target).floats("mel").size() == static_cast<std::size_t>(row.rows) * 1024);
+      CHECK(H5File(target).raw("beside").size() == row.beside);
+    }
+    std::filesystem::remove(target);
+    CHECK_FALSE(exists(target + ".part"));
+  }
+}
+
+TEST_CASE("row file: a file that may not grow is told with the system's reason") {
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  const std::vector<float> v = values(100'000);
+  {
+    RowFile file(target, RowType::float32, 100, false);
+    const FileSizeLimit limit(200'000);
+    CHECK(complaint([&] { file.write(0, v.data(), 1000); }) ==
+          target + ".part: cannot be written: File too large");
+    CHECK(complaint([&] { file.spill(0, v.data(), 1000); }) ==
+          target + ".part: cannot be written: File too large");
+  }
+  CHECK(files_in(folder.path()) == 0);
+}
+
+TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed") {
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  const std::vector<float> v = values(100'000);
+  {
+    RowFile file(target, RowType::float32, 100, false);
+    const FileSizeLimit limit(64 * 1024 + 400'000 + 1000);
+    file.write(0, v.data(), 1000);
+    const std::vector<hsize_t> shape{1000, 100};
+    const std::string message = complaint([&] {
+      file.make_hdf5(shape, [](hid_t h5, hid_t) {
+        for (int i = 0; i < 300; ++i)
+          Hid(H5Gcreate2(h5, std::to_string(i).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+              H5Gclose, "group");
+      });
+    });
+    CAPTURE(message);
+    CHECK(message.starts_with("HDF5: cannot write " + target + ".part.meta: "));
+    CHECK(message.find("File too large") != std::string::npos);
+  }
+  CHECK(files_in(folder.path()) == 0);
+}

@@ -1,0 +1,255 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <random>
+
+#include "tests/stage/bench.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+// The windows of a recording, straight from what the options say.
+struct Reference {
+  std::int64_t length = 0, hop = 0;              // of the long windows, or the only ones
+  std::int64_t short_length = 0, short_hop = 0;  // 0: there are none
+  bool pad = false;
+  std::int64_t min_length = 0;
+
+  [[nodiscard]] std::vector<std::int64_t> starts(std::int64_t n) const {
+    std::vector<std::int64_t> longs;
+    if (n < min_length) return longs;
+    std::int64_t covered = 0;
+    for (std::int64_t at = 0; at + length <= n; at += hop) {
+      longs.push_back(at);
+      covered = at + length;
+    }
+    // One more, if samples are left that no window has seen, and enough of them are in it.
+    const std::int64_t next = longs.empty() ? 0 : longs.back() + hop;
+    if (pad && covered < n && n - next >= std::max<std::int64_t>(1, min_length))
+      longs.push_back(next);
+    if (short_length == 0) return longs;
+    std::vector<std::int64_t> out;
+    for (const std::int64_t at : longs)
+      for (std::int64_t s = 0; s + short_length <= length; s += short_hop) out.push_back(at + s);
+    return out;
+  }
+  [[nodiscard]] std::string options() const {
+    std::string text =
+        short_length == 0
+            ? fmt::format("length: {}, hop: {}", length, hop)
+            : fmt::format("long: {{length: {}, hop: {}}}, short: {{length: {}, hop: {}}}", length,
+                          hop, short_length, short_hop);
+    if (pad) text += ", tail: pad";
+    if (min_length > 0) text += fmt::format(", min_length: {}", min_length);
+    return "{" + text + "}";
+  }
+};
+
+std::vector<std::int16_t> counting(std::int64_t n) {
+  std::vector<std::int16_t> out(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int16_t>(i + 1);
+  return out;
+}
+
+Facts at_rate(double rate) {
+  Facts facts;
+  facts.set("sample_rate", rate);
+  return facts;
+}
+
+// Starts of all rows, as the blocks give them; every row's samples have to be in its block.
+std::vector<std::int64_t> starts_of(const std::vector<std::shared_ptr<const Windows>>& blocks,
+                                    const std::vector<std::int16_t>& samples) {
+  std::vector<std::int64_t> out;
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Windows& w = *blocks[i];
+    REQUIRE(w.grid);
+    REQUIRE(w.first_row == static_cast<std::int64_t>(out.size()));
+    REQUIRE(w.last == (i + 1 == blocks.size()));
+    REQUIRE(w.begin >= 0);
+    REQUIRE(w.end() <= static_cast<std::int64_t>(samples.size()));
+    REQUIRE(std::memcmp(w.samples.data, samples.data() + w.begin, w.samples.bytes()) == 0);
+    for (std::int64_t r = w.first_row; r < w.first_row + w.row_count; ++r) {
+      const std::int64_t at = w.grid->start(r);
+      out.push_back(at);
+      REQUIRE(at >= w.begin);
+      // Only the last block may leave something to be padded.
+      if (!w.last) REQUIRE(at + w.grid->length <= w.end());
+      if (w.last)
+        REQUIRE(std::min(at + w.grid->length, static_cast<std::int64_t>(samples.size())) <=
+                std::max(at, w.end()));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("segment: windows are those of the definition, whole or in blocks of any size") {
+  std::mt19937 random(3);
+  const auto between = [&random](int lowest, int highest) {
+    return lowest + static_cast<int>(random() % static_cast<unsigned>(highest - lowest + 1));
+  };
+  int with_rows = 0, skipped = 0;
+  for (int round = 0; round < 3000; ++round) {
+    Reference ref;
+    ref.length = between(1, 60);
+    ref.hop = between(1, 90);
+    if (between(0, 1) == 1) {
+      ref.short_length = between(1, static_cast<int>(ref.length));
+      ref.short_hop = between(1, 30);
+    }
+    ref.pad = between(0, 1) == 1;
+    if (between(0, 2) == 0) ref.min_length = between(1, 80);
+    const std::int64_t n = between(1, 400);
+    CAPTURE(n);
+    CAPTURE(ref.options());
+    const std::vector<std::int64_t> expected = ref.starts(n);
+    const auto samples = counting(n);
+    for (const std::int64_t block : {std::int64_t{0}, std::int64_t{between(1, 100)}}) {
+      CAPTURE(block);
+      Bench bench("segment", ref.options());
+      const Planned planned = bench.plan(at_rate(1000));
+      REQUIRE(planned.errors.empty());
+      CHECK(planned.facts.get("window") ==
+            static_cast<double>(ref.short_length > 0 ? ref.short_length : ref.length));
+      const auto got = bench.stream<Windows>(waveform(samples, 1000, block));
+      if (expected.empty()) {
+        CHECK(got.entry.outcome == Outcome::skipped);
+        CHECK(got.entry.reason ==
+              (n < ref.min_length
+                   ? fmt::format("shorter than min_length: {} samples of {}", n, ref.min_length)
+                   : fmt::format("shorter than one window: {} samples of {}", n, ref.length)));
+        ++skipped;
+        continue;
+      }
+      REQUIRE_MESSAGE(got.ok(), got.entry.reason);
+      CHECK(starts_of(got.blocks, samples) == expected);
+      ++with_rows;
+      // What is held and what is made of it stays within what was charged.
+      const std::size_t in_block = 2 * static_cast<std::size_t>(block > 0 ? block : n);
+      for (const auto& w : got.blocks) {
+        CHECK(w->samples.owner->capacity() <= bench.stage().output_bound({}, in_block));
+        CHECK(static_cast<double>(w->row_count) <=
+              static_cast<double>(in_block) / 2 * *planned.facts.get("rows_per_sample") +
+                  *planned.facts.get("rows_extra"));
+      }
+    }
+  }
+  CHECK(with_rows > 2000);
+  CHECK(skipped > 200);
+}
+
+TEST_CASE("segment: the two-stage job of the seeds has 237 rows a file") {
+  const Reference leak{.length = 1024, .hop = 512, .short_length = 512, .short_hop = 256};
+  Bench bench("segment", leak.options());
+  REQUIRE(bench.plan(at_rate(4096)).errors.empty());
+  const auto samples = counting(40'960);
+  const auto in = waveform(samples, 4096);
+  const auto got = bench.stream<Windows>(in);
+  REQUIRE(got.blocks.size() == 1);
+  CHECK(got.blocks[0]->row_count == 237);
+  CHECK(starts_of(got.blocks, samples) == leak.starts(40'960));
+  // A recording of one block is passed on without a copy.
+  CHECK(got.blocks[0]->samples.owner == in[0]->samples.owner);
+}
+
+TEST_CASE("segment: lengths in time follow the rate") {
+  Bench bench("segment", "{length: 25ms, hop: 10ms, min_length: 50ms}");
+  const Planned planned = bench.plan({}, at_rate(16000));  // the rate that mel asks for
+  REQUIRE(planned.errors.empty());
+  CHECK(planned.facts.get("window") == 400);
+  CHECK(planned.facts.get("rows_per_sample") == 1.0 / 160);
+  const auto samples = counting(16000);
+  const auto got = bench.stream<Windows>(waveform(samples, 16000));
+  CHECK(starts_of(got.blocks, samples) == Reference{.length = 400, .hop = 160}.starts(16000));
+  CHECK(bench.stream<Windows>(waveform(counting(799), 16000)).entry.reason ==
+        "shorter than min_length: 799 samples of 800");
+  const auto other = bench.stream<Windows>(waveform(samples, 8000));
+  CHECK(other.entry.outcome == Outcome::failed);
+  CHECK(other.entry.reason ==
+        "is sampled at 8000 Hz, where a window has 200 samples instead of 400; put a resample "
+        "stage before");
+}
+
+TEST_CASE("segment: without a length, blocks carry what the frames across the seam need") {
+  const auto samples = counting(1000);
+  for (const double context : {0.0, 1.0, 100.0, 350.0, 5000.0}) {
+    for (const std::int64_t block : {0, 1, 7, 100, 300, 999, 1000}) {
+      CAPTURE(context);
+      CAPTURE(block);
+      Facts demanded;
+      demanded.set("context", context);
+      Bench bench("segment");
+      REQUIRE(bench.plan({}, demanded).errors.empty());
+      const auto in = waveform(samples, 8000, block);
+      const auto got = bench.stream<Windows>(in);
+      REQUIRE(got.ok());
+      REQUIRE(got.blocks.size() == in.size());
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        const Windows& w = *got.blocks[i];
+        CHECK_FALSE(w.grid);
+        CHECK(w.first == (i == 0));
+        CHECK(w.last == (i + 1 == in.size()));
+        CHECK(w.sample_rate == 8000);
+        CHECK(w.fresh == in[i]->start);
+        CHECK(w.end() == in[i]->start + in[i]->samples.count);
+        CHECK(w.begin == std::max<std::int64_t>(0, w.fresh - static_cast<std::int64_t>(context)));
+        CHECK(std::memcmp(w.samples.data, samples.data() + w.begin, w.samples.bytes()) == 0);
+        CHECK(w.file.frames == in[i]->file.frames);
+        const std::size_t bound =
+            bench.stage().output_bound({}, 2 * static_cast<std::size_t>(block > 0 ? block : 1000));
+        CHECK(w.samples.owner->capacity() <= bound);
+      }
+    }
+  }
+  Bench bench("segment", "{min_length: 1001}");
+  CHECK(bench.plan().errors.empty());
+  CHECK(bench.stream<Windows>(waveform(samples, 8000)).entry.reason ==
+        "shorter than min_length: 1000 samples of 1001");
+}
+
+TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
+  struct Row {
+    std::string options;
+    std::vector<std::string> errors;
+  };
+  const Row rows[] = {
+      {"{}", {}},
+      {"{length: 512}", {}},
+      {"{long: {length: 1024}, short: {length: 512}}", {}},
+      {"{length: 512, long: {length: 1024}, short: {length: 512}}",
+       {"long: length and hop are for windows of one stage"}},
+      {"{hop: 5, long: {length: 1024}, short: {length: 512}}",
+       {"long: length and hop are for windows of one stage"}},
+      {"{long: {length: 1024}}", {"short: its length is missing"}},
+      {"{short: {length: 512}}", {"long: its length is missing"}},
+      {"{long: {hop: 512}, short: {hop: 1}}",
+       {"long: its length is missing", "short: its length is missing"}},
+      {"{hop: 512}", {"hop: needs a length"}},
+      {"{tail: pad}", {"tail: there is no tail without a length"}},
+      {"{length: 0}", {"length: a window of no sample", "hop: a hop of no sample"}},
+      {"{length: 512, hop: 0}", {"hop: a hop of no sample"}},
+      {"{length: 1us, hop: 10ms}", {"length: a window of no sample"}},
+      {"{long: {length: 512}, short: {length: 1024}}",
+       {"short: 1024 samples do not fit into a long window of 512"}},
+      {"{long: {length: 512}, short: {length: 256, hop: 0}}", {"short: a hop of no sample"}},
+      {"{long: {length: 512, hop: 0}, short: {length: 256}}", {"long: a hop of no sample"}},
+      {"{long: {length: 0, hop: 1}, short: {length: 0, hop: 1}}",
+       {"long: a window of no sample", "short: a window of no sample"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    CHECK(Bench("segment", row.options).plan(at_rate(16000)).errors == row.errors);
+  }
+  // Without a rate, lengths in samples mean nothing to the stages behind.
+  CHECK(
+      Bench("segment", "{length: 25ms}").plan().errors ==
+      std::vector<std::string>{": the sample rate is not known; set mel.sample_rate or resample"});
+}

@@ -1,0 +1,141 @@
+#include "tests/support/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/support/h5_reader.h"
+#include "tests/support/watchdog.h"
+
+namespace melflow::test {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::chrono::seconds kLimit{600};
+#else
+constexpr std::chrono::seconds kLimit{120};
+#endif
+
+std::string progress_text(const Runner& runner) {
+  const Progress p = runner.progress();
+  return fmt::format("{} of {} files closed, {} rows", p.counts.closed(), p.counts.found, p.rows);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> JobResult::remarks_by_name() const {
+  std::map<std::string, std::string> out;
+  for (const Remark& r : remarks)
+    out[r.name] =
+        fmt::format("{}: {}: {}", melflow::to_text(r.entry.outcome), r.entry.stage, r.entry.reason);
+  return out;
+}
+
+std::string JobResult::text() const {
+  const Ledger::Counts& c = report.counts;
+  std::string out = fmt::format(
+      "error '{}', {} found, {} ok ({} with a remark), {} skipped, {} failed, {} not run\n", error,
+      c.found, c.ok, c.warned, c.skipped, c.failed, c.not_run);
+  for (const auto& [name, remark] : remarks_by_name()) out += "  " + name + ": " + remark + "\n";
+  for (const std::string& w : report.warnings) out += "  warning: " + w + "\n";
+  return out;
+}
+
+const StageReport& JobResult::stage(const std::string& node) const {
+  for (const StageReport& s : report.stages)
+    if (s.name == node) return s;
+  throw std::runtime_error("the report has no node " + node);
+}
+
+JobResult run_job(const std::string& yaml, const LoadOptions& options,
+                  const std::function<void(Runner&)>& meanwhile) {
+  JobResult out;
+  Plan plan = load_plan_text(yaml, "test.yaml", options);
+  for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
+  Runner runner(std::move(plan));
+  const Watchdog watchdog("a job", kLimit, [&] { return progress_text(runner); });
+  std::jthread beside;
+  if (meanwhile) beside = std::jthread([&] { meanwhile(runner); });
+  try {
+    out.report = runner.run();
+    out.started = true;
+    out.error = out.report.error;
+    out.remarks = runner.remarks();
+  } catch (const RunError& e) {
+    out.error = e.what();
+  }
+  return out;
+}
+
+std::size_t Output::values_per_row() const {
+  std::size_t n = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) n *= shape[i];
+  return n;
+}
+
+const Output::File& Output::file(const std::string& path) const {
+  const auto it =
+      std::find_if(files.begin(), files.end(), [&](const File& f) { return f.path == path; });
+  if (it == files.end()) throw std::runtime_error("the output has no file " + path);
+  return *it;
+}
+
+std::vector<float> Output::rows_of(const std::string& path) const {
+  const File& f = file(path);
+  const auto values = static_cast<std::ptrdiff_t>(values_per_row());
+  return {mel.begin() + f.offset * values, mel.begin() + (f.offset + f.count) * values};
+}
+
+std::string Output::difference(const Output& other) const {
+  if (shape != other.shape) return fmt::format("rows: {} and {}", rows(), other.rows());
+  if (type != other.type || unit != other.unit || band_hz != other.band_hz) return "type or bands";
+  if (files != other.files) return "files";
+  if (labels != other.labels || splits != other.splits) return "labels or splits";
+  if (remarks != other.remarks) return "remarks";
+  if (mel_bytes == other.mel_bytes) return "";
+  const auto at = std::mismatch(mel.begin(), mel.end(), other.mel.begin()).first - mel.begin();
+  const std::int64_t row = at / static_cast<std::int64_t>(values_per_row());
+  for (const File& f : files)
+    if (row >= f.offset && row < f.offset + f.count)
+      return fmt::format("values from row {} on, {} of {}", row, row - f.offset, f.path);
+  return "bytes of /mel";
+}
+
+Output read_output(const std::string& path) {
+  const H5File h5(path);
+  Output out;
+  out.shape = h5.shape("mel");
+  out.type = h5.type("mel");
+  out.mel = h5.floats("mel");
+  out.mel_bytes = h5.raw("mel");
+  out.band_hz = h5.doubles("band_hz");
+  out.unit = h5.text_attribute("mel", "unit");
+  out.root = h5.text_attribute("files", "root");
+  out.labels = h5.strings("labels/name");
+  out.splits = h5.strings("splits/name");
+  const auto paths = h5.strings("files/path");
+  const auto offset = h5.integers("files/offset"), count = h5.integers("files/count"),
+             label = h5.integers("files/label"), split = h5.integers("files/split"),
+             rate = h5.integers("files/sample_rate"), status = h5.integers("files/status");
+  const auto duration = h5.doubles("files/duration");
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    out.files.push_back({paths[i], offset.at(i), count.at(i), label.at(i), split.at(i), rate.at(i),
+                         duration.at(i), status.at(i)});
+  const auto file = h5.integers("remarks/file"), remark_status = h5.integers("remarks/status");
+  const auto remark_path = h5.strings("remarks/path"), stage = h5.strings("remarks/stage"),
+             reason = h5.strings("remarks/reason");
+  for (std::size_t i = 0; i < file.size(); ++i)
+    out.remarks.push_back(
+        {file[i], remark_path.at(i), remark_status.at(i), stage.at(i), reason.at(i)});
+  for (const std::string& name : h5.attribute_names("/")) {
+    if (h5.attribute_type("/", name) == "string")
+      out.texts[name] = h5.text_attribute("/", name);
+    else
+      out.integers[name] = h5.integer_attribute("/", name);
+  }
+  return out;
+}
+
+}  // namespace melflow::test

@@ -1,0 +1,56 @@
+// A disk of a few MiB that can be filled up: a file system in memory, mounted for a test.
+#pragma once
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/support/temp_folder.h"
+
+namespace melflow::test {
+
+class SmallDisk {
+ public:
+  /// Needs root; ok() is false where mounting is not allowed, and the folder is a usual one then.
+  explicit SmallDisk(std::size_t bytes)
+      : ok_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
+                    ("size=" + std::to_string(bytes)).c_str()) == 0) {}
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    if (ok_) ::umount2(folder_.path().c_str(), MNT_DETACH);
+  }
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return folder_ / name; }
+
+ private:
+  TempFolder folder_;
+  bool ok_;
+};
+
+/// No file of this process grows beyond `bytes` as long as this lives: a write fails with EFBIG.
+/// Needs no rights.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::size_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+}  // namespace melflow::test

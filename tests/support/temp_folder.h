@@ -1,0 +1,94 @@
+// A folder of its own for a test, removed with all that is in it.
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace melflow::test {
+
+/// Every byte of a file; throws when it cannot be read.
+inline std::string read_bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write_bytes(const std::string& path, std::string_view bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (!out.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+class TempFolder {
+ public:
+  /// Below TMPDIR or /tmp; any user may enter it, so that a test can act as another one.
+  TempFolder() {
+    const char* base = std::getenv("TMPDIR");
+    path_ = std::string(base != nullptr && *base != '\0' ? base : "/tmp") + "/melflow-test-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
+    ::chmod(path_.c_str(), 0755);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    // Folders that a test has closed are opened again, or they could not be emptied.
+    std::error_code ignored;
+    for (std::filesystem::recursive_directory_iterator it(path_, ignored), end; it != end;
+         it.increment(ignored)) {
+      if (it->is_directory(ignored) && !it->is_symlink(ignored)) ::chmod(it->path().c_str(), 0755);
+    }
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// Full path of something inside; nothing is made.
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  /// Makes a folder with those above it; returns its full path.
+  std::string folder(const std::string& name) const {
+    std::filesystem::create_directories(*this / name);
+    return *this / name;
+  }
+  /// Full path of a file to be made: the folders above it exist afterwards.
+  [[nodiscard]] std::string file(const std::string& name) const {
+    const std::string full = *this / name;
+    std::filesystem::create_directories(std::filesystem::path(full).parent_path());
+    return full;
+  }
+  /// Writes a file, making the folders above it; returns its full path.
+  std::string write(const std::string& name, std::string_view bytes) const {
+    write_bytes(file(name), bytes);
+    return *this / name;
+  }
+
+ private:
+  std::string path_;
+};
+
+/// Acts as a user without rights for as long as it lives; ok() is false where that cannot be done
+/// (the test does not run as root) and nothing was changed. Of the whole process: no other thread
+/// of a test may need root meanwhile.
+class OtherUser {
+ public:
+  static constexpr uid_t kNobody = 65534;
+  OtherUser() : ok_(geteuid() == 0 && seteuid(kNobody) == 0) {}
+  OtherUser(const OtherUser&) = delete;
+  OtherUser& operator=(const OtherUser&) = delete;
+  ~OtherUser() {
+    if (ok_ && seteuid(0) != 0) std::abort();
+  }
+  /// Permissions count: this or the process itself is no superuser.
+  [[nodiscard]] bool ok() const { return ok_ || geteuid() != 0; }
+
+ private:
+  bool ok_;
+};
+
+}  // namespace melflow::test

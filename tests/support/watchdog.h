@@ -1,0 +1,53 @@
+// Ends a test that hangs: a concurrency test that waits for ever has failed, and must say which
+// one.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace melflow::test {
+
+class Watchdog {
+ public:
+  /// Aborts the process unless the object is destroyed in time. `what` is printed, and whatever
+  /// `state` says at that moment.
+  explicit Watchdog(std::string what, std::chrono::seconds limit = std::chrono::seconds(60),
+                    std::function<std::string()> state = {})
+      : what_(std::move(what)), state_(std::move(state)), thread_([this, limit] { wait(limit); }) {}
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    wake_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  void wait(std::chrono::seconds limit) {
+    std::unique_lock lock(mutex_);
+    if (wake_.wait_for(lock, limit, [this] { return done_; })) return;
+    std::fprintf(stderr, "watchdog: not done after %lld s: %s %s\n",
+                 static_cast<long long>(limit.count()), what_.c_str(),
+                 state_ ? state_().c_str() : "");
+    std::abort();
+  }
+
+  const std::string what_;
+  const std::function<std::string()> state_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
+}  // namespace melflow::test

@@ -1,0 +1,239 @@
+// A configuration becomes a plan, or problems that stand at their exact place.
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "config/load.h"
+#include "tests/unit/config_stages.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+TEST_CASE("config: a plan has what the text says") {
+  const Plan plan = load(
+      "version: 1\n"
+      "memory: {host: 64MiB}\n"
+      "max_failures: 1%\n"
+      "workers: 3\n"
+      "graph:\n"
+      "  files: {stage: list, root: here, include: [a, b]}\n"
+      "  scale: {stage: scale, from: files, concurrency: 2, queue: 5, gain: -3.5, block: 4KiB,\n"
+      "          mode: hard, strict: yes, span: {length: 4}}\n"
+      "  out: {stage: keep, from: scale}\n");
+  CHECK(plan.host_memory == 64U << 20);
+  CHECK(*plan.max_failures.share == doctest::Approx(0.01));
+  CHECK(plan.workers == 3);
+  REQUIRE(plan.nodes.size() == 3);
+  CHECK(plan.nodes[1].name == "scale");
+  CHECK(plan.nodes[1].mark.str() == "t.yaml:7:3");
+  CHECK(plan.nodes[1].concurrency == 2);
+  CHECK(plan.nodes[1].queue == 5);
+  CHECK(option(plan, "files", "include") == R"(["a", "b"])");
+  CHECK(option(plan, "scale", "gain") == "-3.5");
+  CHECK(option(plan, "scale", "block") == R"("4KiB")");
+  CHECK(option(plan, "scale", "mode") == R"("hard")");
+  CHECK(option(plan, "scale", "strict") == "true");
+  CHECK(option(plan, "scale", "span.length") == "4");
+}
+
+TEST_CASE("config: without top-level options the defaults stand") {
+  const Plan plan = load(with_scale(kScale));
+  CHECK(plan.host_memory == std::size_t{1} << 30);
+  CHECK_FALSE(plan.max_failures.count.has_value());
+  CHECK_FALSE(plan.max_failures.share.has_value());
+  CHECK(plan.workers >= 1);
+  CHECK(plan.warnings.empty());
+}
+
+TEST_CASE("config: quotes make a text of a number") {
+  CHECK(problems_of(with_scale("  scale: {stage: scale, from: files, gain: \"3\"}")) ==
+        "t.yaml:4:44: scale.gain: '3' found where a number is expected");
+}
+
+TEST_CASE("config: each problem of the text stands at its place") {
+  struct Row {
+    const char* name;
+    std::string text;
+    std::string problem;
+    int others = 0;  // that follow from it
+  };
+  const std::string scale = kScale;
+  const Row rows[] = {
+      {"nothing", "", "t.yaml: there is nothing in it; `melflow init` writes a first one"},
+      {"only a comment", "# here\n",
+       "t.yaml: there is nothing in it; `melflow init` writes a first one"},
+      {"a list", "- 1\n", "t.yaml:1:1: a map is expected here, with 'version' and 'graph'"},
+      {"no version", with_scale(scale, ""),
+       "t.yaml: version: is missing; write 'version: 1' at the top"},
+      {"another version", with_scale(scale, "version: 2"),
+       "t.yaml:1:10: version: 2 is out of range, allowed is 1 to 1"},
+      {"version is no number", with_scale(scale, "version: one"),
+       "t.yaml:1:10: version: 'one' found where an integer is expected"},
+      {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
+       "t.yaml:2:1: memry: unknown key, did you mean 'memory'?"},
+      {"a key nothing resembles", with_scale(scale, "version: 1\nzzzzzz: 1"),
+       "t.yaml:2:1: zzzzzz: unknown key"},
+      {"unknown key of memory", with_scale(scale, "version: 1\nmemory: {hots: 1GiB}"),
+       "t.yaml:2:10: memory.hots: unknown option, did you mean 'host'?"},
+      {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
+       "t.yaml:2:9: memory: '1GiB' found where a map of options is expected"},
+      {"memory is no size", with_scale(scale, "version: 1\nmemory: {host: lots}"),
+       "t.yaml:2:16: memory.host: 'lots' found where a size is expected, such as 65536, 64KiB or "
+       "1.5GiB"},
+      {"too many failures", with_scale(scale, "version: 1\nmax_failures: 101%"),
+       "t.yaml:2:15: max_failures: 101% is more than all files"},
+      {"workers out of range", with_scale(scale, "version: 1\nworkers: -1"),
+       "t.yaml:2:10: workers: -1 is out of range, allowed is 0 to 1024"},
+      {"no graph", "version: 1\n",
+       "t.yaml: graph: has no nodes; `melflow init` writes a first one"},
+      {"an empty graph", "version: 1\ngraph:\n",
+       "t.yaml:2:1: graph: has no nodes; `melflow init` writes a first one"},
+      {"the graph is a list", "version: 1\ngraph: [a]\n",
+       "t.yaml:2:8: graph: a map of nodes is expected here"},
+      {"a node is no map", with_scale("  scale: 12"),
+       "t.yaml:4:3: scale: a map with 'stage' and its options is expected", 1},
+      {"a node is empty", with_scale("  scale:"),
+       "t.yaml:4:3: scale: a map with 'stage' and its options is expected", 1},
+      {"a node's name",
+       "version: 1\ngraph:\n  'my files': {stage: list}\n  out: {stage: keep, from: my files}\n",
+       "t.yaml:3:3: 'my files' is no name for a node: letters, digits, _, - and . are"},
+      {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
+       "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
+      {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),
+       "t.yaml:4:44: scale.gain: 61 is out of range, allowed is -60 to 60"},
+      {"in a group", with_scale("  scale: {stage: scale, from: files, span: {length: 0}}"),
+       "t.yaml:4:53: scale.span.length: 0 is out of range, allowed is 1 to 100"},
+      {"unknown stage", with_scale("  scale: {stage: scael, from: files}"),
+       "t.yaml:4:18: scale: unknown stage 'scael', did you mean 'scale'?"},
+      {"found by the stage itself", with_scale("  scale: {stage: scale, from: files, gain: 7}"),
+       "t.yaml:4:44: scale.gain: 7 does not go with it"},
+      {"a second document", "version: 1\n---\ngraph: {}\n",
+       "t.yaml:2:1: a second document begins here (after '---', or by its indentation), and only "
+       "one is read"},
+      {"a key given twice in a node",
+       with_scale("  scale:\n    stage: scale\n    from: files\n    gain: 3\n    gain: 4"),
+       "t.yaml:8:5: 'gain' is already given at line 7, column 5"},
+      {"a node given twice", with_scale(scale + "\n" + scale),
+       "t.yaml:5:3: 'scale' is already given at line 4, column 3"},
+      {"a key at the top given twice", with_scale(scale, "version: 1\nversion: 1"),
+       "t.yaml:2:1: 'version' is already given at line 1, column 1"},
+      {"a tag", with_scale("  scale: {stage: scale, from: files, gain: !big 3}"),
+       "t.yaml:4:44: the tag !big has no meaning here"},
+      {"a list as key", with_scale(scale, "version: 1\n? [a, b]\n: 3"),
+       "t.yaml:2:3: a key must be a plain text"},
+      {"an alias inside itself", with_scale(scale, "version: &v [*v]"),
+       "t.yaml:1:14: this alias stands inside what it refers to", 1},
+      {"a quote never closed", with_scale(scale) + "  more: {stage: \"keep, from: scale}\n",
+       "t.yaml:6:17: the \" opened here is never closed", 1},
+  };
+  for (const Row& row : rows) {
+    INFO(row.name);
+    const std::vector<std::string> all = lines(problems_of(row.text));
+    INFO(fmt::format("{}", fmt::join(all, "\n")));
+    CHECK(std::count(all.begin(), all.end(), row.problem) == 1);
+    CHECK(static_cast<int>(all.size()) == 1 + row.others);
+  }
+}
+
+TEST_CASE("config: a budget that is too small is a problem where the budget stands") {
+  CHECK(problems_of(with_scale(kScale, "version: 1\nmemory: {host: 512B}"))
+            .starts_with("t.yaml:2:16: memory.host: 512B cannot make progress"));
+  LoadOptions options;
+  options.sets = {{"memory.host", "512B"}};
+  CHECK(problems_of(with_scale(kScale), options)
+            .starts_with("--set: memory.host: 512B cannot make progress"));
+}
+
+TEST_CASE("config: what is no YAML has the place of the error and a hint") {
+  struct Row {
+    std::string text, problem;
+  };
+  const Row rows[] = {
+      {"version: 1\ngraph:\n  a: b: c\n", "t.yaml:3:7: not valid YAML: illegal map value"},
+      {"version: 1\ngraph:\n\ta: 1\n",
+       "t.yaml:3:3: not valid YAML: illegal map value; indent with spaces, this line begins with "
+       "a tab"},
+      {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
+       "t.yaml:2:29: not valid YAML: end of map flow not found; between { } and [ ] a variable "
+       "must be in quotes: \"${NAME}\""},
+      {"graph:\n  a: {include: **/*.wav}\n",
+       "t.yaml:2:16: not valid YAML: the referenced anchor is not defined; a text that begins with "
+       "* must be in quotes"},
+      {"graph: {a: {}\n", "t.yaml:2:1: not valid YAML: end of map flow not found"},
+  };
+  for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
+}
+
+TEST_CASE("config: a quote that the end of the file closes is a problem") {
+  CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list}\n  out:\n    stage: keep\n    "
+                    "from: files\n    path: 'out.h5\n") ==
+        "t.yaml:7:11: the ' opened here is never closed");
+  // Doubled and escaped quotes do not close one.
+  const std::string head = "version: 1\ngraph:\n  files: {stage: list}\n";
+  CHECK(problems_of(head + "  out: {stage: keep, from: files, path: 'it''s'}\n").empty());
+  CHECK(problems_of(head + "  out: {stage: keep, from: files, path: \"a\\\"b\"}\n").empty());
+  CHECK(problems_of(head + "  out: {stage: keep, from: files, path: &p \"a\"}\n").empty());
+}
+
+TEST_CASE("config: problems of every level come out in one go") {
+  LoadOptions options;
+  options.sets = {{"scal.gain", "1"}, {"scale.gain", "99"}};
+  options.vars = {{"UNUSED", "1"}};
+  CHECK(problems_of("version: 1\n"
+                    "wrokers: 2\n"
+                    "graph:\n"
+                    "  files: {stage: list, root: \"${MELFLOW_TEST_NOT_SET}\", root: b}\n"
+                    "  scale: {stage: scale, from: fiels, mode: loud}\n"
+                    "  out: {stage: keep, from: scale}\n",
+                    options) ==
+        "--var: UNUSED: nothing in the configuration uses ${UNUSED}\n"
+        "--set: scal.gain: there is no node 'scal', did you mean 'scale'?\n"
+        "--set: scale.gain: 99 is out of range, allowed is -60 to 60\n"
+        "t.yaml:2:1: wrokers: unknown key, did you mean 'workers'?\n"
+        "t.yaml:4:3: files: nothing takes its output (number); a graph ends in a sink\n"
+        "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set: give --var "
+        "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
+        "${MELFLOW_TEST_NOT_SET:-VALUE}\n"
+        "t.yaml:4:57: 'root' is already given at line 4, column 24\n"
+        "t.yaml:5:31: scale.from: there is no node 'fiels', did you mean 'files'?\n"
+        "t.yaml:5:44: scale.mode: 'loud' is not one of soft, hard");
+}
+
+TEST_CASE("config: warnings of the plan have their place") {
+  const Plan plan = load(with_scale("  scale: {stage: scale, from: files, gain: 6}"));
+  REQUIRE(plan.warnings.size() == 1);
+  CHECK(plan.warnings[0].str() == "t.yaml:4:44: scale.gain: 6 is unusual");
+}
+
+TEST_CASE("config: a file is read by its path, and one that cannot be read is a problem") {
+  const auto folder =
+      std::filesystem::temp_directory_path() / fmt::format("melflow_config_test_{}", getpid());
+  std::filesystem::create_directories(folder);
+  const auto file = folder / "one.yaml";
+  std::ofstream(file) << with_scale(kScale, "version: 1\nnot: 1");
+  const auto problem = [&](const std::filesystem::path& path) {
+    try {
+      (void)load_plan(path, {}, config_registry());
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  CHECK(problem(file) == file.string() + ":2:1: not: unknown key");
+  CHECK(problem(folder) == folder.string() + ": this is a folder, a YAML file is expected");
+  CHECK(problem(folder / "two.yaml") ==
+        (folder / "two.yaml").string() + ": cannot be read: No such file or directory");
+  std::ofstream(file) << with_scale(kScale);
+  CHECK(load_plan(file, {}, config_registry()).nodes.size() == 3);
+  std::ofstream(file) << "\xEF\xBB\xBF" + with_scale(kScale);  // with a byte order mark
+  CHECK(load_plan(file, {}, config_registry()).nodes.size() == 3);
+  std::ofstream(file) << "";
+  CHECK(problem(file).find("there is nothing in it") != std::string::npos);
+  std::filesystem::remove_all(folder);
+}

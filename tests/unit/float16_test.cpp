@@ -1,0 +1,76 @@
+#include "stages/float16.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+using namespace melflow;
+
+namespace {
+
+// The value of a binary16, from its definition (IEEE 754, 3.4).
+double value_of(std::uint16_t half) {
+  const int exponent = (half >> 10) & 31, fraction = half & 1023;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  return (half & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+}  // namespace
+
+TEST_CASE("float16: every binary16 survives the way to float32 and back") {
+  int wrong = 0;
+  for (unsigned h = 0; h < 65536; ++h) {
+    if (((h >> 10) & 31U) == 31) continue;  // infinities and NaN, below
+    const auto half = static_cast<std::uint16_t>(h);
+    if (to_float16(static_cast<float>(value_of(half))) != half) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE(
+    "float16: between two neighbours the nearer one is taken, and of equal ones the even one") {
+  int wrong = 0;
+  for (std::uint16_t h = 0; h < 0x7BFF; ++h) {
+    const std::uint16_t next = h + 1, even = h % 2 == 0 ? h : next;
+    const auto middle = static_cast<float>((value_of(h) + value_of(next)) / 2);
+    const std::pair<float, std::uint16_t> rows[] = {
+        {middle, even}, {std::nextafterf(middle, 0), h}, {std::nextafterf(middle, 1e9F), next}};
+    for (const auto& [value, expected] : rows) {
+      if (to_float16(value) != expected) ++wrong;
+      if (to_float16(-value) != (expected | 0x8000)) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("float16: the ends of the range") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  struct Row {
+    float value;
+    std::uint16_t half;
+  };
+  const Row rows[] = {
+      {0.0F, 0x0000},       {-0.0F, 0x8000},    {65504.0F, 0x7BFF},
+      {65519.996F, 0x7BFF}, {65520.0F, 0x7C00}, {-65520.0F, 0xFC00},
+      {3e38F, 0x7C00},      {inf, 0x7C00},      {-inf, 0xFC00},
+      {0x1p-24F, 0x0001},   {0x1p-25F, 0x0000}, {std::nextafterf(0x1p-25F, 1.0F), 0x0001},
+      {1e-45F, 0x0000},     {-1e-45F, 0x8000},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.value);
+    CHECK(to_float16(row.value) == row.half);
+  }
+  const std::uint16_t nan = to_float16(std::nanf(""));
+  CHECK((nan & 0x7C00) == 0x7C00);
+  CHECK((nan & 0x03FF) != 0);
+}
+
+TEST_CASE("float16: a span is converted value by value") {
+  const std::vector<float> values{1.0F, -2.0F, 0.1F, 1e9F};
+  std::vector<std::uint16_t> out(values.size());
+  to_float16(values, out.data());
+  CHECK(out == std::vector<std::uint16_t>{0x3C00, 0xC000, 0x2E66, 0x7C00});
+}

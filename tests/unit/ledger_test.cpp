@@ -1,0 +1,180 @@
+#include "pipeline/ledger.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "pipeline/item.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+
+TEST_CASE("ledger: counts every outcome, and the sum is what was found") {
+  Ledger ledger;
+  ledger.open(6, {"read", "decode"});
+  ledger.close(0, Outcome::ok, -1, "");
+  ledger.close(1, Outcome::ok, 1, "short");
+  ledger.close(2, Outcome::skipped, 0, "a folder");
+  ledger.close(3, Outcome::failed, 1, "no audio");
+  ledger.close(4, Outcome::not_run, -1, "");
+  const Ledger::Counts c = ledger.counts();
+  CHECK(c.found == 6);
+  CHECK(c.ok == 2);
+  CHECK(c.warned == 1);
+  CHECK(c.skipped == 1);
+  CHECK(c.failed == 1);
+  CHECK(c.not_run == 1);
+  CHECK(c.closed() == 5);
+  CHECK(ledger.entry(0).stage.empty());
+  CHECK(ledger.entry(1).stage == "decode");
+  CHECK(ledger.entry(1).reason == "short");
+  CHECK(ledger.entry(2).stage == "read");
+  CHECK(ledger.entry(3).outcome == Outcome::failed);
+  CHECK(ledger.outcome(5) == Outcome::open);
+}
+
+TEST_CASE("ledger: oldest_open is the first line that is not closed") {
+  Ledger ledger;
+  ledger.open(4, {});
+  CHECK(ledger.oldest_open() == 0);
+  ledger.close(1, Outcome::ok, -1, "");
+  CHECK(ledger.oldest_open() == 0);
+  ledger.close(0, Outcome::ok, -1, "");
+  CHECK(ledger.oldest_open() == 2);
+  ledger.close(3, Outcome::ok, -1, "");
+  ledger.close(2, Outcome::ok, -1, "");
+  CHECK(ledger.oldest_open() == 4);
+}
+
+TEST_CASE("ledger: a second close, or one of an item that is not there, throws and changes nothing") {
+  Ledger ledger;
+  ledger.open(2, {});
+  int told = 0;
+  ledger.subscribe([&](std::size_t, Outcome) { ++told; });
+  ledger.close(0, Outcome::ok, -1, "");
+  CHECK_THROWS_AS(ledger.close(0, Outcome::failed, -1, "again"), std::logic_error);
+  CHECK_THROWS_AS(ledger.close(2, Outcome::ok, -1, ""), std::out_of_range);
+  CHECK(told == 1);
+  CHECK(ledger.counts().ok == 1);
+  CHECK(ledger.counts().failed == 0);
+}
+
+TEST_CASE("ledger: listeners hear every close, without a lock held") {
+  Ledger ledger;
+  ledger.open(3, {});
+  std::vector<std::pair<std::size_t, Outcome>> heard;
+  ledger.subscribe([&](std::size_t index, Outcome outcome) {
+    CHECK(ledger.outcome(index) == outcome);  // would hang if the ledger were locked
+    heard.emplace_back(index, outcome);
+    if (index == 0) ledger.close(1, Outcome::skipped, -1, "with the first");
+  });
+  ledger.close(0, Outcome::ok, -1, "");
+  ledger.close(2, Outcome::failed, -1, "x");
+  CHECK(heard == std::vector<std::pair<std::size_t, Outcome>>{
+                     {0, Outcome::ok}, {1, Outcome::skipped}, {2, Outcome::failed}});
+}
+
+TEST_CASE("ledger: opening it again starts afresh") {
+  Ledger ledger;
+  ledger.open(2, {"a"});
+  ledger.close(0, Outcome::failed, 0, "why");
+  ledger.open(1, {"b"});
+  CHECK(ledger.counts().failed == 0);
+  ledger.close(0, Outcome::failed, 0, "why");
+  CHECK(ledger.entry(0).stage == "b");
+  CHECK(ledger.entry(0).reason == "why");
+}
+
+TEST_CASE("ledger: closes from many threads are all counted") {
+  const test::Watchdog watchdog("ledger: many threads");
+  constexpr std::size_t kItems = 20000;
+  Ledger ledger;
+  ledger.open(kItems, {"s"});
+  std::atomic<std::size_t> heard{0};
+  ledger.subscribe([&](std::size_t, Outcome) { ++heard; });
+  std::vector<std::size_t> order(kItems);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), std::mt19937(3));
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < kItems; i += 4)
+        ledger.close(order[i], order[i] % 5 == 0 ? Outcome::failed : Outcome::ok, 0,
+                     "reason " + std::to_string(order[i] % 7));
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(heard == kItems);
+  CHECK(ledger.counts().closed() == kItems);
+  CHECK(ledger.counts().failed == kItems / 5);
+  CHECK(ledger.oldest_open() == kItems);
+  CHECK(ledger.entry(12).reason == "reason 5");
+}
+
+// ---- what closes a line: the last reference to a stream ---------------------------------------
+
+TEST_CASE("stream: the last reference closes its line with what became of it") {
+  struct Row {
+    const char* what;
+    void (*act)(Stream&);
+    Outcome outcome;
+    const char* reason;
+  };
+  for (const Row& row : {
+           Row{"both sinks took it",
+               [](Stream& s) {
+                 s.sink_done();
+                 s.sink_done();
+               },
+               Outcome::ok, ""},
+           {"a warning does not change that",
+            [](Stream& s) {
+              s.warn(0, "short");
+              s.warn(1, "later");
+              s.sink_done();
+              s.sink_done();
+            },
+            Outcome::ok, "short"},
+           {"an error wins over the sinks, the first one over the second",
+            [](Stream& s) {
+              s.fail(1, ItemError::failed("first"));
+              s.fail(0, ItemError::skipped("second"));
+              s.sink_done();
+              s.sink_done();
+            },
+            Outcome::failed, "first"},
+           {"skipped", [](Stream& s) { s.fail(0, ItemError::skipped("too short")); },
+            Outcome::skipped, "too short"},
+           {"an error wins over a cancelled run",
+            [](Stream& s) {
+              s.cancel();
+              s.fail(0, ItemError::failed("bad"));
+            },
+            Outcome::failed, "bad"},
+           {"cancelled", [](Stream& s) { s.cancel(); }, Outcome::not_run, ""},
+           {"cancelled: a block was dropped, though the last one came through",
+            [](Stream& s) {
+              s.cancel();
+              s.sink_done();
+              s.sink_done();
+            },
+            Outcome::not_run, ""},
+           {"one sink is missing", [](Stream& s) { s.sink_done(); }, Outcome::failed,
+            "lost on the way: not every output took it (a defect of a stage)"},
+       }) {
+    CAPTURE(std::string(row.what));
+    Ledger ledger;
+    ledger.open(1, {"a", "b"});
+    auto stream = std::make_shared<Stream>(ledger, 0, 10, 2, 2);
+    auto copy = stream;
+    row.act(*stream);
+    stream.reset();
+    CHECK(ledger.outcome(0) == Outcome::open);
+    copy.reset();
+    CHECK(ledger.outcome(0) == row.outcome);
+    CHECK(ledger.entry(0).reason == row.reason);
+  }
+}

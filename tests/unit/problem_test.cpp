@@ -1,0 +1,57 @@
+#include "pipeline/problem.h"
+
+#include <doctest/doctest.h>
+
+using namespace melflow;
+
+namespace {
+Mark mark(int line, int column) {
+  return {std::make_shared<const std::string>("p.yaml"), line, column};
+}
+}  // namespace
+
+TEST_CASE("problem: the text is file:line:column: message, or the message alone") {
+  CHECK(Problem{mark(12, 5), "bad"}.str() == "p.yaml:12:5: bad");
+  CHECK(Problem{{}, "bad"}.str() == "bad");
+}
+
+TEST_CASE("problem: all of them stand in one error, sorted by place, equal places as found") {
+  Problems p;
+  CHECK(p.empty());
+  p.add(mark(9, 2), "d");
+  p.add(mark(3, 7), "b");
+  p.add(mark(3, 7), "c");
+  p.add(mark(3, 1), "a");
+  CHECK(p.size() == 4);
+  const ConfigError error(p);
+  CHECK(std::string(error.what()) ==
+        "p.yaml:3:1: a\np.yaml:3:7: b\np.yaml:3:7: c\np.yaml:9:2: d");
+  CHECK(error.problems().size() == 4);
+  CHECK(std::string(ConfigError("alone", mark(1, 1)).what()) == "p.yaml:1:1: alone");
+}
+
+TEST_CASE("problem: the nearest name is found for typing slips, and none for other words") {
+  const std::vector<std::string> names{"n_mels", "n_fft", "hop", "win_length", "window"};
+  struct Row {
+    const char* word;
+    const char* nearest;
+  };
+  for (const Row& row : {Row{"n_mel", "n_mels"},
+                         {"nmels", "n_mels"},
+                         {"n_mesl", "n_mels"},
+                         {"N_MELS", ""},
+                         {"n_ftt", "n_fft"},
+                         {"hpo", "hop"},
+                         {"hops", "hop"},
+                         {"windwo", "window"},
+                         {"win_lenght", "win_length"},
+                         {"colour", ""},
+                         {"x", ""},
+                         {"", ""}}) {
+    CAPTURE(std::string(row.word));
+    CHECK(nearest(row.word, names) == row.nearest);
+  }
+  CHECK(did_you_mean("n_mel", names) == ", did you mean 'n_mels'?");
+  CHECK(did_you_mean("colour", names).empty());
+  CHECK(nearest("anything", {}).empty());
+}

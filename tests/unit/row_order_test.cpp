@@ -1,0 +1,236 @@
+#include "stages/row_order.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+
+using namespace melflow;
+
+namespace {
+
+std::shared_ptr<const MelPart> part(std::int64_t first_row, std::int64_t count, bool last) {
+  auto p = std::make_shared<MelPart>();
+  p->first_row = first_row;
+  p->row_count = count;
+  p->last = last;
+  p->file = {8000, (first_row + count) * 100};
+  return p;
+}
+
+// RowOrder with a disk behind it, as the writer uses it: files are streams of a ledger, and a
+// file's line is closed when nobody holds a piece of it any more.
+class Writer {
+ public:
+  explicit Writer(std::size_t files)
+      : order_(files, [this](std::size_t i) {
+          const Outcome o = ledger_.outcome(i);
+          return o != Outcome::open && o != Outcome::ok;
+        }) {
+    ledger_.open(files, {"test"});
+    ledger_.subscribe([this](std::size_t i, Outcome o) {
+      if (o == Outcome::ok) return;
+      std::vector<PlacedPart> ready;
+      order_.closed(i, ready);
+      write(ready);
+    });
+    for (std::size_t i = 0; i < files; ++i)
+      streams_.push_back(std::make_shared<Stream>(ledger_, i, 0, 1, 1));
+  }
+
+  void give(std::size_t file, std::shared_ptr<const MelPart> p) {
+    if (streams_[file]->failed()) return;
+    const bool last = p->last;
+    std::vector<PlacedPart> ready;
+    order_.take(file, std::move(p), {nullptr, streams_[file], true, last}, ready);
+    if (last) streams_[file]->sink_done();
+    write(ready);
+  }
+  void fail(std::size_t file) { streams_[file]->fail(0, ItemError::failed("test")); }
+  /// Nothing of this file is under way any more.
+  void let_go(std::size_t file) { streams_[file].reset(); }
+
+  [[nodiscard]] RowOrder& order() { return order_; }
+  [[nodiscard]] Ledger& ledger() { return ledger_; }
+  /// By row: which file's which row.
+  [[nodiscard]] const std::vector<std::pair<std::size_t, std::int64_t>>& disk() const {
+    return disk_;
+  }
+  [[nodiscard]] const std::vector<std::int64_t>& complete_rows() const { return complete_; }
+
+ private:
+  void write(std::vector<PlacedPart>& ready) {
+    for (const PlacedPart& p : ready) {
+      const auto end = static_cast<std::size_t>(p.file_row + p.part->first_row + p.part->row_count);
+      if (disk_.size() < end) disk_.resize(end);
+      for (std::int64_t r = p.part->first_row; r < p.part->first_row + p.part->row_count; ++r)
+        disk_[static_cast<std::size_t>(p.file_row + r)] = {p.file, r};
+      complete_.resize(std::max(complete_.size(), p.file + 1), -1);
+      if (p.file_rows >= 0) complete_[p.file] = p.file_rows;
+    }
+    ready.clear();  // the last pieces of files go here, and their lines are closed
+  }
+
+  Ledger ledger_;
+  RowOrder order_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  std::vector<std::pair<std::size_t, std::int64_t>> disk_;
+  std::vector<std::int64_t> complete_;
+};
+
+}  // namespace
+
+TEST_CASE("row order: what comes too early waits, the oldest file's blocks go at once") {
+  RowOrder order(3, [](std::size_t) { return false; });
+  std::vector<PlacedPart> ready;
+  order.take(1, part(0, 4, true), {}, ready);
+  CHECK(ready.empty());
+  order.take(0, part(0, 2, false), {}, ready);
+  REQUIRE(ready.size() == 1);
+  CHECK(ready[0].file == 0);
+  CHECK(ready[0].file_row == 0);
+  CHECK(ready[0].file_rows == -1);
+  order.take(0, part(2, 3, true), {}, ready);
+  REQUIRE(ready.size() == 3);
+  CHECK(ready[1].file_rows == 5);
+  CHECK(ready[2].file == 1);
+  CHECK(ready[2].file_row == 5);
+  CHECK(ready[2].file_rows == 4);
+  CHECK(order.total() == 9);
+  CHECK(order.rows(0) == 5);
+  CHECK(order.rows(1) == 4);
+  CHECK(order.rows(2) == 0);
+  CHECK(order.audio(0).frames == 500);
+  CHECK(order.audio(0).sample_rate == 8000);
+}
+
+TEST_CASE("row order: blocks of a file that overtake each other complete it all the same") {
+  RowOrder order(2, [](std::size_t) { return false; });
+  std::vector<PlacedPart> ready;
+  order.take(0, part(5, 2, true), {}, ready);
+  order.take(0, part(0, 3, false), {}, ready);
+  CHECK(order.total() == 0);
+  order.take(0, part(3, 2, false), {}, ready);
+  CHECK(order.total() == 7);
+  REQUIRE(ready.size() == 3);
+  CHECK(ready[2].file_rows == 7);
+  // The longest time that any block knew of.
+  CHECK(order.audio(0).frames == 700);
+}
+
+TEST_CASE("row order: a file that leaves nothing is stepped over, whenever it is closed") {
+  std::vector<bool> is_void(4, false);
+  RowOrder order(4, [&](std::size_t i) { return static_cast<bool>(is_void[i]); });
+  std::vector<PlacedPart> ready;
+  order.take(0, part(0, 3, false), {}, ready);  // its rows so far are for others to overwrite
+  order.take(2, part(0, 2, true), {}, ready);
+  is_void[1] = true;
+  order.closed(1, ready);
+  CHECK(ready.size() == 1);
+  is_void[0] = true;
+  order.closed(0, ready);
+  REQUIRE(ready.size() == 2);
+  CHECK(ready[1].file == 2);
+  CHECK(ready[1].file_row == 0);
+  is_void[3] = true;
+  order.closed(3, ready);
+  CHECK(order.total() == 2);
+  CHECK(order.rows(0) == 0);
+}
+
+TEST_CASE("row order: a file without rows is complete with its last block") {
+  RowOrder order(2, [](std::size_t) { return false; });
+  std::vector<PlacedPart> ready;
+  order.take(0, part(0, 0, true), {}, ready);
+  order.take(1, part(0, 1, true), {}, ready);
+  REQUIRE(ready.size() == 2);
+  CHECK(ready[0].file_rows == 0);
+  CHECK(ready[1].file_row == 0);
+}
+
+TEST_CASE("row order: rows of a complete file can be forgotten") {
+  RowOrder order(2, [](std::size_t) { return false; });
+  std::vector<PlacedPart> ready;
+  order.take(0, part(0, 3, true), {}, ready);
+  order.take(1, part(0, 4, true), {}, ready);
+  order.forget(0);
+  CHECK(order.rows(0) == 0);
+  CHECK(order.total() == 4);
+}
+
+TEST_CASE("row order: parts that wait can be dropped while their files are closed") {
+  // Every stream that goes tells the order so, in the middle of the dropping.
+  Writer writer(50);
+  for (std::size_t i = 1; i < 50; ++i) {
+    writer.give(i, part(0, 2, false));
+    writer.fail(i);
+    writer.let_go(i);
+  }
+  CHECK(writer.ledger().counts().closed() == 0);
+  writer.order().take_waiting().clear();
+  CHECK(writer.ledger().counts().failed == 49);
+  CHECK(writer.disk().empty());
+}
+
+TEST_CASE("row order: whatever the order of arrival, rows stand in file order without a gap") {
+  std::mt19937 random(7);
+  const auto below = [&random](int n) {
+    return static_cast<int>(random() % static_cast<unsigned>(n));
+  };
+  for (int round = 0; round < 2000; ++round) {
+    CAPTURE(round);
+    const auto files = static_cast<std::size_t>(1 + below(12));
+    Writer writer(files);
+    // late: in another branch of the graph, after all rows were taken; they stay until forget().
+    enum class Fate { ok, nothing, midway, late };
+    std::vector<Fate> fate(files);
+    std::vector<std::int64_t> rows(files, 0);
+    // What happens to each file: its parts in some order, then perhaps a failure, then the end.
+    struct Event {
+      enum { give, fail, let_go } what;
+      std::shared_ptr<const MelPart> part;
+    };
+    std::vector<std::vector<Event>> events(files);
+    for (std::size_t f = 0; f < files; ++f) {
+      fate[f] = static_cast<Fate>(below(10) < 6 ? 0 : 1 + below(3));
+      std::vector<Event> parts;
+      const int blocks = fate[f] == Fate::nothing ? 0 : 1 + below(5);
+      for (int b = 0; b < blocks; ++b) {
+        const int n = fate[f] == Fate::midway ? 1 + below(3) : below(4);
+        parts.push_back({Event::give, part(rows[f], n, b + 1 == blocks)});
+        rows[f] += n;
+      }
+      if (below(2) == 0) std::shuffle(parts.begin(), parts.end(), random);
+      if (fate[f] == Fate::midway) {  // what comes behind is not taken any more
+        parts.resize(static_cast<std::size_t>(below(blocks)));
+        rows[f] = 0;
+      }
+      if (fate[f] != Fate::ok) parts.push_back({Event::fail, nullptr});
+      parts.push_back({Event::let_go, nullptr});
+      std::reverse(parts.begin(), parts.end());
+      events[f] = std::move(parts);
+    }
+    for (std::size_t left = files; left > 0;) {
+      auto f = static_cast<std::size_t>(below(static_cast<int>(files)));
+      while (events[f].empty()) f = (f + 1) % files;
+      const Event e = events[f].back();
+      events[f].pop_back();
+      if (e.what == Event::give) writer.give(f, e.part);
+      if (e.what == Event::fail) writer.fail(f);
+      if (e.what == Event::let_go) writer.let_go(f);
+      if (events[f].empty()) --left;
+    }
+    std::int64_t at = 0;
+    for (std::size_t f = 0; f < files; ++f) {
+      CAPTURE(f);
+      CHECK(writer.order().rows(f) == rows[f]);
+      CHECK(writer.ledger().outcome(f) == (fate[f] == Fate::ok ? Outcome::ok : Outcome::failed));
+      const bool complete = fate[f] == Fate::ok || fate[f] == Fate::late;
+      if (complete) CHECK(writer.complete_rows().at(f) == rows[f]);
+      for (std::int64_t r = 0; r < rows[f]; ++r, ++at)
+        REQUIRE(writer.disk().at(static_cast<std::size_t>(at)) == std::pair(f, r));
+    }
+    CHECK(writer.order().total() == at);
+    CHECK(writer.ledger().counts().closed() == files);
+  }
+}

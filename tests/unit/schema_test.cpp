@@ -1,0 +1,347 @@
+#include "pipeline/schema.h"
+
+#include <doctest/doctest.h>
+
+using namespace melflow;
+
+namespace {
+
+enum class Colour { red, green, blue };
+
+struct Inner {
+  int length = 1024;
+  int hop = 512;
+  void describe(Schema& s) {
+    s.field("length", length, "samples").range(1, 1 << 20);
+    s.field("hop", hop, "samples").at_least(1).tuning();
+  }
+};
+
+struct Everything {
+  int count = 3;
+  std::uint16_t small = 7;
+  std::uint64_t large = 9;
+  double ratio = 0.5;
+  float gain = 0.1F;
+  bool flag = false;
+  std::string text = "abc";
+  Bytes size{65536};
+  Colour colour = Colour::green;
+  std::optional<int> maybe;
+  std::optional<double> limit = 80;
+  std::vector<std::string> names{"x"};
+  std::vector<int> numbers;
+  std::optional<Inner> inner;
+  int threads = 2;
+
+  void describe(Schema& s) {
+    s.field("count", count, "how many").range(1, 64);
+    s.field("small", small, "a small one");
+    s.field("large", large, "a large one");
+    s.field("ratio", ratio, "a share").greater_than(0);
+    s.field("gain", gain, "[dB]").range(-60, 60);
+    s.field("flag", flag, "on or off");
+    s.field("text", text, "a text");
+    s.field("size", size, "a size").range(4096, 1 << 30);
+    s.field("colour", colour, "a colour");
+    s.field("maybe", maybe, "may be missing").range(1, 10);
+    s.field("limit", limit, "may be missing").at_least(0);
+    s.field("names", names, "several");
+    s.field("numbers", numbers, "several");
+    s.group("inner", inner, "a group");
+    s.field("threads", threads, "speed only").tuning();
+  }
+};
+
+Mark at(int line, int column) {
+  return {std::make_shared<const std::string>("s.yaml"), line, column};
+}
+
+// Reads one key and gives the problems as text.
+std::string read(Everything& options, const std::string& key, Value value) {
+  Schema schema;
+  options.describe(schema);
+  Problems problems;
+  value.set_mark(at(2, 9));
+  schema.read(Value::map({{key, std::move(value), at(2, 3)}}), "node.", problems);
+  return problems.str();
+}
+std::string read(const std::string& key, const std::string& text, bool quoted = false) {
+  Everything options;
+  return read(options, key, Value::scalar(text, {}, quoted));
+}
+
+}  // namespace
+
+template <>
+struct melflow::EnumNames<Colour> {
+  static constexpr std::pair<const char*, Colour> values[] = {
+      {"red", Colour::red}, {"green", Colour::green}, {"blue", Colour::blue}};
+};
+
+TEST_CASE("schema: every type reads its own texts") {
+  Everything o;
+  CHECK(read(o, "count", Value::scalar("64")).empty());
+  CHECK(o.count == 64);
+  CHECK(read(o, "count", Value::scalar("+5")).empty());
+  CHECK(o.count == 5);
+  CHECK(read(o, "large", Value::scalar("9223372036854775807")).empty());
+  CHECK(o.large == 9223372036854775807ULL);
+  CHECK(read(o, "ratio", Value::scalar("1e-3")).empty());
+  CHECK(o.ratio == 1e-3);
+  CHECK(read(o, "gain", Value::scalar("-60")).empty());
+  CHECK(o.gain == -60.0F);
+  for (const char* yes : {"true", "yes", "on"}) {
+    o.flag = false;
+    CHECK(read(o, "flag", Value::scalar(yes)).empty());
+    CHECK(o.flag);
+  }
+  for (const char* no : {"false", "no", "off"}) {
+    o.flag = true;
+    CHECK(read(o, "flag", Value::scalar(no)).empty());
+    CHECK_FALSE(o.flag);
+  }
+  CHECK(read(o, "text", Value::scalar("12", {}, true)).empty());
+  CHECK(o.text == "12");
+  CHECK(read(o, "colour", Value::scalar("blue")).empty());
+  CHECK(o.colour == Colour::blue);
+  CHECK(read(o, "maybe", Value::scalar("4")).empty());
+  CHECK(o.maybe == 4);
+  for (const char* none : {"none", "auto", "null"}) {
+    o.limit = 1;
+    CHECK(read(o, "limit", Value::scalar(none)).empty());
+    CHECK_FALSE(o.limit.has_value());
+  }
+  o.limit = 1;
+  CHECK(read(o, "limit", Value{}).empty());
+  CHECK_FALSE(o.limit.has_value());
+  CHECK(read(o, "names", Value::list({Value::scalar("a"), Value::scalar("b")})).empty());
+  CHECK(o.names == std::vector<std::string>{"a", "b"});
+  CHECK(read(o, "names", Value::scalar("one")).empty());
+  CHECK(o.names == std::vector<std::string>{"one"});
+}
+
+TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
+  struct Row {
+    const char* text;
+    std::uint64_t bytes;
+  };
+  for (const Row& row : {Row{"4096", 4096},
+                         {"4096B", 4096},
+                         {"64KiB", 65536},
+                         {"64 KiB", 65536},
+                         {"64kB", 64000},
+                         {"64KB", 64000},
+                         {"1.5MiB", 1572864},
+                         {"10MB", 10000000},
+                         {"1GiB", 1 << 30},
+                         {"0.25GB", 250000000}}) {
+    Everything o;
+    CAPTURE(std::string(row.text));
+    CHECK(read(o, "size", Value::scalar(row.text)).empty());
+    CHECK(o.size.count == row.bytes);
+  }
+  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4kib", "four", "nan"}) {
+    CAPTURE(std::string(bad));
+    CHECK(read("size", bad) ==
+          "s.yaml:2:9: node.size: '" + std::string(bad) +
+              "' found where a size is expected, such as 65536, 64KiB or 1.5GiB");
+  }
+  CHECK(read("size", "99999999TiB") == "s.yaml:2:9: node.size: 99999999TiB is too large");
+  CHECK(read("size", "inf") == "s.yaml:2:9: node.size: inf is too large");
+}
+
+TEST_CASE("schema: a size as text reads back as the same size") {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, std::uint64_t{1023},
+        std::uint64_t{1024}, std::uint64_t{1536}, std::uint64_t{1} << 20,
+        (std::uint64_t{1} << 20) + 1, std::uint64_t{3} << 29, std::uint64_t{1} << 40,
+        std::uint64_t{5} << 50}) {
+    CAPTURE(bytes);
+    Bytes back;
+    CHECK(OptionType<Bytes>::parse(Value::scalar(to_text(Bytes{bytes})), back).empty());
+    CHECK(back.count == bytes);
+  }
+  CHECK(to_text(Bytes{512ULL << 20}) == "512MiB");
+  CHECK(to_text(Bytes{1536ULL << 20}) == "1536MiB");
+  CHECK(to_text(Bytes{100}) == "100B");
+}
+
+TEST_CASE("schema: a value of another type is refused with what was found and what is expected") {
+  struct Row {
+    const char* key;
+    const char* text;
+    bool quoted;
+    const char* message;
+  };
+  for (const Row& row : {
+           Row{"count", "12x", false, "'12x' found where an integer is expected"},
+           {"count", "1.5", false, "'1.5' found where an integer is expected"},
+           {"count", "12", true, "'12' found where an integer is expected"},
+           {"count", "", false, "'' found where an integer is expected"},
+           {"count", "+-5", false, "'+-5' found where an integer is expected"},
+           {"count", "99999999999999999999", false, "99999999999999999999 is too large"},
+           {"count", "3000000000", false, "3000000000 is too large"},
+           {"count", "-99999999999999999999", false, "-99999999999999999999 is too small"},
+           {"small", "65536", false, "65536 is too large"},
+           {"small", "-1", false, "-1 is too small"},
+           {"large", "-1", false, "-1 is too small"},
+           {"ratio", "half", false, "'half' found where a number is expected"},
+           {"ratio", "inf", false, "'inf' found where a number is expected"},
+           {"ratio", "nan", false, "'nan' found where a number is expected"},
+           {"ratio", "0.5", true, "'0.5' found where a number is expected"},
+           {"flag", "1", false, "'1' found where true or false is expected"},
+           {"flag", "true", true, "'true' found where true or false is expected"},
+           {"colour", "gren", false, "'gren' is not one of red, green, blue, did you mean 'green'?"},
+           {"colour", "7", false, "'7' is not one of red, green, blue"},
+           {"maybe", "x", false, "'x' found where an integer is expected"},
+           {"numbers", "x", false, "'x' found where an integer is expected"},
+           {"inner", "5", false, "'5' found where a map of options is expected"},
+       }) {
+    CAPTURE(std::string(row.key));
+    CAPTURE(std::string(row.text));
+    CHECK(read(row.key, row.text, row.quoted) ==
+          "s.yaml:2:9: node." + std::string(row.key) + ": " + row.message);
+  }
+  Everything o;
+  CHECK(read(o, "count", Value::list({})) ==
+        "s.yaml:2:9: node.count: a list found where an integer is expected");
+  CHECK(read(o, "text", Value::map({})) ==
+        "s.yaml:2:9: node.text: a map found where a text is expected");
+  CHECK(read(o, "count", Value{}) ==
+        "s.yaml:2:9: node.count: nothing found where an integer is expected");
+}
+
+TEST_CASE("schema: the range in the message is the range that help shows") {
+  struct Row {
+    const char* key;
+    const char* text;
+    const char* got;
+    const char* allowed;
+  };
+  Everything o;
+  Schema schema;
+  o.describe(schema);
+  for (const Row& row : {Row{"count", "0", "0", "1 to 64"},
+                         {"count", "65", "65", "1 to 64"},
+                         {"count", "-1", "-1", "1 to 64"},
+                         {"ratio", "0", "0", "more than 0"},
+                         {"ratio", "-0.25", "-0.25", "more than 0"},
+                         {"gain", "60.5", "60.5", "-60 to 60"},
+                         {"size", "4095", "4095B", "4KiB to 1GiB"},
+                         {"size", "2GiB", "2GiB", "4KiB to 1GiB"},
+                         {"maybe", "11", "11", "1 to 10"},
+                         {"limit", "-1", "-1", "at least 0"}}) {
+    CAPTURE(std::string(row.key));
+    CAPTURE(std::string(row.text));
+    CHECK(read(row.key, row.text) == "s.yaml:2:9: node." + std::string(row.key) + ": " + row.got +
+                                         " is out of range, allowed is " + row.allowed);
+    for (const Field& f : schema.fields())
+      if (f.name == row.key) CHECK(f.allowed() == row.allowed);
+  }
+  for (const char* edge : {"1", "64"}) CHECK(read("count", edge).empty());
+  for (const char* edge : {"4KiB", "1GiB"}) CHECK(read("size", edge).empty());
+}
+
+TEST_CASE("schema: a refused value leaves the option as it was") {
+  Everything o;
+  read(o, "count", Value::scalar("1000"));
+  read(o, "numbers", Value::list({Value::scalar("1"), Value::scalar("x")}));
+  CHECK(o.count == 3);
+  CHECK(o.numbers.empty());
+}
+
+TEST_CASE("schema: an unknown key is placed at the key, with the nearest name") {
+  CHECK(read("cuont", "1") == "s.yaml:2:3: node.cuont: unknown option, did you mean 'count'?");
+  CHECK(read("zzzzzz", "1") == "s.yaml:2:3: node.zzzzzz: unknown option");
+}
+
+TEST_CASE("schema: a group reads its own options, reports its own problems, and null removes it") {
+  Everything o;
+  Value group = Value::map({{"length", Value::scalar("0", at(3, 13)), at(3, 5)},
+                            {"hopp", Value::scalar("1", at(4, 13)), at(4, 5)},
+                            {"hop", Value::scalar("256", at(5, 13)), at(5, 5)}});
+  CHECK(read(o, "inner", group) ==
+        "s.yaml:3:13: node.inner.length: 0 is out of range, allowed is 1 to 1048576\n"
+        "s.yaml:4:5: node.inner.hopp: unknown option, did you mean 'hop'?");
+  REQUIRE(o.inner.has_value());
+  CHECK(o.inner->hop == 256);
+  CHECK(o.inner->length == 1024);
+  CHECK(read(o, "inner", Value{}).empty());
+  CHECK_FALSE(o.inner.has_value());
+}
+
+TEST_CASE("schema: help shows names, types, defaults and choices, also of a group") {
+  Everything o;
+  Schema s;
+  o.describe(s);
+  const auto field = [&](const std::string& name) -> const Field& {
+    for (const Field& f : s.fields())
+      if (f.name == name) return f;
+    throw std::out_of_range(name);
+  };
+  CHECK(field("count").type == "integer");
+  CHECK(field("count").default_text == "3");
+  CHECK(field("gain").default_text == "0.1");
+  CHECK(field("text").default_text == "\"abc\"");
+  CHECK(field("size").default_text == "\"64KiB\"");
+  CHECK(field("maybe").default_text == "null");
+  CHECK(field("names").default_text == "[\"x\"]");
+  CHECK(field("names").type == "list of text");
+  CHECK(field("colour").choices == std::vector<std::string>{"red", "green", "blue"});
+  CHECK(field("colour").allowed() == "red, green, blue");
+  CHECK(field("text").allowed().empty());
+  CHECK(field("inner").type == "group");
+  REQUIRE(field("inner").children.size() == 2);
+  CHECK(field("inner").children[0].default_text == "1024");
+  CHECK(field("inner").children[0].allowed() == "1 to 1048576");
+  CHECK(s.names().size() == s.fields().size());
+}
+
+TEST_CASE("schema: what is echoed reads back as the same options") {
+  Everything o;
+  o.count = 17;
+  o.ratio = 1.0 / 3;
+  o.gain = 0.1F;
+  o.flag = true;
+  o.text = "true";
+  o.size = Bytes{1000000};
+  o.colour = Colour::red;
+  o.limit.reset();
+  o.maybe = 5;
+  o.names = {"a", "12", ""};
+  o.numbers = {3, -1};
+  o.inner = Inner{2048, 1};
+  Schema s;
+  o.describe(s);
+  const Value echoed = s.echo();
+
+  Everything back;
+  Schema t;
+  back.describe(t);
+  Problems problems;
+  t.read(echoed, "", problems);
+  CHECK(problems.str().empty());
+  CHECK(to_json(t.echo()) == to_json(echoed));
+  CHECK(back.ratio == o.ratio);
+  CHECK(back.gain == o.gain);
+  CHECK(back.text == "true");
+  CHECK(back.size == o.size);
+  CHECK(back.names == o.names);
+  CHECK(back.inner->length == 2048);
+  CHECK_FALSE(back.limit.has_value());
+}
+
+TEST_CASE("schema: options that only change the speed are left out of the features' echo") {
+  Everything o;
+  o.inner = Inner{};
+  Schema s;
+  o.describe(s);
+  const Value features = s.echo(false);
+  CHECK(features.find("threads") == nullptr);
+  CHECK(features.find("count") != nullptr);
+  REQUIRE(features.find("inner") != nullptr);
+  CHECK(features.find("inner")->find("length") != nullptr);
+  CHECK(features.find("inner")->find("hop") == nullptr);
+  CHECK(s.echo().find("threads") != nullptr);
+}
