@@ -114,8 +114,6 @@ void SoundFile::open() {
 }
 
 std::string SoundFile::error() const {
-  // Without a handle sf_strerror speaks of the last failed open of the whole process; the number
-  // is as good and the caller asks right after opening.
   return sf_error(handle_) == SF_ERR_NO_ERROR ? "" : sf_strerror(handle_);
 }
 

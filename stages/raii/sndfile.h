@@ -21,11 +21,12 @@ class SoundFile {
   SoundFile(SoundFile&&) noexcept;
   ~SoundFile();
 
-  /// False when it is no sound file; error() says why.
+  /// False when it is no sound file. libsndfile keeps the reason in one place for all threads, so
+  /// it is not to be had; io_error() says whether reading failed.
   [[nodiscard]] bool ok() const { return handle_ != nullptr; }
   [[nodiscard]] const SF_INFO& info() const { return info_; }
   [[nodiscard]] SNDFILE* handle() const { return handle_; }
-  /// What went wrong last, "" if nothing did.
+  /// What went wrong last with an open file, "" if nothing did. Requires ok().
   [[nodiscard]] std::string error() const;
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int io_error() const;
