@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# Makes the Python environment of make_golden.py, from a bare Debian 12. Only needed to make the
-# expected numbers anew: the tests read mel_golden.json and need no Python.
+# Makes the Python environment of make_golden.py, make_presets.py and make_filterbanks.py, from a
+# bare Debian 12. Only needed to make the expected numbers anew: the tests read the JSON files and
+# need no Python.
 #
 # In:  setup.sh DIR
-# Out: DIR, a virtual environment with librosa, soundfile (requirements.txt) and, from Debian,
-#      torch 1.13 and torchaudio 0.13.1.
+# Out: DIR, a virtual environment with librosa, soundfile, kaldi-native-fbank, transformers
+#      (requirements.txt), speechbrain and, from Debian, torch 1.13 and torchaudio 0.13.1;
+#      DIR/openai-whisper/mel_filters.npz, the one file that is used of that package.
 #
 # Then:
 #   tests/support/fetch_audio.sh AUDIO asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav \
 #     alsa-utils
 #   DIR/bin/python tests/golden/make_golden.py AUDIO
+#   DIR/bin/python tests/golden/make_presets.py
+#   DIR/bin/python tests/golden/make_filterbanks.py DIR/openai-whisper/mel_filters.npz
 set -euo pipefail
 
 if (($# != 1)); then
@@ -29,6 +33,16 @@ fi
 # Debian's own interpreter: its torchaudio is built for no other.
 /usr/bin/python3 -m venv --system-site-packages "$1"
 "$1/bin/pip" install --requirement "$here/requirements.txt"
+# Its other requirements, torch of PyPI among them, are for what the scripts do not use.
+"$1/bin/pip" install --no-deps speechbrain==0.5.16
+
+# The package asks for torch and triton of PyPI; only its filters are wanted.
+whisper=openai_whisper-20250625
+mkdir -p "$1/openai-whisper"
+"$1/bin/pip" download --no-deps --no-binary :all: --dest "$1/openai-whisper" openai-whisper==20250625
+tar -xzf "$1/openai-whisper/$whisper.tar.gz" -C "$1/openai-whisper" --strip-components=3 \
+  "$whisper/whisper/assets/mel_filters.npz"
+
 "$1/bin/python" -c 'import librosa, torchaudio
 print("librosa", librosa.__version__, "torchaudio", torchaudio.__version__)
 assert torchaudio.__version__.startswith("0.13.1")'

@@ -1,0 +1,250 @@
+"""The presets in melflow's option names, and what the options mean, in double precision.
+
+In:  options (those of DEFAULTS, a preset's instead, a case's instead of both) and samples in [-1, 1).
+Out: rows, [frames, bands] float64; filters, [n_mels, n_fft / 2 + 1].
+
+Not the source of the expected numbers, those are the libraries' own. It tells how far a library's
+single precision is from the same definition in double precision, and checks while the numbers are
+made that the options of a case do describe what the library was asked for.
+"""
+
+import math
+
+import numpy as np
+import scipy.fft
+import scipy.signal
+
+EPSILON = 2.0**-23  # of single precision: Kaldi's floor under the logarithm
+
+# None: n_fft for win_length, a quarter of win_length for hop, n_fft / 2 or 0 (not centred) for pad,
+# frames as the padding says for snip_edges, no limit for top_db.
+DEFAULTS = dict(
+    sample_rate=16000, input_scale=1.0, dither=0.0, preemphasis=0.0, preemphasis_of="signal",
+    remove_dc=False, n_fft=400, win_length=None, hop=None, align="center", window="hann",
+    periodic=True, kaiser_beta=12.0, gauss_std=100.0, center=True, pad=None, pad_mode="reflect",
+    snip_edges=None, drop_last=False, normalized="none", power=2.0, power_offset=0.0, output="mel",
+    n_mels=128, fmin=0.0, fmax=0.0, mel_scale="htk", norm="none", triangles="hz", htk_mode=False,
+    vtln_warp=1.0, vtln_low=100.0, vtln_high=-500.0, use_energy=False, raw_energy=True,
+    energy_floor=0.0, htk_compat=False, log="none", amin=1e-10, ref=1.0, log_offset=0.0,
+    top_db=None, normalize="none", norm_mean=0.0, norm_std=1.0, norm_variance=True, norm_eps=0.0)
+
+SLANEY = dict(mel_scale="slaney", norm="slaney")
+KALDI = dict(
+    sample_rate=16000, n_fft=512, win_length=400, hop=160, align="left", periodic=False,
+    center=False, snip_edges=True, preemphasis=0.97, preemphasis_of="frame", n_mels=23, log="ln",
+    mel_scale="kaldi", triangles="mel", amin=EPSILON)
+WHISPER = dict(
+    SLANEY, sample_rate=16000, n_fft=400, hop=160, drop_last=True, log="log10", amin=1e-10,
+    top_db=80.0, normalize="fixed", norm_mean=-4.0, norm_std=4.0)
+
+PRESETS = dict(
+    librosa=dict(SLANEY, sample_rate=22050, n_fft=2048, hop=512, pad_mode="constant", n_mels=128),
+    torchaudio=dict(sample_rate=16000, n_fft=400, hop=200, n_mels=128),
+    kaldi=dict(KALDI, input_scale=32768.0, remove_dc=True, window="povey", fmin=20.0),
+    kaldi_htk=dict(KALDI, input_scale=32768.0, window="hamming", htk_mode=True, use_energy=True,
+                   htk_compat=True),
+    whisper=dict(WHISPER, n_mels=80),
+    whisper_large_v3=dict(WHISPER, n_mels=128),
+    nemo=dict(SLANEY, sample_rate=16000, n_fft=512, win_length=400, hop=160, periodic=False,
+              preemphasis=0.97, pad_mode="constant", drop_last=True, n_mels=80, fmax=8000.0,
+              log="ln", amin=0.0, log_offset=2.0**-24, normalize="per_feature", norm_eps=1e-5),
+    speechbrain=dict(sample_rate=16000, n_fft=400, hop=160, window="hamming", pad_mode="constant",
+                     n_mels=40, triangles="left_width", log="db", top_db=80.0),
+    hifigan=dict(SLANEY, sample_rate=22050, n_fft=1024, hop=256, center=False, pad=384, power=1.0,
+                 power_offset=1e-9, n_mels=80, fmax=8000.0, log="ln", amin=1e-5),
+    ast=dict(KALDI, remove_dc=True, window="hann", fmin=20.0, n_mels=128, normalize="fixed",
+             norm_mean=-4.2677393, norm_std=2 * 4.5689974))
+
+
+def resolve(preset, overrides):
+    o = dict(DEFAULTS, **PRESETS[preset])
+    unknown = set(overrides) - set(o)
+    assert not unknown, unknown
+    o.update(overrides)
+    o["win_length"] = o["win_length"] or o["n_fft"]
+    o["hop"] = o["hop"] or o["win_length"] // 4
+    if o["pad"] is None:
+        o["pad"] = o["n_fft"] // 2 if o["center"] else 0
+    if o["fmax"] <= 0:
+        o["fmax"] += o["sample_rate"] / 2
+    return o
+
+
+def window_of(o):
+    n = o["win_length"]
+    if o["window"] == "povey":
+        return scipy.signal.get_window("hann", n, o["periodic"]) ** 0.85
+    kind = dict(kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
+                blackman_harris="blackmanharris").get(o["window"], o["window"])
+    return scipy.signal.get_window(kind, n, o["periodic"])
+
+
+def to_mel(hz, scale):
+    hz = np.asarray(hz, dtype=float)
+    if scale == "htk":
+        return 2595.0 * np.log10(1.0 + hz / 700.0)
+    if scale == "kaldi":
+        return 1127.0 * np.log(1.0 + hz / 700.0)
+    above = 15.0 + 27.0 * np.log(np.maximum(hz, 1000.0) / 1000.0) / np.log(6.4)
+    return np.where(hz < 1000.0, hz * 3.0 / 200.0, above)
+
+
+def to_hz(mel, scale):
+    mel = np.asarray(mel, dtype=float)
+    if scale == "htk":
+        return 700.0 * (10.0 ** (mel / 2595.0) - 1.0)
+    if scale == "kaldi":
+        return 700.0 * (np.exp(mel / 1127.0) - 1.0)
+    above = 1000.0 * np.exp((np.maximum(mel, 15.0) - 15.0) * np.log(6.4) / 27.0)
+    return np.where(mel < 15.0, mel * 200.0 / 3.0, above)
+
+
+def vtln(o, hz):
+    """Kaldi's piecewise linear warping of a frequency (mel-computations.cc, VtlnWarpFreq)."""
+    low, high, warp = o["fmin"], o["fmax"], o["vtln_warp"]
+    cut_low = o["vtln_low"]
+    cut_high = o["vtln_high"] + (o["sample_rate"] / 2 if o["vtln_high"] < 0 else 0)
+    if hz < low or hz > high:
+        return hz
+    left, right = cut_low * max(1.0, warp), cut_high * min(1.0, warp)
+    if hz < left:
+        return low + (left / warp - low) / (left - low) * (hz - low)
+    if hz < right:
+        return hz / warp
+    return high + (high - right / warp) / (high - right) * (hz - high)
+
+
+def filters(o):
+    """[n_mels, n_fft / 2 + 1]"""
+    hz = np.arange(o["n_fft"] // 2 + 1) * o["sample_rate"] / o["n_fft"]
+    low, high = to_mel([o["fmin"], o["fmax"]], o["mel_scale"])
+    points = np.linspace(low, high, o["n_mels"] + 2)
+    if o["vtln_warp"] != 1.0:
+        warped = [vtln(o, float(f)) for f in to_hz(points, o["mel_scale"])]
+        points = to_mel(warped, o["mel_scale"])
+    axis = hz
+    if o["triangles"] == "mel":
+        axis = to_mel(hz, o["mel_scale"])
+    else:
+        points = to_hz(points, o["mel_scale"])
+    left, middle, right = (points[i:i + o["n_mels"], None] for i in range(3))
+    rise = (axis - left) / (middle - left)
+    fall = (right - axis) / (right - middle)
+    if o["triangles"] == "left_width":
+        fall = 1.0 - (axis - middle) / (middle - left)
+    weights = np.maximum(0.0, np.minimum(rise, fall))
+    if o["htk_mode"] and o["fmin"] != 0:  # Kaldi: the first band's first bin is left out
+        weights[0, np.argmax(weights[0] > 0)] = 0.0
+    if o["norm"] == "slaney":
+        weights *= 2.0 / (right - left)
+    return weights
+
+
+def frames_of(o, x):
+    """[frames, win_length or n_fft]: the samples under each frame, before the window."""
+    hop, win, n = o["hop"], o["win_length"], len(x)
+    if o["snip_edges"] is not None:
+        if o["snip_edges"]:
+            count, start = (0 if n < win else 1 + (n - win) // hop), 0
+        else:
+            count, start = (n + hop // 2) // hop, hop // 2 - win // 2
+        at = start + hop * np.arange(count)[:, None] + np.arange(win)
+        if not len(at):
+            return np.zeros((0, win))
+        at %= 2 * n  # the signal and its mirror image, repeated
+        return x[np.where(at < n, at, 2 * n - 1 - at)]
+    padded = np.pad(x, o["pad"], mode=o["pad_mode"])
+    size = o["n_fft"] if o["align"] == "center" else win
+    count = 0 if len(padded) < size else 1 + (len(padded) - size) // hop
+    count -= 1 if o["drop_last"] and count else 0
+    return padded[hop * np.arange(count)[:, None] + np.arange(size)]
+
+
+def spectra(o, x):
+    """|X|^power, [frames, n_fft / 2 + 1], and the energy of each frame."""
+    x = np.asarray(x, dtype=float) * o["input_scale"]
+    if o["preemphasis"] and o["preemphasis_of"] == "signal":
+        x = np.concatenate([x[:1], x[1:] - o["preemphasis"] * x[:-1]])
+    frames = frames_of(o, x)
+    if o["remove_dc"]:
+        frames = frames - frames.mean(axis=1, keepdims=True)
+    energy = (frames**2).sum(axis=1)
+    if o["preemphasis"] and o["preemphasis_of"] == "frame":
+        before = np.concatenate([frames[:, :1], frames[:, :-1]], axis=1)
+        frames = frames - o["preemphasis"] * before
+    window = window_of(o)
+    scale = dict(none=1.0, window=1.0 / math.sqrt((window**2).sum()),
+                 frame_length=1.0 / math.sqrt(o["n_fft"]))[o["normalized"]]
+    if o["align"] == "center":
+        left = (o["n_fft"] - o["win_length"]) // 2
+        window = np.pad(window, (left, o["n_fft"] - o["win_length"] - left))
+    frames = frames * window
+    if not o["raw_energy"]:
+        energy = (frames**2).sum(axis=1)
+    x = np.fft.rfft(frames, o["n_fft"], axis=1) * scale
+    squares = x.real**2 + x.imag**2 + o["power_offset"]
+    return squares ** (o["power"] / 2.0), energy
+
+
+def logarithm(o, values):
+    if o["log"] == "none":
+        return values
+    kind = dict(ln=(1.0, 10.0 / math.log(10.0)), log10=(1.0 / math.log(10.0), 10.0),
+                db=(10.0 / math.log(10.0), 1.0))[o["log"]]
+    per_ln, db = kind
+    factor = 2.0 / o["power"] if o["log"] == "db" else 1.0
+    with np.errstate(divide="ignore"):
+        out = factor * per_ln * (np.log(np.maximum(values + o["log_offset"], o["amin"]))
+                                 - math.log(max(o["ref"], o["amin"]) if o["amin"] else o["ref"]))
+    if o["top_db"] is not None and out.size:
+        out = np.maximum(out, out.max() - o["top_db"] / db)
+    return out
+
+
+def normalise(o, rows):
+    if o["normalize"] == "none" or not rows.size:
+        return rows
+    if o["normalize"] == "fixed":
+        return (rows - np.asarray(o["norm_mean"])) / np.asarray(o["norm_std"])
+    axis = 0 if o["normalize"] == "per_feature" else None
+    centred = rows - rows.mean(axis=axis, keepdims=True)
+    count = rows.shape[0] if axis == 0 else rows.size
+    deviation = np.sqrt((centred**2).sum(axis=axis, keepdims=True) / (count - 1)) if count > 1 else 0.0
+    return centred / (deviation + o["norm_eps"]) if o["norm_variance"] else centred
+
+
+def rows(o, x):
+    """[frames, bands] of resolved options."""
+    power, energy = spectra(o, x)
+    values = power if o["output"] == "spectrogram" else power @ filters(o).T
+    if o["htk_mode"]:  # HTK's floor, which Kaldi puts under the bands whether logarithms follow or not
+        values = np.maximum(values, 1.0)
+    out = logarithm(o, values)
+    if o["use_energy"]:
+        log_energy = np.log(np.maximum(energy, EPSILON))
+        if o["energy_floor"] > 0:
+            log_energy = np.maximum(log_energy, math.log(o["energy_floor"]))
+        pair = [out, log_energy[:, None]] if o["htk_compat"] else [log_energy[:, None], out]
+        out = np.concatenate(pair, axis=1)
+    return normalise(o, out)
+
+
+def cepstra(o, mfcc, x):
+    """[frames, n_mfcc]; mfcc: n_mfcc, dct_type, ortho, lifter, lifter_style."""
+    energy = None
+    rows_ = rows(o, x)
+    if o["use_energy"]:
+        at = rows_.shape[1] - 1 if o["htk_compat"] else 0
+        energy, rows_ = rows_[:, at], np.delete(rows_, at, axis=1)
+    out = scipy.fft.dct(rows_, type=mfcc["dct_type"], norm="ortho" if mfcc["ortho"] else None,
+                        axis=1)[:, :mfcc["n_mfcc"]]
+    if mfcc["lifter"]:
+        shift = 1 if mfcc["lifter_style"] == "librosa" else 0
+        at = np.arange(shift, mfcc["n_mfcc"] + shift)
+        out = out * (1.0 + mfcc["lifter"] / 2.0 * np.sin(np.pi * at / mfcc["lifter"]))
+    if energy is not None:
+        out[:, 0] = energy
+    if o["htk_compat"]:
+        first = out[:, :1] * (1.0 if o["use_energy"] else math.sqrt(2.0))
+        out = np.concatenate([out[:, 1:], first], axis=1)
+    return out
