@@ -10,7 +10,8 @@ Out: presets.json beside this file:
      A case has "mfcc" where cepstra follow the mel bands. "left_out" instead of frames: the library
      gives nothing for this signal, and why. "note" with frames 0: the library stops, though its
      definition has no frame here. "torchaudio_difference": the greatest difference between
-     kaldi-native-fbank and torchaudio.compliance.kaldi.fbank, over all frames.
+     kaldi-native-fbank and torchaudio.compliance.kaldi.fbank, over all frames; of linear values, in
+     parts of the greatest.
      own_error: per value, in the values' unit, how far the library is from definition.py, which is
      in double precision; only in rows where some value's is more than 1e-4 (logarithms) or 1e-4 of
      the value (linear), and 0 for the values where it is not.
@@ -19,6 +20,7 @@ The options of a case are written down once; the library's arguments follow from
 """
 
 import argparse
+import functools
 import pathlib
 
 import numpy as np
@@ -163,11 +165,11 @@ def plan():
 
 
 def computed(preset, o, mfcc, samples):
-    """The library's rows or the reason why there are none, with whom to thank."""
+    """Which library was asked, and its rows or the reason why there are none."""
     call, library, version, function = libraries.LIBRARIES[preset]
     if mfcc:
         mfcc_call, function = libraries.MFCCS[preset]
-        call = lambda options, x: mfcc_call(options, mfcc, x)
+        call = functools.partial(mfcc_call, mfcc=mfcc)
     elif o["vtln_warp"] != 1:  # kaldi-native-fbank's computers always warp by 1
         call, library, version, function = (
             libraries.by_torchaudio_kaldi, "torchaudio", libraries.torchaudio.__version__,
@@ -177,7 +179,7 @@ def computed(preset, o, mfcc, samples):
                         torchaudio="torchaudio.transforms.Spectrogram")[preset]
     head = dict(library=library, version=version, function=function)
     try:
-        return head, call(o, samples), None
+        return head, call(o, x=samples), None
     except (AssertionError, RuntimeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else "refused"
         return head, None, f"{type(error).__name__}: {reason}"
@@ -197,7 +199,7 @@ def row_text(t, values, errors):
 
 
 def report(name, o, got, exact):
-    """What the options miss of the library: the difference where a band is not just rounding."""
+    """The greatest difference of a case: large where its options do not describe the library."""
     log = o["log"] != "none"
     errors = np.abs(got - exact)
     if not log:
@@ -225,9 +227,10 @@ def case_text(name, preset, rate, options, signal, mfcc, row_count):
     assert got.shape == exact.shape or not len(got) and not len(exact), (got.shape, exact.shape)
     report(name, o, got, exact)
     fields.update(frames=len(exact), bands=exact.shape[1])
-    if preset == "kaldi" and not mfcc and not o["htk_mode"] and len(samples) >= o["win_length"]:
-        other = libraries.by_torchaudio_kaldi(o, samples) if o["vtln_warp"] == 1 else got
-        fields["torchaudio_difference"] = float(f"{np.abs(other - got).max():.2g}")
+    if head["function"] == "OnlineFbank" and not o["htk_mode"] and len(samples) >= o["win_length"]:
+        difference = np.abs(libraries.by_torchaudio_kaldi(o, samples) - got).max()
+        difference /= got.max() if o["log"] == "none" else 1.0
+        fields["torchaudio_difference"] = float(f"{difference:.2g}")
     errors = noted_errors(got, exact, o["log"] != "none" or mfcc)
     shown = sorted({round(i) for i in np.linspace(0, len(got) - 1, row_count)}) if len(got) else []
     rows = [row_text(t, got[t], errors[t]) for t in shown]

@@ -6,8 +6,8 @@ None: the library tests no values, or has no tests.
 TOLERANCES = dict(
     librosa=dict(
         atol=1e-8, rtol=1e-5,
-        source="librosa tests/test_filters.py test_melfb, test_melfbnorm: np.allclose of the filters "
-               "with Matlab's; the melspectrogram tests in tests/test_features.py use it, too"),
+        source="librosa tests/test_filters.py test_melfb, np.allclose of the filters with Matlab's; "
+               "tests/test_multichannel.py test_melspectrogram_multi, of one channel with two"),
     torchaudio=dict(
         atol=5e-4, rtol=1e-5,
         source="pytorch/audio test/torchaudio_unittest/transforms/librosa_compatibility_test_impl.py "

@@ -1,0 +1,159 @@
+"""Mel filters as librosa, torchaudio, Kaldi, Whisper and SpeechBrain build them.
+
+In:  mel_filters.npz of openai-whisper (setup.sh puts it under openai-whisper/).
+Out: filterbanks.json beside this file:
+     {"filterbanks": [{name, library, version, function, options, dtype, own_error, n_bins,
+                       "bands": [{first, weights}]}]}
+     options: melflow's names, the ones that the filters depend on. A band's weights are those of
+     bins first, first + 1, ...; all others are 0, and an empty band has no weights.
+     dtype: what the library builds them in. own_error: the largest distance of a weight from
+     definition.py's, which is in double precision.
+
+Compare weights, zeros included, and not where bands begin: at a triangle's corner rounding decides
+whether there is a weight of 1e-7 or none.
+"""
+
+import argparse
+import pathlib
+
+import kaldi_native_fbank as knf
+import librosa
+import numpy as np
+import torch
+import torchaudio
+import torchaudio.compliance.kaldi as torchaudio_kaldi
+
+import definition
+import golden_text
+import libraries
+
+DIGITS = 9
+NEGLIGIBLE = 1e-12  # of a band's greatest weight: a corner that rounding moved off its bin
+GEOMETRIES = (  # sample_rate, n_fft, n_mels
+    (22050, 2048, 128), (16000, 400, 80), (8000, 256, 40))
+KALDI = dict(sample_rate=16000, n_fft=512, fmin=20.0, mel_scale="kaldi", triangles="mel")
+WHISPER = dict(sample_rate=16000, n_fft=400, mel_scale="slaney", norm="slaney")
+
+
+def geometry(rate, n_fft, n_mels, mel_scale, norm, **more):
+    return dict(sample_rate=rate, n_fft=n_fft, n_mels=n_mels, mel_scale=mel_scale, norm=norm,
+                **more)
+
+
+def by_librosa(o):
+    return librosa.filters.mel(
+        sr=o["sample_rate"], n_fft=o["n_fft"], n_mels=o["n_mels"], fmin=o["fmin"], fmax=o["fmax"],
+        htk=o["mel_scale"] == "htk", norm=libraries.none_is_none(o["norm"]), dtype=np.float64)
+
+
+def by_torchaudio(o):
+    return torchaudio.functional.melscale_fbanks(
+        o["n_fft"] // 2 + 1, o["fmin"], o["fmax"], o["n_mels"], o["sample_rate"],
+        libraries.none_is_none(o["norm"]), o["mel_scale"]).T.double().numpy()
+
+
+def by_torchaudio_kaldi(o):
+    torch.set_default_dtype(torch.float64)
+    bank, _ = torchaudio_kaldi.get_mel_banks(
+        o["n_mels"], o["n_fft"], o["sample_rate"], o["fmin"], o["fmax"], o["vtln_low"],
+        o["vtln_high"], o["vtln_warp"])
+    torch.set_default_dtype(torch.float32)
+    assert bank.dtype == torch.float64
+    return np.pad(bank.numpy(), ((0, 0), (0, 1)))
+
+
+def by_kaldi(o):
+    frame, mel = knf.FrameExtractionOptions(), knf.MelBanksOptions()
+    frame.samp_freq, frame.frame_length_ms = o["sample_rate"], 1000.0 * o["n_fft"] / o["sample_rate"]
+    mel.num_bins, mel.low_freq, mel.high_freq = o["n_mels"], o["fmin"], o["fmax"]
+    mel.vtln_low, mel.vtln_high, mel.htk_mode = o["vtln_low"], o["vtln_high"], o["htk_mode"]
+    return knf.MelBanks(mel, frame, o["vtln_warp"]).get_matrix().astype(float)
+
+
+def by_speechbrain(o):
+    from speechbrain.processing.features import Filterbank
+    bank = Filterbank(n_mels=o["n_mels"], log_mel=False, f_min=o["fmin"], f_max=o["fmax"],
+                      n_fft=o["n_fft"], sample_rate=o["sample_rate"])
+    return bank(torch.eye(o["n_fft"] // 2 + 1)[None])[0].T.double().numpy()
+
+
+def plan(whisper):
+    """(name, library, version, function, dtype, call, options)"""
+    def by_whisper(o):
+        return whisper[f"mel_{o['n_mels']}"].astype(float)
+
+    with_librosa = ("librosa", librosa.__version__, "librosa.filters.mel", "float64", by_librosa)
+    for rate, n_fft, n_mels in GEOMETRIES:
+        for scale in ("htk", "slaney"):
+            for norm in ("none", "slaney"):
+                usual = (scale, norm) in (("htk", "none"), ("slaney", "slaney"))
+                if usual or n_fft < 2048:  # the large ones take most of the file
+                    yield (f"librosa {scale}, norm {norm}, {rate} Hz", *with_librosa,
+                           geometry(rate, n_fft, n_mels, scale, norm))
+    yield ("librosa as nemo", *with_librosa, geometry(16000, 512, 80, "slaney", "slaney"))
+    yield ("librosa as hifigan", *with_librosa,
+           geometry(22050, 1024, 80, "slaney", "slaney", fmax=8000.0))
+
+    with_torchaudio = ("torchaudio", torchaudio.__version__,
+                       "torchaudio.functional.melscale_fbanks", "float32", by_torchaudio)
+    for rate, n_fft, n_mels in GEOMETRIES:
+        for scale, norm in (("htk", "none"), ("slaney", "slaney")):
+            yield (f"torchaudio {scale}, norm {norm}, {rate} Hz", *with_torchaudio,
+                   geometry(rate, n_fft, n_mels, scale, norm))
+    for scale, norm in (("htk", "slaney"), ("slaney", "none")):
+        yield (f"torchaudio {scale}, norm {norm}, 16000 Hz", *with_torchaudio,
+               geometry(16000, 400, 80, scale, norm))
+
+    for name, more in (("", dict(n_mels=23)), (", 80 bands", dict(n_mels=80)),
+                       (", 80 bands to 400 Hz below Nyquist", dict(n_mels=80, fmax=-400.0)),
+                       (", 128 bands as ast", dict(n_mels=128)),
+                       (", vtln_warp 0.9", dict(n_mels=23, vtln_warp=0.9)),
+                       (", vtln_warp 1.1", dict(n_mels=23, vtln_warp=1.1))):
+        yield (f"torchaudio kaldi{name}", "torchaudio", torchaudio.__version__,
+               "torchaudio.compliance.kaldi.get_mel_banks", "float64", by_torchaudio_kaldi,
+               dict(KALDI, **more))
+    for name, more in (("", dict(n_mels=23)), (", vtln_warp 0.9", dict(n_mels=23, vtln_warp=0.9)),
+                       (", htk_mode", dict(n_mels=23, htk_mode=True)),
+                       (", htk_mode from 0 Hz", dict(n_mels=23, htk_mode=True, fmin=0.0))):
+        yield (f"kaldi-native-fbank{name}", "kaldi-native-fbank",
+               libraries.version("kaldi-native-fbank"), "MelBanks", "float32", by_kaldi,
+               dict(KALDI, **more))
+    for n_mels in (80, 128):
+        yield (f"whisper, {n_mels} bands", "openai-whisper", "20250625", "assets/mel_filters.npz",
+               "float32", by_whisper, dict(WHISPER, n_mels=n_mels))
+    for n_mels, n_fft in ((40, 400), (80, 512)):
+        yield (f"speechbrain, {n_mels} bands", "speechbrain", libraries.version("speechbrain"),
+               "speechbrain.processing.features.Filterbank", "float32", by_speechbrain,
+               dict(sample_rate=16000, n_fft=n_fft, n_mels=n_mels, triangles="left_width"))
+
+
+def band_text(weights):
+    used = np.flatnonzero(np.abs(weights) > NEGLIGIBLE * np.abs(weights).max(initial=0.0))
+    first, end = (int(used[0]), int(used[-1]) + 1) if len(used) else (0, 0)
+    return golden_text.line(dict(
+        first=first, weights=golden_text.numbers(weights[first:end], DIGITS).encode()))
+
+
+def bank_text(name, library, version, function, dtype, call, options):
+    o = dict(definition.DEFAULTS, **options)
+    o["fmax"] += o["sample_rate"] / 2 if o["fmax"] <= 0 else 0
+    bank = call(o)
+    error = np.abs(bank - definition.filters(o)).max()
+    print(f"{name}: {bank.shape[0]} x {bank.shape[1]}, at most {error:.2g} of {bank.max():.2g}")
+    fields = dict(name=name, library=library, version=version, function=function, options=options,
+                  dtype=dtype, own_error=float(f"{error:.2g}"), n_bins=bank.shape[1])
+    return golden_text.block(fields, "bands", [band_text(weights) for weights in bank], "  ")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("whisper", type=pathlib.Path)
+    whisper = np.load(parser.parse_args().whisper)
+    banks = [bank_text(*bank) for bank in plan(whisper)]
+    target = pathlib.Path(__file__).with_name("filterbanks.json")
+    target.write_text(golden_text.document(dict(filterbanks=banks)))
+    print(f"{target.name}: {target.stat().st_size} bytes, {len(banks)} filterbanks")
+
+
+if __name__ == "__main__":
+    main()
