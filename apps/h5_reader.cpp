@@ -163,6 +163,7 @@ void FeatureFile::read_mel() {
   dtype_ = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
                        8 * H5Tget_size(type));
   unit_ = text_attribute(mel_, "unit");
+  if (H5Lexists(file_, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
   band_hz_ = DatasetReader(file_, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
   if (band_hz_.size() != bands())
     throw RunError(fmt::format("/band_hz has {} values, /mel {} bands", band_hz_.size(), bands()));

@@ -1,7 +1,9 @@
 // melflow inspect: what is in a file of features.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -108,19 +110,17 @@ Json stored_json(const FeatureFile& f, const std::string& name) {
   return value.is_discarded() ? Json() : value;
 }
 
-// One line for each node of the feature settings.
+// One line for each stage of the feature settings.
 void print_settings(const FeatureFile& f) {
   const Json features = stored_json(f, "features");
-  if (!features.is_object()) return;
+  if (!features.is_array()) return;
   const char* title = "settings";
-  for (const auto& [node, options] : features.items()) {
+  for (const Json& options : features) {
     std::string line;
-    if (options.is_object())
-      for (const auto& [key, value] : options.items())
-        if (key != "stage" && !value.is_null())
-          line += fmt::format(" {}={}", key,
-                              value.is_string() ? value.get<std::string>() : value.dump());
-    fmt::print("{:<14}{}:{}\n", title, node, line);
+    for (const auto& [key, value] : options.items())
+      if (key != "stage" && !value.is_null())
+        line += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
+    fmt::print("{:<14}{}:{}\n", title, options.value("stage", ""), line);
     title = "";
   }
 }
@@ -145,6 +145,16 @@ void print_remarks(const FeatureFile& f) {
                count_text(f.remarks().size() - kShownRemarks));
 }
 
+// Lowest and highest; the energy's column has none.
+std::pair<double, double> frequency_range(const std::vector<double>& hz) {
+  std::pair<double, double> range{std::numeric_limits<double>::max(), 0};
+  for (const double f : hz) {
+    if (std::isnan(f)) continue;
+    range = {std::min(range.first, f), std::max(range.second, f)};
+  }
+  return range;
+}
+
 void print_text(const FeatureFile& f, bool with_files) {
   const auto number = [&](const char* name) { return f.integer(name).value_or(0); };
   const auto count = [&](const char* name) {
@@ -153,9 +163,11 @@ void print_text(const FeatureFile& f, bool with_files) {
   fmt::print("{:<14}{}, {}{}\n", "file", f.path(), bytes_text(static_cast<double>(f.file_bytes())),
              f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
   fmt::print("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(), f.unit());
-  if (!f.band_hz().empty())
-    fmt::print("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), f.band_hz().front(),
-               f.band_hz().back());
+  if (!f.band_hz().empty()) {
+    const auto [low, high] = frequency_range(f.band_hz());
+    fmt::print("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
+  }
+  if (!f.text("preset").empty()) fmt::print("{:<14}{}\n", "preset", f.text("preset"));
   fmt::print("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"), number("n_fft"),
              number("hop_length"));
   fmt::print("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"), count("ok"),
@@ -208,7 +220,7 @@ void print_json(const FeatureFile& f, bool with_files) {
   out["root"] = f.root();
   out["labels"] = groups_json(by_label(f), f.labels());
   out["splits"] = groups_json(by_split(f), f.splits());
-  for (const char* name : {"melflow_version", "backend", "instruction_set", "feature_hash"})
+  for (const char* name : {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
     out[name] = f.text(name);
   for (const char* name : {"features", "config"}) out[name] = stored_json(f, name);
   out["remarks"] = Json::array();

@@ -103,13 +103,15 @@ class Drawing {
     return step;
   }
   [[nodiscard]] std::string band_text(int band) const {
-    return count_text(
-        static_cast<std::size_t>(std::lround(s_.band_hz[static_cast<std::size_t>(band)])));
+    if (s_.band_hz.empty()) return std::to_string(band);
+    const double hz = s_.band_hz[static_cast<std::size_t>(band)];
+    return std::isnan(hz) ? "energy" : count_text(static_cast<std::size_t>(std::lround(hz)));
   }
 
   void band_axis(Canvas& c) const {
     const int half = Canvas::text_height(kTextScale) / 2;
-    c.text(kGap, top() - 2 * half - kGap, "band centre [Hz]", kTextScale, kInk);
+    c.text(kGap, top() - 2 * half - kGap, s_.band_hz.empty() ? "column" : "band centre [Hz]",
+           kTextScale, kInk);
     for (int b = 0; b < bands_; b += band_step()) {
       const int y = top() + (bands_ - 1 - b) * cell_height_ + cell_height_ / 2;
       const std::string text = band_text(b);

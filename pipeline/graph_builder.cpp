@@ -366,9 +366,22 @@ class Builder {
     }
   }
 
+  // What is before the node, and its own settings.
+  static void record_contract(Plan& plan, const PlanNode& n) {
+    std::vector<Value> stages;
+    if (n.from >= 0) stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
+    if (n.info->affects_features) {
+      Value entry = Value::map({});
+      entry.set("stage", Value::scalar(n.info->name));
+      const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
+      for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
+      stages.push_back(std::move(entry));
+    }
+    n.stage->set_contract(Value::list(std::move(stages)));
+  }
+
   void record_settings(Plan& plan) {
     Value graph = Value::map({});
-    Value features = Value::map({});
     for (const PlanNode& n : plan.nodes) {
       Value node = Value::map({});
       node.set("stage", Value::scalar(n.info->name));
@@ -379,13 +392,7 @@ class Builder {
       const Value own = n.config->schema().echo();
       for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
       graph.set(n.name, node);
-      if (n.info->affects_features) {
-        Value wanted = n.config->schema().echo(false);
-        Value entry = Value::map({});
-        entry.set("stage", Value::scalar(n.info->name));
-        for (const Value::Entry& e : wanted.entries()) entry.set(e.key, e.value);
-        features.set(n.name, entry);
-      }
+      record_contract(plan, n);
     }
     Value config = Value::map({});
     config.set("version", Value::scalar("1"));
@@ -394,7 +401,7 @@ class Builder {
     config.set("memory", memory);
     config.set("max_failures", OptionType<FailureLimit>::echo(plan.max_failures));
     config.set("graph", graph);
-    plan.settings = {std::move(config), std::move(features)};
+    plan.settings = {std::move(config)};
   }
 
   const GraphSpec& spec_;

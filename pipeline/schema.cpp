@@ -65,15 +65,20 @@ std::string Field::check_range(double value) const {
 }
 
 void Schema::read(const Value& map, const std::string& path, Problems& problems) const {
-  for (const Value::Entry& e : map.entries()) {
-    const Field* found = nullptr;
-    for (const Field& f : fields_)
-      if (f.name == e.key) found = &f;
-    if (found == nullptr) {
-      problems.add(e.key_mark, path + e.key + ": unknown option" + did_you_mean(e.key, names()));
-      continue;
+  for (const bool implying : {true, false}) {
+    for (const Value::Entry& e : map.entries()) {
+      const Field* found = nullptr;
+      for (const Field& f : fields_)
+        if (f.name == e.key) found = &f;
+      if (found == nullptr) {
+        if (!implying)
+          problems.add(e.key_mark, path + e.key + ": unknown option" + did_you_mean(e.key, names()));
+        continue;
+      }
+      if ((found->apply_ != nullptr) != implying) continue;
+      found->read_(*found, e.value, path, problems);
+      if (implying) found->apply_();
     }
-    found->read_(*found, e.value, path, problems);
   }
 }
 

@@ -82,6 +82,12 @@ class Field {
     is_tuning = true;
     return *this;
   }
+  /// Read before the fields without this, wherever the user wrote it; then `apply` sets what it
+  /// implies for them (a preset).
+  Field& implies(std::function<void()> apply) {
+    apply_ = std::move(apply);
+    return *this;
+  }
   /// "1 to 64", "at least 0", "more than 0", "a, b or c", "".
   [[nodiscard]] std::string allowed() const;
   /// "" or the complaint about a number outside the range.
@@ -91,6 +97,7 @@ class Field {
   friend class Schema;
   std::function<void(const Field&, const Value&, const std::string& path, Problems&)> read_;
   std::function<Value(bool with_tuning)> echo_;
+  std::function<void()> apply_;
   // A number to hold against the range, where the type has one.
   std::function<std::optional<double>()> number_;
 };

@@ -84,8 +84,7 @@ struct SourceInfo {
 
 /// The settings behind a run, for a sink to store with its rows.
 struct RunSettings {
-  Value config;    ///< the whole configuration, every default filled in
-  Value features;  ///< only what can change a value of the output, in graph order
+  Value config;  ///< the whole configuration, every default filled in
 };
 
 /// What the stages of one run share.
@@ -172,6 +171,9 @@ class AnyStage {
   virtual Facts plan(const Facts& given, const Facts& /*demanded*/, PlanCheck& /*check*/) {
     return given;
   }
+  /// After plan(): the settings that can change a value of the output, in the form that is equal for
+  /// equal results. Nothing: the options as given, without those that are tuning only.
+  [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
   /// Upper bound of the bytes one block leaving this stage takes, given the bound of what enters.
   /// Stages keep to it; admission charges the sum over all stages.
   [[nodiscard]] virtual std::size_t output_bound(const SourceInfo& /*source*/,
@@ -189,6 +191,11 @@ class AnyStage {
   /// What a sink made, for the report: name and value.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
 
+  /// What of the settings from the source to this stage can change a value of its output: a list, in
+  /// the order of the data, of each stage's settings. Set by the graph builder.
+  [[nodiscard]] const Value& contract() const { return contract_; }
+  void set_contract(Value contract) { contract_ = std::move(contract); }
+
   // Used by the runner only.
   struct SourceItem {
     std::shared_ptr<const void> payload;
@@ -203,6 +210,9 @@ class AnyStage {
                                ItemContext& context) = 0;
   virtual bool add(const Item& /*item*/) { return false; }
   virtual Emission take() { return {}; }
+
+ private:
+  Value contract_;
 };
 
 // ---- typed kinds ------------------------------------------------------------------------------

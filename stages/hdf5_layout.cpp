@@ -93,17 +93,23 @@ Hid group(hid_t file, const char* name) {
   return {H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, name};
 }
 
-void write_bands(hid_t file, hid_t rows, const FeatureInfo& info) {
-  column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.band_hz.size(),
-                 [&](std::size_t i) { return info.band_hz[i]; });
-  const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
-  h5_check(H5DSset_scale(bands, "band centre frequency [Hz]"), "dimension scale");
+// Axis labels of /mel, and where a column has a frequency, /band_hz as the scale of the last axis.
+void write_axes(hid_t file, hid_t rows, const FeatureInfo& info) {
   const unsigned last = info.frames > 1 ? 2 : 1;
-  h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
+  if (!info.column_hz.empty()) {
+    column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.column_hz.size(),
+                   [&](std::size_t i) { return info.column_hz[i]; });
+    const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
+    h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()), "dimension scale");
+    h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
+  }
   h5_check(H5DSset_label(rows, 0, "row"), "label");
   if (last == 2) h5_check(H5DSset_label(rows, 1, "frame"), "label");
-  h5_check(H5DSset_label(rows, last, "band"), "label");
+  h5_check(H5DSset_label(rows, last, info.axis.c_str()), "label");
   attribute(rows, "unit", info.unit);
+  if (info.energy_column >= 0)
+    attribute<std::int32_t>(rows, "energy_column", H5T_STD_I32LE, H5T_NATIVE_INT32,
+                            info.energy_column);
 }
 
 void write_files(hid_t file, const OutputIndex& x, const Manifest* manifest) {
@@ -178,8 +184,9 @@ void write_attributes(hid_t file, const OutputIndex& x) {
   for (const auto& [name, n] : counts)
     attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, static_cast<std::int64_t>(n));
   attribute(file, "config", to_json(x.run.settings.config));
-  attribute(file, "features", to_json(x.run.settings.features));
-  attribute(file, "feature_hash", feature_hash(x.run.settings.features));
+  attribute(file, "features", to_json(x.contract));
+  attribute(file, "feature_hash", feature_hash(x.contract));
+  if (!x.info.preset.empty()) attribute(file, "preset", x.info.preset);
   attribute(file, "backend", x.info.backend);
   attribute(file, "instruction_set", x.info.instruction_set);
   const std::pair<const char*, int> frames[] = {{"sample_rate", x.info.sample_rate},
@@ -193,7 +200,7 @@ void write_attributes(hid_t file, const OutputIndex& x) {
 
 void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
   const auto* listed = dynamic_cast<const ManifestSource*>(&index.run.source);
-  write_bands(file, rows, index.info);
+  write_axes(file, rows, index.info);
   write_files(file, index, listed != nullptr ? &listed->manifest() : nullptr);
   write_remarks(file, index);
   write_attributes(file, index);

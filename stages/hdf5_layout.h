@@ -13,6 +13,7 @@ struct OutputIndex {
   RunContext& run;
   const RowOrder& order;
   const FeatureInfo& info;
+  const Value& contract;  ///< the settings that decided the rows (AnyStage::contract)
   bool complete;
 };
 

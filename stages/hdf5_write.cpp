@@ -13,6 +13,7 @@
 #include "stages/items.h"
 #include "stages/row_file.h"
 #include "stages/row_order.h"
+#include "stages/spilled_rows.h"
 
 namespace melflow {
 
@@ -139,30 +140,21 @@ class Hdf5Write final : public Sink<MelBatch> {
         file_->write(p.file_row + p.part->first_row, p.part->values(), p.part->row_count);
   }
 
-  // Values that depend on the whole file's maximum: its float32 rows go to a temporary file until
-  // the last block is there. With the mutex held; such files are long and rare.
+  // Values that depend on the whole file: its rows go to a temporary file until the last block is
+  // there. With the mutex held; such files are long and rare.
   void finish_values(const std::vector<PlacedPart>& ready) {
     for (const PlacedPart& p : ready) {
       if (!p.part->pending) continue;
-      if (pending_file_ != p.file) {
-        pending_file_ = p.file;
-        pending_max_ = p.part->maximum;
-      }
-      if (p.part->row_count > 0) {
-        pending_max_ = std::max(pending_max_, p.part->maximum);
-        file_->spill(p.part->first_row, p.part->values(), p.part->row_count);
-      }
-      if (p.file_rows < 0) continue;
-      const std::size_t values = info_->values_per_row();
-      std::vector<float> piece(std::max<std::size_t>(1, 65536 / values) * values);
-      const auto rows_at_once = static_cast<std::int64_t>(piece.size() / values);
-      for (std::int64_t row = 0; row < p.file_rows; row += rows_at_once) {
-        const std::int64_t n = std::min(rows_at_once, p.file_rows - row);
-        file_->unspill(row, piece.data(), n);
-        p.part->pending->apply({piece.data(), static_cast<std::size_t>(n) * values}, pending_max_);
-        file_->write(p.file_row + row, piece.data(), n);
-      }
-      pending_file_ = SIZE_MAX;
+      const auto columns = static_cast<std::uint64_t>(p.part->pending_columns);
+      if (p.part->row_count > 0)
+        file_->spill(static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float),
+                     p.part->values(),
+                     static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
+      if (p.file_rows <= 0) continue;
+      finish_spilled(*file_, *p.part->pending, p.file_rows, p.part->pending_columns,
+                     [&](std::int64_t row, const float* values, std::int64_t n) {
+                       file_->write(p.file_row + row, values, n);
+                     });
     }
   }
 
@@ -191,12 +183,12 @@ class Hdf5Write final : public Sink<MelBatch> {
   [[nodiscard]] std::vector<hsize_t> shape_of(std::int64_t rows) const {
     std::vector<hsize_t> shape{static_cast<hsize_t>(rows)};
     if (info_->frames > 1) shape.push_back(static_cast<hsize_t>(info_->frames));
-    shape.push_back(static_cast<hsize_t>(info_->bands));
+    shape.push_back(static_cast<hsize_t>(info_->columns));
     return shape;
   }
 
   void make_file(RunContext& run) {
-    const OutputIndex index{run, *order_, *info_, complete_};
+    const OutputIndex index{run, *order_, *info_, contract(), complete_};
     file_->make_hdf5(shape_of(order_->total()), [&](hid_t file, hid_t rows) {
       write_layout(file, rows, index);
     });
@@ -208,8 +200,6 @@ class Hdf5Write final : public Sink<MelBatch> {
   std::mutex mutex_;
   std::unique_ptr<RowOrder> order_;
   std::exception_ptr error_;
-  std::size_t pending_file_ = SIZE_MAX;
-  float pending_max_ = 0;
   std::int64_t rows_ = 0;
   bool complete_ = false, written_ = false;
 };

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "pipeline/memory.h"
-#include "stages/mel_kernel.h"
+#include "stages/unit_finish.h"
 #include "stages/raii/unique_fd.h"
 
 namespace melflow {
@@ -127,31 +127,37 @@ struct Batch {
 /// What the rows of a run are; the same for all of them. The fact kFact on the edge.
 struct FeatureInfo {
   static constexpr const char* kFact = "features";
-  int frames = 0;  ///< frames of a row; 0: a row is one frame of a whole recording
-  int bands = 0;
-  std::vector<double> band_hz;  ///< [bands] centre frequencies
-  std::string unit;             ///< "dB", "ln power", ...
+  int frames = 0;   ///< frames of a row; 0: a row is one frame of a whole recording
+  int columns = 0;  ///< values of a frame
+  std::string axis = "band";       ///< what a column is: "band", "bin", "coefficient"
+  std::vector<double> column_hz;   ///< [columns] centre frequencies, NaN for an energy; or empty
+  int energy_column = -1;          ///< the column of the log energy, -1 without one
+  bool is_log = false;             ///< levels, which a cepstrum can be made of
+  std::string unit;                ///< "dB", "ln power", ...
+  std::string preset;              ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
   std::string backend, instruction_set;
 
   [[nodiscard]] std::size_t values_per_row() const {
-    return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(bands);
+    return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(columns);
   }
 };
 
-/// Rows of one block of one file, float32 [row_count, frames, bands].
+/// Rows of one block of one file, float32 [row_count, frames, columns].
 struct MelPart {
-  Buffer data;
+  std::shared_ptr<const Buffer> data;
   std::int64_t first_row = 0;  ///< in the file
   std::int64_t row_count = 0;
   bool last = true;
   FileAudio file;
-  /// Set while the file's other blocks are needed to finish the values (a reference or floor that
-  /// depends on the file's maximum); `maximum` is this part's.
-  std::optional<UnitFinish> pending;
-  float maximum = 0;
+  /// Set while the file's other blocks are needed to finish the values: these steps are to be done
+  /// when they are all there. Until then a frame has `pending_columns` values.
+  std::shared_ptr<const UnitFinish> pending;
+  int pending_columns = 0;
 
-  [[nodiscard]] const float* values() const { return data.as<float>(); }
+  [[nodiscard]] const float* values() const { return data->as<float>(); }
+  /// The file's only block.
+  [[nodiscard]] bool is_whole() const { return first_row == 0 && last; }
 };
 
 /// Null parts belong to files that failed; part i belongs to origin i of the item.
@@ -166,7 +172,12 @@ struct MelBatch {
     return n;
   }
   [[nodiscard]] std::size_t bytes() const {
-    return rows() * info->values_per_row() * sizeof(float);
+    std::size_t n = 0;
+    for (const auto& p : parts)
+      if (p)
+        n += static_cast<std::size_t>(p->row_count) * sizeof(float) *
+             (p->pending ? static_cast<std::size_t>(p->pending_columns) : info->values_per_row());
+    return n;
   }
 };
 

@@ -1,17 +1,19 @@
 // mel: mel spectrogram rows on the CPU.
 //
 // In:  Batch of Windows.
-// Out: MelBatch, one part for each part of the batch, float32 [rows, frames, bands].
+// Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include "pipeline/registry.h"
 #include "stages/items.h"
-#include "stages/mel_options.h"
+#include "stages/mel_kernel.h"
+#include "stages/mel_stage_options.h"
 
 namespace melflow {
 namespace {
@@ -22,11 +24,15 @@ class MelScratch {
   MelKernel::Scratch& kernel() { return kernel_; }
   std::vector<std::int64_t>& row_at() { return row_at_; }
   std::vector<std::byte>& padded() { return padded_; }
+  // Of the file at hand.
+  [[nodiscard]] std::uint64_t noise_key() const { return noise_key_; }
+  void set_noise_key(std::uint64_t key) { noise_key_ = key; }
 
  private:
   MelKernel::Scratch kernel_;
   std::vector<std::int64_t> row_at_;  // by place in the block: the row computed there, or -1
   std::vector<std::byte> padded_;     // a window that reaches over the end
+  std::uint64_t noise_key_ = 0;
 };
 
 class Mel final : public Transform<Batch, MelBatch> {
@@ -48,6 +54,7 @@ class Mel final : public Transform<Batch, MelBatch> {
     MelOptions geometry = options_.mel;
     geometry.fmin = 0;
     geometry.fmax.reset();
+    geometry.vtln_warp = 1;
     if (check(geometry).empty())
       above.set("context", static_cast<double>(MelPlan(geometry).context()));
     return above;
@@ -61,8 +68,8 @@ class Mel final : public Transform<Batch, MelBatch> {
       return given;
     }
     if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
-      check_plan.error("sample_rate", fmt::format("{} Hz, but what arrives has {} Hz",
-                                                  *options_.sample_rate, *given_rate));
+      check_plan.error("sample_rate", fmt::format("{} Hz{}, but what arrives has {} Hz",
+                                                  *options_.sample_rate, by_preset(), *given_rate));
     if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
     options_.mel.sample_rate = *options_.sample_rate;
     const auto problems = check(options_.mel);
@@ -70,7 +77,7 @@ class Mel final : public Transform<Batch, MelBatch> {
     if (!problems.empty()) return given;
     plan_ = std::make_shared<MelPlan>(options_.mel);
     kernel_ = std::make_unique<MelKernel>(plan_);
-    finish_ = UnitFinish::from(options_.mel);
+    finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
     if (plan_->empty_bands() > 0)
       check_plan.warning("n_mels",
                          fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
@@ -81,7 +88,7 @@ class Mel final : public Transform<Batch, MelBatch> {
     rows_extra_ = given.get_or("rows_extra", 0);
     if (window_ > 0 && plan_->frames(window_) == 0)
       check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
-                                            window_, plan_->n_fft()));
+                                            window_, plan_->frame_length()));
     describe();
     Facts out = given;
     out.set_object(FeatureInfo::kFact, std::shared_ptr<const FeatureInfo>(info_));
@@ -89,6 +96,9 @@ class Mel final : public Transform<Batch, MelBatch> {
   }
 
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override;
+  [[nodiscard]] std::optional<Value> settings() const override {
+    return plan_ ? std::optional(MelStageOptions::canonical(options_.mel)) : std::nullopt;
+  }
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const Batch> in,
                                                   ItemContext& context) const override {
@@ -98,7 +108,7 @@ class Mel final : public Transform<Batch, MelBatch> {
     Lease scratch(*this);
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
       if (context.item().origins->at(i).stream->failed()) continue;
-      auto part = compute(*in->parts[i], *scratch, context);
+      auto part = compute(*in->parts[i], i, *scratch, context);
       if (part)
         out->parts[i] = std::move(*part);
       else
@@ -134,13 +144,27 @@ class Mel final : public Transform<Batch, MelBatch> {
 
   void describe();
 
-  Result<std::shared_ptr<const MelPart>> compute(const Windows& in, MelScratch& scratch,
-                                                 ItemContext& context) const {
+  [[nodiscard]] std::string by_preset() const {
+    return options_.preset.preset == nullptr
+               ? ""
+               : fmt::format(" (preset {})", options_.preset.preset->name);
+  }
+
+  // Of the file's name below the root, so that its noise does not depend on what else is there.
+  [[nodiscard]] std::uint64_t noise_key(std::size_t part, ItemContext& context) const {
+    if (options_.mel.dither == 0) return 0;
+    const std::string name = context.run().source.source_name(context.origin(part).stream->index());
+    return XXH3_64bits(name.data(), name.size());
+  }
+
+  Result<std::shared_ptr<const MelPart>> compute(const Windows& in, std::size_t part,
+                                                 MelScratch& scratch, ItemContext& context) const {
     if (in.sample_rate != options_.mel.sample_rate)
       return ItemError::failed(fmt::format(
-          "is sampled at {} Hz, mel.sample_rate is {}; put a resample stage before, or leave such "
+          "is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, or leave such "
           "files out",
-          in.sample_rate, options_.mel.sample_rate));
+          in.sample_rate, options_.mel.sample_rate, by_preset()));
+    scratch.set_noise_key(noise_key(part, context));
     auto out = std::make_shared<MelPart>();
     out->last = in.last;
     out->file = in.file;
@@ -153,7 +177,8 @@ class Mel final : public Transform<Batch, MelBatch> {
             : whole<float>(in, scratch, context, *out);
       if (out->row_count == 0 && in.last && out->first_row == 0)
         return ItemError::skipped(
-            fmt::format("shorter than one frame: {} samples of {}", in.end(), plan_->n_fft()));
+            fmt::format("shorter than one frame: {} samples of {}", in.end(),
+                        plan_->frame_length()));
     }
     return std::shared_ptr<const MelPart>(std::move(out));
   }
@@ -167,9 +192,7 @@ class Mel final : public Transform<Batch, MelBatch> {
     const std::int64_t frames = plan_->frames(g.length);
     out.first_row = in.first_row;
     out.row_count = in.row_count;
-    out.data = context.run().pool.lease(static_cast<std::size_t>(in.row_count) * values *
-                                        sizeof(float));
-    auto* rows = out.data.as<float>();
+    auto* rows = lease(static_cast<std::size_t>(in.row_count) * values, context, out);
     const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
     const bool overlap = g.per_long > 1;
     std::vector<std::int64_t>& row_at = scratch.row_at();
@@ -186,10 +209,11 @@ class Mel final : public Transform<Batch, MelBatch> {
         }
         same = r;
       }
-      SignalView<Sample> view{samples + at, 0, g.length, g.length};
+      SignalView<Sample> view{samples + at,       0,         g.length, g.length,
+                              scratch.noise_key(), in.begin + at};
       if (at + g.length > in.samples.count) view.data = padded<Sample>(in, at, g.length, scratch);
       kernel_->frames(view, 0, frames, row, scratch.kernel());
-      if (finish_.needed()) finish_.apply({row, values}, max_value({row, values}));
+      finish_->apply(row, frames, plan_->columns());
     }
   }
 
@@ -214,25 +238,31 @@ class Mel final : public Transform<Batch, MelBatch> {
     const std::int64_t to = in.last ? plan_->frames(end) : plan_->frames_ready(end);
     out.first_row = from;
     out.row_count = std::max<std::int64_t>(0, to - from);
-    const std::size_t count = static_cast<std::size_t>(out.row_count) * info_->values_per_row();
-    out.data = context.run().pool.lease(count * sizeof(float));
-    auto* rows = out.data.as<float>();
-    const SignalView<Sample> view{reinterpret_cast<const Sample*>(in.samples.data), in.begin, end,
-                                  in.last ? end : -1};
+    auto* rows =
+        lease(static_cast<std::size_t>(out.row_count) * info_->values_per_row(), context, out);
+    const SignalView<Sample> view{reinterpret_cast<const Sample*>(in.samples.data),
+                                  in.begin, end, in.last ? end : -1, scratch.noise_key(), 0};
     kernel_->frames(view, from, out.row_count, rows, scratch.kernel());
-    if (!finish_.needed()) return;
-    out.maximum = max_value({rows, count});
-    if (in.first && in.last)
-      finish_.apply({rows, count}, out.maximum);
-    else
+    if (!finish_->needs_unit() || (in.first && in.last)) {
+      finish_->apply(rows, out.row_count, plan_->columns());
+    } else {
       out.pending = finish_;
+      out.pending_columns = plan_->columns();
+    }
+  }
+
+  static float* lease(std::size_t values, ItemContext& context, MelPart& out) {
+    auto buffer = std::make_shared<Buffer>(context.run().pool.lease(values * sizeof(float)));
+    auto* data = buffer->template as<float>();
+    out.data = std::move(buffer);
+    return data;
   }
 
   MelStageOptions options_;
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<MelKernel> kernel_;
   std::shared_ptr<FeatureInfo> info_;
-  UnitFinish finish_;
+  std::shared_ptr<const UnitFinish> finish_;
   std::int64_t window_ = 0;  // samples of a row; 0: rows are frames
   double rows_per_sample_ = 0, rows_extra_ = 0;
   mutable std::mutex mutex_;
@@ -244,7 +274,7 @@ class Mel final : public Transform<Batch, MelBatch> {
 std::size_t Mel::output_bound(const SourceInfo&, std::size_t input) const {
   const auto samples = static_cast<double>(input) / 2;
   const double rows = window_ > 0 ? samples * rows_per_sample_ + rows_extra_
-                                  : samples / plan_->hop() + plan_->n_fft() / plan_->hop() + 2;
+                                  : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
   return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
                              sizeof(float));
 }
@@ -253,8 +283,12 @@ void Mel::describe() {
   const MelOptions& o = plan_->options();
   info_ = std::make_shared<FeatureInfo>();
   info_->frames = window_ > 0 ? static_cast<int>(plan_->frames(window_)) : 0;
-  info_->bands = o.n_mels;
-  for (const MelBand& b : plan_->bands()) info_->band_hz.push_back(b.centre_hz);
+  info_->columns = plan_->columns();
+  info_->axis = o.output == MelOptions::Output::mel ? "band" : "bin";
+  info_->column_hz = plan_->column_hz();
+  info_->energy_column = plan_->energy_column();
+  info_->is_log = o.log != MelOptions::Log::none;
+  info_->preset = options_.preset_text();
   const std::string quantity = o.power == 2   ? "power"
                                : o.power == 1 ? "amplitude"
                                               : fmt::format("amplitude^{}", o.power);
@@ -264,6 +298,7 @@ void Mel::describe() {
     case MelOptions::Log::log10: info_->unit = "log10 " + quantity; break;
     case MelOptions::Log::db: info_->unit = "dB"; break;
   }
+  if (o.normalize != MelOptions::Normalize::none) info_->unit += ", normalized";
   info_->sample_rate = o.sample_rate;
   info_->n_fft = o.n_fft;
   info_->hop = plan_->hop();
@@ -272,7 +307,7 @@ void Mel::describe() {
 }
 
 const RegisterStage<Mel, MelStageOptions> registered{
-    "mel", "Mel spectrogram, with the parameters of librosa's and torchaudio's MelSpectrogram.",
+    "mel", "Mel spectrogram: every option of librosa, torchaudio, Kaldi, Whisper, NeMo and others.",
     true};
 
 }  // namespace

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -30,8 +29,6 @@ namespace {
 using loops::front;
 using loops::lanes;
 using loops::RowTables;
-
-constexpr float int16_scale = 1.0F / 32768.0F;
 
 // Denormals cost a hundred cycles each, and a fading recording is full of them. Always on while
 // frames are computed, whatever the caller's setting, so the bytes do not depend on it.
@@ -59,14 +56,6 @@ class FlushDenormals {
 #endif
 };
 
-// numpy's 'reflect': the end samples are not repeated, and a unit shorter than the padding is
-// reflected again and again.
-std::int64_t reflect(std::int64_t i, std::int64_t length) {
-  if (length == 1) return 0;
-  while (i < 0 || i >= length) i = i < 0 ? -i : 2 * (length - 1) - i;
-  return i;
-}
-
 const loops::Loops& loops_for(Simd simd) {
   return simd == Simd::best ? loops::best_loops() : loops::baseline_loops();
 }
@@ -76,9 +65,13 @@ const loops::Loops& loops_for(Simd simd) {
 struct MelKernel::Tables {
   loops::Loops loops;
   FftPlan fft;
-  AlignedBuffer window_float;  // [n_fft]
-  AlignedBuffer window_int16;  // [n_fft], with int16_scale
+  AlignedBuffer window;        // [frame_length]
+  AlignedBuffer window_float;  // [frame_length], with input_scale
+  AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
   RowTables row;
+  Conditioner conditioner;
+  double energy_scale;   // of the sum of squares of what `window` gives
+  double energy_floor;
 };
 
 namespace {
@@ -86,7 +79,7 @@ namespace {
 int rounded_up(int value) { return (value + lanes - 1) / lanes * lanes; }
 
 void add_bands(const MelPlan& plan, RowTables& row) {
-  const int n_mels = plan.n_mels();
+  const int n_mels = row.n_mels;
   row.first_bin.assign(rounded_up(n_mels), 0);
   row.vectors.assign(rounded_up(n_mels) / lanes, 0);
   std::size_t total = 0;
@@ -114,9 +107,11 @@ RowTables make_row_tables(const MelPlan& plan) {
   RowTables row;
   const MelOptions& options = plan.options();
   row.n_bins = plan.n_bins();
-  row.n_mels = plan.n_mels();
+  row.n_mels = options.output == MelOptions::Output::mel ? plan.n_mels() : 0;
   row.half = plan.n_fft() % 2 == 0 ? plan.n_fft() / 2 : 0;
   row.power = options.power;
+  row.power_offset = static_cast<float>(options.power_offset);
+  row.floor = options.htk_mode ? 1.0F : 0.0F;
   row.log = options.log != MelOptions::Log::none;
   row.amin = static_cast<float>(options.amin);
   row.offset = static_cast<float>(options.log_offset);
@@ -147,41 +142,20 @@ std::string range_text(std::int64_t first, std::int64_t end) {
   return "[" + std::to_string(first) + ", " + std::to_string(end) + ")";
 }
 
-// The n_fft samples from `start` on into out, padded where they lie outside the unit.
-template <class Sample>
-void gather(const SignalView<Sample>& view, std::int64_t start, const MelPlan& plan, float* out) {
-  const MelOptions::PadMode mode = plan.options().pad_mode;
-  const std::int64_t length =
-      view.length >= 0 ? view.length : std::numeric_limits<std::int64_t>::max() / 4;
-  for (int i = 0; i < plan.n_fft(); ++i) {
-    std::int64_t at = start + i;
-    if (at < 0 || at >= length) {
-      if (mode == MelOptions::PadMode::constant) {
-        out[i] = 0.0F;
-        continue;
-      }
-      at = mode == MelOptions::PadMode::edge ? std::clamp<std::int64_t>(at, 0, length - 1)
-                                             : reflect(at, length);
-    }
-    if (at < view.begin || at >= view.end) {
-      throw std::out_of_range("a frame needs sample " + std::to_string(at) +
-                              " of its unit, given are " + range_text(view.begin, view.end));
-    }
-    out[i] = static_cast<float>(view.data[at - view.begin]);
-  }
-}
-
 }  // namespace
 
 MelKernel::MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd) : plan_(std::move(plan)) {
   const int n = plan_->n_fft();
   const bool even = n % 2 == 0;
   const float half = even ? 0.5F : 1.0F;  // see power_of_halves
+  const auto scale = static_cast<float>(plan_->options().input_scale);
   tables_ = std::make_unique<const Tables>(
       Tables{loops_for(simd),
              even ? FftPlan(FftPlan::Input::complex, n / 2) : FftPlan(FftPlan::Input::real, n),
-             scaled_window(*plan_, half), scaled_window(*plan_, half * int16_scale),
-             make_row_tables(*plan_)});
+             scaled_window(*plan_, half), scaled_window(*plan_, half * scale),
+             scaled_window(*plan_, half * scale * kInt16Scale), make_row_tables(*plan_),
+             Conditioner(*plan_), 1.0 / (half * half),
+             std::max(plan_->options().energy_floor, kEnergyEpsilon)});
 }
 
 MelKernel::~MelKernel() = default;
@@ -194,11 +168,13 @@ MelKernel::Scratch MelKernel::make_scratch() const {
   scratch.frame_ = AlignedBuffer(static_cast<std::size_t>(plan_->n_fft()));
   scratch.spectrum_ = AlignedBuffer(front + 2 * (n_bins + lanes));
   scratch.power_ = AlignedBuffer(front + n_bins + 2 * lanes);
+  if (tables_->conditioner.needed())
+    scratch.samples_ = AlignedBuffer(static_cast<std::size_t>(plan_->frame_length()));
   return scratch;
 }
 
 std::size_t MelKernel::Scratch::bytes() const {
-  return (frame_.size() + spectrum_.size() + power_.size()) * sizeof(float);
+  return (frame_.size() + spectrum_.size() + power_.size() + samples_.size()) * sizeof(float);
 }
 
 std::string_view MelKernel::instruction_set() { return loops::best_loops().instruction_set; }
@@ -218,33 +194,56 @@ void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
     throw std::invalid_argument("the scratch belongs to a kernel with another n_fft");
   }
   const Tables& tables = *tables_;
-  const int n = plan.n_fft();
-  const std::int64_t end = view.length >= 0 ? std::min(view.end, view.length) : view.end;
-  float* frame = scratch.frame_.data();
+  const int columns = plan.columns();
+  const int energy_column = plan.energy_column();
+  const int levels_at = energy_column == 0 ? 1 : 0;
   float* spectrum = scratch.spectrum_.data() + front;
   float* power = scratch.power_.data() + front;
   const FlushDenormals flush;
 
-  for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += plan.n_mels()) {
-    const std::int64_t start = t * plan.hop() - plan.pad();
-    const bool inside = start >= view.begin && start + n <= end;
-    if constexpr (std::is_same_v<Sample, std::int16_t>) {
-      const float* window = tables.window_int16.data();
-      if (inside) {
-        tables.loops.window_int16(view.data + (start - view.begin), window, n, frame);
-      } else {
-        gather(view, start, plan, frame);
-        tables.loops.window_float(frame, window, n, frame);
-      }
-    } else {
-      const float* window = tables.window_float.data();
-      if (!inside) gather(view, start, plan, frame);
-      const float* samples = inside ? view.data + (start - view.begin) : frame;
-      tables.loops.window_float(samples, window, n, frame);
-    }
-    tables.fft.execute(frame, spectrum);
-    tables.loops.spectrum_to_row(tables.row, spectrum, power, out);
+  for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += columns) {
+    const double energy = windowed_frame(view, plan.start(t), scratch);
+    tables.fft.execute(scratch.frame_.data(), spectrum);
+    tables.loops.spectrum_to_row(tables.row, spectrum, power, out + levels_at);
+    if (energy_column >= 0)
+      out[energy_column] = static_cast<float>(std::log(std::max(energy, tables.energy_floor)));
   }
+}
+
+// Frame, window and zeros up to n_fft into scratch.frame_; returns the frame's energy where one is
+// asked for.
+template <class Sample>
+double MelKernel::windowed_frame(const SignalView<Sample>& view, std::int64_t start,
+                                 Scratch& scratch) const {
+  const Tables& tables = *tables_;
+  const MelPlan& plan = *plan_;
+  const int length = plan.frame_length();
+  float* frame = scratch.frame_.data();
+  double energy = 0.0;
+  if (tables.conditioner.needed()) {
+    float* samples = scratch.samples_.data();
+    energy = tables.conditioner.frame(view, start, samples);
+    tables.loops.window_float(samples, tables.window.data(), length, frame);
+  } else {
+    constexpr bool is_int16 = std::is_same_v<Sample, std::int16_t>;
+    const float* window = is_int16 ? tables.window_int16.data() : tables.window_float.data();
+    const std::int64_t end = view.length >= 0 ? std::min(view.end, view.length) : view.end;
+    if (start < view.begin || start + length > end) {
+      gather(view, start, length, plan.options().pad_mode, frame);
+      tables.loops.window_float(frame, window, length, frame);
+    } else if constexpr (is_int16) {
+      tables.loops.window_int16(view.data + (start - view.begin), window, length, frame);
+    } else {
+      tables.loops.window_float(view.data + (start - view.begin), window, length, frame);
+    }
+  }
+  // FFTW overwrites its input, so the zeros do not stay.
+  std::fill(frame + length, frame + plan.n_fft(), 0.0F);
+  if (plan.energy_column() >= 0 && !plan.options().raw_energy) {
+    for (int i = 0; i < length; ++i) energy += static_cast<double>(frame[i]) * frame[i];
+    energy *= tables.energy_scale;
+  }
+  return energy;
 }
 
 template void MelKernel::frames<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
@@ -254,28 +253,6 @@ template void MelKernel::frames<float>(const SignalView<float>&, std::int64_t, s
 
 void fast_ln(std::span<const float> values, float* out, Simd simd) {
   loops_for(simd).ln(values.data(), static_cast<std::int64_t>(values.size()), out);
-}
-
-UnitFinish UnitFinish::from(const MelOptions& options) {
-  UnitFinish finish;
-  finish.ref_max = options.ref_max;
-  if (options.top_db) finish.top_db = static_cast<float>(*options.top_db);
-  return finish;
-}
-
-void UnitFinish::apply(std::span<float> rows, float unit_max) const {
-  const float shift = ref_max ? unit_max : 0.0F;
-  const float floor = top_db ? unit_max - shift - *top_db : -std::numeric_limits<float>::infinity();
-  for (float& value : rows) {
-    const float shifted = value - shift;
-    value = shifted < floor ? floor : shifted;  // NaN stays
-  }
-}
-
-float max_value(std::span<const float> values) {
-  float largest = -std::numeric_limits<float>::infinity();
-  for (const float value : values) largest = value > largest ? value : largest;
-  return largest;
 }
 
 }  // namespace melflow

@@ -1,11 +1,10 @@
 // mel_kernel.h - mel frames of one unit on the CPU.
 //
-// In:  SignalView, samples [begin, end) of a unit, int16 or float, mono. int16 counts as
-//      value / 32768.
-// Out: float rows [n_frames, n_mels], before whatever needs the whole unit (UnitFinish does that).
+// In:  SignalView (mel_signal.h), samples of a unit, int16 or float, mono.
+// Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
 //
-// A frame's bytes depend on its samples only: not on the block or the batch it came in, nor on
-// the sample type when the values are equal. This holds for one machine type: FFTW and the inner
+// A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
+// or the batch it came in, nor on the sample type when the values are equal. This holds for one machine type: FFTW and the inner
 // loops use the widest vectors the processor has (MelKernel::instruction_set()).
 
 #pragma once
@@ -18,17 +17,10 @@
 #include <string_view>
 
 #include "stages/mel_plan.h"
+#include "stages/mel_signal.h"
 #include "stages/raii/fftw.h"
 
 namespace melflow {
-
-template <class Sample>
-struct SignalView {
-  const Sample* data = nullptr;  // data[0] is sample `begin` of the unit
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t length = -1;  // of the whole unit; -1 while unknown: only ready frames can be had
-};
 
 // baseline: the instructions every processor of the build's architecture has. FFTW chooses its
 // own in either case.
@@ -43,9 +35,10 @@ class MelKernel {
 
    private:
     friend class MelKernel;
-    AlignedBuffer frame_;     // [n_fft], windowed samples
+    AlignedBuffer frame_;     // [n_fft], windowed samples, zeros behind them
     AlignedBuffer spectrum_;  // [n_bins] complex, with room for whole vectors at both ends
     AlignedBuffer power_;     // [n_bins], likewise
+    AlignedBuffer samples_;   // [frame_length], conditioned samples
   };
 
   explicit MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd = Simd::best);
@@ -56,7 +49,7 @@ class MelKernel {
   const MelPlan& plan() const { return *plan_; }
   Scratch make_scratch() const;
 
-  // Frames [first_frame, first_frame + n_frames) of the unit into out [n_frames, n_mels].
+  // Frames [first_frame, first_frame + n_frames) of the unit into out [n_frames, columns].
   // Safe from many threads, each with its own scratch. Throws std::out_of_range when a frame does
   // not exist, is not ready (length -1), or needs samples outside [begin, end).
   // A NaN among a frame's samples makes the frame NaN.
@@ -70,6 +63,9 @@ class MelKernel {
 
  private:
   struct Tables;
+  template <class Sample>
+  double windowed_frame(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch) const;
+
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<const Tables> tables_;
 };
@@ -79,23 +75,8 @@ extern template void MelKernel::frames<std::int16_t>(const SignalView<std::int16
 extern template void MelKernel::frames<float>(const SignalView<float>&, std::int64_t, std::int64_t,
                                               float*, Scratch&) const;
 
-// What can only be done when all rows of a unit are known: reference = maximum, and top_db.
-// The same result as librosa.power_to_db(ref=np.max, top_db=...) and torchaudio's AmplitudeToDB.
-struct UnitFinish {
-  bool ref_max = false;
-  std::optional<float> top_db;
-
-  static UnitFinish from(const MelOptions& options);
-  bool needed() const { return ref_max || top_db.has_value(); }
-  // rows: any part of the unit's rows as MelKernel made them; unit_max: the maximum of them all.
-  void apply(std::span<float> rows, float unit_max) const;
-};
-
 // Natural logarithms of values at or above the smallest normal float, relative error below 1e-6;
 // infinity and NaN stay what they are. The logarithm inside the mel rows is the same one.
 void fast_ln(std::span<const float> values, float* out, Simd simd = Simd::best);
-
-// Largest value, NaN ignored; -infinity for an empty span.
-float max_value(std::span<const float> values);
 
 }  // namespace melflow

@@ -89,6 +89,23 @@ MELFLOW_INLINE V group_sums(const std::int32_t* first_bin, int vectors, const fl
   return V::horizontal_sums(sums);
 }
 
+// Eight values to the row from `at` on, fewer at its end; with a log as levels.
+template <class V>
+MELFLOW_INLINE void store_level(const RowTables& t, V value, int at, int count, float* row) {
+  if (t.floor > 0.0F) value = value.at_least(V::all(t.floor));
+  if (t.log) {
+    value = (value + V::all(t.offset)).at_least(V::all(t.amin));
+    value = value.ln() * V::all(t.factor) - V::all(t.shift);
+  }
+  if (at + lanes <= count) {
+    value.store(row + at);
+  } else {
+    float last[lanes];
+    value.store(last);
+    std::memcpy(row + at, last, static_cast<std::size_t>(count - at) * sizeof(float));
+  }
+}
+
 template <class V>
 MELFLOW_INLINE void mel_row(const RowTables& t, const float* power, float* row) {
   const float* weights = t.weights.data();
@@ -114,18 +131,14 @@ MELFLOW_INLINE void mel_row(const RowTables& t, const float* power, float* row) 
         break;
     }
     weights += static_cast<std::ptrdiff_t>(vectors) * lanes * lanes;
-    if (t.log) {
-      value = (value + V::all(t.offset)).at_least(V::all(t.amin));
-      value = value.ln() * V::all(t.factor) - V::all(t.shift);
-    }
-    if (m + lanes <= t.n_mels) {
-      value.store(row + m);
-    } else {
-      float last[lanes];
-      value.store(last);
-      std::memcpy(row + m, last, static_cast<std::size_t>(t.n_mels - m) * sizeof(float));
-    }
+    store_level(t, value, m, t.n_mels, row);
   }
+}
+
+// The bins as they are, for a spectrogram.
+template <class V>
+MELFLOW_INLINE void bin_row(const RowTables& t, const float* power, float* row) {
+  for (int k = 0; k < t.n_bins; k += lanes) store_level(t, V::load(power + k), k, t.n_bins, row);
 }
 
 // spectrum and power: first bin; see power_of_halves for their padding.
@@ -138,13 +151,20 @@ MELFLOW_INLINE void spectrum_to_row(const RowTables& t, float* spectrum, float* 
   } else {
     power_of_bins<V>(t, spectrum, power);
   }
+  if (t.power_offset > 0.0F) {
+    for (int k = 0; k < t.n_bins; ++k) power[k] += t.power_offset;
+  }
   if (t.power == 1.0) {
     for (int k = 0; k < t.n_bins; ++k) power[k] = std::sqrt(power[k]);
   } else if (t.power != 2.0) {
     const auto exponent = static_cast<float>(t.power / 2.0);
     for (int k = 0; k < t.n_bins; ++k) power[k] = std::pow(power[k], exponent);
   }
-  mel_row<V>(t, power, row);
+  if (t.n_mels > 0) {
+    mel_row<V>(t, power, row);
+  } else {
+    bin_row<V>(t, power, row);
+  }
 }
 
 constexpr Loops baseline{

@@ -1,7 +1,7 @@
 // mel_loops.h - the inner loops of the mel kernel, compiled once for each instruction set.
 //
 // In:  windowed samples or a spectrum, and the tables of one plan.
-// Out: power spectrum [n_bins], then one row [n_mels].
+// Out: power spectrum [n_bins], then one row [n_mels], or [n_bins] for a spectrogram.
 //
 // Which vector lane a value sits in follows from its bin or band alone, and there are no scalar
 // tails, so a frame's bytes never depend on anything but its samples.
@@ -25,9 +25,10 @@ constexpr int front = 16;
 // One row's settings, all of them constant for a run.
 struct RowTables {
   int n_bins = 0;
-  int n_mels = 0;
+  int n_mels = 0;  // 0: the bins themselves are the row
   int half = 0;  // n_fft/2 when n_fft is even, else 0
   double power = 2.0;
+  float power_offset = 0.0F;
   // Even n_fft: re and im of -i exp(-2 pi i k / n_fft), eight k of each in turn, folded_order.
   AlignedBuffer twiddle;
   // Eight bands make a group, the last one filled up with empty bands. All of a group's bands
@@ -35,6 +36,7 @@ struct RowTables {
   std::vector<std::int32_t> first_bin;  // [groups * lanes]
   std::vector<std::int32_t> vectors;    // [groups]
   AlignedBuffer weights;                // [groups][lanes][vectors][lanes]
+  float floor = 0.0F;  // of a value before its level; 0: none
   bool log = false;
   float amin = 0.0F;
   float offset = 0.0F;

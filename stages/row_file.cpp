@@ -136,7 +136,7 @@ void RowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) 
   }
 }
 
-void RowFile::spill(std::int64_t row, const float* values, std::int64_t count) {
+void RowFile::spill(std::uint64_t at, const void* data, std::size_t bytes) {
   if (!spill_) {
     spill_ = UniqueFd(::open(folder_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
     if (!spill_) {  // a file system without O_TMPFILE
@@ -146,15 +146,11 @@ void RowFile::spill(std::int64_t row, const float* values, std::int64_t count) {
       unlink(name.c_str());
     }
   }
-  const std::size_t size = values_per_row_ * sizeof(float);
-  put(spill_.get(), values, static_cast<std::size_t>(count) * size,
-      static_cast<std::uint64_t>(row) * size);
+  put(spill_.get(), data, bytes, at);
 }
 
-void RowFile::unspill(std::int64_t row, float* values, std::int64_t count) const {
-  const std::size_t size = values_per_row_ * sizeof(float);
-  get(spill_.get(), values, static_cast<std::size_t>(count) * size,
-      static_cast<std::uint64_t>(row) * size);
+void RowFile::unspill(std::uint64_t at, void* data, std::size_t bytes) const {
+  get(spill_.get(), data, bytes, at);
 }
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe) const {

@@ -38,9 +38,10 @@ class RowFile {
   /// Moves `count` rows down from `from` to `to` < `from`.
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) const;
 
-  /// float32 rows of one file that cannot be finished yet, in an unnamed file beside the target.
-  void spill(std::int64_t row, const float* values, std::int64_t count);
-  void unspill(std::int64_t row, float* values, std::int64_t count) const;
+  /// Room for the rows of one file that cannot be finished yet: bytes of an unnamed file beside the
+  /// target. Throws RunError.
+  void spill(std::uint64_t at, const void* data, std::size_t bytes);
+  void unspill(std::uint64_t at, void* data, std::size_t bytes) const;
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "stages/mel_kernel.h"
+#include "stages/unit_finish.h"
 #include "tests/support/sha256.h"
 
 namespace melflow {
@@ -129,7 +130,7 @@ std::vector<float> rows_of(const MelOptions& options, const Samples& samples) {
   MelKernel::Scratch scratch = kernel.make_scratch();
   kernel.frames(SignalView<std::int16_t>{samples.data(), 0, length, length}, 0, frames, rows.data(),
                 scratch);
-  UnitFinish::from(options).apply(rows, max_value(rows));
+  UnitFinish::of_mel(options).apply(rows.data(), frames, options.n_mels);
   return rows;
 }
 

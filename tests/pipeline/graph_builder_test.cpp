@@ -122,11 +122,14 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(plan.find("b") == nullptr);
   CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
   CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
-  const Value* features = plan.settings.features.find("out");
-  REQUIRE(features != nullptr);
-  CHECK(features->find("stage")->text() == "keep");
-  CHECK(features->find("concurrency") == nullptr);
-  CHECK(features->find("work") == nullptr);  // tuning
+  // The contract: settings of the stages on the way, without their names or what is tuning only.
+  const Value& contract = plan.nodes[2].stage->contract();
+  REQUIRE(contract.items().size() == 3);
+  const Value& features = contract.items()[2];
+  CHECK(features.find("stage")->text() == "keep");
+  CHECK(features.find("concurrency") == nullptr);
+  CHECK(features.find("work") == nullptr);  // tuning
+  CHECK(plan.nodes[1].stage->contract().items().size() == 2);
 }
 
 TEST_CASE("builder: an auto queue has a place for each item the node before may have under way") {

@@ -20,8 +20,6 @@ struct Rows {
   std::vector<float> values;  ///< as the parts say where they belong
   std::int64_t count = 0;
   std::vector<std::string> reasons;  ///< of parts that failed
-  bool pending = false;
-  float maximum = 0;
 };
 
 std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Facts& given) {
@@ -210,26 +208,26 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     MelOptions options = mel_options();
     if (std::string(finish).find("top_db") != std::string::npos) options.top_db = 20;
     options.ref_max = std::string(finish).find("max") != std::string::npos;
-    const UnitFinish finish_all = UnitFinish::from(options);
+    const UnitFinish finish_all = UnitFinish::of_mel(options);
     const std::size_t bands = planned(plain, {})->values_per_row();
     planned(finished, {});
     const auto whole = cut("{}", samples, 0);
     Rows expected = placed(parts_of(plain, whole, 1), bands);
     const auto done = parts_of(finished, whole, 1);
     CHECK_FALSE(done.at(0)->pending);
-    const float largest = max_value(expected.values);
-    finish_all.apply(expected.values, largest);
+    finish_all.apply(expected.values.data(), expected.count, static_cast<int>(bands));
     CHECK(placed(done, bands).values == expected.values);
-    // In blocks: not yet, and each says what its largest value is.
+    // In blocks: not yet, and each says what is left to do.
     const auto blocks = cut("{}", samples, 700, nullptr, finished.stage().demand({}));
     const auto parts = parts_of(finished, blocks, 2);
     REQUIRE(parts.size() == 5);
-    float most = -1e9F;
     for (const auto& p : parts) {
-      CHECK(p->pending);
-      most = std::max(most, p->maximum);
+      REQUIRE(p->pending);
+      CHECK(p->pending_columns == static_cast<int>(bands));
     }
-    CHECK(most == largest);
+    Rows left = placed(parts, bands);
+    parts[0]->pending->apply(left.values.data(), left.count, static_cast<int>(bands));
+    CHECK(left.values == expected.values);
     // Windows know their own.
     Facts facts;
     const auto windows = cut("{length: 320}", samples, 0, &facts);
@@ -238,9 +236,8 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     planned(each_plain, facts);
     Rows by_window = placed(parts_of(each_plain, windows, 1), values);
     for (std::int64_t r = 0; r < by_window.count; ++r) {
-      const std::span<float> row(by_window.values.data() + static_cast<std::size_t>(r) * values,
-                                 values);
-      finish_all.apply(row, max_value(row));
+      finish_all.apply(by_window.values.data() + static_cast<std::size_t>(r) * values,
+                       static_cast<std::int64_t>(values / bands), static_cast<int>(bands));
     }
     CHECK(placed(parts_of(each, windows, 1), values).values == by_window.values);
   }
@@ -295,7 +292,7 @@ TEST_CASE("mel: rows of a block take no more than was charged for them") {
       const std::size_t input =
           segment.stage().output_bound({}, 2 * static_cast<std::size_t>(block));
       const std::size_t bound = mel.stage().output_bound({}, input);
-      for (const auto& p : parts_of(mel, windows, 1)) CHECK(p->data.capacity() <= bound);
+      for (const auto& p : parts_of(mel, windows, 1)) CHECK(p->data->capacity() <= bound);
     }
   }
 }

@@ -347,35 +347,5 @@ TEST_CASE("fast ln: relative error below 1e-6 over all normal floats") {
   CHECK(std::isnan(out[2]));
 }
 
-TEST_CASE("unit finish: reference = maximum and top_db") {
-  for (const bool ref_max : {false, true}) {
-    for (const bool limited : {false, true}) {
-      CAPTURE(ref_max);
-      CAPTURE(limited);
-      MelOptions options;
-      options.n_fft = 128;
-      options.n_mels = 10;
-      options.log = O::Log::db;
-      options.ref_max = ref_max;
-      if (limited) options.top_db = 12.0;
-      const auto samples = noise(1000, 17);
-      std::vector<float> rows = whole(make_kernel(options), samples);
-      const UnitFinish finish = UnitFinish::from(options);
-      CHECK(finish.needed() == (ref_max || limited));
-      const float unit_max = max_value(rows);
-      const std::span<float> all(rows);
-      finish.apply(all.first(33), unit_max);  // in parts, as the rows of a long unit come
-      finish.apply(all.subspan(33), unit_max);
-      const auto exact = as_float(samples);
-      auto expected = reference::mel(options, std::vector<double>(exact.begin(), exact.end()));
-      reference::finish(options, expected);
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        CHECK(std::abs(rows[i] - expected[i / 10][i % 10]) < 1e-4);
-      }
-    }
-  }
-  CHECK(max_value({}) == -std::numeric_limits<float>::infinity());
-}
-
 }  // namespace
 }  // namespace melflow

@@ -40,15 +40,15 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
       {[](auto& o) { o.win_length = 401; }, "win_length is 401, must be from 1 to n_fft (400)"},
       {[](auto& o) { o.win_length = 0; }, "win_length is 0, must be from 1 to n_fft (400)"},
       {[](auto& o) { o.win_length = 2, o.periodic = false; },
-       "win_length is 2, must be other than 2 for a symmetric hann or blackman window"},
-      {[](auto& o) { o.hop = 0; }, "hop is 0, must be at least 1 sample"},
+       "win_length is 2, must be other than 2 for a symmetric hann, povey or blackman window"},
+      {[](auto& o) { o.hop = 0; }, "hop is 0, must be from 1 to 16777216 samples"},
       {[](auto& o) { o.power = 0; }, "power is 0, must be above 0"},
       {[](auto& o) { o.n_mels = 0; }, "n_mels is 0, must be from 1 to 65536"},
       {[](auto& o) { o.fmin = 8000; }, "fmin is 8000, must be from 0 to below fmax (8000 Hz)"},
       {[](auto& o) { o.fmin = -1; }, "fmin is -1, must be from 0 to below fmax (8000 Hz)"},
       {[nan](auto& o) { o.fmin = nan; }, "fmin is nan, must be from 0 to below fmax (8000 Hz)"},
       {[](auto& o) { o.fmax = 8001; },
-       "fmax is 8001, must be above 0 and at most sample_rate / 2 (8000 Hz)"},
+       "fmax is 8001, must be above 0 and at most sample_rate / 2 (8000 Hz), or negative"},
       {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0, must be from 1.17549e-38 to "},
       {[](auto& o) { o.log = Log::db, o.ref = -1; }, "ref is -1, must be from 1.17549e-38 to "},
       {[](auto& o) { o.ref = 2; }, "ref is 2, must be 1 when log is none"},
@@ -58,8 +58,7 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
       {[](auto& o) { o.log_offset = 1; }, "log_offset is 1, must be 0 when log is none"},
       {[](auto& o) { o.log = Log::ln, o.log_offset = -1; }, "log_offset is -1, must be from 0 to "},
       {[](auto& o) { o.log = Log::db, o.top_db = -1; }, "top_db is -1, must be from 0 to "},
-      {[](auto& o) { o.log = Log::ln, o.top_db = 80; },
-       "top_db is 80, must be absent when log is not db"},
+      {[](auto& o) { o.top_db = 80; }, "top_db is 80, must be absent when log is none"},
   };
   for (const BadOption& row : table) {
     CAPTURE(row.message);
@@ -79,7 +78,7 @@ TEST_CASE("mel plan: all problems are reported at once") {
   options.hop = -3;
   CHECK(check(options).size() == 2);
   CHECK(error_of(options) ==
-        "hop is -3, must be at least 1 sample\nn_mels is 0, must be from 1 to 65536");
+        "hop is -3, must be from 1 to 16777216 samples\nn_mels is 0, must be from 1 to 65536");
 }
 
 TEST_CASE("mel plan: defaults are filled in") {
@@ -88,7 +87,8 @@ TEST_CASE("mel plan: defaults are filled in") {
   CHECK(plan.hop() == 200);
   CHECK(plan.options().fmax == 8000.0);
   CHECK(plan.n_bins() == 201);
-  CHECK(plan.pad() == 200);
+  CHECK(plan.options().pad == 200);
+  CHECK(plan.start(0) == -200);
   MelOptions one;
   one.win_length = 1;
   CHECK(MelPlan(one).hop() == 1);
@@ -194,7 +194,7 @@ TEST_CASE("mel plan: frame counts") {
 std::set<std::int64_t> samples_of(const MelPlan& plan, std::int64_t t, std::int64_t length) {
   std::set<std::int64_t> samples;
   for (int i = 0; i < plan.n_fft(); ++i) {
-    const std::int64_t at = t * plan.hop() - plan.pad() + i;
+    const std::int64_t at = t * plan.hop() - (plan.options().pad.value_or(0)) + i;
     const std::int64_t from = reference::padded_index(at, length, plan.options().pad_mode);
     if (from >= 0) samples.insert(from);
   }

@@ -1,0 +1,71 @@
+// deltas: features and their time derivatives.
+//
+// In:  MelBatch.
+// Out: MelBatch with order + 1 times as many values a frame.
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/delta_step.h"
+#include "stages/row_stage.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<DeltaOptions::Method> {
+  static constexpr std::pair<const char*, DeltaOptions::Method> values[] = {
+      {"regression", DeltaOptions::Method::regression},
+      {"kaldi", DeltaOptions::Method::kaldi},
+      {"librosa", DeltaOptions::Method::librosa}};
+};
+
+namespace {
+
+struct DeltaStageOptions {
+  DeltaOptions delta;
+
+  void describe(Schema& s) {
+    s.field("order", delta.order, "highest derivative that is appended").range(1, 4);
+    s.field("width", delta.width, "frames that one derivative looks at, an odd number")
+        .range(3, 999);
+    s.field("method", delta.method,
+            "regression: slopes, end frames repeated (torchaudio, HTK); kaldi: slopes folded into "
+            "one filter (add-deltas); librosa: polynomial fit, also at the ends");
+  }
+};
+
+class Deltas final : public RowStage {
+ public:
+  explicit Deltas(DeltaStageOptions options) : o_(options.delta) {}
+
+ protected:
+  std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
+                                              PlanCheck& check) const override {
+    if (o_.width % 2 == 0) {
+      check.error("width", fmt::format("width is {}, must be odd: {} or {}", o_.width, o_.width - 1,
+                                       o_.width + 1));
+      return nullptr;
+    }
+    if (o_.method == DeltaOptions::Method::librosa && o_.width <= o_.order) {
+      check.error("width", fmt::format("width is {}, must be more than order ({})", o_.width,
+                                       o_.order));
+      return nullptr;
+    }
+    out.axis = "feature";
+    out.column_hz.clear();
+    out.unit = in.unit + ", with derivatives";
+    return delta_step(o_);
+  }
+  [[nodiscard]] std::int64_t least_frames() const override {
+    return o_.method == DeltaOptions::Method::librosa ? o_.width : 1;
+  }
+
+ private:
+  DeltaOptions o_;
+};
+
+const RegisterStage<Deltas, DeltaStageOptions> registered{
+    "deltas", "Appends the time derivatives of features to them.", true};
+
+}  // namespace
+}  // namespace melflow

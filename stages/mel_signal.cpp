@@ -1,0 +1,162 @@
+#include "stages/mel_signal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace melflow {
+namespace {
+
+using PadMode = MelOptions::PadMode;
+
+// numpy's 'reflect' and 'symmetric': a unit shorter than the padding is reflected again and again.
+std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated) {
+  if (length == 1) return 0;
+  const std::int64_t period = 2 * (length - 1 + repeated);
+  std::int64_t phase = i % period;
+  if (phase < 0) phase += period;
+  return phase < length ? phase : period - phase - repeated;
+}
+
+constexpr std::int64_t kSilence = -1;
+
+// The sample of the unit that stands at i.
+std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
+  if (i >= 0 && i < length) return i;
+  switch (mode) {
+    case PadMode::reflect:
+      return reflect(i, length, 0);
+    case PadMode::symmetric:
+      return reflect(i, length, 1);
+    case PadMode::edge:
+      return i < 0 ? 0 : length - 1;
+    case PadMode::constant:
+      break;
+  }
+  return kSilence;
+}
+
+template <class Sample>
+std::int64_t known_length(const SignalView<Sample>& view) {
+  return view.length >= 0 ? view.length : std::numeric_limits<std::int64_t>::max() / 4;
+}
+
+template <class Sample>
+float sample_at(const SignalView<Sample>& view, std::int64_t at) {
+  if (at < view.begin || at >= view.end) {
+    throw std::out_of_range("a frame needs sample " + std::to_string(at) +
+                            " of its unit, given are [" + std::to_string(view.begin) + ", " +
+                            std::to_string(view.end) + ")");
+  }
+  return static_cast<float>(view.data[at - view.begin]);
+}
+
+// Steele, Lea and Flood's SplitMix64 finaliser: every bit of x reaches every bit of the result.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+template <class Sample>
+void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, PadMode mode,
+            float* out) {
+  const std::int64_t length = known_length(view);
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = padded_index(start + i, length, mode);
+    out[i] = at == kSilence ? 0.0F : sample_at(view, at);
+  }
+}
+
+// Box and Muller (1958), on 53 and 32 bits of one hash.
+double noise(std::int64_t seed, std::uint64_t key, std::int64_t index) {
+  const std::uint64_t h =
+      mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) + static_cast<std::uint64_t>(index));
+  const double radius = static_cast<double>((h >> 11) + 1) * 0x1p-53;  // (0, 1]
+  const double angle = static_cast<double>(mixed(h) >> 32) * 0x1p-32;
+  return std::sqrt(-2.0 * std::log(radius)) * std::cos(2.0 * std::numbers::pi * angle);
+}
+
+Conditioner::Conditioner(const MelPlan& plan) {
+  const MelOptions& o = plan.options();
+  length_ = plan.frame_length();
+  window_begin_ = plan.window_begin();
+  window_end_ = window_begin_ + plan.window_length();
+  pad_mode_ = o.pad_mode;
+  scale_ = static_cast<float>(o.input_scale);
+  dither_ = o.dither;
+  seed_ = o.dither_seed;
+  const auto k = static_cast<float>(o.preemphasis);
+  (o.preemphasis_of == MelOptions::PreemphasisOf::signal ? signal_preemphasis_
+                                                         : frame_preemphasis_) = k;
+  remove_dc_ = o.remove_dc;
+  raw_energy_ = o.use_energy && o.raw_energy;
+  needed_ = dither_ > 0 || k > 0 || remove_dc_ || raw_energy_;
+}
+
+// Scale, dither and pre-emphasis of the signal, then the padding.
+template <class Sample>
+void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, float* out) const {
+  const float scale = std::is_same_v<Sample, std::int16_t> ? scale_ * kInt16Scale : scale_;
+  const float k = signal_preemphasis_;
+  const std::int64_t known_end = std::min(view.end, known_length(view));
+  const bool inside = start >= view.begin && start + length_ <= known_end;
+  if (inside && dither_ == 0 && (k == 0 || start > view.begin)) {
+    const Sample* x = view.data + (start - view.begin);
+    if (k == 0) {
+      for (int i = 0; i < length_; ++i) out[i] = static_cast<float>(x[i]) * scale;
+    } else {
+      for (int i = 0; i < length_; ++i)
+        out[i] = static_cast<float>(x[i]) * scale - k * (static_cast<float>(x[i - 1]) * scale);
+    }
+    return;
+  }
+  const auto dithered = [&](std::int64_t at) {
+    const float value = sample_at(view, at) * scale;
+    if (dither_ == 0) return value;
+    return value + static_cast<float>(dither_ * noise(seed_, view.noise_key, view.noise_at + at));
+  };
+  const std::int64_t length = known_length(view);
+  for (int i = 0; i < length_; ++i) {
+    const std::int64_t at = padded_index(start + i, length, pad_mode_);
+    out[i] = at == kSilence ? 0.0F : dithered(at);
+    if (k > 0 && at > 0) out[i] -= k * dithered(at - 1);
+  }
+}
+
+template <class Sample>
+double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, float* out) const {
+  signal(view, start, out);
+  float* const begin = out + window_begin_;
+  float* const end = out + window_end_;
+  if (remove_dc_) {
+    double sum = 0.0;
+    for (const float* x = begin; x != end; ++x) sum += *x;
+    const auto mean = static_cast<float>(sum / static_cast<double>(end - begin));
+    for (float* x = begin; x != end; ++x) *x -= mean;
+  }
+  double energy = 0.0;
+  if (raw_energy_)
+    for (const float* x = begin; x != end; ++x) energy += static_cast<double>(*x) * *x;
+  if (frame_preemphasis_ > 0) {
+    for (float* x = end - 1; x != begin; --x) *x -= frame_preemphasis_ * x[-1];
+    *begin -= frame_preemphasis_ * *begin;
+  }
+  return energy;
+}
+
+template void gather<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t, std::int64_t,
+                                   PadMode, float*);
+template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, PadMode, float*);
+template double Conditioner::frame<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                                 float*) const;
+template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t, float*) const;
+
+}  // namespace melflow

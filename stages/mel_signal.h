@@ -1,0 +1,68 @@
+// mel_signal.h - the samples of one frame, before the window.
+//
+// In:  SignalView, samples [begin, end) of a unit, int16 or float, mono.
+// Out: float [frame_length], padded at the unit's ends; for a front end with scale, dither,
+//      pre-emphasis or removal of the mean, with all that done.
+//
+// What a frame becomes depends on its samples and, with dither, on their places in the file; not
+// on the block or the batch they came in.
+#pragma once
+
+#include <cstdint>
+
+#include "stages/mel_plan.h"
+
+namespace melflow {
+
+template <class Sample>
+struct SignalView {
+  const Sample* data = nullptr;  // data[0] is sample `begin` of the unit
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t length = -1;  // of the whole unit; -1 while unknown: only ready frames can be had
+  // Dither: the file's own key, and the place of the unit's first sample in the file.
+  std::uint64_t noise_key = 0;
+  std::int64_t noise_at = 0;
+};
+
+constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
+
+// The n samples from `start` on as they are (int16 values unscaled), padded where they lie outside
+// the unit. Throws std::out_of_range when one is needed that was not given.
+template <class Sample>
+void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,
+            MelOptions::PadMode mode, float* out);
+
+// Standard normal noise of sample `index` of the file `key`: a counter-based generator, so that
+// every sample has its own, whoever asks first.
+double noise(std::int64_t seed, std::uint64_t key, std::int64_t index);
+
+class Conditioner {
+ public:
+  explicit Conditioner(const MelPlan& plan);
+
+  // False: a frame is its samples times a factor, which the window takes care of.
+  bool needed() const { return needed_; }
+  // The frame at `start` into out [frame_length]. Returns the sum of squares before pre-emphasis of
+  // the frame where the raw energy is asked for, else 0.
+  template <class Sample>
+  double frame(const SignalView<Sample>& view, std::int64_t start, float* out) const;
+
+ private:
+  template <class Sample>
+  void signal(const SignalView<Sample>& view, std::int64_t start, float* out) const;
+
+  bool needed_ = false;
+  int length_ = 0;
+  int window_begin_ = 0, window_end_ = 0;
+  MelOptions::PadMode pad_mode_ = MelOptions::PadMode::reflect;
+  float scale_ = 1.0F;
+  double dither_ = 0.0;
+  std::int64_t seed_ = 0;
+  float signal_preemphasis_ = 0.0F;
+  float frame_preemphasis_ = 0.0F;
+  bool remove_dc_ = false;
+  bool raw_energy_ = false;
+};
+
+}  // namespace melflow

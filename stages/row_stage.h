@@ -1,0 +1,40 @@
+// A stage that does something with finished rows, frame by frame or unit by unit.
+//
+// In:  MelBatch.
+// Out: MelBatch with the same rows of other values, perhaps of another width.
+//
+// Where the rows of a file are still unfinished, or the step needs the whole file and this is only
+// a block of it, the step is added to those that are left for the sink (MelPart::pending).
+#pragma once
+
+#include <memory>
+
+#include "pipeline/stage.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+class RowStage : public Transform<MelBatch, MelBatch> {
+ public:
+  [[nodiscard]] StageTraits traits() const final;
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) final;
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const final;
+  Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const MelBatch> in,
+                                                  ItemContext& context) const final;
+
+ protected:
+  /// What is to be done with rows like these, and in `out`, given as a copy of `in`, what they are
+  /// then. Null when `check` has an error.
+  virtual std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
+                                                      PlanCheck& check) const = 0;
+  /// Units of fewer frames fail.
+  [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
+
+ private:
+  Result<std::shared_ptr<const MelPart>> changed(const MelPart& in, ItemContext& context) const;
+
+  std::shared_ptr<const FinishStep> step_;
+  std::shared_ptr<const FeatureInfo> in_, out_;
+};
+
+}  // namespace melflow
