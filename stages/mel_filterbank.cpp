@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace melflow {
 namespace {
@@ -80,6 +81,7 @@ Filterbank make_filterbank(const MelOptions& o) {
   constexpr double rounding = 1e-12;
 
   Filterbank bank;
+  bool skip_first = o.htk_mode && o.fmin > 0.0;
   for (int m = 0; m < o.n_mels; ++m) {
     Triangle hz{corner_hz(m), corner_hz(m + 1), corner_hz(m + 2)};
     if (o.triangles == MelOptions::Triangles::left_width) {
@@ -97,10 +99,10 @@ Filterbank make_filterbank(const MelOptions& o) {
     const int first = std::max(0, static_cast<int>(std::floor(hz.left / bin_hz)));
     const int last = std::min(n_bins - 1, static_cast<int>(std::ceil(hz.right / bin_hz)));
     for (int k = first; k <= last; ++k) {
-      if (k == 0 && o.htk_mode && o.fmin > 0.0) continue;
       const double at = k * bin_hz;
       const double weight = weight_at(t, over_mel ? hz_to_mel(at, o.mel_scale) : at);
       if (!(weight > rounding)) continue;
+      if (m == 0 && std::exchange(skip_first, false)) continue;
       if (band.count == 0) band.first_bin = k;
       ++band.count;
       bank.weights.push_back(weight * scale);
