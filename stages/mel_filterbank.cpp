@@ -87,7 +87,8 @@ Filterbank make_filterbank(const MelOptions& o) {
     if (o.triangles == MelOptions::Triangles::left_width) {
       hz.right = hz.centre + (hz.centre - hz.left);
     }
-    const double scale = o.mel_norm == MelOptions::MelNorm::slaney ? 2.0 / (hz.right - hz.left) : 1.0;
+    const double scale =
+        o.mel_norm == MelOptions::MelNorm::slaney ? 2.0 / (hz.right - hz.left) : 1.0;
     Triangle t = hz;
     if (over_mel) {
       t = {hz_to_mel(hz.left, o.mel_scale), hz_to_mel(hz.centre, o.mel_scale),

@@ -70,7 +70,7 @@ struct MelKernel::Tables {
   AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
   RowTables row;
   Conditioner conditioner;
-  double energy_scale;   // of the sum of squares of what `window` gives
+  double energy_scale;  // of the sum of squares of what `window` gives
   double energy_floor;
 };
 

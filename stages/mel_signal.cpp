@@ -77,8 +77,8 @@ void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, 
 
 // Box and Muller (1958), on 53 and 32 bits of one hash.
 double noise(std::int64_t seed, std::uint64_t key, std::int64_t index) {
-  const std::uint64_t h =
-      mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) + static_cast<std::uint64_t>(index));
+  const std::uint64_t h = mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) +
+                                static_cast<std::uint64_t>(index));
   const double radius = static_cast<double>((h >> 11) + 1) * 0x1p-53;  // (0, 1]
   const double angle = static_cast<double>(mixed(h) >> 32) * 0x1p-32;
   return std::sqrt(-2.0 * std::log(radius)) * std::cos(2.0 * std::numbers::pi * angle);

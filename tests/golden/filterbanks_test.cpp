@@ -1,6 +1,6 @@
 // Mel filters against those of librosa, torchaudio, Kaldi, Whisper and SpeechBrain, as
-// make_filterbanks.py stored them: equal to 1e-6 of a triangle's height, and where a library is itself
-// further from its definition (own_error: it works in single precision), by that much more.
+// make_filterbanks.py stored them: equal to 1e-6 of a triangle's height, and where a library is
+// itself further from its definition (own_error: it works in single precision), by that much more.
 
 #include <doctest/doctest.h>
 
@@ -40,7 +40,8 @@ TEST_CASE("golden filterbanks: filters are those of the libraries") {
       for (std::size_t k = 0; k < static_cast<std::size_t>(plan.n_bins()); ++k) {
         const bool inside = k >= first && k < first + weights.size();
         const double theirs = inside ? weights[k - first].get<double>() : 0.0;
-        const double ours = static_cast<double>(dense[m * static_cast<std::size_t>(plan.n_bins()) + k]);
+        const double ours =
+            static_cast<double>(dense[m * static_cast<std::size_t>(plan.n_bins()) + k]);
         worst = std::max(worst, std::abs(ours - theirs));
       }
     }

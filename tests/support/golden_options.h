@@ -7,8 +7,8 @@
 
 namespace melflow::test {
 
-/// As a configuration: {"preset": "kaldi", "n_mels": 40, ...}. Throws std::invalid_argument with what
-/// is wrong.
+/// As a configuration: {"preset": "kaldi", "n_mels": 40, ...}. Throws std::invalid_argument with
+/// what is wrong.
 MelOptions options_of(const nlohmann::json& options);
 
 }  // namespace melflow::test

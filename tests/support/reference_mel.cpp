@@ -37,11 +37,15 @@ double shape(const O& o, int i) {
   const double x = 2 * pi * i / period;
   const double middle = i - period / 2;  // distance from it
   switch (o.window) {
-    case O::Window::hann: return std::pow(std::sin(x / 2), 2);
-    case O::Window::hamming: return 0.54 - 0.46 * std::cos(x);
-    case O::Window::blackman: return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);
+    case O::Window::hann:
+      return std::pow(std::sin(x / 2), 2);
+    case O::Window::hamming:
+      return 0.54 - 0.46 * std::cos(x);
+    case O::Window::blackman:
+      return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);
     case O::Window::blackman_harris:
-      return 0.35875 - 0.48829 * std::cos(x) + 0.14128 * std::cos(2 * x) - 0.01168 * std::cos(3 * x);
+      return 0.35875 - 0.48829 * std::cos(x) + 0.14128 * std::cos(2 * x) -
+             0.01168 * std::cos(3 * x);
     case O::Window::kaiser: {
       const double r = middle / (period / 2);
       return bessel_i0(o.kaiser_beta * std::sqrt(std::max(0.0, 1 - r * r))) /
@@ -51,8 +55,10 @@ double shape(const O& o, int i) {
       const double sigma = o.gauss_std.value_or(n / 8.0);
       return std::exp(-middle * middle / (2 * sigma * sigma));
     }
-    case O::Window::povey: return std::pow(std::sin(x / 2), 1.7);
-    case O::Window::boxcar: return 1;
+    case O::Window::povey:
+      return std::pow(std::sin(x / 2), 1.7);
+    case O::Window::boxcar:
+      return 1;
   }
   return 1;
 }
@@ -155,10 +161,14 @@ double logarithm(const O& o, double value) {
   const double floored = std::max(value + o.log_offset, o.amin);
   const double ref = std::max(o.ref, o.amin);
   switch (o.log) {
-    case O::Log::none: return value;
-    case O::Log::ln: return std::log(floored) - std::log(ref);
-    case O::Log::log10: return std::log10(floored) - std::log10(ref);
-    case O::Log::db: return 20 / o.power * (std::log10(floored) - std::log10(ref));
+    case O::Log::none:
+      return value;
+    case O::Log::ln:
+      return std::log(floored) - std::log(ref);
+    case O::Log::log10:
+      return std::log10(floored) - std::log10(ref);
+    case O::Log::db:
+      return 20 / o.power * (std::log10(floored) - std::log10(ref));
   }
   return value;
 }
@@ -197,8 +207,7 @@ Rows filterbank(const O& o) {
     for (int k = 0; k <= o.n_fft / 2; ++k) {
       const double hz = static_cast<double>(k) * o.sample_rate / o.n_fft;
       double weight = 0;
-      if (hz > left && hz <= centre)
-        weight = (axis(hz) - axis(left)) / (axis(centre) - axis(left));
+      if (hz > left && hz <= centre) weight = (axis(hz) - axis(left)) / (axis(centre) - axis(left));
       if (hz > centre && hz < right)
         weight = (axis(right) - axis(hz)) / (axis(right) - axis(centre));
       // Whatever the first bin above the left corner would count.
@@ -260,7 +269,8 @@ Rows mel(const O& o, const std::vector<double>& samples) {
 void finish(const O& o, Rows& rows) {
   if (rows.empty()) return;
   double largest = -1e300;
-  for (const auto& row : rows) largest = std::max(largest, *std::max_element(row.begin(), row.end()));
+  for (const auto& row : rows)
+    largest = std::max(largest, *std::max_element(row.begin(), row.end()));
   double range = o.top_db.value_or(0);
   if (o.log != O::Log::db) range *= o.power / 20;
   if (o.log == O::Log::ln) range *= std::log(10);

@@ -29,8 +29,8 @@ std::vector<std::int16_t> recording(std::int64_t n) {
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;
     const double x = static_cast<double>(i) / static_cast<double>(n);
     const double noise = static_cast<double>(state >> 40) / 16777216.0 - 0.5;
-    const double value = 9000 * std::sin(200 * x + 250 * x * x) + 3000 * std::sin(900 * x) + 400 +
-                         60 * noise;
+    const double value =
+        9000 * std::sin(200 * x + 250 * x * x) + 3000 * std::sin(900 * x) + 400 + 60 * noise;
     samples.push_back(static_cast<std::int16_t>(std::lround(value)));
   }
   return samples;
@@ -83,8 +83,7 @@ std::vector<Named> grid() {
       o.win_length = o.n_fft * 5 / 8;
     });
     with("not centred", [](O& o) { o.center = false, o.pad.reset(), o.snip_edges.reset(); });
-    with("without snip_edges",
-         [](O& o) { o.center = false, o.pad.reset(), o.snip_edges = false; });
+    with("without snip_edges", [](O& o) { o.center = false, o.pad.reset(), o.snip_edges = false; });
     with("padded by 100", [](O& o) { o.center = false, o.snip_edges.reset(), o.pad = 100; });
     with("amplitude", [](O& o) { o.power = 1; });
     with("power 0.7", [](O& o) { o.power = 0.7; });
@@ -93,7 +92,8 @@ std::vector<Named> grid() {
     with("spectrogram", [](O& o) { o.output = O::Output::spectrogram; });
     for (std::size_t s = 0; s < O::mel_scale_names.size(); ++s) {
       for (std::size_t t = 0; t < O::triangles_names.size(); ++t)
-        with(std::string(O::mel_scale_names[s]) + ", triangles " + std::string(O::triangles_names[t]),
+        with(std::string(O::mel_scale_names[s]) + ", triangles " +
+                 std::string(O::triangles_names[t]),
              [&](O& o) {
                o.mel_scale = static_cast<O::MelScale>(s);
                o.triangles = static_cast<O::Triangles>(t);
@@ -102,9 +102,8 @@ std::vector<Named> grid() {
     }
     with("from 60 Hz to 300 Hz below Nyquist", [](O& o) { o.fmin = 60, o.fmax = -300; });
     for (const double factor : {0.88, 1.12})
-      with("warp", [&](O& o) {
-        o.fmin = 20, o.fmax = -100, o.vtln_warp = factor, o.vtln_high = -600;
-      });
+      with("warp",
+           [&](O& o) { o.fmin = 20, o.fmax = -100, o.vtln_warp = factor, o.vtln_high = -600; });
     for (const auto of : {O::PreemphasisOf::signal, O::PreemphasisOf::frame})
       with("pre-emphasis", [&](O& o) { o.preemphasis = 0.9, o.preemphasis_of = of; });
     with("mean removed", [](O& o) { o.remove_dc = true; });
@@ -188,7 +187,8 @@ TEST_CASE("mel grid: several hundred parameter sets agree with the definition") 
     CHECK(e.db <= 1e-3);
     worst = {std::max(worst.of_peak, e.of_peak), std::max(worst.db, e.db)};
   }
-  MESSAGE(sets.size() << " sets: at most " << worst.of_peak << " of the peak, " << worst.db << " dB");
+  MESSAGE(sets.size() << " sets: at most " << worst.of_peak << " of the peak, " << worst.db
+                      << " dB");
 }
 
 }  // namespace

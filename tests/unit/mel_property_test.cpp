@@ -1,6 +1,6 @@
-// For random valid options: what a unit's rows are does not depend on the blocks its samples come in,
-// nor on the pieces its rows are finished in. For random changes that make options invalid: a message
-// that names the option, and no plan.
+// For random valid options: what a unit's rows are does not depend on the blocks its samples come
+// in, nor on the pieces its rows are finished in. For random changes that make options invalid: a
+// message that names the option, and no plan.
 
 #include <doctest/doctest.h>
 
@@ -137,8 +137,8 @@ TEST_CASE("mel property: the blocks of a unit's samples do not show in its rows"
     const std::uint64_t key = r();
 
     std::vector<float> whole(static_cast<std::size_t>(plan.frames(n)) * columns);
-    kernel.frames(SignalView<float>{samples.data(), 0, n, n, key, 0}, 0, plan.frames(n), whole.data(),
-                  scratch);
+    kernel.frames(SignalView<float>{samples.data(), 0, n, n, key, 0}, 0, plan.frames(n),
+                  whole.data(), scratch);
 
     std::vector<float> in_blocks(whole.size());
     for (std::int64_t seen = 0; seen < n;) {
@@ -152,7 +152,8 @@ TEST_CASE("mel property: the blocks of a unit's samples do not show in its rows"
       // Only what a block would hold: reading outside it is an error of the address sanitizer.
       const std::vector<float> held(samples.begin() + begin, samples.begin() + seen);
       kernel.frames(SignalView<float>{held.data(), begin, seen, is_last ? n : -1, key, 0}, from,
-                    to - from, in_blocks.data() + static_cast<std::size_t>(from) * columns, scratch);
+                    to - from, in_blocks.data() + static_cast<std::size_t>(from) * columns,
+                    scratch);
     }
     CHECK(same_bytes(in_blocks, whole));
   }
@@ -187,7 +188,8 @@ TEST_CASE("mel property: the pieces of a unit's rows do not show in what they ar
     int values = columns;
     for (const auto& step : finish.steps()) {
       const int wider = step->values_out(values);
-      std::vector<float> next_once(static_cast<std::size_t>(count * wider)), next_pieces = next_once;
+      std::vector<float> next_once(static_cast<std::size_t>(count * wider)),
+          next_pieces = next_once;
       const MemoryRows from(at_once.data(), count, values);
       MemoryRows to(next_once.data(), count, wider);
       step->run(from, to);
@@ -259,7 +261,8 @@ TEST_CASE("mel property: one wrong option among random ones is named, with its v
     spoiler.spoil(o, r);
     const auto problems = check(o);
     const bool named = std::any_of(problems.begin(), problems.end(), [&](const auto& p) {
-      return p.option == spoiler.option && p.message.starts_with(std::string(spoiler.option) + " is ") &&
+      return p.option == spoiler.option &&
+             p.message.starts_with(std::string(spoiler.option) + " is ") &&
              p.message.find(", must be ") != std::string::npos;
     });
     CHECK(named);

@@ -31,7 +31,8 @@ Table levels(int rows, int columns, unsigned seed) {
   for (int r = 0; r < rows; ++r) {
     t.exact.emplace_back();
     for (int c = 0; c < columns; ++c) {
-      t.values.push_back(static_cast<float>(random() % 100000) / 1000.0F - 80.0F - 3.0F * static_cast<float>(c));
+      t.values.push_back(static_cast<float>(random() % 100000) / 1000.0F - 80.0F -
+                         3.0F * static_cast<float>(c));
       t.exact.back().push_back(t.values.back());
     }
   }
@@ -42,8 +43,8 @@ double largest_error(const Table& t) {
   double worst = 0;
   for (std::size_t r = 0; r < t.exact.size(); ++r)
     for (std::size_t c = 0; c < t.exact[r].size(); ++c)
-      worst = std::max(worst, std::abs(static_cast<double>(
-                                  t.values[r * t.exact[r].size() + c]) - t.exact[r][c]));
+      worst = std::max(worst, std::abs(static_cast<double>(t.values[r * t.exact[r].size() + c]) -
+                                       t.exact[r][c]));
   return worst;
 }
 
@@ -115,8 +116,8 @@ TEST_CASE("unit finish: a NaN stays where it is, and equal values have no spread
   CHECK(rows[2] == -23.0F);
   CHECK(rows[3] == -10.0F);
   std::vector<float> equal(8, 5.0F);
-  statistics_step(true, true, 0.0)->run(MemoryRows(equal.data(), 4, 2),
-                                        *std::make_unique<MemoryRows>(equal.data(), 4, 2));
+  statistics_step(true, true, 0.0)
+      ->run(MemoryRows(equal.data(), 4, 2), *std::make_unique<MemoryRows>(equal.data(), 4, 2));
   for (const float x : equal) CHECK(x == 0.0F);
 }
 
@@ -136,7 +137,8 @@ TEST_CASE("cepstrum: the cosine transform, the lifter and where the energy goes"
         made.values.resize(static_cast<std::size_t>(5 * count));
         MemoryRows out(made.values.data(), 5, count);
         cepstrum_step(o, 23, -1)->run(MemoryRows(t.values.data(), 5, 23), out);
-        for (const auto& row : t.exact) made.exact.push_back(reference::dct(row, count, type, ortho));
+        for (const auto& row : t.exact)
+          made.exact.push_back(reference::dct(row, count, type, ortho));
         CHECK(largest_error(made) < (ortho ? 5e-5 : 5e-4));
       }
     }
