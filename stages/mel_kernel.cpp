@@ -222,7 +222,7 @@ double MelKernel::windowed_frame(const SignalView<Sample>& view, std::int64_t st
   double energy = 0.0;
   if (tables.conditioner.needed()) {
     float* samples = scratch.samples_.data();
-    energy = tables.conditioner.frame(view, start, samples);
+    energy = tables.conditioner.frame(view, start, frame, samples);
     tables.loops.window_float(samples, tables.window.data(), length, frame);
   } else {
     constexpr bool is_int16 = std::is_same_v<Sample, std::int16_t>;
