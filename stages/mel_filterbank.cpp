@@ -96,11 +96,16 @@ Filterbank make_filterbank(const MelOptions& o) {
     band.offset = static_cast<int>(bank.weights.size());
     const int first = std::max(0, static_cast<int>(std::floor(hz.left / bin_hz)));
     const int last = std::min(n_bins - 1, static_cast<int>(std::ceil(hz.right / bin_hz)));
+    // Kaldi "replicates a bug in HTK" (mel-computations.cc).
+    bool lacks_first = m == 0 && o.htk_mode && o.fmin != 0.0;
     for (int k = first; k <= last; ++k) {
-      if (k == 0 && o.htk_mode && o.fmin > 0.0) continue;
       const double at = k * bin_hz;
       const double weight = weight_at(t, over_mel ? hz_to_mel(at, o.mel_scale) : at);
       if (!(weight > rounding)) continue;
+      if (lacks_first) {
+        lacks_first = false;
+        continue;
+      }
       if (band.count == 0) band.first_bin = k;
       ++band.count;
       bank.weights.push_back(weight * scale);

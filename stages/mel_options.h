@@ -106,8 +106,8 @@ struct MelOptions {
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
   Triangles triangles = Triangles::hz;
-  // As in HTK: bin 0 has no weight when fmin is above 0, and bands are floored at 1 (of samples in
-  // the range of int16).
+  // As in HTK: the lowest band lacks its first bin when fmin is not 0, and bands are floored at 1 (of
+  // samples in the range of int16).
   bool htk_mode = false;
   double vtln_warp = 1.0;  // vocal tract length warp factor; the bands' corners are moved
   double vtln_low = 100.0;    // [Hz] lower end of the warped range's linear part

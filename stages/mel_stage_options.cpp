@@ -114,7 +114,7 @@ void MelStageOptions::describe(Schema& s) {
   s.field("triangles", mel.triangles,
           "straight over Hz, or over mel (Kaldi); left_width: over Hz, both flanks as wide as the "
           "left one (SpeechBrain)");
-  s.field("htk_mode", mel.htk_mode, "as HTK: frequency 0 has no weight when fmin is above 0, and bands are floored at 1");
+  s.field("htk_mode", mel.htk_mode, "as HTK: the lowest band lacks its first bin when fmin is not 0, and bands are floored at 1");
   s.field("vtln_warp", mel.vtln_warp, "warp factor for the length of the vocal tract; 1: none")
       .range(0.1, 10);
   s.field("vtln_low", mel.vtln_low, "lower end of the warp's linear part [Hz]");
