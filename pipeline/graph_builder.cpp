@@ -123,18 +123,20 @@ class Builder {
                         did_you_mean(d.common.stage, registry_.names())));
     } else {
       d.config = d.info->configure();
+      const auto names = d.config->schema().names();
+      // Read together, so that an option that implies others is read first.
+      Value known_options = Value::map({});
       for (const Value::Entry& e : own.entries()) {
-        Value one = Value::map({e});
-        const auto names = d.config->schema().names();
         if (std::find(names.begin(), names.end(), e.key) == names.end()) {
           std::vector<std::string> known = names;
           for (const std::string& c : common.names()) known.push_back(c);
           error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, e.key, d.info->name,
                                         did_you_mean(e.key, known)));
         } else {
-          d.config->schema().read(one, path, problems_);
+          known_options.entries().push_back(e);
         }
       }
+      d.config->schema().read(known_options, path, problems_);
       const int limit = d.info->traits.max_concurrency;
       if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
         error(mark_of(spec, "concurrency"),
