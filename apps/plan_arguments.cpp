@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "apps/shipped.h"
+
 namespace melflow {
 namespace fs = std::filesystem;
 namespace {
@@ -31,24 +33,9 @@ CLI::Validator is_assignment(const std::string& form) {
           ""};  // no name: help already shows the form as the option's type
 }
 
-// Where the pipelines that come with melflow are: beside the installed program, or above it when it
-// lies in a build folder of its own source tree.
-std::vector<fs::path> pipeline_folders() {
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  std::vector<fs::path> out;
-  fs::path above = program.parent_path();
-  out.push_back(above / "../share/melflow/pipelines");
-  for (int i = 0; i < 4 && above.has_relative_path(); ++i) {
-    above = above.parent_path();
-    out.push_back(above / "config/pipelines");
-  }
-  return out;
-}
-
 std::vector<fs::path> shipped_pipelines() {
   std::vector<fs::path> out;
-  for (const fs::path& folder : pipeline_folders()) {
+  for (const fs::path& folder : shipped_places("pipelines", "config/pipelines")) {
     std::error_code error;
     for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
       if (e.path().extension() == ".yaml") out.push_back(e.path().lexically_normal());

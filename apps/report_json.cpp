@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/json_value.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -19,22 +20,6 @@ const char* to_text(Ending ending) {
       return "failed";
   }
   return "";
-}
-
-// Piece by piece: as one text it could not be parsed where a path is no UTF-8.
-Json json_of(const Value& value) {
-  if (value.is_list()) {
-    Json out = Json::array();
-    for (const Value& item : value.items()) out.push_back(json_of(item));
-    return out;
-  }
-  if (value.is_map()) {
-    Json out = Json::object();
-    for (const Value::Entry& e : value.entries()) out[e.key] = json_of(e.value);
-    return out;
-  }
-  Json scalar = Json::parse(to_json(value), nullptr, false);
-  return scalar.is_discarded() ? Json(value.text()) : scalar;
 }
 
 Json stage_json(const StageReport& s) {

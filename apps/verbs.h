@@ -19,6 +19,7 @@ void add_stages(CLI::App& app, Action& action);
 void add_init(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
+void add_verify_parity(CLI::App& app, Action& action);
 
 /// The whole program, whatever stages are linked in.
 int run_program(int argc, char** argv);

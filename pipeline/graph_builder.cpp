@@ -122,9 +122,10 @@ class Builder {
                         did_you_mean(d.common.stage, registry_.names())));
     } else {
       d.config = d.info->configure();
-      Value known_options = Value::map({}, spec.options.mark());
+      const auto names = d.config->schema().names();
+      // Read together, so that an option that implies others is read first.
+      Value known_options = Value::map({});
       for (const Value::Entry& e : own.entries()) {
-        const auto names = d.config->schema().names();
         if (std::find(names.begin(), names.end(), e.key) == names.end()) {
           std::vector<std::string> known = names;
           for (const std::string& c : common.names()) known.push_back(c);

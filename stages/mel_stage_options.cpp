@@ -156,6 +156,12 @@ MelOptions MelStageOptions::resolved() const {
   if (sample_rate) o.sample_rate = *sample_rate;
   o.ref = ref.value;
   o.ref_max = ref.is_max;
+  // A preset's statistics go with its normalisation: `normalize: none` alone takes both away.
+  if (preset.preset != nullptr && o.normalize != MelOptions::Normalize::fixed) {
+    const MelOptions& theirs = preset.preset->options;
+    if (o.norm_mean == theirs.norm_mean) o.norm_mean.clear();
+    if (o.norm_std == theirs.norm_std) o.norm_std.clear();
+  }
   return o;
 }
 

@@ -1,0 +1,40 @@
+#include "apps/json_value.h"
+
+#include <nlohmann/json.hpp>
+
+namespace melflow {
+
+using Json = nlohmann::ordered_json;
+
+// Piece by piece: as one text it could not be parsed where a path is no UTF-8.
+Json json_of(const Value& value) {
+  if (value.is_list()) {
+    Json out = Json::array();
+    for (const Value& item : value.items()) out.push_back(json_of(item));
+    return out;
+  }
+  if (value.is_map()) {
+    Json out = Json::object();
+    for (const Value::Entry& e : value.entries()) out[e.key] = json_of(e.value);
+    return out;
+  }
+  Json scalar = Json::parse(to_json(value), nullptr, false);
+  return scalar.is_discarded() ? Json(value.text()) : scalar;
+}
+
+Value value_of(const Json& json) {
+  if (json.is_null()) return {};
+  if (json.is_array()) {
+    std::vector<Value> items;
+    for (const Json& item : json) items.push_back(value_of(item));
+    return Value::list(std::move(items));
+  }
+  if (json.is_object()) {
+    Value out = Value::map({});
+    for (const auto& [key, item] : json.items()) out.set(key, value_of(item));
+    return out;
+  }
+  return Value::scalar(json.is_string() ? json.get<std::string>() : json.dump());
+}
+
+}  // namespace melflow
