@@ -50,7 +50,8 @@ TEST_CASE("cli: --version and --help end with 0, and every verb's help has an ex
   CHECK(version.out.starts_with("melflow "));
   const Ended help = run(folder, {kMelflow, "--help"});
   CHECK(help.code == 0);
-  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "show"}) {
+  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "compare", "show",
+                           "verify-parity"}) {
     INFO(verb);
     CHECK(has(help.out, std::string("\n  ") + verb + " "));
     const Ended of_verb = run(folder, {kMelflow, verb, "--help"});
