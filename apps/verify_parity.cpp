@@ -25,9 +25,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFooter =
     R"(A value passes when |ours - theirs| <= atol + rtol |theirs| + own_error: the tolerance of the
 library's own tests (1e-4 where it tests no values), and how far its single precision is from its
-definition. At least 1e-4 is allowed of a level, smaller own errors not being in the vectors, and of
-any value what an error of 1e-6 of its frame's largest (before the logarithm, where there is one)
-comes to. In the table 'max error' is that of the value nearest to its limit, less own_error.
+definition. Always allowed are 1e-6 of the row's largest value; of a level what an error of 1e-6 of
+the frame's largest amplitude, or of 1e-5 of the bands beside it, comes to, and 1e-4, smaller own
+errors not being in the vectors. In the table 'max error' is that of the value nearest to its limit,
+less own_error.
 Exit status: 0 all passed, 1 one failed. docs/parity.md has more.
 
 Example:
