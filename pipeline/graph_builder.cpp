@@ -44,7 +44,8 @@ void NodeOptions::describe(Schema& s) {
           "items processed at the same time; auto: as many as there are workers")
       .range(1, 1024)
       .tuning();
-  s.field("queue", queue, "items that may wait before this node; auto: twice the concurrency, and a place for each "
+  s.field("queue", queue,
+          "items that may wait before this node; auto: twice the concurrency, and a place for each "
           "that the node before can have under way")
       .range(1, 1 << 20)
       .tuning();
@@ -93,9 +94,7 @@ class Builder {
   }
 
  private:
-  void error(Mark mark, std::string message) {
-    problems_.add(std::move(mark), std::move(message));
-  }
+  void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
 
   void read_node(const NodeSpec& spec) {
     Draft d;
@@ -115,8 +114,8 @@ class Builder {
       if (other.spec->name == spec.name)
         error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
     if (d.common.stage.empty()) {
-      error(spec.mark, fmt::format("{}: 'stage' is missing; `melflow stages` lists the stages",
-                                   spec.name));
+      error(spec.mark,
+            fmt::format("{}: 'stage' is missing; `melflow stages` lists the stages", spec.name));
     } else if ((d.info = registry_.find(d.common.stage)) == nullptr) {
       error(mark_of(spec, "stage"),
             fmt::format("{}: unknown stage '{}'{}", spec.name, d.common.stage,
@@ -162,8 +161,8 @@ class Builder {
     if (d.info == nullptr) return;
     const bool is_source = d.info->traits.kind == StageKind::source;
     if (is_source && !d.common.from.empty())
-      error(mark_of(spec, "from"), fmt::format("{}.from: {} is a source and takes no input",
-                                               spec.name, d.info->name));
+      error(mark_of(spec, "from"),
+            fmt::format("{}.from: {} is a source and takes no input", spec.name, d.info->name));
     if (!is_source && d.common.from.empty())
       error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? It "
                                    "takes {}",
@@ -264,9 +263,9 @@ class Builder {
         text = drafts_[static_cast<std::size_t>(n)].spec->name + " -> " + text;
       }
       const NodeSpec& spec = *drafts_[start].spec;
-      error(mark_of(spec, "from"), fmt::format("{}.from: the graph has a cycle: {} -> {}",
-                                               spec.name, spec.name,
-                                               text.substr(0, text.size() - 4)));
+      error(mark_of(spec, "from"),
+            fmt::format("{}.from: the graph has a cycle: {} -> {}", spec.name, spec.name,
+                        text.substr(0, text.size() - 4)));
     }
   }
 
@@ -293,9 +292,9 @@ class Builder {
         n.from = from;
         const int limit = d.info->traits.max_concurrency;
         n.concurrency = d.common.concurrency.value_or(limit > 0 ? limit : plan.workers);
-        // A stage starts only what has a place behind it: fewer places than that would hold it back.
-        const int before =
-            from < 0 ? 1 : plan.nodes[static_cast<std::size_t>(from)].concurrency;
+        // A stage starts only what has a place behind it: fewer places than that would hold it
+        // back.
+        const int before = from < 0 ? 1 : plan.nodes[static_cast<std::size_t>(from)].concurrency;
         n.queue = d.common.queue.value_or(std::max(2 * n.concurrency, before));
         if (from >= 0) plan.nodes[static_cast<std::size_t>(from)].to.push_back(place[i]);
         plan.nodes.push_back(std::move(n));
@@ -356,8 +355,7 @@ class Builder {
     std::vector<std::size_t> bound(plan.nodes.size());
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
       const PlanNode& n = plan.nodes[i];
-      const std::size_t in =
-          n.from < 0 ? kLargestFile : bound[static_cast<std::size_t>(n.from)];
+      const std::size_t in = n.from < 0 ? kLargestFile : bound[static_cast<std::size_t>(n.from)];
       bound[i] = n.stage->output_bound({"", kLargestFile}, in);
       if (n.from < 0 || bound[i] < kLargestFile) continue;
       return error(spec_.memory_mark,
@@ -371,7 +369,8 @@ class Builder {
   // What is before the node, and its own settings.
   static void record_contract(Plan& plan, const PlanNode& n) {
     std::vector<Value> stages;
-    if (n.from >= 0) stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
+    if (n.from >= 0)
+      stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
     if (n.info->affects_features) {
       Value entry = Value::map({});
       entry.set("stage", Value::scalar(n.info->name));

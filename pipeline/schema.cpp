@@ -13,11 +13,16 @@ struct Unit {
   double factor;
 };
 constexpr std::array kUnits{
-    Unit{"TiB", 1024.0 * 1024 * 1024 * 1024}, Unit{"GiB", 1024.0 * 1024 * 1024},
-    Unit{"MiB", 1024.0 * 1024},               Unit{"KiB", 1024.0},
-    Unit{"TB", 1e12},                         Unit{"GB", 1e9},
-    Unit{"MB", 1e6},                          Unit{"kB", 1e3},
-    Unit{"KB", 1e3},                          Unit{"B", 1},
+    Unit{"TiB", 1024.0 * 1024 * 1024 * 1024},
+    Unit{"GiB", 1024.0 * 1024 * 1024},
+    Unit{"MiB", 1024.0 * 1024},
+    Unit{"KiB", 1024.0},
+    Unit{"TB", 1e12},
+    Unit{"GB", 1e9},
+    Unit{"MB", 1e6},
+    Unit{"kB", 1e3},
+    Unit{"KB", 1e3},
+    Unit{"B", 1},
     Unit{"", 1},
 };
 
@@ -52,15 +57,17 @@ std::string Field::allowed() const {
                                     : number_text(v);
   };
   if (lowest && highest) return fmt::format("{} to {}", text(*lowest), text(*highest));
-  if (lowest) return fmt::format("{} {}", lowest_exclusive ? "more than" : "at least", text(*lowest));
+  if (lowest)
+    return fmt::format("{} {}", lowest_exclusive ? "more than" : "at least", text(*lowest));
   return {};
 }
 
 std::string Field::check_range(double value) const {
   const bool low = lowest && (lowest_exclusive ? value <= *lowest : value < *lowest);
   if (!low && !(highest && value > *highest) && !std::isnan(value)) return {};
-  const std::string got = type.starts_with("size") ? to_text(Bytes{static_cast<std::uint64_t>(value)})
-                                                   : number_text(value);
+  const std::string got = type.starts_with("size")
+                              ? to_text(Bytes{static_cast<std::uint64_t>(value)})
+                              : number_text(value);
   return fmt::format("{} is out of range, allowed is {}", got, allowed());
 }
 
@@ -72,7 +79,8 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
         if (f.name == e.key) found = &f;
       if (found == nullptr) {
         if (!implying)
-          problems.add(e.key_mark, path + e.key + ": unknown option" + did_you_mean(e.key, names()));
+          problems.add(e.key_mark,
+                       path + e.key + ": unknown option" + did_you_mean(e.key, names()));
         continue;
       }
       if ((found->apply_ != nullptr) != implying) continue;
@@ -99,10 +107,14 @@ namespace detail {
 
 std::string describe_value(const Value& v) {
   switch (v.kind()) {
-    case Value::Kind::null: return "nothing";
-    case Value::Kind::scalar: return "'" + v.text() + "'";
-    case Value::Kind::list: return "a list";
-    case Value::Kind::map: return "a map";
+    case Value::Kind::null:
+      return "nothing";
+    case Value::Kind::scalar:
+      return "'" + v.text() + "'";
+    case Value::Kind::list:
+      return "a list";
+    case Value::Kind::map:
+      return "a map";
   }
   return {};
 }

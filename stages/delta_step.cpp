@@ -32,9 +32,7 @@ class DeltaStep final : public FinishStep {
   }
 
   [[nodiscard]] bool needs_unit() const override { return true; }
-  [[nodiscard]] int values_out(int values_in) const override {
-    return values_in * (o_.order + 1);
-  }
+  [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
 
   void run(const UnitRows& in, UnitRows& out) const override {
     const std::int64_t piece = std::min(in.piece(), out.piece());
@@ -92,7 +90,8 @@ class DeltaStep final : public FinishStep {
       for (std::size_t i = 0; i < filter.size(); ++i) {
         const std::int64_t row =
             std::clamp<std::int64_t>(first + static_cast<std::int64_t>(i), 0, in.rows() - 1);
-        sum += filter[i] * from.values[static_cast<std::size_t>((row - from.first) * in.values() + c)];
+        sum +=
+            filter[i] * from.values[static_cast<std::size_t>((row - from.first) * in.values() + c)];
       }
       to[c] = static_cast<float>(sum);
     }
@@ -108,8 +107,8 @@ class DeltaStep final : public FinishStep {
 // Solves the normal equations of the fit for the vector that picks the derivative.
 std::vector<double> savitzky_golay(int width, int degree, int order, double at) {
   const int n = degree + 1, half = width / 2;
-  std::vector<std::vector<long double>> a(static_cast<std::size_t>(n),
-                                          std::vector<long double>(static_cast<std::size_t>(n + 1)));
+  std::vector<std::vector<long double>> a(
+      static_cast<std::size_t>(n), std::vector<long double>(static_cast<std::size_t>(n + 1)));
   for (int r = 0; r < n; ++r) {
     for (int c = 0; c < n; ++c)
       for (int x = -half; x <= half; ++x)

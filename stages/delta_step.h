@@ -15,7 +15,8 @@ struct DeltaOptions {
   //   orders are those of the lower one (torchaudio.functional.compute_deltas, HTK).
   // kaldi: the same slopes folded into one filter, so that only frames of the features are repeated
   //   at the ends (Kaldi's add-deltas).
-  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; at the ends of
+  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; at the ends
+  // of
   //   that fitted to the outermost `width` frames (librosa.feature.delta, mode interp).
   enum class Method { regression, kaldi, librosa };
 

@@ -47,8 +47,8 @@ class Deltas final : public RowStage {
       return nullptr;
     }
     if (o_.method == DeltaOptions::Method::librosa && o_.width <= o_.order) {
-      check.error("width", fmt::format("width is {}, must be more than order ({})", o_.width,
-                                       o_.order));
+      check.error("width",
+                  fmt::format("width is {}, must be more than order ({})", o_.width, o_.order));
       return nullptr;
     }
     out.axis = "feature";

@@ -35,10 +35,14 @@ Hid status_type() {
 
 std::int8_t status_of(Outcome o) {
   switch (o) {
-    case Outcome::ok: return 0;
-    case Outcome::skipped: return 1;
-    case Outcome::failed: return 2;
-    default: return 3;
+    case Outcome::ok:
+      return 0;
+    case Outcome::skipped:
+      return 1;
+    case Outcome::failed:
+      return 2;
+    default:
+      return 3;
   }
 }
 
@@ -100,7 +104,8 @@ void write_axes(hid_t file, hid_t rows, const FeatureInfo& info) {
     column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.column_hz.size(),
                    [&](std::size_t i) { return info.column_hz[i]; });
     const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
-    h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()), "dimension scale");
+    h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()),
+             "dimension scale");
     h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
   }
   h5_check(H5DSset_label(rows, 0, "row"), "label");
@@ -118,16 +123,16 @@ void write_files(hid_t file, const OutputIndex& x, const Manifest* manifest) {
   attribute(files, "root", manifest != nullptr ? manifest->root() : "");
   strings(files, "path", count, [&](std::size_t i) { return x.run.source.source_name(i); });
   std::int64_t next = 0;  // asked in order
-  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
-                       [&](std::size_t i) {
-                         const std::int64_t at = next;
-                         next += x.order.rows(i);
-                         return at;
-                       });
+  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count, [&](std::size_t i) {
+    const std::int64_t at = next;
+    next += x.order.rows(i);
+    return at;
+  });
   column<std::int64_t>(files, "count", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
                        [&](std::size_t i) { return x.order.rows(i); });
-  column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
-                       [&](std::size_t i) { return manifest != nullptr ? manifest->label(i) : -1; });
+  column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count, [&](std::size_t i) {
+    return manifest != nullptr ? manifest->label(i) : -1;
+  });
   column<std::int8_t>(files, "split", H5T_STD_I8LE, H5T_NATIVE_INT8, count, [&](std::size_t i) {
     return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(i) : -1);
   });
@@ -159,11 +164,9 @@ void write_remarks(hid_t file, const OutputIndex& x) {
   }
   const Hid remarks = group(file, "remarks");
   const std::size_t n = remarked.size();
-  column<std::int64_t>(remarks, "file", H5T_STD_I64LE, H5T_NATIVE_INT64, n, [&](std::size_t i) {
-    return static_cast<std::int64_t>(remarked[i]);
-  });
-  strings(remarks, "path", n,
-          [&](std::size_t i) { return x.run.source.source_name(remarked[i]); });
+  column<std::int64_t>(remarks, "file", H5T_STD_I64LE, H5T_NATIVE_INT64, n,
+                       [&](std::size_t i) { return static_cast<std::int64_t>(remarked[i]); });
+  strings(remarks, "path", n, [&](std::size_t i) { return x.run.source.source_name(remarked[i]); });
   const Hid status = status_type();
   column<std::int8_t>(remarks, "status", status, status, n,
                       [&](std::size_t i) { return status_of(ledger.outcome(remarked[i])); });
@@ -189,9 +192,8 @@ void write_attributes(hid_t file, const OutputIndex& x) {
   if (!x.info.preset.empty()) attribute(file, "preset", x.info.preset);
   attribute(file, "backend", x.info.backend);
   attribute(file, "instruction_set", x.info.instruction_set);
-  const std::pair<const char*, int> frames[] = {{"sample_rate", x.info.sample_rate},
-                                                {"n_fft", x.info.n_fft},
-                                                {"hop_length", x.info.hop}};
+  const std::pair<const char*, int> frames[] = {
+      {"sample_rate", x.info.sample_rate}, {"n_fft", x.info.n_fft}, {"hop_length", x.info.hop}};
   for (const auto& [name, n] : frames)
     attribute(file, name, H5T_STD_I32LE, H5T_NATIVE_INT32, static_cast<std::int32_t>(n));
 }

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "pipeline/memory.h"
-#include "stages/unit_finish.h"
 #include "stages/raii/unique_fd.h"
+#include "stages/unit_finish.h"
 
 namespace melflow {
 
 /// A file to read, as it was listed.
 struct FileRef {
   static constexpr const char* kName = "file";
-  std::string path;      ///< as the system opens it
+  std::string path;        ///< as the system opens it
   std::uint64_t size = 0;  ///< [bytes]; 0 also when it could not be asked
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
@@ -98,7 +98,7 @@ struct Windows {
   int sample_rate = 0;
   std::optional<WindowGrid> grid;
   std::int64_t first_row = 0, row_count = 0;  ///< with a grid: the rows this block completes
-  std::int64_t fresh = 0;   ///< without: samples before this place were seen in earlier blocks
+  std::int64_t fresh = 0;  ///< without: samples before this place were seen in earlier blocks
   bool first = true, last = true;
   FileAudio file;
 
@@ -127,14 +127,14 @@ struct Batch {
 /// What the rows of a run are; the same for all of them. The fact kFact on the edge.
 struct FeatureInfo {
   static constexpr const char* kFact = "features";
-  int frames = 0;   ///< frames of a row; 0: a row is one frame of a whole recording
-  int columns = 0;  ///< values of a frame
-  std::string axis = "band";       ///< what a column is: "band", "bin", "coefficient"
-  std::vector<double> column_hz;   ///< [columns] centre frequencies, NaN for an energy; or empty
-  int energy_column = -1;          ///< the column of the log energy, -1 without one
-  bool is_log = false;             ///< levels, which a cepstrum can be made of
-  std::string unit;                ///< "dB", "ln power", ...
-  std::string preset;              ///< "whisper, with n_mels changed"; "" without one
+  int frames = 0;                 ///< frames of a row; 0: a row is one frame of a whole recording
+  int columns = 0;                ///< values of a frame
+  std::string axis = "band";      ///< what a column is: "band", "bin", "coefficient"
+  std::vector<double> column_hz;  ///< [columns] centre frequencies, NaN for an energy; or empty
+  int energy_column = -1;         ///< the column of the log energy, -1 without one
+  bool is_log = false;            ///< levels, which a cepstrum can be made of
+  std::string unit;               ///< "dB", "ln power", ...
+  std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
   std::string backend, instruction_set;
 

@@ -63,8 +63,9 @@ class Mel final : public Transform<Batch, MelBatch> {
   Facts plan(const Facts& given, const Facts&, PlanCheck& check_plan) override {
     const auto given_rate = given.get("sample_rate");
     if (!options_.sample_rate && !given_rate) {
-      check_plan.error("", "'sample_rate' is missing: which rate do the recordings have? (A "
-                           "resample stage before it would settle it, too)");
+      check_plan.error("",
+                       "'sample_rate' is missing: which rate do the recordings have? (A "
+                       "resample stage before it would settle it, too)");
       return given;
     }
     if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
@@ -79,16 +80,17 @@ class Mel final : public Transform<Batch, MelBatch> {
     kernel_ = std::make_unique<MelKernel>(plan_);
     finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
     if (plan_->empty_bands() > 0)
-      check_plan.warning("n_mels",
-                         fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
-                                     "transform falls into them; they stay at the floor",
-                                     plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
+      check_plan.warning(
+          "n_mels", fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
+                                "transform falls into them; they stay at the floor",
+                                plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
     window_ = static_cast<std::int64_t>(given.get_or("window", 0));
     rows_per_sample_ = given.get_or("rows_per_sample", 0);
     rows_extra_ = given.get_or("rows_extra", 0);
     if (window_ > 0 && plan_->frames(window_) == 0)
-      check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
-                                            window_, plan_->frame_length()));
+      check_plan.error(
+          "n_fft", fmt::format("a window of {} samples is shorter than one frame of {}", window_,
+                               plan_->frame_length()));
     describe();
     Facts out = given;
     out.set_object(FeatureInfo::kFact, std::shared_ptr<const FeatureInfo>(info_));
@@ -160,10 +162,11 @@ class Mel final : public Transform<Batch, MelBatch> {
   Result<std::shared_ptr<const MelPart>> compute(const Windows& in, std::size_t part,
                                                  MelScratch& scratch, ItemContext& context) const {
     if (in.sample_rate != options_.mel.sample_rate)
-      return ItemError::failed(fmt::format(
-          "is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, or leave such "
-          "files out",
-          in.sample_rate, options_.mel.sample_rate, by_preset()));
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, "
+                      "or leave such "
+                      "files out",
+                      in.sample_rate, options_.mel.sample_rate, by_preset()));
     scratch.set_noise_key(noise_key(part, context));
     auto out = std::make_shared<MelPart>();
     out->last = in.last;
@@ -176,9 +179,8 @@ class Mel final : public Transform<Batch, MelBatch> {
       int16 ? whole<std::int16_t>(in, scratch, context, *out)
             : whole<float>(in, scratch, context, *out);
       if (out->row_count == 0 && in.last && out->first_row == 0)
-        return ItemError::skipped(
-            fmt::format("shorter than one frame: {} samples of {}", in.end(),
-                        plan_->frame_length()));
+        return ItemError::skipped(fmt::format("shorter than one frame: {} samples of {}", in.end(),
+                                              plan_->frame_length()));
     }
     return std::shared_ptr<const MelPart>(std::move(out));
   }
@@ -209,8 +211,8 @@ class Mel final : public Transform<Batch, MelBatch> {
         }
         same = r;
       }
-      SignalView<Sample> view{samples + at,       0,         g.length, g.length,
-                              scratch.noise_key(), in.begin + at};
+      SignalView<Sample> view{samples + at, 0, g.length, g.length, scratch.noise_key(),
+                              in.begin + at};
       if (at + g.length > in.samples.count) view.data = padded<Sample>(in, at, g.length, scratch);
       kernel_->frames(view, 0, frames, row, scratch.kernel());
       finish_->apply(row, frames, plan_->columns());
@@ -241,7 +243,11 @@ class Mel final : public Transform<Batch, MelBatch> {
     auto* rows =
         lease(static_cast<std::size_t>(out.row_count) * info_->values_per_row(), context, out);
     const SignalView<Sample> view{reinterpret_cast<const Sample*>(in.samples.data),
-                                  in.begin, end, in.last ? end : -1, scratch.noise_key(), 0};
+                                  in.begin,
+                                  end,
+                                  in.last ? end : -1,
+                                  scratch.noise_key(),
+                                  0};
     kernel_->frames(view, from, out.row_count, rows, scratch.kernel());
     if (!finish_->needs_unit() || (in.first && in.last)) {
       finish_->apply(rows, out.row_count, plan_->columns());
@@ -273,8 +279,9 @@ class Mel final : public Transform<Batch, MelBatch> {
 // least two.
 std::size_t Mel::output_bound(const SourceInfo&, std::size_t input) const {
   const auto samples = static_cast<double>(input) / 2;
-  const double rows = window_ > 0 ? samples * rows_per_sample_ + rows_extra_
-                                  : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
+  const double rows =
+      window_ > 0 ? samples * rows_per_sample_ + rows_extra_
+                  : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
   return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
                              sizeof(float));
 }
@@ -293,10 +300,18 @@ void Mel::describe() {
                                : o.power == 1 ? "amplitude"
                                               : fmt::format("amplitude^{}", o.power);
   switch (o.log) {
-    case MelOptions::Log::none: info_->unit = quantity; break;
-    case MelOptions::Log::ln: info_->unit = "ln " + quantity; break;
-    case MelOptions::Log::log10: info_->unit = "log10 " + quantity; break;
-    case MelOptions::Log::db: info_->unit = "dB"; break;
+    case MelOptions::Log::none:
+      info_->unit = quantity;
+      break;
+    case MelOptions::Log::ln:
+      info_->unit = "ln " + quantity;
+      break;
+    case MelOptions::Log::log10:
+      info_->unit = "log10 " + quantity;
+      break;
+    case MelOptions::Log::db:
+      info_->unit = "dB";
+      break;
   }
   if (o.normalize != MelOptions::Normalize::none) info_->unit += ", normalized";
   info_->sample_rate = o.sample_rate;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace melflow {
 namespace {
@@ -80,12 +81,14 @@ Filterbank make_filterbank(const MelOptions& o) {
   constexpr double rounding = 1e-12;
 
   Filterbank bank;
+  bool skip_first = o.htk_mode && o.fmin > 0.0;
   for (int m = 0; m < o.n_mels; ++m) {
     Triangle hz{corner_hz(m), corner_hz(m + 1), corner_hz(m + 2)};
     if (o.triangles == MelOptions::Triangles::left_width) {
       hz.right = hz.centre + (hz.centre - hz.left);
     }
-    const double scale = o.mel_norm == MelOptions::MelNorm::slaney ? 2.0 / (hz.right - hz.left) : 1.0;
+    const double scale =
+        o.mel_norm == MelOptions::MelNorm::slaney ? 2.0 / (hz.right - hz.left) : 1.0;
     Triangle t = hz;
     if (over_mel) {
       t = {hz_to_mel(hz.left, o.mel_scale), hz_to_mel(hz.centre, o.mel_scale),
@@ -96,16 +99,11 @@ Filterbank make_filterbank(const MelOptions& o) {
     band.offset = static_cast<int>(bank.weights.size());
     const int first = std::max(0, static_cast<int>(std::floor(hz.left / bin_hz)));
     const int last = std::min(n_bins - 1, static_cast<int>(std::ceil(hz.right / bin_hz)));
-    // Kaldi "replicates a bug in HTK" (mel-computations.cc).
-    bool lacks_first = m == 0 && o.htk_mode && o.fmin != 0.0;
     for (int k = first; k <= last; ++k) {
       const double at = k * bin_hz;
       const double weight = weight_at(t, over_mel ? hz_to_mel(at, o.mel_scale) : at);
       if (!(weight > rounding)) continue;
-      if (lacks_first) {
-        lacks_first = false;
-        continue;
-      }
+      if (m == 0 && std::exchange(skip_first, false)) continue;
       if (band.count == 0) band.first_bin = k;
       ++band.count;
       bank.weights.push_back(weight * scale);

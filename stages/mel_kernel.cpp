@@ -70,7 +70,7 @@ struct MelKernel::Tables {
   AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
   RowTables row;
   Conditioner conditioner;
-  double energy_scale;   // of the sum of squares of what `window` gives
+  double energy_scale;  // of the sum of squares of what `window` gives
   double energy_floor;
 };
 
@@ -222,7 +222,7 @@ double MelKernel::windowed_frame(const SignalView<Sample>& view, std::int64_t st
   double energy = 0.0;
   if (tables.conditioner.needed()) {
     float* samples = scratch.samples_.data();
-    energy = tables.conditioner.frame(view, start, samples);
+    energy = tables.conditioner.frame(view, start, frame, samples);
     tables.loops.window_float(samples, tables.window.data(), length, frame);
   } else {
     constexpr bool is_int16 = std::is_same_v<Sample, std::int16_t>;

@@ -4,8 +4,9 @@
 // Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
 //
 // A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
-// or the batch it came in, nor on the sample type when the values are equal. This holds for one machine type: FFTW and the inner
-// loops use the widest vectors the processor has (MelKernel::instruction_set()).
+// or the batch it came in, nor on the sample type when the values are equal. This holds for one
+// machine type: FFTW and the inner loops use the widest vectors the processor has
+// (MelKernel::instruction_set()).
 
 #pragma once
 

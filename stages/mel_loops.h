@@ -26,7 +26,7 @@ constexpr int front = 16;
 struct RowTables {
   int n_bins = 0;
   int n_mels = 0;  // 0: the bins themselves are the row
-  int half = 0;  // n_fft/2 when n_fft is even, else 0
+  int half = 0;    // n_fft/2 when n_fft is even, else 0
   double power = 2.0;
   float power_offset = 0.0F;
   // Even n_fft: re and im of -i exp(-2 pi i k / n_fft), eight k of each in turn, folded_order.
@@ -36,7 +36,7 @@ struct RowTables {
   std::vector<std::int32_t> first_bin;  // [groups * lanes]
   std::vector<std::int32_t> vectors;    // [groups]
   AlignedBuffer weights;                // [groups][lanes][vectors][lanes]
-  float floor = 0.0F;  // of a value before its level; 0: none
+  float floor = 0.0F;                   // of a value before its level; 0: none
   bool log = false;
   float amin = 0.0F;
   float offset = 0.0F;

@@ -50,8 +50,9 @@ void check_window(const MelOptions& o, Complaints& c) {
   // Both values of the two-sample window are its zero ends.
   const bool zero_ends = !o.periodic && (o.window == Window::hann || o.window == Window::blackman ||
                                          o.window == Window::povey);
-  c.require(!zero_ends || o.win_length.value_or(o.n_fft) != 2, "win_length", 2,
-            "other than 2 for a symmetric hann, povey or blackman window, which would be all zeros");
+  c.require(
+      !zero_ends || o.win_length.value_or(o.n_fft) != 2, "win_length", 2,
+      "other than 2 for a symmetric hann, povey or blackman window, which would be all zeros");
   c.require(within(o.kaiser_beta, 0.0, 500.0), "kaiser_beta", o.kaiser_beta, "from 0 to 500");
   if (o.gauss_std) {
     c.require(within(*o.gauss_std, 1e-3, 1e9), "gauss_std", *o.gauss_std,
@@ -72,7 +73,8 @@ void check_framing(const MelOptions& o, Complaints& c) {
               "unset when center is true: both place the frames");
     c.require(!o.pad || *o.pad == 0, "pad", *o.pad, "unset when snip_edges is set");
   }
-  c.require(within(o.power, 0.0, 16.0) && o.power > 0.0, "power", o.power, "above 0 and at most 16");
+  c.require(within(o.power, 0.0, 16.0) && o.power > 0.0, "power", o.power,
+            "above 0 and at most 16");
   c.require(within(o.power_offset, 0.0, huge), "power_offset", o.power_offset, "from 0 to ", huge);
 }
 
@@ -82,8 +84,9 @@ void check_bands(const MelOptions& o, Complaints& c) {
   const double given = o.fmax.value_or(0.0);
   const double fmax = given > 0.0 ? given : nyquist + given;
   if (o.sample_rate >= 1) {
-    c.require(given <= nyquist && fmax > 0.0, "fmax", given, "above 0 and at most sample_rate / 2 (",
-              nyquist, " Hz), or negative: that much below it");
+    c.require(given <= nyquist && fmax > 0.0, "fmax", given,
+              "above 0 and at most sample_rate / 2 (", nyquist,
+              " Hz), or negative: that much below it");
   }
   if (fmax > 0.0) {
     c.require(o.fmin >= 0.0 && o.fmin < fmax, "fmin", o.fmin, "from 0 to below fmax (", fmax,
@@ -92,8 +95,8 @@ void check_bands(const MelOptions& o, Complaints& c) {
   c.require(within(o.vtln_warp, 0.1, 10.0), "vtln_warp", o.vtln_warp, "from 0.1 to 10");
   if (o.vtln_warp == 1.0) return;
   const double high = o.vtln_high > 0.0 ? o.vtln_high : nyquist + o.vtln_high;
-  c.require(o.vtln_low > o.fmin && o.vtln_low < high, "vtln_low", o.vtln_low, "above fmin (", o.fmin,
-            " Hz) and below vtln_high (", high, " Hz)");
+  c.require(o.vtln_low > o.fmin && o.vtln_low < high, "vtln_low", o.vtln_low, "above fmin (",
+            o.fmin, " Hz) and below vtln_high (", high, " Hz)");
   c.require(high > o.vtln_low && high < fmax, "vtln_high", o.vtln_high, "above vtln_low (",
             o.vtln_low, " Hz) and below fmax (", fmax, " Hz), or negative: from sample_rate / 2");
   // The linear part in the middle must stay inside the range once it is warped.

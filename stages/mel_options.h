@@ -82,11 +82,11 @@ struct MelOptions {
   std::optional<int> hop;         // [samples], default win_length / 2
   Align align = Align::center;
   Window window = Window::hann;
-  bool periodic = true;           // false: symmetric, first and last value equal
-  double kaiser_beta = 14.0;      // window: kaiser
+  bool periodic = true;             // false: symmetric, first and last value equal
+  double kaiser_beta = 14.0;        // window: kaiser
   std::optional<double> gauss_std;  // [samples], window: gauss; default win_length / 8
-  bool center = true;             // pads half a frame at both ends of a unit
-  std::optional<int> pad;         // [samples] at both ends; default half a frame when centred, else 0
+  bool center = true;               // pads half a frame at both ends of a unit
+  std::optional<int> pad;  // [samples] at both ends; default half a frame when centred, else 0
   // Kaldi's placing: true is the same as center: false; false: frame t is centred at (t + 1/2) hop
   // and there are (n + hop/2) / hop of them. Not set: center decides.
   std::optional<bool> snip_edges;
@@ -106,10 +106,10 @@ struct MelOptions {
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
   Triangles triangles = Triangles::hz;
-  // As in HTK: the lowest band lacks its first bin when fmin is not 0, and bands are floored at 1 (of
+  // As in HTK: band 0 loses its first weight when fmin is above 0, and bands are floored at 1 (of
   // samples in the range of int16).
   bool htk_mode = false;
-  double vtln_warp = 1.0;  // vocal tract length warp factor; the bands' corners are moved
+  double vtln_warp = 1.0;     // vocal tract length warp factor; the bands' corners are moved
   double vtln_low = 100.0;    // [Hz] lower end of the warped range's linear part
   double vtln_high = -500.0;  // [Hz] upper end, 0 or less: from sample_rate / 2
 

@@ -124,7 +124,7 @@ std::int64_t MelPlan::context() const {
   const std::int64_t outside = std::max<std::int64_t>(lead_, frame_length_ - lead_) + 1;
   const std::int64_t before =
       options_.preemphasis > 0 && options_.preemphasis_of == MelOptions::PreemphasisOf::signal ? 1
-                                                                                              : 0;
+                                                                                               : 0;
   return std::max<std::int64_t>(frame_length_ - 1 + held, outside) + before;
 }
 

@@ -44,8 +44,8 @@ MelOptions torchaudio() {
   return o;
 }
 
-// 25 ms every 10 ms, samples in the range of int16. Kaldi itself adds dither of 1; without, features
-// can be compared.
+// 25 ms every 10 ms, samples in the range of int16. Kaldi itself adds dither of 1; without,
+// features can be compared.
 MelOptions kaldi() {
   MelOptions o;
   o.sample_rate = 16000;
@@ -166,17 +166,19 @@ MelOptions ast() {
 // Made when first asked for: stages register themselves before main() runs.
 const auto& presets() {
   static const std::array all{
-    MelPreset{"librosa", "librosa.feature.melspectrogram: power", librosa()},
-    MelPreset{"torchaudio", "torchaudio.transforms.MelSpectrogram: power", torchaudio()},
-    MelPreset{"kaldi", "Kaldi's compute-fbank-feats without dither, also kaldi-native-fbank", kaldi()},
-    MelPreset{"kaldi_htk", "Kaldi's features as HTK makes them: Hamming window, energy last",
-              kaldi_htk()},
-    MelPreset{"whisper", "Whisper's log_mel_spectrogram, 80 bands", whisper(80)},
-    MelPreset{"whisper_large_v3", "Whisper's log_mel_spectrogram, 128 bands", whisper(128)},
-    MelPreset{"nemo", "NeMo's AudioToMelSpectrogramPreprocessor in evaluation, 80 features", nemo()},
-    MelPreset{"speechbrain", "speechbrain.lobes.features.Fbank", speechbrain()},
-    MelPreset{"hifigan", "HiFi-GAN's mel_spectrogram for 22.05 kHz", hifigan()},
-    MelPreset{"ast", "Audio Spectrogram Transformer, normalised by AudioSet's statistics", ast()},
+      MelPreset{"librosa", "librosa.feature.melspectrogram: power", librosa()},
+      MelPreset{"torchaudio", "torchaudio.transforms.MelSpectrogram: power", torchaudio()},
+      MelPreset{"kaldi", "Kaldi's compute-fbank-feats without dither, also kaldi-native-fbank",
+                kaldi()},
+      MelPreset{"kaldi_htk", "Kaldi's features as HTK makes them: Hamming window, energy last",
+                kaldi_htk()},
+      MelPreset{"whisper", "Whisper's log_mel_spectrogram, 80 bands", whisper(80)},
+      MelPreset{"whisper_large_v3", "Whisper's log_mel_spectrogram, 128 bands", whisper(128)},
+      MelPreset{"nemo", "NeMo's AudioToMelSpectrogramPreprocessor in evaluation, 80 features",
+                nemo()},
+      MelPreset{"speechbrain", "speechbrain.lobes.features.Fbank", speechbrain()},
+      MelPreset{"hifigan", "HiFi-GAN's mel_spectrogram for 22.05 kHz", hifigan()},
+      MelPreset{"ast", "Audio Spectrogram Transformer, normalised by AudioSet's statistics", ast()},
   };
   return all;
 }

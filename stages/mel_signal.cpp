@@ -55,6 +55,18 @@ float sample_at(const SignalView<Sample>& view, std::int64_t at) {
   return static_cast<float>(view.data[at - view.begin]);
 }
 
+// Sum of term(value) in double: eight sums side by side, merged at the end, always in that order.
+template <class Term>
+double sum(const float* x, int n, const Term& term) {
+  constexpr int kSums = 8;
+  double sums[kSums] = {};
+  int i = 0;
+  for (; i + kSums <= n; i += kSums)
+    for (int k = 0; k < kSums; ++k) sums[k] += term(static_cast<double>(x[i + k]));
+  for (int k = 0; i < n; ++i, ++k) sums[k] += term(static_cast<double>(x[i]));
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
 // Steele, Lea and Flood's SplitMix64 finaliser: every bit of x reaches every bit of the result.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
@@ -77,8 +89,8 @@ void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, 
 
 // Box and Muller (1958), on 53 and 32 bits of one hash.
 double noise(std::int64_t seed, std::uint64_t key, std::int64_t index) {
-  const std::uint64_t h =
-      mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) + static_cast<std::uint64_t>(index));
+  const std::uint64_t h = mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) +
+                                static_cast<std::uint64_t>(index));
   const double radius = static_cast<double>((h >> 11) + 1) * 0x1p-53;  // (0, 1]
   const double angle = static_cast<double>(mixed(h) >> 32) * 0x1p-32;
   return std::sqrt(-2.0 * std::log(radius)) * std::cos(2.0 * std::numbers::pi * angle);
@@ -132,22 +144,26 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, flo
 }
 
 template <class Sample>
-double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, float* out) const {
-  signal(view, start, out);
-  float* const begin = out + window_begin_;
-  float* const end = out + window_end_;
+double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, float* work,
+                          float* out) const {
+  const bool emphasised = frame_preemphasis_ > 0;
+  float* const samples = emphasised ? work : out;
+  signal(view, start, samples);
+  float* const x = samples + window_begin_;
+  const int n = window_end_ - window_begin_;
   if (remove_dc_) {
-    double sum = 0.0;
-    for (const float* x = begin; x != end; ++x) sum += *x;
-    const auto mean = static_cast<float>(sum / static_cast<double>(end - begin));
-    for (float* x = begin; x != end; ++x) *x -= mean;
+    const auto mean = static_cast<float>(sum(x, n, [](double v) { return v; }) / n);
+    for (int i = 0; i < n; ++i) x[i] -= mean;
   }
-  double energy = 0.0;
-  if (raw_energy_)
-    for (const float* x = begin; x != end; ++x) energy += static_cast<double>(*x) * *x;
-  if (frame_preemphasis_ > 0) {
-    for (float* x = end - 1; x != begin; --x) *x -= frame_preemphasis_ * x[-1];
-    *begin -= frame_preemphasis_ * *begin;
+  const double energy = raw_energy_ ? sum(x, n, [](double v) { return v * v; }) : 0.0;
+  if (emphasised) {
+    const float k = frame_preemphasis_;
+    float* const to = out + window_begin_;
+    to[0] = x[0] - k * x[0];
+    for (int i = 1; i < n; ++i) to[i] = x[i] - k * x[i - 1];
+    // The window is zero there, but NaN times zero is not.
+    std::fill(out, to, 0.0F);
+    std::fill(to + n, out + length_, 0.0F);
   }
   return energy;
 }
@@ -156,7 +172,8 @@ template void gather<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t
                                    PadMode, float*);
 template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, PadMode, float*);
 template double Conditioner::frame<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
-                                                 float*) const;
-template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t, float*) const;
+                                                 float*, float*) const;
+template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t, float*,
+                                          float*) const;
 
 }  // namespace melflow

@@ -43,10 +43,10 @@ class Conditioner {
 
   // False: a frame is its samples times a factor, which the window takes care of.
   bool needed() const { return needed_; }
-  // The frame at `start` into out [frame_length]. Returns the sum of squares before pre-emphasis of
-  // the frame where the raw energy is asked for, else 0.
+  // The frame at `start` into out [frame_length]; work [frame_length]. Returns the sum of squares
+  // before pre-emphasis of the frame where the raw energy is asked for, else 0.
   template <class Sample>
-  double frame(const SignalView<Sample>& view, std::int64_t start, float* out) const;
+  double frame(const SignalView<Sample>& view, std::int64_t start, float* work, float* out) const;
 
  private:
   template <class Sample>

@@ -63,7 +63,8 @@ void MelStageOptions::describe(Schema& s) {
   s.field("dither", mel.dither,
           "standard deviation of noise added to the samples, in units of the scaled samples")
       .range(0, 1e9);
-  s.field("dither_seed", mel.dither_seed, "of that noise; the same noise for any number of threads");
+  s.field("dither_seed", mel.dither_seed,
+          "of that noise; the same noise for any number of threads");
   s.field("preemphasis", mel.preemphasis, "k of x[t] - k x[t-1]").range(0, 1);
   s.field("preemphasis_of", mel.preemphasis_of,
           "the whole signal, whose first sample stays, or each frame by itself (Kaldi)");
@@ -90,9 +91,10 @@ void MelStageOptions::describe(Schema& s) {
       .range(0, 1 << 20);
   s.field("pad_mode", mel.pad_mode,
           "what is padded; reflect does not repeat the end samples, symmetric does (Kaldi)");
-  s.field("snip_edges", mel.snip_edges,
-          "Kaldi's placing of frames: true, only whole frames; false, one for every hop, centred on "
-          "its middle; not set: as center says");
+  s.field(
+      "snip_edges", mel.snip_edges,
+      "Kaldi's placing of frames: true, only whole frames; false, one for every hop, centred on "
+      "its middle; not set: as center says");
   s.field("drop_last", mel.drop_last, "leaves out the last frame (Whisper, NeMo)");
 
   s.field("normalized", mel.normalized,
@@ -114,7 +116,9 @@ void MelStageOptions::describe(Schema& s) {
   s.field("triangles", mel.triangles,
           "straight over Hz, or over mel (Kaldi); left_width: over Hz, both flanks as wide as the "
           "left one (SpeechBrain)");
-  s.field("htk_mode", mel.htk_mode, "as HTK: the lowest band lacks its first bin when fmin is not 0, and bands are floored at 1");
+  s.field("htk_mode", mel.htk_mode,
+          "as HTK: the first band loses its first weight when fmin is above 0, and bands are "
+          "floored at 1");
   s.field("vtln_warp", mel.vtln_warp, "warp factor for the length of the vocal tract; 1: none")
       .range(0.1, 10);
   s.field("vtln_low", mel.vtln_low, "lower end of the warp's linear part [Hz]");
@@ -129,8 +133,9 @@ void MelStageOptions::describe(Schema& s) {
 
   s.field("log", mel.log, "none, natural, base 10, or decibels");
   s.field("amin", mel.amin, "floor before the logarithm").greater_than(0);
-  s.field("ref", ref, "value that the logarithm maps to 0; max: the largest of the segment, or "
-                      "without segments of the file");
+  s.field("ref", ref,
+          "value that the logarithm maps to 0; max: the largest of the segment, or "
+          "without segments of the file");
   s.field("top_db", mel.top_db,
           "floor below the largest value of the segment or file [dB], whatever the log (Whisper: "
           "80)")

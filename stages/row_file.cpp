@@ -50,7 +50,10 @@ RowFile::RowFile(std::string target, RowType type, std::size_t values_per_row, b
                                  target_));
   }
   open_part();
-  if (ftruncate(fd_.get(), 0) != 0) fail("cannot be written", errno);
+  // Only what an earlier run left: ext4 takes a file that was ever cut to nothing for one that is being
+  // replaced, and allocates all of it when it is closed (0.5 s for 1.2 GB).
+  if (fstat(fd_.get(), &st) != 0 || (st.st_size > 0 && ftruncate(fd_.get(), 0) != 0))
+    fail("cannot be written", errno);
 }
 
 RowFile::~RowFile() {

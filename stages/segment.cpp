@@ -44,8 +44,7 @@ struct SegmentOptions {
     s.field("length", length,
             "of a window, which becomes a row; not set: recordings are not cut, a row is a frame");
     s.field("hop", hop, "from the start of one window to the next; not set: the length");
-    s.group("long", long_windows,
-            "two stages instead: first long windows over the recording ...");
+    s.group("long", long_windows, "two stages instead: first long windows over the recording ...");
     s.group("short", short_windows, "... then short windows, the rows, inside each long one");
     s.field("tail", tail,
             "samples after the last whole window: drop them, or pad them with silence to one more");
@@ -98,16 +97,34 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
                                        g.long_length));
     if (g.length >= 1) out.set("window", static_cast<double>(g.length));
     if (g.long_hop >= 1)
-      out.set("rows_per_sample",
-              static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
+      out.set("rows_per_sample", static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
     out.set("rows_extra", 2.0 * static_cast<double>(g.per_long));
+    return out;
+  }
+
+  // In samples, where the rate is known.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    if (is_cut() && !expected_) return std::nullopt;
+    Value out = Value::map({});
+    const auto number = [](std::int64_t n) { return Value::scalar(std::to_string(n)); };
+    if (expected_) {
+      out.set("length", number(expected_->length));
+      if (expected_->long_length != expected_->length) {
+        out.set("long_length", number(expected_->long_length));
+        out.set("long_hop", number(expected_->long_hop));
+        out.set("short_hop", number(expected_->short_hop));
+      } else {
+        out.set("hop", number(expected_->long_hop));
+      }
+      out.set("tail", OptionType<Tail>::echo(options_.tail));
+    }
+    if (options_.min_length) out.set("min_length", OptionType<Length>::echo(*options_.min_length));
     return out;
   }
 
   // A block and what was kept of the one before it; passed on untouched where it is the only one.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    const std::int64_t kept =
-        expected_ ? expected_->long_length + expected_->long_hop : context_;
+    const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;
     return BufferPool::rounded(input + 2 * static_cast<std::size_t>(kept) * sizeof(float));
   }
 
@@ -123,7 +140,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     join(*in, state, context, *out);
     const std::int64_t seen = in->start + in->samples.count;
     std::int64_t needed_from = std::max<std::int64_t>(0, seen - context_);
-    const std::int64_t shortest = options_.min_length ? options_.min_length->at(in->sample_rate) : 0;
+    const std::int64_t shortest =
+        options_.min_length ? options_.min_length->at(in->sample_rate) : 0;
     if (in->last && seen < shortest)
       return ItemError::skipped(
           fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
@@ -139,8 +157,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       out->first_row = state.rows;
       out->row_count = longs * g.per_long - state.rows;
       if (in->last && longs == 0)
-        return ItemError::skipped(fmt::format("shorter than one window: {} samples of {}", seen,
-                                              g.long_length));
+        return ItemError::skipped(
+            fmt::format("shorter than one window: {} samples of {}", seen, g.long_length));
       state.rows = longs * g.per_long;
       needed_from = longs * g.long_hop;
     }
@@ -192,8 +210,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (state.kept_count == 0) return;
     const std::size_t size = size_of(in.samples.type);
     const std::size_t old_bytes = static_cast<std::size_t>(state.kept_count) * size;
-    auto joined = std::make_shared<Buffer>(
-        context.run().pool.lease(old_bytes + in.samples.bytes()));
+    auto joined =
+        std::make_shared<Buffer>(context.run().pool.lease(old_bytes + in.samples.bytes()));
     std::memcpy(joined->data(), state.kept.data(), old_bytes);
     std::memcpy(joined->data() + old_bytes, in.samples.data, in.samples.bytes());
     out.begin = state.kept_at;
@@ -213,7 +231,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
   }
 
   SegmentOptions options_;
-  std::int64_t context_ = 0;             // samples that the frames across a seam need
+  std::int64_t context_ = 0;            // samples that the frames across a seam need
   std::optional<WindowGrid> expected_;  // at the rate of the plan
 };
 

@@ -59,8 +59,8 @@ void finish_spilled(RowFile& file, const UnitFinish& finish, std::int64_t rows, 
     // Behind the rows that are read, or before them where there is room again.
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wanted) * sizeof(float);
-    auto next = std::make_unique<SpilledRows>(file, bytes <= unit->begin() ? 0 : unit->end(), rows,
-                                              wanted);
+    auto next =
+        std::make_unique<SpilledRows>(file, bytes <= unit->begin() ? 0 : unit->end(), rows, wanted);
     step->run(*unit, *next);
     unit = std::move(next);
   }

@@ -43,7 +43,8 @@ class LevelStep final : public FinishStep {
       for (std::int64_t i = 0; i < count; ++i) largest = values[i] > largest ? values[i] : largest;
     });
     const float shift = ref_max_ ? largest : 0.0F;
-    const float floor = range_ ? largest - shift - *range_ : -std::numeric_limits<float>::infinity();
+    const float floor =
+        range_ ? largest - shift - *range_ : -std::numeric_limits<float>::infinity();
     change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
       const std::int64_t count = n * in.values();
       for (std::int64_t i = 0; i < count; ++i) {

@@ -4,8 +4,8 @@
 //      file, in the order of time.
 // Out: the same number of rows, each step having changed them, perhaps with other widths.
 //
-// A step sees the rows only through UnitRows and goes over them in one order, so the result does not
-// depend on where they lie, on the pieces they come in, or on the blocks that made them.
+// A step sees the rows only through UnitRows and goes over them in one order, so the result does
+// not depend on where they lie, on the pieces they come in, or on the blocks that made them.
 #pragma once
 
 #include <cstdint>
@@ -90,8 +90,8 @@ class UnitFinish {
 };
 
 // Level relative to the unit's maximum: reference = maximum (it becomes 0), then a floor `range`
-// below it, in the unit of the rows. As librosa.power_to_db(ref=np.max, top_db=...) and torchaudio's
-// AmplitudeToDB. NaN stays NaN.
+// below it, in the unit of the rows. As librosa.power_to_db(ref=np.max, top_db=...) and
+// torchaudio's AmplitudeToDB. NaN stays NaN.
 std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> range);
 
 // (x - mean) / std by given statistics, one or one for each column; empty std: 1.

@@ -96,6 +96,25 @@ TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {
   CHECK(json["files"][1]["duration"] == doctest::Approx(0.5));
 }
 
+TEST_CASE("features: Whisper's input is windows of 30 s, Kaldi's cepstra have their derivatives") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/a/one.wav", 16000, 1.0);
+  test::write_wav(folder / "data/b/two.wav", 8000, 31.0);
+  const Ended whisper = run_pipeline(folder, "whisper");
+  INFO(whisper.err);
+  CHECK(whisper.code == 0);
+  const auto windows = inspect(folder);
+  CHECK(windows["shape"] == nlohmann::json{3, 3000, 80});
+  CHECK(windows["preset"] == "whisper");
+  fs::remove(folder / "out.h5");
+  const Ended kaldi = run_pipeline(folder, "kaldi_mfcc");
+  INFO(kaldi.err);
+  CHECK(kaldi.code == 0);
+  const auto frames = inspect(folder);
+  CHECK(frames["shape"] == nlohmann::json{98 + 3098, 39});
+  CHECK(frames["preset"] == "kaldi, with use_energy changed");
+}
+
 TEST_CASE("features: the two-stage job has 237 rows of 32 bands a file, whatever its length") {
   const TempFolder folder;
   test::write_wav(folder / "data/one.wav", 4096, 10);

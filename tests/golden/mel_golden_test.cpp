@@ -25,52 +25,16 @@
 
 #include "stages/mel_kernel.h"
 #include "stages/unit_finish.h"
-#include "tests/support/sha256.h"
+#include "tests/support/recordings.h"
 
 namespace melflow {
 namespace {
 
 using nlohmann::json;
-using Samples = std::vector<std::int16_t>;
+using test::Samples;
 
 constexpr double tolerance_db = 1e-3;
 constexpr double range_db = 60.0;
-
-std::string audio_folder() {
-  const char* folder = std::getenv("MELFLOW_TEST_AUDIO");
-  if (folder == nullptr) {
-    throw std::runtime_error(
-        "MELFLOW_TEST_AUDIO is not set: run tests/run.sh, which fetches the recordings");
-  }
-  return folder;
-}
-
-Samples read_recording(const json& recording) {
-  const std::filesystem::path path = std::filesystem::path(audio_folder()) /
-                                     recording["package"].get<std::string>() /
-                                     recording["path"].get<std::string>();
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    throw std::runtime_error(path.string() +
-                             " is missing: run tests/run.sh, which fetches the recordings");
-  }
-  const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
-  if (reference::sha256(bytes) != recording["sha256"].get<std::string>()) {
-    throw std::runtime_error(path.string() +
-                             " is not the recording of mel_golden.json (its SHA-256 differs)");
-  }
-  SF_INFO info{};
-  const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> sound(sf_open(path.c_str(), SFM_READ, &info),
-                                                          sf_close);
-  REQUIRE(sound != nullptr);
-  REQUIRE(info.channels == 1);
-  REQUIRE(info.samplerate == recording["sample_rate"].get<int>());
-  Samples samples(recording["samples"].get<std::size_t>());
-  const auto count = static_cast<sf_count_t>(samples.size());
-  REQUIRE(info.frames == count);
-  REQUIRE(sf_readf_short(sound.get(), samples.data(), count) == count);
-  return samples;
-}
 
 template <class Enum, std::size_t n>
 void read_enum(const json& options, const char* key, const std::array<std::string_view, n>& names,
@@ -158,7 +122,7 @@ TEST_CASE("mel golden: rows of real recordings agree with librosa and torchaudio
   const json golden = json::parse(file);
   std::vector<Samples> recordings;
   for (const json& recording : golden["recordings"]) {
-    recordings.push_back(read_recording(recording));
+    recordings.push_back(test::read_recording(recording));
   }
   CHECK(golden["sets"].size() >= 14);
   for (const json& set : golden["sets"]) {

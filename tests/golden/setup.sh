@@ -12,6 +12,7 @@
 #   tests/support/fetch_audio.sh AUDIO asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav \
 #     alsa-utils
 #   DIR/bin/python tests/golden/make_golden.py AUDIO
+#   DIR/bin/python tests/golden/make_real.py AUDIO
 #   DIR/bin/python tests/golden/make_presets.py
 #   DIR/bin/python tests/golden/make_filterbanks.py DIR/openai-whisper/mel_filters.npz
 set -euo pipefail

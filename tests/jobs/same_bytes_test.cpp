@@ -35,6 +35,7 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
     const char* what;
     const char* segment;
     const char* mel;
+    std::vector<std::string> after = {};
   };
   const Row rows[] = {
       {"whole recordings", "", ""},
@@ -43,6 +44,19 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
       {"not centred", "", ", center: false"},
       {"windows with a padded tail", ", length: 4000, hop: 1500, tail: pad", ""},
       {"two stages", ", long: {length: 4096, hop: 2048}, short: {length: 1024, hop: 512}", ""},
+      {"without snip_edges, dither", "", ", preset: kaldi, snip_edges: false, dither: 1"},
+      {"each band's mean and variance, last frame dropped", "", ", preset: nemo"},
+      {"windows with a floor and statistics of their own", ", length: 4000",
+       ", preset: speechbrain, normalize: all_features"},
+      {"cepstra of the floored levels, and their derivatives",
+       "",
+       ", top_db: 60",
+       {"stage: mfcc, n_mfcc: 13", "stage: deltas, method: librosa, width: 5"}},
+      {"energy, cepstra and derivatives as Kaldi has them",
+       "",
+       ", preset: kaldi, use_energy: true",
+       {"stage: mfcc, lifter: 22, lifter_style: kaldi", "stage: deltas, method: kaldi"}},
+      {"derivatives in windows", ", length: 4000", "", {"stage: deltas, order: 1"}},
   };
   const Knobs knobs[] = {
       {.concurrency = 1,
@@ -62,7 +76,7 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
       {.concurrency = 7,
        .queue = 1,
        .batch = 64,
-       .memory = "1GiB",
+       .memory = "2GiB",
        .block = "16MiB",
        .engine = "threads",
        .workers = 2},
@@ -80,19 +94,19 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
     const Knobs plain;
     const std::string reference = folder / "reference.h5";
     std::filesystem::remove(reference);
-    const JobResult job =
-        run_job(speech_pipeline(plain, row.segment, row.mel), in_out(folder / "clips", reference));
+    const JobResult job = run_job(speech_pipeline(plain, row.segment, row.mel, "", row.after),
+                                  in_out(folder / "clips", reference));
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Output expected = read_output(reference);
-    CHECK(expected.rows() > 500);
+    CHECK(expected.rows() > 200);
     CHECK(job.report.counts.ok > 30);
-    CHECK(job.report.counts.failed == 2);
+    CHECK(job.report.counts.failed >= 2);
     for (const Knobs& k : knobs) {
       CAPTURE(k.text());
       const std::string path = folder / "other.h5";
       std::filesystem::remove(path);
-      const JobResult other =
-          run_job(speech_pipeline(k, row.segment, row.mel), in_out(folder / "clips", path));
+      const JobResult other = run_job(speech_pipeline(k, row.segment, row.mel, "", row.after),
+                                      in_out(folder / "clips", path));
       REQUIRE_MESSAGE(other.complete(), other.text());
       CHECK(expected.difference(read_output(path)) == "");
     }

@@ -27,11 +27,19 @@ struct Knobs {
   }
 };
 
-/// `segment` and `mel`: further options of those stages, such as ", length: 4000".
+/// `segment` and `mel`: further options of those stages, such as ", length: 4000"; `after_mel`: stages
+/// between mel and the output, such as "stage: mfcc".
 inline std::string speech_pipeline(const Knobs& k, const std::string& segment = "",
-                                   const std::string& mel = "", const std::string& top = "") {
+                                   const std::string& mel = "", const std::string& top = "",
+                                   const std::vector<std::string>& after_mel = {}) {
   const std::string bounds = ", concurrency: " + std::to_string(k.concurrency) +
                              ", queue: " + std::to_string(k.queue) + "}\n";
+  std::string last = "mel", nodes;
+  for (const std::string& stage : after_mel) {
+    const std::string name = "after_" + last;
+    nodes += "  " + name + ": {" + stage + ", from: " + last + bounds;
+    last = name;
+  }
   return "version: 1\nworkers: " + std::to_string(k.workers) + "\nmemory: {host: " + k.memory +
          "}\n" + top +
          "graph:\n"
@@ -46,7 +54,8 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
          "}\n"
          "  mel: {stage: mel, from: batch, n_fft: 512, win_length: 400, hop: 160, n_mels: 40, "
          "log: db" +
-         mel + bounds + "  write: {stage: hdf5_write, from: mel, path: \"${OUT}\"" + bounds;
+         mel + bounds + nodes + "  write: {stage: hdf5_write, from: " + last +
+         ", path: \"${OUT}\"" + bounds;
 }
 
 inline LoadOptions in_out(const std::string& data, const std::string& out) {

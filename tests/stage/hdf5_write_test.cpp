@@ -109,7 +109,10 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
   };
   const Row rows[] = {
       {"frames", {}, 2, "float32"},
-      {"windows of one frame", {.segment = "length: 256", .mel = "center: false, log: db"}, 2, "float32"},
+      {"windows of one frame",
+       {.segment = "length: 256", .mel = "center: false, log: db"},
+       2,
+       "float32"},
       {"windows of several frames", {.segment = "length: 1024"}, 3, "float32"},
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
   };
@@ -557,10 +560,63 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
         first);
   CHECK(hash({.write = "sync: false", .top = "memory: {host: 300MiB}\nworkers: 1"}) == first);
   CHECK(hash({.mel = "log: db, top_db: 80", .write = "sync: false"}) != first);
+  // Other words for the same: what is a default anyway, or has no effect.
+  CHECK(hash({.mel = "log: db, fmax: 4000, pad: 128, win_length: 256, kaiser_beta: 3",
+              .write = "sync: true"}) == first);
+  CHECK(hash({.mel = "log: db, preset: none, fmax: 0, vtln_low: 50, htk_compat: true",
+              .write = "sync: true"}) == first);
+  CHECK(hash({.segment = "length: 1024", .write = "sync: true"}) ==
+        hash({.segment = "length: 128ms, hop: 1024", .write = "sync: true"}));
+  CHECK(hash({.mel = "log: db, preset: torchaudio", .write = "sync: true"}) == first);
   CHECK(hash({.decode = "fit: 1s", .write = "sync: false"}) != first);
   CHECK(hash({.segment = "length: 1024", .write = "sync: false"}) != first);
   // Half the precision is another value of /mel.
   CHECK(hash({.write = "dtype: float16"}) != first);
+}
+
+TEST_CASE("hdf5_write: the output says which preset its features have and what was changed") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, kRate);
+  const std::pair<std::string, std::string> table[] = {
+      {"preset: torchaudio", "torchaudio, with sample_rate, n_fft, hop and n_mels changed"},
+      {"preset: whisper, log: db, use_energy: false",
+       "whisper, with sample_rate, n_fft, hop, n_mels and log changed"},
+  };
+  for (const auto& [mel, text] : table) {
+    const JobResult job = run(pipeline({.mel = mel, .write = "overwrite: true"}), folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(H5File(folder / "out.h5").text_attribute("/", "preset") == text);
+  }
+}
+
+TEST_CASE("hdf5_write: columns that are no bands have their own label, an energy no frequency") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, kRate);
+  const auto yaml = [](const std::string& mel, const std::string& after) {
+    std::string text = pipeline({.mel = mel});
+    const std::size_t at = text.find("  write:");
+    text.insert(at, "  last: {" + after + ", from: mel}\n");
+    text.replace(text.find("from: mel, path"), 9, "from: last");
+    return text;
+  };
+  REQUIRE(run(pipeline({.mel = "use_energy: true, htk_compat: true"}), folder).complete());
+  {
+    const H5File h5(folder / "out.h5");
+    CHECK(h5.shape("mel").at(1) == 21);
+    CHECK(std::isnan(h5.doubles("band_hz").at(20)));
+    CHECK(h5.doubles("band_hz").at(19) > 3000);
+    CHECK(h5.integer_attribute("mel", "energy_column") == 20);
+  }
+  std::filesystem::remove(folder / "out.h5");
+  REQUIRE(run(pipeline({.mel = "output: spectrogram, power: 1"}), folder).complete());
+  CHECK(H5File(folder / "out.h5").doubles("band_hz").at(128) == 4000);
+  CHECK(H5File(folder / "out.h5").text_attribute("mel", "unit") == "amplitude");
+  std::filesystem::remove(folder / "out.h5");
+  const JobResult job = run(yaml("log: db", "stage: mfcc, n_mfcc: 7"), folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(H5File(folder / "out.h5").shape("mel").at(1) == 7);
+  CHECK_FALSE(H5File(folder / "out.h5").has("band_hz"));
+  CHECK(H5File(folder / "out.h5").text_attribute("mel", "unit") == "cepstrum of dB");
 }
 
 TEST_CASE("hdf5_write: a path is needed") {

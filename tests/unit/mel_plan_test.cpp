@@ -194,7 +194,7 @@ TEST_CASE("mel plan: frame counts") {
 std::set<std::int64_t> samples_of(const MelPlan& plan, std::int64_t t, std::int64_t length) {
   std::set<std::int64_t> samples;
   for (int i = 0; i < plan.n_fft(); ++i) {
-    const std::int64_t at = t * plan.hop() - (plan.options().pad.value_or(0)) + i;
+    const std::int64_t at = t * plan.hop() - plan.options().pad.value_or(0) + i;
     const std::int64_t from = reference::padded_index(at, length, plan.options().pad_mode);
     if (from >= 0) samples.insert(from);
   }

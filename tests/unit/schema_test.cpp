@@ -345,3 +345,30 @@ TEST_CASE("schema: options that only change the speed are left out of the featur
   CHECK(features.find("inner")->find("hop") == nullptr);
   CHECK(s.echo().find("threads") != nullptr);
 }
+
+TEST_CASE("schema: a field that implies others is read first, wherever it stands") {
+  struct Preset {
+    int kind = 0, size = 1, weight = 2;
+    void describe(Schema& s) {
+      s.field("size", size, "how large");
+      s.field("weight", weight, "how heavy");
+      s.field("kind", kind, "sets the others").implies([this] { size = weight = 10 * kind; });
+    }
+  };
+  for (const bool last : {true, false}) {
+    CAPTURE(last);
+    Preset p;
+    Schema s;
+    p.describe(s);
+    Value map = Value::map({});
+    if (!last) map.set("kind", Value::scalar("3"));
+    map.set("size", Value::scalar("7"));
+    if (last) map.set("kind", Value::scalar("3"));
+    Problems problems;
+    s.read(map, "", problems);
+    CHECK(problems.empty());
+    CHECK(p.kind == 3);
+    CHECK(p.size == 7);
+    CHECK(p.weight == 30);
+  }
+}

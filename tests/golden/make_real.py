@@ -1,0 +1,72 @@
+"""The ten presets on real recordings, by the libraries that define them, for real_presets_test.cpp.
+
+In:  AUDIO, a folder filled by tests/support/fetch_audio.sh.
+Out: real_presets.json beside this file: {"recordings": [{package, path, sha256, sample_rate, samples}],
+     "cases": [{name, preset, library, version, function, options, recording, sample_rate, frames, bands,
+     "rows": [{frame, values, own_error}]}]}, rows as in presets.json (make_presets.py).
+
+The presets are taken at the recordings' own rates: options has what follows from that. Whisper's
+extractor knows one rate only: for it the samples count as 16 kHz.
+"""
+
+import argparse
+import hashlib
+import pathlib
+
+import numpy as np
+import soundfile
+
+import definition
+import golden_text
+from make_golden import RECORDINGS
+from make_presets import computed, kaldi_frame, noted_errors, report, row_text
+
+ROWS_PER_CASE = 4
+
+
+def options_at(preset, rate):
+    if preset in ("kaldi", "kaldi_htk", "ast"):
+        return kaldi_frame(rate)
+    if preset == "hifigan" and rate < 16000:
+        return dict(fmax=0.0)
+    if preset == "nemo":
+        return dict(fmax=0.0)
+    return {}
+
+
+def case_text(preset, index, samples, rate):
+    if preset.startswith("whisper"):
+        rate = 16000
+    options = options_at(preset, rate)
+    o = definition.resolve(preset, dict(options, sample_rate=rate))
+    exact = definition.rows(o, samples)
+    head, got, reason = computed(preset, o, None, samples)
+    assert got is not None, (preset, index, reason)
+    name = f"{preset}, recording {index}"
+    report(name, o, got, exact)
+    errors = noted_errors(got, exact, o["log"] != "none")
+    fields = dict(name=name, preset=preset, **head, options=options, recording=index,
+                  sample_rate=rate, frames=len(exact), bands=exact.shape[1])
+    shown = sorted({round(i) for i in np.linspace(0, len(got) - 1, ROWS_PER_CASE)})
+    return golden_text.block(fields, "rows", [row_text(t, got[t], errors[t]) for t in shown], "  ")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("audio", type=pathlib.Path)
+    audio = parser.parse_args().audio
+    recordings, cases = [], []
+    for index, (package, path) in enumerate(RECORDINGS):
+        file = audio / package / path
+        samples, rate = soundfile.read(file, dtype="float32")
+        recordings.append("  " + golden_text.line(dict(
+            package=package, path=path, sample_rate=rate, samples=len(samples),
+            sha256=hashlib.sha256(file.read_bytes()).hexdigest())))
+        cases += [case_text(preset, index, samples, rate) for preset in definition.PRESETS]
+    target = pathlib.Path(__file__).with_name("real_presets.json")
+    target.write_text(golden_text.document(dict(recordings=recordings, cases=cases)))
+    print(f"{target.name}: {target.stat().st_size} bytes, {len(cases)} cases")
+
+
+if __name__ == "__main__":
+    main()

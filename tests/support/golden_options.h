@@ -1,0 +1,14 @@
+// Options of the golden files (tests/golden) in the names of the mel stage.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "stages/mel_options.h"
+
+namespace melflow::test {
+
+/// As a configuration: {"preset": "kaldi", "n_mels": 40, ...}. Throws std::invalid_argument with
+/// what is wrong.
+MelOptions options_of(const nlohmann::json& options);
+
+}  // namespace melflow::test

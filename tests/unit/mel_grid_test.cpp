@@ -1,0 +1,195 @@
+// Several hundred parameter sets against the definition in double precision (reference_mel.h):
+// values within 1e-5 of the frame's peak, and levels within 1e-3 dB where a band is within 60 dB of
+// it.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/mel_kernel.h"
+#include "stages/mel_presets.h"
+#include "stages/unit_finish.h"
+#include "tests/support/reference_mel.h"
+
+namespace melflow {
+namespace {
+
+using O = MelOptions;
+
+// Two gliding tones with an offset, on noise 60 dB below full scale: strong and weak bands.
+std::vector<std::int16_t> recording(std::int64_t n) {
+  std::vector<std::int16_t> samples;
+  std::uint64_t state = 42;
+  for (std::int64_t i = 0; i < n; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    const double x = static_cast<double>(i) / static_cast<double>(n);
+    const double noise = static_cast<double>(state >> 40) / 16777216.0 - 0.5;
+    const double value =
+        9000 * std::sin(200 * x + 250 * x * x) + 3000 * std::sin(900 * x) + 400 + 60 * noise;
+    samples.push_back(static_cast<std::int16_t>(std::lround(value)));
+  }
+  return samples;
+}
+
+struct Named {
+  std::string name;
+  MelOptions options;
+};
+
+// Every front end with each option that matters to it turned, one by one and in pairs.
+std::vector<Named> grid() {
+  std::vector<Named> sets;
+  const auto add = [&sets](const std::string& name, const MelOptions& options) {
+    MelOptions o = options;
+    o.top_db.reset();
+    o.ref_max = false;
+    o.normalize = O::Normalize::none;
+    o.norm_mean.clear();
+    o.norm_std.clear();
+    if (check(o).empty()) sets.push_back({name, o});
+  };
+  for (const MelPreset& preset : mel_presets()) {
+    const std::string name(preset.name);
+    const MelOptions& base = preset.options;
+    add(name, base);
+    const auto with = [&](const std::string& what, auto change) {
+      MelOptions o = base;
+      change(o);
+      add(name + ", " + what, o);
+    };
+    for (const int rate : {8000, 22050, 48000})
+      with(std::to_string(rate) + " Hz", [&](O& o) { o.sample_rate = rate; });
+    for (std::size_t w = 0; w < O::window_names.size(); ++w) {
+      for (const bool periodic : {true, false})
+        with(std::string(O::window_names[w]) + (periodic ? "" : ", symmetric"), [&](O& o) {
+          o.window = static_cast<O::Window>(w);
+          o.periodic = periodic;
+        });
+    }
+    for (std::size_t p = 0; p < O::pad_mode_names.size(); ++p)
+      with(std::string(O::pad_mode_names[p]),
+           [&](O& o) { o.pad_mode = static_cast<O::PadMode>(p); });
+    with("short window in the middle", [](O& o) {
+      o.align = O::Align::center;
+      o.win_length = o.n_fft * 5 / 8;
+    });
+    with("short window at the left", [](O& o) {
+      o.align = O::Align::left;
+      o.win_length = o.n_fft * 5 / 8;
+    });
+    with("not centred", [](O& o) { o.center = false, o.pad.reset(), o.snip_edges.reset(); });
+    with("without snip_edges", [](O& o) { o.center = false, o.pad.reset(), o.snip_edges = false; });
+    with("padded by 100", [](O& o) { o.center = false, o.snip_edges.reset(), o.pad = 100; });
+    with("amplitude", [](O& o) { o.power = 1; });
+    with("power 0.7", [](O& o) { o.power = 0.7; });
+    with("power offset", [](O& o) { o.power_offset = 1e-3 * o.input_scale * o.input_scale; });
+    with("normalized by the window", [](O& o) { o.normalized = O::Normalized::window; });
+    with("spectrogram", [](O& o) { o.output = O::Output::spectrogram; });
+    for (std::size_t s = 0; s < O::mel_scale_names.size(); ++s) {
+      for (std::size_t t = 0; t < O::triangles_names.size(); ++t)
+        with(std::string(O::mel_scale_names[s]) + ", triangles " +
+                 std::string(O::triangles_names[t]),
+             [&](O& o) {
+               o.mel_scale = static_cast<O::MelScale>(s);
+               o.triangles = static_cast<O::Triangles>(t);
+               o.mel_norm = t == 1 ? O::MelNorm::slaney : O::MelNorm::none;
+             });
+    }
+    with("from 60 Hz to 300 Hz below Nyquist", [](O& o) { o.fmin = 60, o.fmax = -300; });
+    for (const double factor : {0.88, 1.12})
+      with("warp",
+           [&](O& o) { o.fmin = 20, o.fmax = -100, o.vtln_warp = factor, o.vtln_high = -600; });
+    for (const auto of : {O::PreemphasisOf::signal, O::PreemphasisOf::frame})
+      with("pre-emphasis", [&](O& o) { o.preemphasis = 0.9, o.preemphasis_of = of; });
+    with("mean removed", [](O& o) { o.remove_dc = true; });
+    for (const bool raw : {true, false}) {
+      with("energy", [&](O& o) { o.use_energy = true, o.raw_energy = raw; });
+      with("energy last", [&](O& o) {
+        o.use_energy = o.htk_compat = true, o.raw_energy = raw, o.remove_dc = true;
+        o.preemphasis = 0.5, o.preemphasis_of = O::PreemphasisOf::frame;
+      });
+    }
+    with("odd n_fft", [](O& o) { o.n_fft |= 1, o.pad.reset(); });
+  }
+  return sets;
+}
+
+struct Errors {
+  double of_peak = 0;  // largest error of a value over its frame's peak
+  double db = 0;       // largest error of a level within 60 dB of it [dB]
+};
+
+// `linear` are the rows of the set without a log.
+Errors errors_of(const MelOptions& linear, const std::vector<std::int16_t>& samples, Simd simd) {
+  MelOptions levels = linear;
+  levels.log = O::Log::db;
+  levels.amin = 1e-30;
+  levels.log_offset = 0;
+  levels.ref = 1;
+  std::vector<double> exact;
+  for (const std::int16_t s : samples) exact.push_back(s / 32768.0);
+  const reference::Rows expected = reference::mel(linear, exact);
+  const auto columns = static_cast<std::size_t>(melflow::columns(linear));
+  const auto rows_of = [&](const MelOptions& o) {
+    const MelKernel kernel(std::make_shared<const MelPlan>(o), simd);
+    const auto n = static_cast<std::int64_t>(samples.size());
+    const std::int64_t frames = kernel.plan().frames(n);
+    REQUIRE(frames == static_cast<std::int64_t>(expected.size()));
+    std::vector<float> rows(static_cast<std::size_t>(frames) * columns);
+    auto scratch = kernel.make_scratch();
+    kernel.frames(SignalView<std::int16_t>{samples.data(), 0, n, n}, 0, frames, rows.data(),
+                  scratch);
+    return rows;
+  };
+  const std::vector<float> values = rows_of(linear), in_db = rows_of(levels);
+  const int energy = MelPlan(linear).energy_column();
+  Errors worst;
+  for (std::size_t t = 0; t < expected.size(); ++t) {
+    double peak = 0;
+    for (std::size_t c = 0; c < columns; ++c)
+      if (static_cast<int>(c) != energy) peak = std::max(peak, expected[t][c]);
+    for (std::size_t c = 0; c < columns; ++c) {
+      const double theirs = expected[t][c];
+      const double ours = static_cast<double>(values[t * columns + c]);
+      if (static_cast<int>(c) == energy) {
+        CHECK(std::abs(ours - theirs) < 2e-5);  // a logarithm in both
+        continue;
+      }
+      worst.of_peak = std::max(worst.of_peak, std::abs(ours - theirs) / peak);
+      const double factor = 20 / linear.power;
+      const double level = factor * std::log10(theirs);
+      if (level < factor * std::log10(peak) - 60) continue;
+      worst.db = std::max(worst.db, std::abs(in_db[t * columns + c] - level));
+    }
+  }
+  return worst;
+}
+
+TEST_CASE("mel grid: several hundred parameter sets agree with the definition") {
+  const std::vector<Named> sets = grid();
+  CHECK(sets.size() >= 200);
+  const std::vector<std::int16_t> samples = recording(3000);
+  Errors worst;
+  std::size_t sets_done = 0;  // every fourth without the processor's wide vectors
+  for (const Named& set : sets) {
+    CAPTURE(set.name);
+    MelOptions linear = set.options;
+    linear.log = O::Log::none;
+    linear.amin = 1e-10;
+    linear.log_offset = 0;
+    const Errors e = errors_of(linear, samples, sets_done++ % 4 == 0 ? Simd::baseline : Simd::best);
+    CHECK(e.of_peak <= 1e-5);
+    CHECK(e.db <= 1e-3);
+    worst = {std::max(worst.of_peak, e.of_peak), std::max(worst.db, e.db)};
+  }
+  MESSAGE(sets.size() << " sets: at most " << worst.of_peak << " of the peak, " << worst.db
+                      << " dB");
+}
+
+}  // namespace
+}  // namespace melflow
