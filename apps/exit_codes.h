@@ -5,7 +5,7 @@ namespace melflow {
 
 enum ExitCode : int {
   kDone = 0,
-  kRunFailed = 1,
+  kRunFailed = 1,  ///< also: two features differ (compare), a value disagrees (verify-parity)
   kUsage = 2,
   kSomeFailed = 3,      ///< done, but some files failed; they are listed
   kStopped = 75,        ///< EX_TEMPFAIL: stopped cleanly before its end

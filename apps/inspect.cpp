@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/contract.h"
 #include "apps/exit_codes.h"
 #include "apps/format.h"
 #include "apps/h5_reader.h"
@@ -27,8 +28,10 @@ constexpr std::size_t kShownLabels = 20;
 
 struct InspectArguments {
   std::string file;
+  PlanOverrides overrides;
   bool json = false;
   bool files = false;
+  bool contract = false;
 };
 
 struct Group {
@@ -119,7 +122,8 @@ void print_settings(const FeatureFile& f) {
     std::string line;
     for (const auto& [key, value] : options.items())
       if (key != "stage" && !value.is_null())
-        line += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
+        line +=
+            fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
     fmt::print("{:<14}{}:{}\n", title, options.value("stage", ""), line);
     title = "";
   }
@@ -220,7 +224,8 @@ void print_json(const FeatureFile& f, bool with_files) {
   out["root"] = f.root();
   out["labels"] = groups_json(by_label(f), f.labels());
   out["splits"] = groups_json(by_split(f), f.splits());
-  for (const char* name : {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
+  for (const char* name :
+       {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
     out[name] = f.text(name);
   for (const char* name : {"features", "config"}) out[name] = stored_json(f, name);
   out["remarks"] = Json::array();
@@ -234,7 +239,17 @@ void print_json(const FeatureFile& f, bool with_files) {
   std::cout << json_text(out);
 }
 
+int print_contract(const InspectArguments& arguments) {
+  const Contract contract = read_contract(arguments.file, arguments.overrides);
+  if (arguments.json)
+    std::cout << json_text(contract_json(contract));
+  else
+    fmt::print("{}", contract_text(contract));
+  return kDone;
+}
+
 int inspect(const InspectArguments& arguments) {
+  if (arguments.contract) return print_contract(arguments);
   const FeatureFile file(arguments.file);
   if (const std::string wrong = inconsistency(file); !wrong.empty())
     throw RunError(fmt::format("{}: is damaged: {}", arguments.file, wrong));
@@ -250,10 +265,21 @@ int inspect(const InspectArguments& arguments) {
 void add_inspect(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("inspect", "Shows what is in a file of features.");
   auto arguments = std::make_shared<InspectArguments>();
-  verb->add_option("FILE", arguments->file, "a file that `melflow run` wrote")->required();
+  verb->add_option("FILE", arguments->file,
+                   "a file that `melflow run` wrote; with --contract also a pipeline: a YAML file, "
+                   "or the name of one that comes with melflow")
+      ->required();
   verb->add_flag("--json", arguments->json, "prints one JSON document");
   verb->add_flag("--files", arguments->files, "also every file with its rows");
-  verb->footer("Example:\n  melflow inspect features.h5 --files");
+  CLI::Option* contract =
+      verb->add_flag("--contract", arguments->contract,
+                     "only the settings that can change a value of the features, one a line");
+  arguments->overrides.add_to(*verb);
+  for (const char* name : {"--set", "--var"}) verb->get_option(name)->needs(contract);
+  verb->footer(
+      "Example:\n"
+      "  melflow inspect features.h5 --files\n"
+      "  melflow inspect features.h5 --contract > features.txt");
   verb->callback([arguments, &action] { action = [arguments] { return inspect(*arguments); }; });
 }
 

@@ -7,7 +7,8 @@ set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
 install(TARGETS melflow RUNTIME)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/pipelines
   FILES_MATCHING PATTERN *.yaml)
-install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
+install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity_reference.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
 
 foreach(room pipeline stages config)
   set_target_properties(melflow_${room} PROPERTIES EXPORT_NAME ${room})

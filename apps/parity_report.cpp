@@ -113,7 +113,12 @@ std::string parity_text(const std::string& what, const std::vector<ParityResult>
   std::vector<Cells> rows{
       {what, "library", "cases", "frames", "max error", "limit", "of it", "tolerance", "verdict"}};
   for (const ParityResult& r : lines) rows.push_back(cells(r, vectors.tolerance(r.preset)));
-  std::string out = table(rows, {false, false, true, true, true, true, true, false, false});
+  std::vector<bool> is_figure{false, false, true, true, true, true, true, false, false};
+  if (what != "preset") {  // one case a line
+    is_figure.erase(is_figure.begin() + 2);
+    for (Cells& row : rows) row.erase(row.begin() + 2);
+  }
+  std::string out = table(rows, is_figure);
   const auto failed = [](const ParityResult& r) { return !r.passed; };
   const auto n = static_cast<std::size_t>(std::count_if(cases.begin(), cases.end(), failed));
   if (n > 0) out += "\nfailed:\n";

@@ -99,27 +99,39 @@ ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const Pari
   const MelPlan plan(options);
   is_level_ = options.log != MelOptions::Log::none && !is_cepstrum;
   log_factor_ = plan.log_factor();
+  power_ = options.power;
+  is_banded_ = is_level_ && options.output == MelOptions::Output::mel;
   const int energy = is_cepstrum ? -1 : plan.energy_column();
   energy_column_ = static_cast<std::size_t>(energy < 0 ? ours.columns : energy);
 }
 
-// What kFloatShare of the frame's peak comes to in each value. The peak and the values are the
-// library's, so that nothing wrong in ours makes its own limit wider.
+// What an error of kFloatShare comes to in each value. The peak and the values are the library's,
+// so that nothing wrong in ours makes its own limit wider.
 std::vector<double> ParityJudge::float_limits(const std::vector<double>& theirs) const {
-  std::vector<double> out = theirs;
-  if (is_level_)
-    for (std::size_t c = 0; c < out.size(); ++c) out[c] = out[c] * ours_.divisor[c] + ours_.mean[c];
-  double peak = is_level_ ? -std::numeric_limits<double>::infinity() : 0.0;
-  for (std::size_t c = 0; c < out.size(); ++c)
-    if (c != energy_column_) peak = std::max(peak, is_level_ ? out[c] : std::abs(out[c]));
-  for (std::size_t c = 0; c < out.size(); ++c) {
-    if (c == energy_column_)
-      out[c] = 0.0;
-    else if (is_level_)
-      out[c] = log_factor_ * std::log1p(kFloatShare * std::exp((peak - out[c]) / log_factor_)) /
-               ours_.divisor[c];
-    else
-      out[c] = kFloatShare * peak;
+  const std::size_t columns = theirs.size();
+  std::vector<double> out(columns, 0.0);
+  const auto is_band = [&](std::size_t c) { return c < columns && c != energy_column_; };
+  if (!is_level_) {
+    double peak = 0.0;
+    for (std::size_t c = 0; c < columns; ++c)
+      if (is_band(c)) peak = std::max(peak, std::abs(theirs[c]));
+    for (std::size_t c = 0; c < columns; ++c)
+      if (is_band(c)) out[c] = kFloatShare * peak;
+    return out;
+  }
+  std::vector<double> logs(columns);  // natural, of the values before the logarithm
+  double peak = -std::numeric_limits<double>::infinity();
+  for (std::size_t c = 0; c < columns; ++c) {
+    logs[c] = (theirs[c] * ours_.divisor[c] + ours_.mean[c]) / log_factor_;
+    if (is_band(c)) peak = std::max(peak, logs[c]);
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    if (!is_band(c)) continue;
+    double limit = power_ * std::log1p(kFloatShare * std::exp((peak - logs[c]) / power_));
+    for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is none
+      if (is_banded_ && is_band(beside))
+        limit = std::max(limit, std::log1p(kFilterShare * std::exp(logs[beside] - logs[c])));
+    out[c] = limit * log_factor_ / ours_.divisor[c];
   }
   return out;
 }

@@ -71,6 +71,14 @@ void PlanArguments::add_to(CLI::App& verb) {
                   "the pipeline: a YAML file, or the name of one that comes with "
                   "melflow")
       ->required();
+  overrides.add_to(verb);
+  verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024));
+}
+
+Plan PlanArguments::load() const { return overrides.load(file, workers); }
+
+void PlanOverrides::add_to(CLI::App& verb) {
   verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
@@ -79,11 +87,9 @@ void PlanArguments::add_to(CLI::App& verb) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NAME=VALUE"));
-  verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
-      ->check(CLI::Range(0, 1024));
 }
 
-Plan PlanArguments::load() const {
+Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) const {
   LoadOptions options;
   options.sets = split_all(sets);
   options.vars = split_all(vars);

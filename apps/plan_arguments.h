@@ -13,9 +13,18 @@ class App;
 
 namespace melflow {
 
+/// --set and --var, for whatever pipelines a verb reads.
+struct PlanOverrides {
+  std::vector<std::string> sets, vars;
+
+  void add_to(CLI::App& verb);
+  /// `file`: as find_pipeline() takes it. Throws ConfigError.
+  [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
+};
+
 struct PlanArguments {
   std::string file;
-  std::vector<std::string> sets, vars;
+  PlanOverrides overrides;
   std::optional<int> workers;
 
   void add_to(CLI::App& verb);

@@ -18,6 +18,7 @@ void add_graph(CLI::App& app, Action& action);
 void add_stages(CLI::App& app, Action& action);
 void add_init(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
+void add_compare(CLI::App& app, Action& action);
 void add_show(CLI::App& app, Action& action);
 void add_verify_parity(CLI::App& app, Action& action);
 

@@ -8,13 +8,13 @@
 
 #include "apps/exit_codes.h"
 #include "apps/format.h"
-#include "apps/parity_report.h"
-#include "apps/parity_signals.h"
+#include "apps/parity_check.h"
 #include "apps/report_json.h"
 #include "apps/shipped.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
 #include "stages/mel_kernel.h"
+#include "stages/mel_presets.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -22,64 +22,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kDeltas = "deltas";
-
 constexpr const char* kFooter =
     R"(A value passes when |ours - theirs| <= atol + rtol |theirs| + own_error: the tolerance of the
 library's own tests (1e-4 where it tests no values), and how far its single precision is from its
-definition. At least 1e-4 is allowed of a level, smaller own errors not being in the vectors, and of
-any value what an error of 1e-6 of its frame's largest (before the logarithm, where there is one)
-comes to. In the table 'max error' is that of the value nearest to its limit, less own_error.
+definition. Always allowed are 1e-6 of the row's largest value; of a level what an error of 1e-6 of
+the frame's largest amplitude, or of 1e-5 of the bands beside it, comes to, and 1e-4, smaller own
+errors not being in the vectors. In the table 'max error' is that of the value nearest to its limit,
+less own_error.
 Exit status: 0 all passed, 1 one failed. docs/parity.md has more.
 
 Example:
   melflow verify-parity
-  melflow verify-parity --preset whisper --preset kaldi --all)";
+  melflow verify-parity --preset whisper --preset kaldi --all
+  melflow verify-parity --reference librosa --python venv/bin/python speech.wav)";
 
 struct ParityArguments {
   std::vector<std::string> presets;
   std::string vectors;
+  std::string library, python = "python3";
+  std::vector<std::string> files;
   bool all = false, json = false;
 };
-
-ParityResult verify(const ParityCase& one, const ParityVectors& vectors) {
-  ParityResult out;
-  out.name = one.name;
-  out.preset = one.preset;
-  out.libraries = {one.source.text()};
-  if (!one.left_out.empty()) {
-    out.left_out = 1;
-    out.reason = one.left_out;
-    return out;
-  }
-  const std::vector<std::int16_t> samples = parity_signal(one.signal, one.options.sample_rate);
-  if (static_cast<std::int64_t>(samples.size()) != one.samples) {
-    out.fail(
-        fmt::format("its signal has {} samples here, must have {}", samples.size(), one.samples));
-    return out;
-  }
-  const ParityRows ours = parity_rows(one.options, one.cepstrum, samples);
-  if (ours.frames != one.frames || ours.columns != one.columns) {
-    out.fail(fmt::format("{} x {} values (frames x columns) here, {} x {} by {}", ours.frames,
-                         ours.columns, one.frames, one.columns, one.source.text()));
-    return out;
-  }
-  const ParityJudge judge(one.options, one.cepstrum.has_value(), ours,
-                          vectors.tolerance(one.preset));
-  for (const ParityRow& row : one.rows) out.take(judge.worst(row));
-  out.frames = static_cast<std::int64_t>(one.rows.size());
-  return out;
-}
-
-ParityResult verify(const ParityDelta& one, const ParityVectors& vectors) {
-  ParityResult out;
-  out.name = one.name;
-  out.preset = kDeltas;
-  out.libraries = {one.source.text()};
-  out.take(worst_delta(one, vectors.tolerance(kDeltas)));
-  out.frames = static_cast<std::int64_t>(one.output.size());
-  return out;
-}
 
 void check_names(const std::vector<std::string>& wanted, const ParityVectors& vectors) {
   std::vector<std::string> names;
@@ -90,12 +53,32 @@ void check_names(const std::vector<std::string>& wanted, const ParityVectors& ve
                                  did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
+ParityVectors load_vectors(const ParityArguments& arguments) {
+  if (!arguments.vectors.empty()) return read_parity_vectors(arguments.vectors);
+  return read_parity_vectors(
+      shipped_file("parity/presets.json", "tests/golden/presets.json").string());
+}
+
+int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results, Json head,
+           const char* what, const std::vector<ParityResult>& lines, const ParityVectors& vectors) {
+  const bool passed =
+      std::all_of(results.begin(), results.end(), [](const auto& r) { return r.passed; });
+  if (arguments.json) {
+    Json out{{"melflow_version", kVersion},
+             {"backend", "cpu"},
+             {"instruction_set", MelKernel::instruction_set()},
+             {"passed", passed}};
+    out.update(head);
+    std::cout << json_text(out);
+  } else {
+    fmt::print("melflow {} (cpu, {})\n\n{}", kVersion, MelKernel::instruction_set(),
+               parity_text(what, lines, results, vectors));
+  }
+  return passed ? kDone : kRunFailed;
+}
+
 int verify_vectors(const ParityArguments& arguments) {
-  const std::string path =
-      arguments.vectors.empty()
-          ? shipped_file("parity/presets.json", "tests/golden/presets.json").string()
-          : arguments.vectors;
-  ParityVectors vectors = read_parity_vectors(path);
+  ParityVectors vectors = load_vectors(arguments);
   vectors.presets.emplace_back(kDeltas, ParityTolerance{});
   check_names(arguments.presets, vectors);
   const auto wanted = [&](const std::string& preset) {
@@ -104,29 +87,63 @@ int verify_vectors(const ParityArguments& arguments) {
   };
   std::vector<ParityResult> cases;
   for (const ParityCase& one : vectors.cases)
-    if (wanted(one.preset)) cases.push_back(verify(one, vectors));
+    if (wanted(one.preset)) cases.push_back(check_case(one, vectors.tolerance(one.preset)));
   for (const ParityDelta& one : vectors.deltas)
-    if (wanted(kDeltas)) cases.push_back(verify(one, vectors));
-
+    if (wanted(kDeltas)) cases.push_back(check_delta(one, vectors.tolerance(kDeltas)));
   const std::vector<ParityResult> presets = by_preset(cases);
-  const bool passed =
-      std::all_of(cases.begin(), cases.end(), [](const auto& r) { return r.passed; });
-  if (arguments.json) {
-    const Json out{{"melflow_version", kVersion},
-                   {"backend", "cpu"},
-                   {"instruction_set", MelKernel::instruction_set()},
-                   {"vectors", path},
-                   {"passed", passed},
-                   {"presets", parity_json(presets, vectors)},
-                   {"cases", parity_json(cases, vectors)}};
-    std::cout << json_text(out);
-  } else {
-    fmt::print("melflow {} (cpu, {}) against {}\n\n{}", kVersion, MelKernel::instruction_set(),
-               path,
-               arguments.all ? parity_text("case", cases, cases, vectors)
-                             : parity_text("preset", presets, cases, vectors));
+  const Json head{{"presets", parity_json(presets, vectors)},
+                  {"cases", parity_json(cases, vectors)}};
+  return arguments.all ? finish(arguments, cases, head, "case", cases, vectors)
+                       : finish(arguments, cases, head, "preset", presets, vectors);
+}
+
+// The preset of the library that is meant. Throws RunError when it is none of the library's.
+const MelPreset& preset_of(const ParityArguments& arguments) {
+  for (const ParityLibrary& l : parity_libraries()) {
+    if (l.name != arguments.library) continue;
+    if (arguments.presets.size() > 1)
+      throw RunError("with --reference only one --preset can be given");
+    const std::string name = arguments.presets.empty() ? l.presets.front() : arguments.presets[0];
+    if (std::find(l.presets.begin(), l.presets.end(), name) == l.presets.end())
+      throw RunError(fmt::format("'{}' is no preset of {}, which has {}", name, l.name,
+                                 fmt::join(l.presets, ", ")));
+    return *find_preset(name);
   }
-  return passed ? kDone : kRunFailed;
+  throw RunError(arguments.library + " is no library that can be asked");
+}
+
+int verify_files(const ParityArguments& arguments) {
+  const MelPreset& preset = preset_of(arguments);
+  const ParityVectors vectors = load_vectors(arguments);
+  const int rate = preset.options.sample_rate;
+  const auto recordings = read_recordings(arguments.files, rate);
+  const ReferenceAnswer answer =
+      ask_reference(arguments.python, arguments.library, preset.options, recordings);
+  const ParityTolerance& tolerance = vectors.tolerance(std::string(preset.name));
+  std::vector<ParityResult> results;
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    results.push_back(
+        check_recording(recordings[i], answer.rows[i], preset, answer.source, tolerance));
+    if (!arguments.json && recordings[i].file_rate > 0 && recordings[i].file_rate != rate)
+      fmt::print("{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
+                 recordings[i].file_rate, rate);
+  }
+  const Json head{{"reference", arguments.library},
+                  {"preset", preset.name},
+                  {"sample_rate", rate},
+                  {"function", answer.source.function},
+                  {"files", parity_json(results, vectors)}};
+  return finish(arguments, results, head, "file", results, vectors);
+}
+
+CLI::Validator is_one_of(const std::vector<std::string>& names) {
+  return {[names](const std::string& text) {
+            return std::find(names.begin(), names.end(), text) != names.end()
+                       ? std::string()
+                       : fmt::format("'{}' is none of {}{}", text, fmt::join(names, ", "),
+                                     did_you_mean(text, names));
+          },
+          ""};
 }
 
 }  // namespace
@@ -142,9 +159,25 @@ void add_verify_parity(CLI::App& app, Action& action) {
   verb->add_flag("--json", arguments->json, "prints one JSON document");
   verb->add_option("--vectors", arguments->vectors, "another file of golden vectors")
       ->type_name("PATH");
+  std::vector<std::string> libraries;
+  for (const ParityLibrary& l : parity_libraries()) libraries.push_back(l.name);
+  CLI::Option* reference = verb->add_option("--reference", arguments->library,
+                                            "asks the Python library itself, about FILEs: " +
+                                                fmt::format("{}", fmt::join(libraries, ", ")))
+                               ->type_name("LIBRARY")
+                               ->check(is_one_of(libraries));
+  CLI::Option* files =
+      verb->add_option("FILE", arguments->files, "recordings, for --reference")->needs(reference);
+  reference->needs(files);
+  verb->add_option("--python", arguments->python, "the Python that has the library; python3")
+      ->type_name("PATH")
+      ->needs(reference);
   verb->footer(kFooter);
-  verb->callback(
-      [arguments, &action] { action = [arguments] { return verify_vectors(*arguments); }; });
+  verb->callback([arguments, &action] {
+    action = [arguments] {
+      return arguments->library.empty() ? verify_vectors(*arguments) : verify_files(*arguments);
+    };
+  });
 }
 
 }  // namespace melflow

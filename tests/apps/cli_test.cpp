@@ -50,7 +50,8 @@ TEST_CASE("cli: --version and --help end with 0, and every verb's help has an ex
   CHECK(version.out.starts_with("melflow "));
   const Ended help = run(folder, {kMelflow, "--help"});
   CHECK(help.code == 0);
-  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "show"}) {
+  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "compare",
+                           "show", "verify-parity"}) {
     INFO(verb);
     CHECK(has(help.out, std::string("\n  ") + verb + " "));
     const Ended of_verb = run(folder, {kMelflow, verb, "--help"});
@@ -160,7 +161,8 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
 TEST_CASE("cli: the pipelines that come with the program are valid and go by their names") {
   const TempFolder folder;
   const std::string melflow = install(folder);
-  for (const std::string name : {"demo", "kaldi_mfcc", "leak_two_stage", "speech_16k_80mel", "whisper"}) {
+  for (const std::string name :
+       {"demo", "kaldi_mfcc", "leak_two_stage", "speech_16k_80mel", "whisper"}) {
     for (const std::string& given : {name, name + ".yaml"}) {
       const Ended e =
           run(folder, {melflow, "validate", given, "--var", "DATA=d", "--var", "OUT=o"});

@@ -1,0 +1,14 @@
+// Runs another program and waits for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace melflow {
+
+/// `command`: program, found on PATH when it has no slash, and arguments. Its stdout and stderr go
+/// to the file `output`. Returns the exit status, 128 + the number of the signal that ended it.
+/// Throws RunError when it cannot be started.
+int run_child(std::vector<std::string> command, const std::string& output);
+
+}  // namespace melflow

@@ -1,0 +1,114 @@
+// melflow compare: are two files, or pipelines, of the same features?
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "apps/contract.h"
+#include "apps/exit_codes.h"
+#include "apps/format.h"
+#include "apps/report_json.h"
+#include "apps/verbs.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct CompareArguments {
+  std::string a, b;
+  PlanOverrides overrides;
+  bool json = false;
+};
+
+// The settings of a whole stage on one line: "rate 16000, quality high".
+std::string stage_text(const Json& settings) {
+  std::string out;
+  for (const auto& [key, value] : settings.items())
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, setting_text(value));
+  return out.empty() ? "no settings" : out;
+}
+
+std::string difference_text(const ContractDifference& d, const Contract& a, const Contract& b) {
+  if (d.in_a && d.in_b)
+    return fmt::format("{}: {} in {}, {} in {}", d.setting, setting_text(d.a), a.path,
+                       setting_text(d.b), b.path);
+  const Json& value = d.in_a ? d.a : d.b;
+  const std::string& path = d.in_a ? a.path : b.path;
+  if (value.is_object())
+    return fmt::format("{}: only in {} ({})", d.setting, path, stage_text(value));
+  return fmt::format("{}: {} in {}, not a setting in {}", d.setting, setting_text(value), path,
+                     d.in_a ? b.path : a.path);
+}
+
+// What can change the last bits though the features are the same.
+std::vector<std::string> notes(const Contract& a, const Contract& b) {
+  std::vector<std::string> out;
+  const auto note = [&](const char* name, const std::string& ours, const std::string& theirs) {
+    if (ours != theirs)
+      out.push_back(fmt::format("{}: {} in {}, {} in {}: the last bits of values may differ", name,
+                                ours, a.path, theirs, b.path));
+  };
+  note("melflow_version", a.melflow_version, b.melflow_version);
+  note("backend", a.backend, b.backend);
+  note("instruction_set", a.instruction_set, b.instruction_set);
+  return out;
+}
+
+Json compare_json(const Contract& a, const Contract& b, const std::vector<ContractDifference>& all,
+                  const std::vector<std::string>& remarks) {
+  Json list = Json::array();
+  for (const ContractDifference& d : all) {
+    Json one{{"setting", d.setting}};
+    if (d.in_a) one["a"] = d.a;
+    if (d.in_b) one["b"] = d.b;
+    list.push_back(std::move(one));
+  }
+  return {{"equal", all.empty()},
+          {"a", contract_json(a)},
+          {"b", contract_json(b)},
+          {"differences", list},
+          {"notes", remarks}};
+}
+
+int compare(const CompareArguments& arguments) {
+  const Contract a = read_contract(arguments.a, arguments.overrides);
+  const Contract b = read_contract(arguments.b, arguments.overrides);
+  const std::vector<ContractDifference> all = differences(a, b);
+  const std::vector<std::string> remarks = notes(a, b);
+  if (arguments.json) {
+    std::cout << json_text(compare_json(a, b, all, remarks));
+  } else {
+    for (const ContractDifference& d : all) fmt::print("{}\n", difference_text(d, a, b));
+    if (all.empty())
+      fmt::print("equal: same features (hash {})\n", a.feature_hash);
+    else
+      fmt::print("different: {} (hash {} and {})\n", plural(all.size(), "difference"),
+                 a.feature_hash, b.feature_hash);
+    for (const std::string& remark : remarks) fmt::print("note: {}\n", remark);
+  }
+  return all.empty() ? kDone : kRunFailed;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Action& action) {
+  CLI::App* verb =
+      app.add_subcommand("compare", "Says what differs in the features of two files or pipelines.");
+  auto arguments = std::make_shared<CompareArguments>();
+  const std::string what =
+      "a file that `melflow run` wrote, or a pipeline: a YAML file, or the name of one that comes "
+      "with melflow";
+  verb->add_option("A", arguments->a, what)->required();
+  verb->add_option("B", arguments->b, "likewise")->required();
+  arguments->overrides.add_to(*verb);
+  verb->add_flag("--json", arguments->json, "prints one JSON document");
+  verb->footer(
+      "Exit status: 0 the features are the same, 1 they differ.\n\n"
+      "Example:\n"
+      "  melflow compare old.h5 new.h5\n"
+      "  melflow compare features.h5 mine.yaml --var DATA=clips --var OUT=new.h5");
+  verb->callback([arguments, &action] { action = [arguments] { return compare(*arguments); }; });
+}
+
+}  // namespace melflow

@@ -1,0 +1,144 @@
+#include "apps/parity_reference.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/child_process.h"
+#include "apps/json_value.h"
+#include "apps/shipped.h"
+#include "pipeline/problem.h"
+#include "stages/mel_stage_options.h"
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = fs::temp_directory_path() / "melflow_parity_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+      throw RunError(fmt::format("{}: no folder can be made there: {}",
+                                 fs::temp_directory_path().string(), std::strerror(errno)));
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+void write_file(const std::string& path, const void* data, std::size_t bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  if (!file.flush()) throw RunError(path + ": cannot be written");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Json request_of(const TemporaryFolder& folder, const std::string& library,
+                const MelOptions& options, const std::vector<ParityRecording>& recordings) {
+  MelStageOptions stage;
+  stage.mel = resolve(options);
+  stage.sample_rate = options.sample_rate;
+  stage.ref = {options.ref, options.ref_max};
+  Schema schema;
+  stage.describe(schema);
+  Json out{{"reference", library}, {"options", json_of(schema.echo())}, {"inputs", Json::array()}};
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const std::string samples = folder / fmt::format("{}.samples", i);
+    write_file(samples, recordings[i].samples.data(), recordings[i].samples.size() * sizeof(float));
+    out["inputs"].push_back({{"samples", samples}, {"rows", folder / fmt::format("{}.rows", i)}});
+  }
+  return out;
+}
+
+[[noreturn]] void lacking(const std::string& python, const Json& missing) {
+  std::string names, text;
+  for (const Json& one : missing) {
+    names += " " + one.at(1).get<std::string>();
+    text += fmt::format("\n  {}: {}", one.at(1).get<std::string>(), one.at(2).get<std::string>());
+  }
+  throw RunError(
+      fmt::format("{0} lacks what the library needs:{1}\ninstall it with: {0} -m pip install{2}\n"
+                  "or name another Python with --python",
+                  python, text, names));
+}
+
+ReferenceRows rows_of(const Json& output, const std::string& path) {
+  ReferenceRows out;
+  out.refused = output.value("refused", "");
+  if (!out.refused.empty()) return out;
+  out.frames = output.at("frames").get<std::int64_t>();
+  out.columns = output.at("columns").get<int>();
+  const std::string bytes = read_file(path);
+  out.values.resize(bytes.size() / sizeof(float));
+  std::memcpy(out.values.data(), bytes.data(), out.values.size() * sizeof(float));
+  if (static_cast<std::int64_t>(out.values.size()) != out.frames * out.columns)
+    throw RunError(fmt::format("{}: has {} values, must have {} x {}", path, out.values.size(),
+                               out.frames, out.columns));
+  return out;
+}
+
+// The last lines say what went wrong in Python.
+std::string tail(const std::string& text) {
+  const std::size_t from = text.size() > 1000 ? text.find('\n', text.size() - 1000) : 0;
+  return from == std::string::npos ? text : text.substr(from);
+}
+
+}  // namespace
+
+const std::vector<ParityLibrary>& parity_libraries() {
+  static const std::vector<ParityLibrary> all{
+      {"librosa", {"librosa"}},
+      {"torchaudio", {"torchaudio"}},
+      {"kaldi-native-fbank", {"kaldi", "kaldi_htk"}},
+      {"whisper", {"whisper", "whisper_large_v3"}},
+      {"nemo", {"nemo"}},
+      {"speechbrain", {"speechbrain"}},
+      {"hifigan", {"hifigan"}},
+      {"ast", {"ast"}},
+  };
+  return all;
+}
+
+ReferenceAnswer ask_reference(const std::string& python, const std::string& library,
+                              const MelOptions& options,
+                              const std::vector<ParityRecording>& recordings) {
+  const fs::path script = shipped_file("parity/parity_reference.py", "apps/parity_reference.py");
+  const TemporaryFolder folder;
+  const std::string request = request_of(folder, library, options, recordings).dump();
+  write_file(folder / "request.json", request.data(), request.size());
+  const int status =
+      run_child({python, script.string(), folder / "request.json", folder / "answer.json"},
+                folder / "output");
+  const Json answer = Json::parse(read_file(folder / "answer.json"), nullptr, false);
+  if (status != 0 || !answer.is_object())
+    throw RunError(fmt::format("{} ended with status {} and no answer:\n{}", python, status,
+                               tail(read_file(folder / "output"))));
+  if (answer.contains("missing")) lacking(python, answer["missing"]);
+  ReferenceAnswer out;
+  out.source = {answer.at("library"), answer.at("version"), answer.at("function")};
+  for (std::size_t i = 0; i < recordings.size(); ++i)
+    out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}.rows", i)));
+  return out;
+}
+
+}  // namespace melflow

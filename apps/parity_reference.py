@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Features by the libraries that melflow's presets are named after: for melflow verify-parity --reference.
+
+In:  parity_reference.py REQUEST ANSWER; REQUEST is JSON:
+     {"reference": one of REFERENCES, "options": melflow's mel options, all of them, by name,
+      "inputs": [{"samples": PATH of raw float32 mono samples in -1 .. 1, "rows": PATH to write}]}
+Out: each PATH of rows as raw float32 [frames, columns]; ANSWER is JSON:
+     {"library", "version", "function", "outputs": [{"frames", "columns"} or {"refused": why}]},
+     or {"missing": [[module, pip name, why]]} when Python lacks something.
+
+A function by_...(o, x) takes the options and float32 samples and returns [frames, columns] float64.
+NeMo and HiFi-GAN have no package that installs without their whole framework: by_nemo and by_hifigan
+are the definitions that they publish, with torch in single precision and librosa's filters, as theirs.
+
+tests/golden makes the golden vectors by these same functions.
+"""
+
+import importlib
+import importlib.metadata
+import json
+import logging
+import os
+import sys
+import warnings
+
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+logging.disable(logging.INFO)
+for ignored in ("n_fft=.* is too large", ".*all zero values.*", "Empty filters"):
+    warnings.filterwarnings("ignore", message=ignored)
+
+
+def version(package):
+    return importlib.metadata.version(package)
+
+
+def none_is_none(value):
+    return None if value == "none" else value
+
+
+# librosa
+
+def librosa_window(o):
+    import librosa
+    kind = dict(kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
+                blackman_harris="blackmanharris").get(o["window"], o["window"])
+    return kind if o["periodic"] else librosa.filters.get_window(kind, o["win_length"],
+                                                                 fftbins=False)
+
+
+def by_librosa(o, x):
+    import librosa
+    import numpy as np
+    stft = dict(n_fft=o["n_fft"], hop_length=o["hop"], win_length=o["win_length"],
+                window=librosa_window(o), center=o["center"], pad_mode=o["pad_mode"])
+    if o["output"] == "spectrogram":
+        out = np.abs(librosa.stft(x, **stft)) ** o["power"]
+    else:
+        out = librosa.feature.melspectrogram(
+            y=x, sr=o["sample_rate"], power=o["power"], n_mels=o["n_mels"], fmin=o["fmin"],
+            fmax=o["fmax"], htk=o["mel_scale"] == "htk", norm=none_is_none(o["norm"]), **stft)
+    if o["log"] == "db":
+        to_db = librosa.power_to_db if o["power"] == 2 else librosa.amplitude_to_db
+        out = to_db(out, ref=o["ref"], amin=o["amin"], top_db=o["top_db"])
+    else:
+        assert o["log"] == "none"
+    return out.T.astype(float)
+
+
+# torchaudio
+
+def torchaudio_stft(o):
+    import torch
+    windows = dict(hann=torch.hann_window, hamming=torch.hamming_window,
+                   blackman=torch.blackman_window, kaiser=torch.kaiser_window)
+    extra = dict(beta=o["kaiser_beta"]) if o["window"] == "kaiser" else {}
+    return dict(n_fft=o["n_fft"], win_length=o["win_length"], hop_length=o["hop"],
+                power=o["power"], center=o["center"], window_fn=windows[o["window"]],
+                wkwargs=dict(periodic=o["periodic"], **extra),
+                pad_mode=dict(edge="replicate").get(o["pad_mode"], o["pad_mode"]),
+                normalized=False if o["normalized"] == "none" else o["normalized"])
+
+
+def by_torchaudio(o, x):
+    import torch
+    import torchaudio
+    if o["output"] == "spectrogram":
+        transform = torchaudio.transforms.Spectrogram(**torchaudio_stft(o))
+    else:
+        transform = torchaudio.transforms.MelSpectrogram(
+            sample_rate=o["sample_rate"], f_min=o["fmin"], f_max=o["fmax"], n_mels=o["n_mels"],
+            norm=none_is_none(o["norm"]), mel_scale=o["mel_scale"], **torchaudio_stft(o))
+    out = transform(torch.from_numpy(x))
+    if o["log"] == "db":
+        assert o["amin"] == 1e-10 and o["ref"] == 1
+        kind = "power" if o["power"] == 2 else "magnitude"
+        out = torchaudio.transforms.AmplitudeToDB(kind, o["top_db"])(out)
+    else:
+        assert o["log"] == "none"
+    return out.T.double().numpy()
+
+
+# Kaldi
+
+KALDI_WINDOWS = dict(hann="hanning", boxcar="rectangular")
+
+
+def kaldi_times(o):
+    """Frame length and shift [ms] that give o's samples, the defaults where those do."""
+    rate = o["sample_rate"]
+    if (o["win_length"], o["hop"]) == (int(rate * 0.025), int(rate * 0.01)):
+        return 25.0, 10.0
+    return 1000.0 * o["win_length"] / rate, 1000.0 * o["hop"] / rate
+
+
+def set_kaldi(options, o):
+    frame, mel = options.frame_opts, options.mel_opts
+    frame.samp_freq = o["sample_rate"]
+    frame.frame_length_ms, frame.frame_shift_ms = kaldi_times(o)
+    frame.dither = 0.0
+    frame.preemph_coeff = o["preemphasis"]
+    frame.remove_dc_offset = o["remove_dc"]
+    frame.window_type = KALDI_WINDOWS.get(o["window"], o["window"])
+    frame.snip_edges = o["snip_edges"] is not False  # not set: as center says, which is off
+    mel.num_bins = o["n_mels"]
+    mel.low_freq, mel.high_freq = o["fmin"], o["fmax"]
+    mel.vtln_low, mel.vtln_high = o["vtln_low"], o["vtln_high"]
+    mel.htk_mode = o["htk_mode"]
+    for name in ("use_energy", "raw_energy", "energy_floor", "htk_compat"):
+        setattr(options, name, o[name])
+    assert o["vtln_warp"] == 1 and abs(o["amin"] - 2.0**-23) < 1e-15
+    return options
+
+
+def kaldi_frames(computer, o, x, bands):
+    import numpy as np
+    computer.accept_waveform(o["sample_rate"], (x * np.float32(o["input_scale"])).tolist())
+    computer.input_finished()
+    rows = [computer.get_frame(i) for i in range(computer.num_frames_ready)]
+    return np.array(rows, dtype=float).reshape(-1, bands)
+
+
+def by_kaldi(o, x):
+    import kaldi_native_fbank as knf
+    options = set_kaldi(knf.FbankOptions(), o)
+    options.use_log_fbank = o["log"] == "ln"
+    options.use_power = o["power"] == 2
+    return kaldi_frames(knf.OnlineFbank(options), o, x, o["n_mels"] + o["use_energy"])
+
+
+# Whisper, AST
+
+def by_whisper(o, x):
+    import transformers
+    extractor = transformers.WhisperFeatureExtractor(
+        feature_size=o["n_mels"], sampling_rate=o["sample_rate"], hop_length=o["hop"],
+        n_fft=o["n_fft"])
+    return extractor._np_extract_fbank_features(x[None], "cpu")[0].T.astype(float)
+
+
+def by_ast(o, x):
+    import transformers
+    frames = max(0, 1 + (len(x) - o["win_length"]) // o["hop"])
+    extractor = transformers.ASTFeatureExtractor(
+        sampling_rate=o["sample_rate"], num_mel_bins=o["n_mels"], max_length=frames)
+    assert hasattr(extractor, "do_normalize") and not hasattr(extractor, "mel_filters")
+    out = extractor._extract_fbank_features(x, max_length=frames)  # by torchaudio
+    if o["normalize"] == "fixed":
+        out = extractor.normalize(out)
+    return out.astype(float)
+
+
+# SpeechBrain
+
+def by_speechbrain(o, x):
+    import torch
+    from speechbrain.lobes.features import Fbank
+    fbank = Fbank(sample_rate=o["sample_rate"], n_fft=o["n_fft"], n_mels=o["n_mels"],
+                  f_min=o["fmin"], f_max=o["fmax"],
+                  win_length=1000.0 * o["win_length"] / o["sample_rate"],
+                  hop_length=1000.0 * o["hop"] / o["sample_rate"])
+    return fbank(torch.from_numpy(x)[None])[0].double().numpy()
+
+
+# Definitions of NeMo 2 and HiFi-GAN
+
+def mel_power(o, spectrum):
+    import librosa
+    import torch
+    bank = torch.from_numpy(librosa.filters.mel(
+        sr=o["sample_rate"], n_fft=o["n_fft"], n_mels=o["n_mels"], fmin=o["fmin"],
+        fmax=o["fmax"]))
+    return bank @ spectrum
+
+
+def by_nemo(o, x):
+    """AudioToMelSpectrogramPreprocessor in evaluation: dither 0, pad_to 0.
+
+    All of torch.stft's frames but the last are valid; the statistics are over the valid ones.
+    """
+    import torch
+    x = torch.from_numpy(x)
+    x = torch.cat([x[:1], x[1:] - o["preemphasis"] * x[:-1]])
+    window = torch.hann_window(o["win_length"], periodic=False)
+    spectrum = torch.stft(x, o["n_fft"], o["hop"], o["win_length"], window, center=True,
+                          pad_mode="constant", return_complex=True)
+    magnitude = torch.view_as_real(spectrum).pow(2).sum(-1).sqrt()
+    out = torch.log(mel_power(o, magnitude.pow(2)) + o["log_offset"])[:, :len(x) // o["hop"]]
+    if o["normalize"] == "per_feature" and out.numel():
+        mean = out.sum(1, keepdim=True) / out.shape[1]
+        deviation = ((out - mean).pow(2).sum(1, keepdim=True) / (out.shape[1] - 1)).sqrt()
+        out = (out - mean) / (deviation + o["norm_eps"])
+    elif o["normalize"] == "all_features":
+        out = (out - out.mean()) / (out.std() + o["norm_eps"])
+    return out.T.double().numpy()
+
+
+def by_hifigan(o, x):
+    """mel_spectrogram of the published meldataset.py, at its 22 kHz configuration."""
+    import torch
+    padded = torch.nn.functional.pad(torch.from_numpy(x)[None, None], (o["pad"], o["pad"]),
+                                     mode="reflect")[0, 0]
+    spectrum = torch.stft(padded, o["n_fft"], o["hop"], o["win_length"],
+                          torch.hann_window(o["win_length"]), center=False, return_complex=True)
+    magnitude = torch.sqrt(torch.view_as_real(spectrum).pow(2).sum(-1) + o["power_offset"])
+    return torch.log(torch.clamp(mel_power(o, magnitude), min=o["amin"])).T.double().numpy()
+
+
+# name: call, library, package whose version it is, what was called, [module, name for pip]
+NUMPY, TORCH, TORCHAUDIO = ("numpy", "numpy"), ("torch", "torch"), ("torchaudio", "torchaudio")
+LIBROSA, TRANSFORMERS = ("librosa", "librosa"), ("transformers", "transformers")
+REFERENCES = {
+    "librosa": (by_librosa, "librosa", "librosa", "librosa.feature.melspectrogram",
+                [NUMPY, LIBROSA]),
+    "torchaudio": (by_torchaudio, "torchaudio", "torchaudio",
+                   "torchaudio.transforms.MelSpectrogram", [NUMPY, TORCH, TORCHAUDIO]),
+    "kaldi-native-fbank": (by_kaldi, "kaldi-native-fbank", "kaldi-native-fbank", "OnlineFbank",
+                           [NUMPY, ("kaldi_native_fbank", "kaldi-native-fbank")]),
+    "whisper": (by_whisper, "transformers", "transformers",
+                "WhisperFeatureExtractor._np_extract_fbank_features", [NUMPY, TRANSFORMERS]),
+    "nemo": (by_nemo, "definition of NeMo 2", "torch", "by_nemo", [NUMPY, TORCH, LIBROSA]),
+    "speechbrain": (by_speechbrain, "speechbrain", "speechbrain",
+                    "speechbrain.lobes.features.Fbank",
+                    [NUMPY, TORCH, TORCHAUDIO, ("speechbrain", "speechbrain")]),
+    "hifigan": (by_hifigan, "definition of HiFi-GAN", "torch", "by_hifigan",
+                [NUMPY, TORCH, LIBROSA]),
+    "ast": (by_ast, "transformers", "transformers",
+            "ASTFeatureExtractor._extract_fbank_features, normalize",
+            [NUMPY, TORCH, TORCHAUDIO, TRANSFORMERS]),
+}
+
+
+def missing(modules):
+    out = []
+    for module, pip in modules:
+        try:
+            importlib.import_module(module)
+        except Exception as error:  # a damaged installation raises anything
+            out.append([module, pip, f"{type(error).__name__}: {error}"])
+    return out
+
+
+def version_text(package):
+    text = version(package)
+    return "torch " + text if package == "torch" else text
+
+
+def rows_of(call, options, one):
+    import numpy as np
+    try:
+        rows = call(options, np.fromfile(one["samples"], dtype="<f4"))
+    except Exception as error:  # what a library raises for audio it does not take is its own affair
+        reason = (str(error).splitlines() or ["refused"])[0]
+        return dict(refused=f"{type(error).__name__}: {reason}")
+    rows.astype("<f4").tofile(one["rows"])
+    return dict(frames=rows.shape[0], columns=rows.shape[1])
+
+
+def answer(request):
+    call, library, package, function, modules = REFERENCES[request["reference"]]
+    lacks = missing(modules)
+    if lacks:
+        return dict(missing=lacks)
+    outputs = [rows_of(call, request["options"], one) for one in request["inputs"]]
+    return dict(library=library, version=version_text(package), function=function, outputs=outputs)
+
+
+def main():
+    request_path, answer_path = sys.argv[1:]
+    with open(request_path, encoding="utf-8") as file:
+        request = json.load(file)
+    with open(answer_path, "w", encoding="utf-8") as file:
+        json.dump(answer(request), file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+// The feature contract: inspect --contract and compare, of files and of pipelines.
+#include <doctest/doctest.h>
+#include <hdf5.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::TempFolder;
+using test::write_text;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+
+// The resample stage and the mel stage's options are what differs between pipelines.
+std::string pipeline(const std::string& mel, const std::string& before = "decode",
+                     const std::string& resample = "") {
+  return "version: 1\n"
+         "graph:\n"
+         "  files: {stage: file_list, root: data}\n"
+         "  read: {stage: disk_read, from: files}\n"
+         "  decode: {stage: decode, from: read}\n" +
+         resample + "  segment: {stage: segment, from: " + before +
+         "}\n"
+         "  batch: {stage: batch, from: segment}\n"
+         "  mel: {stage: mel, from: batch, " +
+         mel +
+         "}\n"
+         "  write: {stage: hdf5_write, from: mel, path: \"${OUT:-out.h5}\"}\n";
+}
+
+struct Folder : TempFolder {
+  Folder() {
+    test::write_wav(*this / "data/one.wav", 16000, 0.5);
+    write_text(*this / "a.yaml", pipeline("sample_rate: 16000, n_mels: 80"));
+    write_text(*this / "b.yaml", pipeline("n_mels: 64, log: db", "resample",
+                                          "  resample: {stage: resample, from: decode}\n"));
+    write_text(*this / "p.yaml", pipeline("n_mels: 64, preset: whisper"));
+  }
+  Ended melflow(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kMelflow);
+    return run(*this, arguments);
+  }
+};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("contract: a file and the pipeline that made it say the same") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "p.yaml", "--quiet"}).code == 0);
+  const Ended file = folder.melflow({"inspect", "--contract", "out.h5"});
+  const Ended yaml = folder.melflow({"inspect", "--contract", "p.yaml"});
+  INFO(file.err << yaml.err);
+  CHECK(file.code == 0);
+  CHECK(yaml.code == 0);
+  CHECK(file.out == yaml.out);
+  CHECK(file.out.starts_with("feature_hash: "));
+  CHECK(has(file.out, "\npreset: whisper, with n_mels changed\n"));
+  CHECK(has(file.out, "\ndecode.downmix: mean\n"));
+  CHECK(has(file.out, "\nmel.n_mels: 64\n"));
+  CHECK(has(file.out, "\nmel.log: log10\n"));
+  CHECK_FALSE(has(file.out, "out.h5"));
+
+  const Json json = Json::parse(folder.melflow({"inspect", "--contract", "--json", "out.h5"}).out);
+  CHECK(json["path"] == "out.h5");
+  CHECK(json["preset"] == "whisper, with n_mels changed");
+  CHECK(has(file.out, "feature_hash: " + json["feature_hash"].get<std::string>() + "\n"));
+  CHECK(json["stages"][0]["name"] == "decode");
+  bool found = false;
+  for (const Json& stage : json["stages"])
+    if (stage["name"] == "mel") found = stage["settings"]["n_mels"] == 64;
+  CHECK(found);
+}
+
+TEST_CASE("contract: overrides and shipped pipelines count, and a wrong one ends with 78") {
+  const Folder folder;
+  CHECK(has(folder.melflow({"inspect", "--contract", "a.yaml", "--set", "mel.n_mels=20"}).out,
+            "\nmel.n_mels: 20\n"));
+  CHECK(
+      folder.melflow({"inspect", "--contract", "demo", "--var", "DATA=d", "--var", "OUT=o"}).code ==
+      0);
+  const Ended wrong = folder.melflow({"inspect", "--contract", "a.yaml", "--set", "mel.n_mels=0"});
+  CHECK(wrong.code == 78);
+  CHECK(has(wrong.err, "mel.n_mels: 0 is out of range"));
+  const Ended usage = folder.melflow({"inspect", "out.h5", "--set", "mel.n_mels=20"});
+  CHECK(usage.code == 2);
+  CHECK(has(usage.err, "--set requires --contract"));
+}
+
+TEST_CASE("compare: equal features end with 0, whichever way they are described") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
+  for (const char* other : {"a.yaml", "out.h5"}) {
+    const Ended e = folder.melflow({"compare", "out.h5", other});
+    INFO(e.out << e.err);
+    CHECK(e.code == 0);
+    CHECK(e.out.starts_with("equal: same features (hash "));
+    CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 1);
+  }
+  const Json json = Json::parse(folder.melflow({"compare", "out.h5", "a.yaml", "--json"}).out);
+  CHECK(json["equal"] == true);
+  CHECK(json["differences"].empty());
+  CHECK(json["a"]["feature_hash"] == json["b"]["feature_hash"]);
+}
+
+TEST_CASE("compare: says in words what differs, and ends with 1") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
+  REQUIRE(
+      folder.melflow({"run", "a.yaml", "--quiet", "--set", "mel.n_mels=64", "--var", "OUT=b.h5"})
+          .code == 0);
+  const Ended one = folder.melflow({"compare", "out.h5", "b.h5"});
+  CHECK(one.code == 1);
+  CHECK(
+      one.out.starts_with("mel.n_mels: 80 in out.h5, 64 in b.h5\ndifferent: 1 difference (hash "));
+
+  const Ended many = folder.melflow({"compare", "out.h5", "b.yaml"});
+  INFO(many.out << many.err);
+  CHECK(many.code == 1);
+  CHECK(has(many.out, "mel.n_mels: 80 in out.h5, 64 in b.yaml\n"));
+  CHECK(has(many.out, "mel.log: none in out.h5, db in b.yaml\n"));
+  CHECK(has(many.out, "mel.amin: 1e-10 in b.yaml, not a setting in out.h5\n"));
+  CHECK(has(many.out, "resample: only in b.yaml (rate 16000, quality high)\n"));
+  const Json json = Json::parse(folder.melflow({"compare", "out.h5", "b.yaml", "--json"}).out);
+  CHECK(json["equal"] == false);
+  CHECK(json["differences"][0] == Json{{"setting", "mel.n_mels"}, {"a", 80}, {"b", 64}});
+}
+
+TEST_CASE("compare: equal features from another program or machine get a note") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
+  const hid_t file = H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+  const hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, 4);
+  const hid_t space = H5Screate(H5S_SCALAR);
+  H5Adelete(file, "instruction_set");
+  const hid_t attribute =
+      H5Acreate2(file, "instruction_set", type, space, H5P_DEFAULT, H5P_DEFAULT);
+  H5Awrite(attribute, type, "neon");
+  H5Aclose(attribute);
+  H5Sclose(space);
+  H5Tclose(type);
+  H5Fclose(file);
+  const Ended e = folder.melflow({"compare", "out.h5", "a.yaml"});
+  INFO(e.out);
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "\nnote: instruction_set: neon in out.h5, "));
+  CHECK(e.out.ends_with(" in a.yaml: the last bits of values may differ\n"));
+  const Json json = Json::parse(folder.melflow({"compare", "out.h5", "a.yaml", "--json"}).out);
+  CHECK(json["equal"] == true);
+  CHECK(json["notes"].size() == 1);
+}
+
+TEST_CASE("compare: what is no features file or pipeline is an error of its own") {
+  const Folder folder;
+  write_text(folder / "text.h5", "hello");
+  struct Row {
+    const char* path;
+    int code;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"text.h5", 1, "melflow: text.h5: is not an HDF5 file\n"},
+      {"none.h5", 1, "melflow: none.h5: No such file or directory\n"},
+      {"none.yaml", 78, "none.yaml: there is no such file; the pipelines that come with melflow"},
+      {"dmeo", 78, "did you mean 'demo'?"},
+  };
+  for (const Row& row : rows) {
+    const Ended e = folder.melflow({"compare", "a.yaml", row.path});
+    INFO(e.err);
+    CHECK(e.code == row.code);
+    CHECK(has(e.err, row.message));
+    CHECK(e.out.empty());
+  }
+}
+
+TEST_CASE("contract: an option counts before the preset of its node as well as behind it") {
+  const Folder folder;
+  write_text(folder / "q.yaml", pipeline("preset: whisper, n_mels: 64"));
+  CHECK(folder.melflow({"compare", "p.yaml", "q.yaml"}).code == 0);
+  CHECK(folder
+            .melflow({"compare", "p.yaml", "a.yaml", "--set", "mel.preset=whisper", "--set",
+                      "mel.n_mels=64"})
+            .code == 0);
+}

@@ -1,0 +1,268 @@
+// melflow verify-parity: the shipped golden vectors, altered ones, and Python's own libraries.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Ended verify(const TempFolder& folder, const std::vector<std::string>& more,
+             const std::string& program = kMelflow) {
+  std::vector<std::string> command{program, "verify-parity"};
+  command.insert(command.end(), more.begin(), more.end());
+  return run(folder, command);
+}
+
+fs::path vectors() { return fs::path(MELFLOW_SOURCE_DIR) / "tests/golden/presets.json"; }
+
+// The case of that name, of a copy to be altered.
+Json& case_of(Json& all, const std::string& name) {
+  for (Json& one : all["cases"])
+    if (one["name"] == name) return one;
+  throw std::runtime_error("no case " + name);
+}
+
+void write_script(const std::string& path, const std::string& text) {
+  write_text(path, text);
+  fs::permissions(path, fs::perms::owner_all);
+}
+
+}  // namespace
+
+TEST_CASE("parity: every shipped vector passes, a line for each preset") {
+  const TempFolder folder;
+  const Ended e = verify(folder, {});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(e.err.empty());
+  for (const char* start :
+       {"\npreset ", "\nlibrosa ", "\ntorchaudio ", "\nkaldi ", "\nkaldi_htk ", "\nwhisper ",
+        "\nwhisper_large_v3 ", "\nnemo ", "\nspeechbrain ", "\nhifigan ", "\nast ", "\ndeltas "})
+    CHECK(has(e.out, start));
+  CHECK_FALSE(has(e.out, "FAILED"));
+}
+
+TEST_CASE("parity: the JSON document has every case, and --preset limits") {
+  const TempFolder folder;
+  const Ended e = verify(folder, {"--json"});
+  REQUIRE(e.code == 0);
+  const Json all = Json::parse(e.out);
+  CHECK(all["passed"] == true);
+  CHECK(all["presets"].size() == 11);
+  const Json stored = Json::parse(read_text(vectors()));
+  CHECK(all["cases"].size() == stored["cases"].size() + stored["deltas"].size());
+  for (const Json& one : all["cases"]) {
+    INFO(one.dump());
+    CHECK(one["passed"] == true);
+    if (!one["worst"].is_null()) CHECK(one["worst"]["share"].get<double>() <= 1.0);
+  }
+  const Json two =
+      Json::parse(verify(folder, {"--json", "--preset", "nemo", "--preset", "ast"}).out);
+  REQUIRE(two["presets"].size() == 2);
+  CHECK(two["presets"][0]["name"] == "nemo");
+  CHECK(two["presets"][1]["name"] == "ast");
+  CHECK(two["presets"][0]["tolerance"]["atol"] == 1e-3);
+
+  const Ended lines = verify(folder, {"--all", "--preset", "torchaudio"});
+  CHECK(has(lines.out, "\ntorchaudio amplitude, voice "));
+  CHECK(has(lines.out, "left out: RuntimeError: "));
+  const Ended wrong = verify(folder, {"--preset", "wisper"});
+  CHECK(wrong.code == 1);
+  CHECK(has(wrong.err, "there are no vectors of 'wisper', did you mean 'whisper'?; there are of "));
+}
+
+TEST_CASE("parity: an altered vector fails, with its row and column named") {
+  struct Row {
+    const char *name, *message;
+    void (*alter)(Json&);
+  };
+  const Row rows[] = {
+      {"hifigan, voice", "hifigan, voice: frame 0, column 7: ",
+       [](Json& one) {
+         one["rows"][0]["values"][7] = one["rows"][0]["values"][7].get<double>() + 1e-3;
+       }},
+      {"kaldi mfcc, voice", "kaldi mfcc, voice: frame 0, column 12: ",
+       [](Json& one) { one["rows"][0]["values"][12] = 99.0; }},
+      {"whisper, noise", "whisper, noise: 30 x 80 values (frames x columns) here, 31 x 80 by ",
+       [](Json& one) { one["frames"] = 31; }},
+      {"librosa magnitudes, voice", "librosa magnitudes, voice: frame ",
+       [](Json& one) { one["options"]["window"] = "hamming"; }},
+      {"librosa, noise", "librosa, noise: its signal has 6615 samples here, must have 6614",
+       [](Json& one) { one["samples"] = 6614; }},
+  };
+  for (const Row& row : rows) {
+    const TempFolder folder;
+    Json all = Json::parse(read_text(vectors()));
+    row.alter(case_of(all, row.name));
+    write_text(folder / "v.json", all.dump());
+    const Ended e = verify(folder, {"--vectors", "v.json"});
+    INFO(e.out << e.err);
+    CHECK(e.code == 1);
+    CHECK(has(e.out, "FAILED\n"));
+    CHECK(has(e.out, std::string("\nfailed:\n  ") + row.message));
+    CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 17);  // nothing else failed
+    const Json json = Json::parse(verify(folder, {"--vectors", "v.json", "--json"}).out);
+    CHECK(json["passed"] == false);
+  }
+}
+
+TEST_CASE("parity: vectors that cannot be used are refused, with file and place") {
+  struct Row {
+    void (*alter)(Json&);
+    const char* message;
+  };
+  const Row rows[] = {
+      {[](Json& all) { all["signals"][0]["fnv1a"] = 1; },
+       "v.json: signals[0]: the checksum of 'voice' at 8000 Hz is 1813870650 here, the vectors "
+       "were "
+       "made with 1: the signals differ, so nothing can be compared\n"},
+      {[](Json& all) { all["signals"][0]["signal"] = "song"; },
+       "v.json: signals[0]: there is no signal 'song' at 8000 Hz"},
+      {[](Json& all) { all["cases"][0].erase("frames"); },
+       "v.json: cases[0] 'librosa, voice': 'frames' is missing\n"},
+      {[](Json& all) { all["cases"][0]["sample_rate"] = "fast"; },
+       "v.json: cases[0] 'librosa, voice': 'sample_rate' is \"fast\", which is no value for it\n"},
+      {[](Json& all) { all["cases"][0]["rows"][0]["values"].erase(0); },
+       "v.json: cases[0] 'librosa, voice': rows[0]: has 127 values, must have 128\n"},
+      {[](Json& all) { all["cases"][0]["rows"][0]["frame"] = 33; },
+       "v.json: cases[0] 'librosa, voice': rows[0]: frame 33 is not among its 33\n"},
+      {[](Json& all) { all["cases"][0]["options"]["n_mel"] = 3; },
+       "v.json: cases[0] 'librosa, voice': options.n_mel: unknown option, did you mean "
+       "'n_mels'?\n"},
+      {[](Json& all) { all["cases"][0]["options"]["n_mels"] = 0; },
+       "v.json: cases[0] 'librosa, voice': options.n_mels: 0 is out of range"},
+      {[](Json& all) { all.erase("tolerances"); }, "v.json: 'tolerances' is missing\n"},
+      {[](Json& all) { all["cases"] = Json::array(); }, "v.json: has no cases\n"},
+      {[](Json& all) { all = Json::array(); }, "v.json: is no JSON document, or a damaged one\n"},
+  };
+  const Json stored = Json::parse(read_text(vectors()));
+  for (const Row& row : rows) {
+    const TempFolder folder;
+    Json all = stored;
+    row.alter(all);
+    write_text(folder / "v.json", all.dump());
+    const Ended e = verify(folder, {"--vectors", "v.json"});
+    INFO(e.err);
+    CHECK(e.code == 1);
+    CHECK(e.out.empty());
+    CHECK(e.err.starts_with(std::string("melflow: ") + row.message));
+  }
+  const TempFolder folder;
+  const Ended none = verify(folder, {"--vectors", "none.json"});
+  CHECK(none.code == 1);
+  CHECK(none.err == "melflow: none.json: cannot be read: No such file or directory\n");
+  write_text(folder / "v.json", stored.dump().substr(0, 1000));
+  const Ended cut = verify(folder, {"--vectors", "v.json"});
+  CHECK(cut.err == "melflow: v.json: is no JSON document, or a damaged one\n");
+}
+
+TEST_CASE("parity: an installed program finds its vectors; without them it says what is missing") {
+  const TempFolder folder;
+  fs::create_directories(folder / "bin");
+  fs::copy_file(kMelflow, folder / "bin/melflow");
+  const Ended bare = verify(folder, {}, folder / "bin/melflow");
+  CHECK(bare.code == 1);
+  CHECK(has(bare.err,
+            "share/melflow/parity/presets.json is missing: the installation is not "
+            "complete, or the program was moved out of it\n"));
+  fs::create_directories(folder / "share/melflow/parity");
+  fs::copy_file(vectors(), folder / "share/melflow/parity/presets.json");
+  CHECK(verify(folder, {"--preset", "ast"}, folder / "bin/melflow").code == 0);
+}
+
+TEST_CASE("parity: --reference says what is wrong with the command line, Python or the library") {
+  const TempFolder folder;
+  test::write_wav(folder / "a.wav", 16000, 0.5);
+  struct Row {
+    std::vector<std::string> arguments;
+    int code;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{"--reference", "wisper", "a.wav"}, 2, "'wisper' is none of librosa, torchaudio, "},
+      {{"--reference", "whisper"}, 2, "--reference requires FILE"},
+      {{"a.wav"}, 2, "FILE requires --reference"},
+      {{"--python", "x"}, 2, "--python requires --reference"},
+      {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
+       1,
+       "melflow: 'nemo' is no preset of whisper, which has whisper, whisper_large_v3\n"},
+      {{"--reference", "librosa", "a.wav", "--python", "no_such_python"},
+       1,
+       "melflow: no_such_python: cannot be started: No such file or directory\n"},
+      {{"--reference", "librosa", "a.wav", "--python", "/bin/false"},
+       1,
+       "melflow: /bin/false ended with status 1 and no answer:\n"},
+  };
+  for (const Row& row : rows) {
+    const Ended e = verify(folder, row.arguments);
+    INFO(row.message << " | " << e.err);
+    CHECK(e.code == row.code);
+    CHECK(has(e.err, row.message));
+  }
+  // An isolated Python without site packages has none of the libraries.
+  write_script(folder / "python", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
+  const Ended lacking =
+      verify(folder, {"--reference", "kaldi-native-fbank", "a.wav", "--python", folder / "python"});
+  INFO(lacking.err);
+  CHECK(lacking.code == 1);
+  CHECK(has(lacking.err, "/python lacks what the library needs:\n  numpy: ModuleNotFoundError: "));
+  CHECK(has(lacking.err, "/python -m pip install numpy kaldi-native-fbank\n"));
+}
+
+// A stand-in for the libraries: it answers with zeros, and says what it was asked.
+TEST_CASE("parity: --reference compares every frame of every file with the answer") {
+  const TempFolder folder;
+  write_text(folder / "zeros.py",
+             "import json, sys, os, array\n"
+             "request = json.load(open(sys.argv[2]))\n"
+             "outputs = []\n"
+             "for one in request['inputs']:\n"
+             "    n = os.path.getsize(one['samples']) // 4\n"
+             "    frames = 0 if n < 400 else 1 + (n - 400) // 160\n"
+             "    array.array('f', [0.0] * (frames * 23)).tofile(open(one['rows'], 'wb'))\n"
+             "    outputs.append(dict(frames=frames, columns=23))\n"
+             "assert request['reference'] == 'kaldi-native-fbank'\n"
+             "assert request['options']['preemphasis'] == 0.97\n"
+             "json.dump(dict(library='zeros', version='1', function='f', outputs=outputs),\n"
+             "          open(sys.argv[3], 'w'))\n");
+  write_script(folder / "python", "#!/bin/sh\nexec python3 " + (folder / "zeros.py") + " \"$@\"\n");
+  test::write_wav(folder / "a.wav", 16000, 0.5);
+  test::write_wav(folder / "b.wav", 8000, 0.5);
+  write_text(folder / "c.wav", "no sound");
+  const std::vector<std::string> arguments{
+      "--reference", "kaldi-native-fbank", "--python", folder / "python", "a.wav", "b.wav", "c.wav",
+      "none.wav"};
+  const Ended e = verify(folder, arguments);
+  INFO(e.out << e.err);
+  CHECK(e.code == 1);
+  CHECK(e.out.starts_with("b.wav: resampled from 8000 to 16000 Hz, for both\n"));
+  CHECK(has(e.out, "  a.wav: frame "));
+  CHECK(has(e.out, " 0 by zeros 1: differs by "));
+  CHECK(has(e.out, "  c.wav: decode: "));
+  CHECK(has(e.out, "  none.wav: disk_read: "));
+  std::vector<std::string> as_json = arguments;
+  as_json.emplace_back("--json");
+  const Json json = Json::parse(verify(folder, as_json).out);
+  CHECK(json["preset"] == "kaldi");
+  REQUIRE(json["files"].size() == 4);
+  CHECK(json["files"][0]["frames"] == 48);
+  CHECK(json["files"][1]["frames"] == 48);
+  CHECK(json["files"][0]["passed"] == false);
+}
