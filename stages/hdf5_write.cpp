@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/chunked_row_file.h"
 #include "stages/feature_hash.h"
 #include "stages/hdf5_layout.h"
 #include "stages/items.h"
@@ -23,11 +24,31 @@ struct EnumNames<RowType> {
                                                                {"float16", RowType::float16}};
 };
 
+enum class Layout { automatic, contiguous, chunked };
+template <>
+struct EnumNames<Layout> {
+  static constexpr std::pair<const char*, Layout> values[] = {{"auto", Layout::automatic},
+                                                              {"contiguous", Layout::contiguous},
+                                                              {"chunked", Layout::chunked}};
+};
+
+enum class Compression { none, deflate };
+template <>
+struct EnumNames<Compression> {
+  static constexpr std::pair<const char*, Compression> values[] = {
+      {"none", Compression::none}, {"deflate", Compression::deflate}};
+};
+
 namespace {
 
 struct Hdf5WriteOptions {
   std::string path;
   RowType dtype = RowType::float32;
+  Layout layout = Layout::automatic;
+  Bytes chunk{256 * 1024};
+  Compression compression = Compression::none;
+  int level = 1;
+  bool shuffle = true;
   bool overwrite = false;
   bool sync = false;
 
@@ -35,6 +56,16 @@ struct Hdf5WriteOptions {
     s.field("path", path, "the file to make; until it is complete it is called <path>.part")
         .tuning();
     s.field("dtype", dtype, "of the rows");
+    s.field("layout", layout,
+            "contiguous: one piece, which can be mapped into memory; chunked: pieces, which can be "
+            "compressed; auto: chunked where compression is asked for")
+        .tuning();
+    s.field("chunk", chunk, "size of a piece before compression, rounded to whole rows")
+        .range(4096, 16 << 20)
+        .tuning();
+    s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
+    s.field("level", level, "of deflate, from fast to small").range(1, 12).tuning();
+    s.field("shuffle", shuffle, "sorts the bytes of a piece before it is compressed").tuning();
     s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
         .tuning();
     s.field("sync", sync, "finish only when the system has everything on disk").tuning();
@@ -47,13 +78,15 @@ class Hdf5Write final : public Sink<MelBatch> {
 
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     if (options_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+    if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
+      check.error("layout",
+                  "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
     info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
     return given;
   }
 
   void start(RunContext& run) override {
-    file_ = std::make_unique<RowFile>(options_.path, options_.dtype, info_->values_per_row(),
-                                      options_.overwrite);
+    file_ = make_row_file();
     Ledger& ledger = run.ledger;
     order_ = std::make_unique<RowOrder>(ledger.counts().found, [&ledger](std::size_t i) {
       const Outcome o = ledger.outcome(i);
@@ -75,6 +108,7 @@ class Hdf5Write final : public Sink<MelBatch> {
         if (in->parts[i] && !origin.stream->failed())
           order_->take(origin.stream->index(), in->parts[i], origin, ready);
       }
+      roll_back();
       finish_values(ready);
     }
     write(ready);
@@ -112,8 +146,9 @@ class Hdf5Write final : public Sink<MelBatch> {
             {"rows", Value::scalar(std::to_string(rows_))},
             {"shape", Value::list(std::move(shape))},
             {"dtype", OptionType<RowType>::echo(options_.dtype)},
-            {"bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
-                                                   file_->row_bytes()))}};
+            {"layout", Value::scalar(is_chunked() ? "chunked" : "contiguous")},
+            {"bytes", Value::scalar(
+                          std::to_string(static_cast<std::uint64_t>(rows_) * file_->row_bytes()))}};
   }
 
  private:
@@ -125,6 +160,7 @@ class Hdf5Write final : public Sink<MelBatch> {
       {
         const std::lock_guard lock(mutex_);
         order_->closed(index, ready);
+        roll_back();
         finish_values(ready);
       }
       write(ready);
@@ -132,6 +168,35 @@ class Hdf5Write final : public Sink<MelBatch> {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
     }
+  }
+
+  // Before anything is written where a file's rows were that failed on the way.
+  void roll_back() {
+    if (const auto row = order_->take_rolled_back()) file_->roll_back(*row);
+  }
+
+  [[nodiscard]] bool is_chunked() const {
+    return options_.layout == Layout::chunked || options_.compression != Compression::none;
+  }
+
+  [[nodiscard]] std::size_t row_bytes() const {
+    return info_->values_per_row() * (options_.dtype == RowType::float32 ? 4 : 2);
+  }
+
+  [[nodiscard]] std::int64_t chunk_rows() const {
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(options_.chunk.count / row_bytes()));
+  }
+
+  [[nodiscard]] std::unique_ptr<RowFile> make_row_file() const {
+    if (!is_chunked())
+      return std::make_unique<RowFile>(options_.path, options_.dtype, info_->values_per_row(),
+                                       options_.overwrite);
+    std::vector<hsize_t> row = shape_of(0);
+    row.erase(row.begin());
+    const int level = options_.compression == Compression::deflate ? options_.level : 0;
+    return std::make_unique<ChunkedRowFile>(
+        options_.path, options_.dtype, std::move(row), options_.overwrite,
+        ChunkSettings{chunk_rows(), level, options_.shuffle && level > 0});
   }
 
   void write(const std::vector<PlacedPart>& ready) const {
@@ -189,9 +254,8 @@ class Hdf5Write final : public Sink<MelBatch> {
 
   void make_file(RunContext& run) {
     const OutputIndex index{run, *order_, *info_, contract(), complete_};
-    file_->make_hdf5(shape_of(order_->total()), [&](hid_t file, hid_t rows) {
-      write_layout(file, rows, index);
-    });
+    file_->make_hdf5(shape_of(order_->total()),
+                     [&](hid_t file, hid_t rows) { write_layout(file, rows, index); });
   }
 
   Hdf5WriteOptions options_;

@@ -38,20 +38,22 @@ RowFile::RowFile(std::string target, RowType type, std::size_t values_per_row, b
   folder_ = slash == target_.npos ? "." : slash == 0 ? "/" : target_.substr(0, slash);
   struct stat st {};
   if (stat(folder_.c_str(), &st) != 0 || !S_ISDIR(st.st_mode))
-    throw RunError(fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write "
-                               "elsewhere (hdf5_write.path)",
-                               target_, folder_));
+    throw RunError(
+        fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write "
+                    "elsewhere (hdf5_write.path)",
+                    target_, folder_));
   if (stat(target_.c_str(), &st) == 0) {
     if (S_ISDIR(st.st_mode))
       throw RunError(fmt::format("{}: is a folder; hdf5_write.path takes a file name", target_));
     if (!overwrite_)
-      throw RunError(fmt::format("{}: exists already; remove it, write elsewhere, or set "
-                                 "overwrite: true on hdf5_write",
-                                 target_));
+      throw RunError(
+          fmt::format("{}: exists already; remove it, write elsewhere, or set "
+                      "overwrite: true on hdf5_write",
+                      target_));
   }
   open_part();
-  // Only what an earlier run left: ext4 takes a file that was ever cut to nothing for one that is being
-  // replaced, and allocates all of it when it is closed (0.5 s for 1.2 GB).
+  // Only what an earlier run left: ext4 takes a file that was ever cut to nothing for one that is
+  // being replaced, and allocates all of it when it is closed (0.5 s for 1.2 GB).
   if (fstat(fd_.get(), &st) != 0 || (st.st_size > 0 && ftruncate(fd_.get(), 0) != 0))
     fail("cannot be written", errno);
 }
@@ -63,11 +65,11 @@ RowFile::~RowFile() {
 // Another run may give the file that is opened here its final name before it is locked: then it is
 // that run's result and not to be touched.
 void RowFile::open_part() {
-  struct stat mine {}, named {};
+  struct stat mine {
+  }, named{};
   do {
     fd_ = UniqueFd(::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    if (!fd_)
-      throw RunError(fmt::format("{}: cannot be written: {}", part_, std::strerror(errno)));
+    if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", part_, std::strerror(errno)));
     if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0)
       throw RunError(fmt::format("{}: another run is writing it", part_));
     if (fstat(fd_.get(), &mine) != 0) fail("cannot be written", errno);
@@ -80,9 +82,10 @@ std::size_t RowFile::row_bytes() const {
 
 void RowFile::fail(const std::string& what, int error) const {
   if (error == ENOSPC || error == EDQUOT)
-    throw RunError(fmt::format("{}: the disk is full ({}); the unfinished file is removed. Free "
-                               "some space or write elsewhere (hdf5_write.path)",
-                               part_, std::strerror(error)));
+    throw RunError(
+        fmt::format("{}: the disk is full ({}); the unfinished file is removed. Free "
+                    "some space or write elsewhere (hdf5_write.path)",
+                    part_, std::strerror(error)));
   throw RunError(fmt::format("{}: {}: {}", part_, what, std::strerror(error)));
 }
 
@@ -110,7 +113,7 @@ void RowFile::get(int fd, void* data, std::size_t bytes, std::uint64_t at) const
   }
 }
 
-void RowFile::write(std::int64_t row, const float* values, std::int64_t count) const {
+void RowFile::write(std::int64_t row, const float* values, std::int64_t count) {
   std::uint64_t at = kDataOffset + static_cast<std::uint64_t>(row) * row_bytes();
   std::size_t left = static_cast<std::size_t>(count) * values_per_row_;
   if (type_ == RowType::float32) return put(fd_.get(), values, left * sizeof(float), at);
@@ -125,7 +128,7 @@ void RowFile::write(std::int64_t row, const float* values, std::int64_t count) c
   }
 }
 
-void RowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) const {
+void RowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   std::vector<char> piece(1 << 20);
   const auto place = [this](std::int64_t row) {
     return kDataOffset + static_cast<std::uint64_t>(row) * row_bytes();
@@ -156,7 +159,7 @@ void RowFile::unspill(std::uint64_t at, void* data, std::size_t bytes) const {
   get(spill_.get(), data, bytes, at);
 }
 
-void RowFile::make_hdf5(Shape shape, const Describe& describe) const {
+void RowFile::make_hdf5(Shape shape, const Describe& describe) {
   const QuietHdf5 quiet;
   std::uint64_t data_bytes = type_ == RowType::float32 ? 4 : 2;
   for (hsize_t n : shape) data_bytes *= n;
@@ -169,11 +172,25 @@ void RowFile::make_hdf5(Shape shape, const Describe& describe) const {
   try {
     make_shell(shell, shape, in_place, describe);
   } catch (const RunError& e) {
-    if (std::string_view(e.what()).find(std::strerror(ENOSPC)) != std::string_view::npos)
-      fail("", ENOSPC);
-    throw;
+    fail_of_hdf5(e);
   }
   copy_around(shell, in_place ? data_bytes : 0);
+}
+
+void RowFile::fail_of_hdf5(const RunError& e) const {
+  if (std::string_view(e.what()).find(std::strerror(ENOSPC)) != std::string_view::npos)
+    fail("", ENOSPC);
+  throw e;
+}
+
+Hid RowFile::row_type() const {
+  Hid type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
+  if (type_ == RowType::float16) {  // as h5py and numpy write and expect it: IEEE 754 binary16
+    h5_check(H5Tset_fields(type, 15, 10, 5, 0, 10), "float16");
+    h5_check(H5Tset_size(type, 2), "float16");
+    h5_check(H5Tset_ebias(type, 15), "float16");
+  }
+  return type;
 }
 
 void RowFile::make_shell(const std::string& path, Shape shape, bool in_place,
@@ -197,17 +214,11 @@ Hid RowFile::make_rows(hid_t file, Shape shape, bool in_place) const {
   h5_check(H5Pset_layout(create, H5D_CONTIGUOUS), "layout");
   h5_check(H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY), "allocation");
   h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
-  const Hid type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
-  if (type_ == RowType::float16) {  // as h5py and numpy write and expect it: IEEE 754 binary16
-    h5_check(H5Tset_fields(type, 15, 10, 5, 0, 10), "float16");
-    h5_check(H5Tset_size(type, 2), "float16");
-    h5_check(H5Tset_ebias(type, 15), "float16");
-  }
+  const Hid type = row_type();
   Hid rows(H5Dcreate2(file, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
            "/mel");
   if (in_place && H5Dget_offset(rows) != kDataOffset)
-    throw RunError(part_ +
-                   ": this version of HDF5 lays files out in a way melflow does not know");
+    throw RunError(part_ + ": this version of HDF5 lays files out in a way melflow does not know");
   if (!in_place) {
     std::vector<char> values(H5Dget_storage_size(rows));
     get(fd_.get(), values.data(), values.size(), kDataOffset);
@@ -246,21 +257,21 @@ void RowFile::publish(bool sync) {
   const UniqueFd file = std::move(fd_);  // its lock would keep readers out
   const std::string kept = "; the complete file is " + part_;
   if (sync && fdatasync(file.get()) != 0)
-    throw RunError(fmt::format("{}: cannot be brought to disk: {}{}", target_,
-                               std::strerror(errno), kept));
+    throw RunError(
+        fmt::format("{}: cannot be brought to disk: {}{}", target_, std::strerror(errno), kept));
   int failed = ::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(),
                            overwrite_ ? 0 : RENAME_NOREPLACE);
   // Some file systems do not know the flag.
   if (failed != 0 && errno == EINVAL && ::access(target_.c_str(), F_OK) != 0)
     failed = ::rename(part_.c_str(), target_.c_str());
   if (failed != 0)
-    throw RunError(fmt::format("{}: cannot be given its name: {}{}", target_,
-                               std::strerror(errno), kept));
+    throw RunError(
+        fmt::format("{}: cannot be given its name: {}{}", target_, std::strerror(errno), kept));
   if (!sync) return;
   const UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder || fsync(folder.get()) != 0)
-    throw RunError(fmt::format("{}: its name cannot be brought to disk: {}", target_,
-                               std::strerror(errno)));
+    throw RunError(
+        fmt::format("{}: its name cannot be brought to disk: {}", target_, std::strerror(errno)));
 }
 
 }  // namespace melflow

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "pipeline/problem.h"
 #include "stages/raii/hdf5.h"
 #include "stages/raii/unique_fd.h"
 
@@ -27,16 +28,18 @@ class RowFile {
   RowFile(const RowFile&) = delete;
   RowFile& operator=(const RowFile&) = delete;
   /// Removes the `.part` file, unless it has its name or is to be kept.
-  ~RowFile();
+  virtual ~RowFile();
 
   [[nodiscard]] const std::string& target() const { return target_; }
   [[nodiscard]] const std::string& part_path() const { return part_; }
   [[nodiscard]] std::size_t row_bytes() const;
 
   /// `values` [count, values_per_row] to the rows from `row` on. From any thread. Throws RunError.
-  void write(std::int64_t row, const float* values, std::int64_t count) const;
-  /// Moves `count` rows down from `from` to `to` < `from`.
-  void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) const;
+  virtual void write(std::int64_t row, const float* values, std::int64_t count);
+  /// The rows from `row` on are void and will be written again. No write of theirs is under way.
+  virtual void roll_back(std::int64_t /*row*/) {}
+  /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
+  virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 
   /// Room for the rows of one file that cannot be finished yet: bytes of an unnamed file beside the
   /// target. Throws RunError.
@@ -46,15 +49,22 @@ class RowFile {
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;
   /// Makes it an HDF5 file with /mel of `shape`; `describe` adds what else belongs into it.
-  void make_hdf5(Shape shape, const Describe& describe) const;
+  virtual void make_hdf5(Shape shape, const Describe& describe);
   /// Gives the file its name; with `sync` returns only when the system has all of it on disk. Where
   /// that fails the complete `.part` file is kept.
   void publish(bool sync);
   /// Leaves the `.part` file behind as it is.
   void keep();
 
- private:
+ protected:
   [[noreturn]] void fail(const std::string& what, int error) const;
+  /// Throws fail() for a full disk, and `e` for anything else.
+  [[noreturn]] void fail_of_hdf5(const RunError& e) const;
+  [[nodiscard]] Hid row_type() const;
+  [[nodiscard]] RowType type() const { return type_; }
+  [[nodiscard]] std::size_t values_per_row() const { return values_per_row_; }
+
+ private:
   void open_part();
   void put(int fd, const void* data, std::size_t bytes, std::uint64_t at) const;
   void get(int fd, void* data, std::size_t bytes, std::uint64_t at) const;

@@ -26,8 +26,8 @@ void RowOrder::place(std::shared_ptr<const MelPart> part, Origin origin,
   if (part->last) current_expected_ = part->first_row + part->row_count;
   audio_[file] = {part->file.sample_rate, std::max(audio_[file].frames, part->file.frames)};
   const bool complete = current_rows_ == current_expected_;
-  ready.push_back({file, total_, complete ? current_rows_ : -1, std::move(part),
-                   std::move(origin)});
+  ready.push_back(
+      {file, total_, complete ? current_rows_ : -1, std::move(part), std::move(origin)});
   if (!complete) return;
   rows_[file] = current_rows_;
   total_ += current_rows_;
@@ -49,6 +49,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
   while (current_ < rows_.size()) {
     const std::size_t file = current_;
     if (is_void_(file)) {
+      if (current_rows_ > 0) rolled_back_ = total_;
       next();
       continue;
     }

@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "pipeline/item.h"
@@ -40,6 +42,11 @@ class RowOrder {
   [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
   /// Rows of all complete files so far.
   [[nodiscard]] std::int64_t total() const { return total_; }
+  /// The first row of a file that was given rows and then closed without them, since the last call:
+  /// the rows from there on are void.
+  [[nodiscard]] std::optional<std::int64_t> take_rolled_back() {
+    return std::exchange(rolled_back_, std::nullopt);
+  }
   /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its line in
   /// the ledger, which comes back here through closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();
@@ -56,10 +63,11 @@ class RowOrder {
     Origin origin;
   };
   std::function<bool(std::size_t)> is_void_;
-  std::size_t current_ = 0;      // oldest file that is not complete
-  std::int64_t current_rows_ = 0;      // of it, so far
+  std::size_t current_ = 0;             // oldest file that is not complete
+  std::int64_t current_rows_ = 0;       // of it, so far
   std::int64_t current_expected_ = -1;  // of it, once its last block came; blocks may overtake
   std::int64_t total_ = 0;
+  std::optional<std::int64_t> rolled_back_;
   std::vector<std::int64_t> rows_;
   std::vector<FileAudio> audio_;
   std::map<std::size_t, std::vector<Waiting>> waiting_;

@@ -5,8 +5,8 @@
 namespace melflow {
 namespace {
 
-// Every file is closed by its owner, so nothing is left to do at exit; and after a file could not be
-// flushed (a full disk) HDF5 1.10 crashes in what it does there.
+// Every file is closed by its owner, so nothing is left to do at exit; and after a file could not
+// be flushed (a full disk) HDF5 1.10 crashes in what it does there.
 [[maybe_unused]] const herr_t at_exit = H5dont_atexit();
 
 // The innermost message of the library's error stack, which names the cause.
@@ -30,6 +30,11 @@ Hid::Hid(hid_t id, Closer closer, const std::string& what) : id_(id), closer_(cl
 
 void h5_check(herr_t status, const std::string& what) {
   if (status < 0) throw RunError("HDF5: " + what + ": " + cause());
+}
+
+std::mutex& hdf5_mutex() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 QuietHdf5::QuietHdf5() {

@@ -1,9 +1,10 @@
-// Owners of HDF5 identifiers, and calls that throw. The library has one global lock: nothing here is
-// meant for the hot path.
+// Owners of HDF5 identifiers, and calls that throw. The library has one global lock: nothing here
+// is meant for the hot path.
 #pragma once
 
 #include <hdf5.h>
 
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,9 @@ class Hid {
 
 /// Throws RunError naming `what` when an HDF5 call failed.
 void h5_check(herr_t status, const std::string& what);
+
+/// Held around every use of the library during a run: it need not have been built for threads.
+std::mutex& hdf5_mutex();
 
 /// Silences the library's own printing for the life of the object; errors come as exceptions.
 class QuietHdf5 {

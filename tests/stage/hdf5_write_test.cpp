@@ -619,6 +619,45 @@ TEST_CASE("hdf5_write: columns that are no bands have their own label, an energy
   CHECK(H5File(folder / "out.h5").text_attribute("mel", "unit") == "cepstrum of dB");
 }
 
+TEST_CASE(
+    "hdf5_write: compressed chunks hold the same rows, and none of files that failed on the way") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 9; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 20'000 + 1000 * i, kRate, i);
+  // Damaged in the middle: its first rows are placed before it fails.
+  std::string flac;
+  {
+    write_audio(folder.file("clips/4b.flac"), audio_kind("flac s16"), kRate, test_signal(400'000));
+    flac = read_bytes(folder / "clips/4b.flac");
+    for (std::size_t i = flac.size() / 2; i < flac.size() / 2 + 3000; ++i) flac[i] = '\0';
+    std::ofstream(folder / "clips/4b.flac", std::ios::binary) << flac;
+  }
+  const Options plain{.decode = "truncated: fail, block: 64KiB"};
+  REQUIRE(run(pipeline(plain), folder).complete());
+  const Output expected = read_output(folder / "out.h5");
+  CHECK(expected.file("4b.flac").count == 0);
+  CHECK(expected.file("4b.flac").status == 2);
+  for (const char* how :
+       {"layout: chunked", "compression: deflate", "compression: deflate, level: 9",
+        "compression: deflate, shuffle: false, chunk: 4KiB"}) {
+    CAPTURE(std::string(how));
+    std::filesystem::remove(folder / "out.h5");
+    Options o = plain;
+    o.write = how;
+    const JobResult job = run(pipeline(o), folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(expected.difference(read_output(folder / "out.h5")) == "");
+    CHECK(H5File(folder / "out.h5").layout("mel") == "chunked");
+    CHECK(read_output(folder / "out.h5").texts.at("feature_hash") ==
+          expected.texts.at("feature_hash"));
+  }
+  CHECK_THROWS_WITH_AS(run(pipeline({.write = "layout: contiguous, compression: deflate"}), folder),
+                       "test.yaml:10:65: write.layout: a contiguous dataset cannot be compressed; "
+                       "layout: auto chooses "
+                       "chunks",
+                       ConfigError);
+}
+
 TEST_CASE("hdf5_write: a path is needed") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);

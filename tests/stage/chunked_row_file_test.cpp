@@ -1,0 +1,176 @@
+// Rows in compressed chunks: what HDF5 reads back, whatever came in which order, was voided on the
+// way or moved at the end.
+#include "stages/chunked_row_file.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <thread>
+
+#include "pipeline/problem.h"
+#include "tests/support/h5_reader.h"
+#include "tests/support/printing.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+// Row r has the values r * 10, r * 10 + 1, ...; exact as float16, too, while r is small.
+std::vector<float> rows(std::int64_t first, std::int64_t count, std::size_t per_row,
+                        float add = 0) {
+  std::vector<float> out;
+  for (std::int64_t r = first; r < first + count; ++r)
+    for (std::size_t i = 0; i < per_row; ++i)
+      out.push_back(static_cast<float>(r % 100) * 10 + static_cast<float>(i) + add);
+  return out;
+}
+
+void nothing_more(hid_t, hid_t) {}
+
+std::string complaint(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("chunk codec: a chunk comes back, and what does not get shorter is stored as it is") {
+  std::mt19937 random(1);
+  for (const std::size_t element : {2U, 4U}) {
+    for (const bool shuffle : {true, false}) {
+      for (const int level : {0, 1, 6, 12}) {
+        for (const bool is_noise : {true, false}) {
+          const ChunkCodec codec(element, shuffle, level);
+          ChunkCodec::Scratch scratch, other;
+          std::vector<std::byte> chunk(8 * 1024), back(chunk.size());
+          for (std::size_t i = 0; i < chunk.size(); ++i)
+            chunk[i] = static_cast<std::byte>(is_noise ? random() : i / 64);
+          const ChunkCodec::Packed packed = codec.pack(chunk, scratch);
+          CHECK((packed.filter_mask != 0) == (is_noise && level > 0));
+          CHECK((packed.bytes.size() < chunk.size()) == (!is_noise && level > 0));
+          CHECK(codec.unpack(packed.bytes, packed.filter_mask, back, other));
+          CHECK(back == chunk);
+          CHECK_FALSE(codec.unpack(packed.bytes.first(packed.bytes.size() / 2), packed.filter_mask,
+                                   back, other));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every kind of chunk") {
+  struct Row {
+    std::vector<hsize_t> shape;  ///< of a row
+    std::int64_t count;
+    ChunkSettings settings;
+  };
+  const Row table[] = {
+      {{4}, 0, {10, 1, true}},     {{4}, 1, {10, 1, true}},    {{4}, 10, {10, 1, true}},
+      {{4}, 1003, {10, 6, false}}, {{4}, 95, {100, 0, false}}, {{3, 5}, 77, {8, 1, true}},
+      {{1}, 500, {1, 1, true}},
+  };
+  const TempFolder folder;
+  for (const Row& row : table) {
+    for (const RowType type : {RowType::float32, RowType::float16}) {
+      CAPTURE(row.count);
+      CAPTURE(row.settings.rows);
+      std::size_t per_row = 1;
+      for (const hsize_t n : row.shape) per_row *= n;
+      const std::string target = folder / "out.h5";
+      ChunkedRowFile file(target, type, row.shape, true, row.settings);
+      // Pieces of seven rows, the odd ones first.
+      for (const std::int64_t odd : {1, 0})
+        for (std::int64_t at = 7 * odd; at < row.count; at += 14) {
+          const std::int64_t n = std::min<std::int64_t>(7, row.count - at);
+          file.write(at, rows(at, n, per_row).data(), n);
+        }
+      std::vector<hsize_t> shape{static_cast<hsize_t>(row.count)};
+      shape.insert(shape.end(), row.shape.begin(), row.shape.end());
+      file.make_hdf5(shape, nothing_more);
+      file.publish(false);
+      const H5File h5(target);
+      CHECK(h5.shape("mel") == std::vector<std::uint64_t>(shape.begin(), shape.end()));
+      CHECK(h5.layout("mel") == "chunked");
+      CHECK(h5.type("mel") == (type == RowType::float32 ? "float32" : "float16"));
+      CHECK(h5.floats("mel") == rows(0, row.count, per_row));
+    }
+  }
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("chunked rows: many threads fill chunks together") {
+  const TempFolder folder;
+  ChunkedRowFile file(folder / "out.h5", RowType::float32, {16}, false, {50, 1, true});
+  constexpr std::int64_t kRows = 12'000;
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 0; t < 6; ++t)
+    threads.emplace_back([&file, t] {
+      for (std::int64_t at = t * 13; at < kRows; at += 6 * 13) {
+        const std::int64_t n = std::min<std::int64_t>(13, kRows - at);
+        file.write(at, rows(at, n, 16).data(), n);
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  file.make_hdf5(std::vector<hsize_t>{kRows, 16}, nothing_more);
+  file.publish(false);
+  CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, kRows, 16));
+}
+
+TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks they begin and end") {
+  const TempFolder folder;
+  for (const std::int64_t keep : {0, 5, 10, 13, 20}) {
+    for (const std::int64_t voided : {1, 5, 7, 10, 27, 40}) {
+      for (const std::int64_t after : {0, 3, 12, 60}) {
+        CAPTURE(keep);
+        CAPTURE(voided);
+        CAPTURE(after);
+        ChunkedRowFile file(folder / "out.h5", RowType::float32, {4}, true, {10, 1, true});
+        file.write(0, rows(0, keep, 4).data(), keep);
+        // With a hole: its blocks may overtake each other.
+        const std::int64_t hole = voided / 3;
+        file.write(keep + hole, rows(0, voided - hole, 4, 0.5F).data(), voided - hole);
+        file.roll_back(keep);
+        file.roll_back(keep);  // nothing more to void
+        file.write(keep, rows(keep, after, 4).data(), after);
+        file.make_hdf5(std::vector<hsize_t>{static_cast<hsize_t>(keep + after), 4}, nothing_more);
+        file.publish(false);
+        CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, keep + after, 4));
+      }
+    }
+  }
+}
+
+TEST_CASE("chunked rows: rows are moved down over a gap at the end") {
+  const TempFolder folder;
+  ChunkedRowFile file(folder / "out.h5", RowType::float16, {4}, false, {10, 1, true});
+  file.write(0, rows(0, 17, 4).data(), 17);
+  file.write(17, rows(0, 8, 4, 0.5F).data(), 8);
+  file.write(25, rows(17, 38, 4).data(), 38);
+  file.move_rows(25, 17, 38);
+  file.make_hdf5(std::vector<hsize_t>{55, 4}, nothing_more);
+  file.publish(false);
+  CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, 55, 4));
+}
+
+TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is left behind") {
+  const TempFolder folder;
+  const std::string target = folder / "out.h5";
+  {
+    ChunkedRowFile file(target, RowType::float32, {100}, false, {50, 0, false});
+    const std::vector<float> v = rows(0, 1000, 100);
+    const FileSizeLimit limit(200'000);
+    const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
+    CAPTURE(text);
+    CHECK(text.starts_with("HDF5: cannot write " + target + ".part"));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
