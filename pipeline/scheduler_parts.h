@@ -34,6 +34,16 @@ inline void release(void*) {}
 #endif
 }  // namespace tsan
 
+inline std::shared_ptr<const Origins> one_origin(Origin origin) {
+  auto out = std::make_shared<Origins>();
+  out->push_back(std::move(origin));
+  return out;
+}
+
+inline void cancel(const Origins& origins) {
+  for (const Origin& o : origins) o.stream->cancel();
+}
+
 // What a flow node runs for a token. A type with a name, for the stack of a worker and for
 // tests/support/tsan.supp.
 struct Scheduler::Body {
