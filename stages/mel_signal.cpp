@@ -87,14 +87,24 @@ void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, 
   }
 }
 
-// Box and Muller (1958), on 53 and 32 bits of one hash.
-double noise(std::int64_t seed, std::uint64_t key, std::int64_t index) {
-  const std::uint64_t h = mixed(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key) +
-                                static_cast<std::uint64_t>(index));
-  const double radius = static_cast<double>((h >> 11) + 1) * 0x1p-53;  // (0, 1]
-  const double angle = static_cast<double>(mixed(h) >> 32) * 0x1p-32;
-  return std::sqrt(-2.0 * std::log(radius)) * std::cos(2.0 * std::numbers::pi * angle);
+// Box and Muller (1958): samples 2p and 2p + 1 are the two values of one pair, from 53 and 32 bits
+// of a hash of p.
+double Noise::at(std::int64_t index) {
+  const std::int64_t pair = index >> 1;
+  if (pair != pair_) {
+    pair_ = pair;
+    const std::uint64_t h = mixed(base_ + static_cast<std::uint64_t>(pair));
+    const double uniform = static_cast<double>((h >> 11) + 1) * 0x1p-53;  // (0, 1]
+    const double angle = 2.0 * std::numbers::pi * (static_cast<double>(mixed(h) >> 32) * 0x1p-32);
+    const double radius = std::sqrt(-2.0 * std::log(uniform));
+    values_[0] = radius * std::cos(angle);
+    values_[1] = radius * std::sin(angle);
+  }
+  return values_[index & 1];
 }
+
+Noise::Noise(std::int64_t seed, std::uint64_t key)
+    : base_(mixed(mixed(static_cast<std::uint64_t>(seed)) ^ key)) {}
 
 Conditioner::Conditioner(const MelPlan& plan) {
   const MelOptions& o = plan.options();
@@ -130,10 +140,11 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, flo
     }
     return;
   }
+  Noise noise(seed_, view.noise_key);
   const auto dithered = [&](std::int64_t at) {
     const float value = sample_at(view, at) * scale;
     if (dither_ == 0) return value;
-    return value + static_cast<float>(dither_ * noise(seed_, view.noise_key, view.noise_at + at));
+    return value + static_cast<float>(dither_ * noise.at(view.noise_at + at));
   };
   const std::int64_t length = known_length(view);
   for (int i = 0; i < length_; ++i) {

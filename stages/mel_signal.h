@@ -33,9 +33,19 @@ template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,
             MelOptions::PadMode mode, float* out);
 
-// Standard normal noise of sample `index` of the file `key`: a counter-based generator, so that
-// every sample has its own, whoever asks first.
-double noise(std::int64_t seed, std::uint64_t key, std::int64_t index);
+// Standard normal noise of the samples of the file `key`: a counter-based generator, so that every
+// sample has its own, whoever asks first. Remembers the last pair: quick for neighbours.
+class Noise {
+ public:
+  Noise(std::int64_t seed, std::uint64_t key);
+  // Of the sample at `index` of the file, from 0 on.
+  double at(std::int64_t index);
+
+ private:
+  std::uint64_t base_;
+  std::int64_t pair_ = -1;
+  double values_[2] = {};
+};
 
 class Conditioner {
  public:
