@@ -205,6 +205,8 @@ def by_nemo(o, x):
                           pad_mode="constant", return_complex=True)
     magnitude = torch.view_as_real(spectrum).pow(2).sum(-1).sqrt()
     out = torch.log(mel_power(o, magnitude.pow(2)) + o["log_offset"])[:, :len(x) // o["hop"]]
+    if o["normalize"] == "per_feature" and out.shape[1] == 1:
+        raise ValueError("one frame has no deviation")
     if o["normalize"] == "per_feature" and out.numel():
         mean = out.sum(1, keepdim=True) / out.shape[1]
         deviation = ((out - mean).pow(2).sum(1, keepdim=True) / (out.shape[1] - 1)).sqrt()

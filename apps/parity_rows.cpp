@@ -100,7 +100,7 @@ ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const Pari
   is_level_ = options.log != MelOptions::Log::none && !is_cepstrum;
   log_factor_ = plan.log_factor();
   power_ = options.power;
-  is_banded_ = is_level_ && options.output == MelOptions::Output::mel;
+  is_banded_ = !is_cepstrum && options.output == MelOptions::Output::mel;
   const int energy = is_cepstrum ? -1 : plan.energy_column();
   energy_column_ = static_cast<std::size_t>(energy < 0 ? ours.columns : energy);
 }
@@ -115,8 +115,13 @@ std::vector<double> ParityJudge::float_limits(const std::vector<double>& theirs)
     double peak = 0.0;
     for (std::size_t c = 0; c < columns; ++c)
       if (is_band(c)) peak = std::max(peak, std::abs(theirs[c]));
-    for (std::size_t c = 0; c < columns; ++c)
-      if (is_band(c)) out[c] = kFloatShare * peak;
+    for (std::size_t c = 0; c < columns; ++c) {
+      if (!is_band(c)) continue;
+      out[c] = kFloatShare * peak;
+      for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is none
+        if (is_banded_ && is_band(beside))
+          out[c] = std::max(out[c], kFilterShare * std::abs(theirs[beside]));
+    }
     return out;
   }
   std::vector<double> logs(columns);  // natural, of the values before the logarithm

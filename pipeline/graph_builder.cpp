@@ -312,7 +312,16 @@ class Builder {
     std::vector<Facts> demands(plan.nodes.size()), offers(plan.nodes.size());
     for (std::size_t i = plan.nodes.size(); i-- > 0;) {
       Facts below;
-      for (int to : plan.nodes[i].to) below.merge_max(demands[static_cast<std::size_t>(to)]);
+      for (int to : plan.nodes[i].to) {
+        const Facts& wanted = demands[static_cast<std::size_t>(to)];
+        const Facts others = below;
+        for (const std::string& name : below.merge_max(wanted))
+          error(spec_of(plan.nodes[i]).mark,
+                fmt::format("{}: the branches behind it want different values of {}: {} (from '{}' "
+                            "on) and {}; each needs a stage of its own that makes it so",
+                            plan.nodes[i].name, name, *wanted.get(name),
+                            plan.nodes[static_cast<std::size_t>(to)].name, *others.get(name)));
+      }
       demands[i] = plan.nodes[i].stage->demand(below);
     }
     for (std::size_t i = 0; i < plan.nodes.size(); ++i) {

@@ -56,6 +56,8 @@ std::string Field::allowed() const {
     return type.starts_with("size") ? to_text(Bytes{static_cast<std::uint64_t>(v)})
                                     : number_text(v);
   };
+  if (lowest && highest && lowest_exclusive)
+    return fmt::format("more than {}, at most {}", text(*lowest), text(*highest));
   if (lowest && highest) return fmt::format("{} to {}", text(*lowest), text(*highest));
   if (lowest)
     return fmt::format("{} {}", lowest_exclusive ? "more than" : "at least", text(*lowest));

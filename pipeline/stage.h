@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <typeindex>
@@ -52,11 +53,18 @@ class Facts {
     const auto it = objects_.find(name);
     return it == objects_.end() ? nullptr : std::static_pointer_cast<const T>(it->second);
   }
-  /// For every name the larger value: what several readers of one edge need together.
-  void merge_max(const Facts& other);
+  /// A value that all readers of one edge have to want alike.
+  void set_exact(const std::string& name, double value) {
+    set(name, value);
+    exact_.insert(name);
+  }
+  /// For every name the larger value: what several readers of one edge need together. Returns the
+  /// names of exact values that differ.
+  std::vector<std::string> merge_max(const Facts& other);
 
  private:
   std::map<std::string, double> values_;
+  std::set<std::string> exact_;
   std::map<std::string, std::shared_ptr<const void>> objects_;
 };
 

@@ -14,7 +14,9 @@ struct BatchOptions {
   Bytes bytes{8 * 1024 * 1024};
 
   void describe(Schema& s) {
-    s.field("files", files, "most files, or blocks of long ones, in a batch").range(1, 65536).tuning();
+    s.field("files", files, "most files, or blocks of long ones, in a batch")
+        .range(1, 65536)
+        .tuning();
     s.field("bytes", bytes, "samples after which a batch is full, whatever it counts")
         .range(4096, 4.0e9)
         .tuning();

@@ -21,6 +21,9 @@ class DeltaStep final : public FinishStep {
     for (int order = 1; order <= o_.order; ++order) {
       if (o_.method == DeltaOptions::Method::librosa) {
         filters_.push_back(savitzky_golay(o_.width, order, order, 0.0));
+        edges_.emplace_back();
+        for (int at = -half_; at <= half_; ++at)
+          edges_.back().push_back(savitzky_golay(o_.width, order, order, at));
         continue;
       }
       std::vector<double> longer(filter.size() + slope.size() - 1, 0.0);
@@ -35,7 +38,9 @@ class DeltaStep final : public FinishStep {
   [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
 
   void run(const UnitRows& in, UnitRows& out) const override {
-    const std::int64_t piece = std::min(in.piece(), out.piece());
+    // Every piece looks at rows beside it, so it is made long enough for that not to count.
+    const std::int64_t piece = std::max<std::int64_t>(std::min(in.piece(), out.piece()),
+                                                      std::int64_t{4} * o_.order * half_);
     std::vector<float> room;
     for (std::int64_t first = 0; first < in.rows(); first += piece) {
       const std::int64_t n = std::min(piece, in.rows() - first);
@@ -72,8 +77,8 @@ class DeltaStep final : public FinishStep {
       float* to = out.values.data() + (t - begin) * in.values();
       if (o_.method == DeltaOptions::Method::librosa && (t < reach || t >= in.rows() - reach)) {
         const std::int64_t first = t < reach ? 0 : in.rows() - o_.width;
-        const auto at = static_cast<double>(t - first - reach);
-        apply(savitzky_golay(o_.width, order, order, at), in, from, first, to);
+        const auto place = static_cast<std::size_t>(t - first);
+        apply(edges_[static_cast<std::size_t>(order - 1)][place], in, from, first, to);
       } else {
         apply(filter, in, from, t - reach, to);
       }
@@ -100,6 +105,8 @@ class DeltaStep final : public FinishStep {
   DeltaOptions o_;
   int half_;
   std::vector<std::vector<double>> filters_;  // by order, from 1 on
+  // Likewise; librosa: of every place in the outermost rows.
+  std::vector<std::vector<std::vector<double>>> edges_;
 };
 
 }  // namespace

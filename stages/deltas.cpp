@@ -38,6 +38,16 @@ class Deltas final : public RowStage {
  public:
   explicit Deltas(DeltaStageOptions options) : o_(options.delta) {}
 
+  // The first derivative is the same in Kaldi's way.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    DeltaStageOptions own{o_};
+    if (o_.order == 1 && o_.method == DeltaOptions::Method::kaldi)
+      own.delta.method = DeltaOptions::Method::regression;
+    Schema s;
+    own.describe(s);
+    return s.echo();
+  }
+
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                               PlanCheck& check) const override {

@@ -48,13 +48,15 @@ struct DiskReadOptions {
     s.field("noatime", noatime,
             "leave the access time alone (O_NOATIME); files of other owners are read without it")
         .tuning();
-    s.field("advise", advise, "what the system is told about a file larger than one buffer").tuning();
+    s.field("advise", advise, "what the system is told about a file larger than one buffer")
+        .tuning();
     s.field("whole", whole, "files up to this size are read at once, larger ones piece by piece")
         .range(4096, 1 << 30)
         .tuning();
-    s.field("engine", engine,
-            "inline: read on the workers, best from a warm cache; threads: `concurrency` threads of "
-            "its own, so that a slow disk does not hold the workers")
+    s.field(
+         "engine", engine,
+         "inline: read on the workers, best from a warm cache; threads: `concurrency` threads of "
+         "its own, so that a slow disk does not hold the workers")
         .tuning();
   }
 };
@@ -99,8 +101,9 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
         const ssize_t n = ::read(fd.get(), out->data.data() + got, want);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return failed(errno);
-        if (n == 0) return ItemError::failed(fmt::format(
-            "changed while it was read: {} bytes when opened, {} now", size, got));
+        if (n == 0)
+          return ItemError::failed(
+              fmt::format("changed while it was read: {} bytes when opened, {} now", size, got));
         got += static_cast<std::size_t>(n);
       }
     }
@@ -118,8 +121,8 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
     return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(error)));
   }
   static ItemError changed(const FileRef& file, std::uint64_t size) {
-    return ItemError::failed(fmt::format("changed while it was read: {} bytes when listed, {} now",
-                                         file.size, size));
+    return ItemError::failed(
+        fmt::format("changed while it was read: {} bytes when listed, {} now", file.size, size));
   }
   static std::string kind_of(mode_t mode) {
     if (S_ISDIR(mode)) return "a folder, not a file";
@@ -154,8 +157,9 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
 
   void advise(int fd) const {
     if (options_.advise == Advise::none) return;
-    posix_fadvise(fd, 0, 0, options_.advise == Advise::sequential ? POSIX_FADV_SEQUENTIAL
-                                                                  : POSIX_FADV_WILLNEED);
+    posix_fadvise(
+        fd, 0, 0,
+        options_.advise == Advise::sequential ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_WILLNEED);
   }
 
   DiskReadOptions options_;

@@ -82,6 +82,10 @@ class Hdf5Write final : public Sink<MelBatch> {
       check.error("layout",
                   "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
     info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
+    if (info_ && options_.dtype == RowType::float16 && !info_->is_log)
+      check.warning("dtype",
+                    "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
+                    "become 0 and loud ones may become infinite");
     return given;
   }
 

@@ -37,7 +37,8 @@ class MelScratch {
 
 class Mel final : public Transform<Batch, MelBatch> {
  public:
-  explicit Mel(MelStageOptions options) : options_(std::move(options)) {
+  explicit Mel(MelStageOptions options)
+      : options_(std::move(options)), preset_text_(options_.preset_text()) {
     options_.mel = options_.resolved();
   }
 
@@ -49,7 +50,7 @@ class Mel final : public Transform<Batch, MelBatch> {
 
   [[nodiscard]] Facts demand(const Facts& below) const override {
     Facts above = below;
-    if (options_.sample_rate) above.set("sample_rate", *options_.sample_rate);
+    if (options_.sample_rate) above.set_exact("sample_rate", *options_.sample_rate);
     // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
     MelOptions geometry = options_.mel;
     geometry.fmin = 0;
@@ -69,12 +70,16 @@ class Mel final : public Transform<Batch, MelBatch> {
       return given;
     }
     if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
-      check_plan.error("sample_rate", fmt::format("{} Hz{}, but what arrives has {} Hz",
-                                                  *options_.sample_rate, by_preset(), *given_rate));
+      check_plan.error(
+          "sample_rate",
+          fmt::format("{} Hz{}, but what arrives has {} Hz; resample to {} Hz, or change "
+                      "this",
+                      *options_.sample_rate, by_preset(), *given_rate, *options_.sample_rate));
     if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
     options_.mel.sample_rate = *options_.sample_rate;
     const auto problems = check(options_.mel);
-    for (const MelOptionProblem& p : problems) check_plan.error(p.option, p.message);
+    for (const MelOptionProblem& p : problems)
+      check_plan.error(p.option, p.message + options_.origin_of(p.option));
     if (!problems.empty()) return given;
     plan_ = std::make_shared<MelPlan>(options_.mel);
     kernel_ = std::make_unique<MelKernel>(plan_);
@@ -84,6 +89,8 @@ class Mel final : public Transform<Batch, MelBatch> {
           "n_mels", fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
                                 "transform falls into them; they stay at the floor",
                                 plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
+    if (const std::string remark = options_.preset_remark(); !remark.empty())
+      check_plan.warning("preset", remark);
     window_ = static_cast<std::int64_t>(given.get_or("window", 0));
     rows_per_sample_ = given.get_or("rows_per_sample", 0);
     rows_extra_ = given.get_or("rows_extra", 0);
@@ -146,6 +153,17 @@ class Mel final : public Transform<Batch, MelBatch> {
 
   void describe();
 
+  // Of a recording that gives a frame.
+  [[nodiscard]] std::int64_t least_samples() const {
+    std::int64_t low = 0, high = 1;
+    while (plan_->frames(high) == 0) high *= 2;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (plan_->frames(middle) == 0 ? low : high) = middle;
+    }
+    return high;
+  }
+
   [[nodiscard]] std::string by_preset() const {
     return options_.preset.preset == nullptr
                ? ""
@@ -179,8 +197,8 @@ class Mel final : public Transform<Batch, MelBatch> {
       int16 ? whole<std::int16_t>(in, scratch, context, *out)
             : whole<float>(in, scratch, context, *out);
       if (out->row_count == 0 && in.last && out->first_row == 0)
-        return ItemError::skipped(fmt::format("shorter than one frame: {} samples of {}", in.end(),
-                                              plan_->frame_length()));
+        return ItemError::skipped(
+            fmt::format("shorter than one frame: {} samples of {}", in.end(), least_samples()));
     }
     return std::shared_ptr<const MelPart>(std::move(out));
   }
@@ -265,6 +283,7 @@ class Mel final : public Transform<Batch, MelBatch> {
   }
 
   MelStageOptions options_;
+  std::string preset_text_;  // of the options as they were written
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<MelKernel> kernel_;
   std::shared_ptr<FeatureInfo> info_;
@@ -295,7 +314,7 @@ void Mel::describe() {
   info_->column_hz = plan_->column_hz();
   info_->energy_column = plan_->energy_column();
   info_->is_log = o.log != MelOptions::Log::none;
-  info_->preset = options_.preset_text();
+  info_->preset = preset_text_;
   const std::string quantity = o.power == 2   ? "power"
                                : o.power == 1 ? "amplitude"
                                               : fmt::format("amplitude^{}", o.power);

@@ -113,8 +113,8 @@ void check_log(const MelOptions& o, Complaints& c) {
             " when log is not none");
   c.require(within(o.ref, smallest, huge), "ref", o.ref, "from ", smallest, " to ", huge);
   c.require(log || o.ref == 1.0, "ref", o.ref, "1 when log is none");
-  c.require(!o.ref_max || o.ref == 1.0, "ref", o.ref, "1 when ref_max is true");
-  c.require(log || !o.ref_max, "ref_max", "true", "false when log is none");
+  c.require(!o.ref_max || o.ref == 1.0, "ref", o.ref, "1 when the unit's maximum is the reference");
+  c.require(log || !o.ref_max, "ref", "max", "a number when log is none");
   c.require(within(o.log_offset, 0.0, huge), "log_offset", o.log_offset, "from 0 to ", huge);
   c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0 when log is none");
   if (o.top_db) {

@@ -166,8 +166,8 @@ MelOptions ast() {
 // Made when first asked for: stages register themselves before main() runs.
 const auto& presets() {
   static const std::array all{
-      MelPreset{"librosa", "librosa.feature.melspectrogram: power", librosa()},
-      MelPreset{"torchaudio", "torchaudio.transforms.MelSpectrogram: power", torchaudio()},
+      MelPreset{"librosa", "librosa.feature.melspectrogram: power", librosa(), false},
+      MelPreset{"torchaudio", "torchaudio.transforms.MelSpectrogram: power", torchaudio(), false},
       MelPreset{"kaldi", "Kaldi's compute-fbank-feats without dither, also kaldi-native-fbank",
                 kaldi()},
       MelPreset{"kaldi_htk", "Kaldi's features as HTK makes them: Hamming window, energy last",

@@ -18,6 +18,8 @@ struct MelPreset {
   std::string_view name;
   std::string_view summary;  // the function whose result it is
   MelOptions options;
+  // Its frames are 25 ms every 10 ms, say, and not so many samples at any rate.
+  bool has_fixed_times = true;
 };
 
 // All of them, in the order of the documentation.

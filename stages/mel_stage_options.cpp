@@ -1,5 +1,7 @@
 #include "stages/mel_stage_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -100,7 +102,8 @@ void MelStageOptions::describe(Schema& s) {
   s.field("normalized", mel.normalized,
           "divides the spectrum: by the window's root energy, or by the root of the frame length");
   s.field("power", mel.power, "exponent of the magnitude: 2 for power, 1 for amplitude")
-      .range(0, 16);
+      .range(0, 16)
+      .greater_than(0);
   s.field("power_offset", mel.power_offset, "added to the squared magnitude (HiFi-GAN: 1e-9)")
       .at_least(0);
   s.field("output", mel.output, "mel bands, or the spectrogram they would be made of");
@@ -187,12 +190,51 @@ std::string MelStageOptions::preset_text() const {
   return text + (changed.empty() ? "" : " changed");
 }
 
+std::string MelStageOptions::origin_of(const std::string& option) const {
+  if (preset.preset == nullptr) return {};
+  const auto value_of = [&option](MelStageOptions options) {
+    Schema s;
+    options.describe(s);
+    const Value all = s.echo();
+    const Value* value = all.find(option);
+    return value == nullptr ? std::string("null") : to_json(*value);
+  };
+  MelStageOptions original;
+  original.preset = preset;
+  original.take_preset();
+  const std::string theirs = value_of(original);
+  if (theirs == "null" || theirs != value_of(*this)) return {};
+  return fmt::format(" (set by preset {}; {}: null takes it away where it may be unset)",
+                     preset.preset->name, option);
+}
+
+std::string MelStageOptions::preset_remark() const {
+  if (preset.preset == nullptr || !preset.preset->has_fixed_times) return {};
+  const MelOptions &theirs = preset.preset->options, ours = resolved();
+  if (ours.sample_rate == theirs.sample_rate || ours.hop != theirs.hop ||
+      ours.win_length != theirs.win_length || ours.n_fft != theirs.n_fft)
+    return {};
+  return fmt::format(
+      "{} has frames of {} samples every {} at {} Hz; at {} Hz they last {:.3g} times as long. Set "
+      "n_fft, win_length and hop, or resample to {} Hz",
+      preset.preset->name, theirs.win_length.value_or(theirs.n_fft), *theirs.hop,
+      theirs.sample_rate, ours.sample_rate,
+      static_cast<double>(theirs.sample_rate) / ours.sample_rate, theirs.sample_rate);
+}
+
 Value MelStageOptions::canonical(const MelOptions& options) {
   MelStageOptions stage;
   stage.mel = resolve(options);
   stage.sample_rate = options.sample_rate;
   stage.ref = {options.ref, options.ref_max};
-  const MelOptions& o = stage.mel;
+  MelOptions& o = stage.mel;
+  o.energy_floor = std::max(o.energy_floor, kEnergyEpsilon);
+  if (!o.norm_variance || o.norm_std.empty()) o.norm_std = {1.0};
+  for (std::vector<double>* values : {&o.norm_mean, &o.norm_std}) {
+    const auto is_first = [values](double value) { return value == values->front(); };
+    if (values->size() > 1 && std::all_of(values->begin(), values->end(), is_first))
+      *values = std::vector<double>(1, values->front());
+  }
 
   std::set<std::string> idle{"preset", "center"};  // `pad` says what center does
   const auto needs = [&idle](bool condition, std::initializer_list<const char*> names) {
@@ -211,11 +253,10 @@ Value MelStageOptions::canonical(const MelOptions& options) {
   needs(o.output == MelOptions::Output::mel && o.vtln_warp != 1.0, {"vtln_low", "vtln_high"});
   needs(o.use_energy, {"raw_energy", "energy_floor", "htk_compat"});
   needs(o.log != MelOptions::Log::none, {"amin", "ref", "top_db", "log_offset"});
-  needs(o.normalize != MelOptions::Normalize::none, {"norm_variance"});
   needs(o.normalize == MelOptions::Normalize::fixed, {"norm_mean", "norm_std"});
   needs(o.normalize == MelOptions::Normalize::per_feature ||
             o.normalize == MelOptions::Normalize::all_features,
-        {"norm_eps"});
+        {"norm_variance", "norm_eps"});
 
   Schema s;
   stage.describe(s);

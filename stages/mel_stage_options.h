@@ -100,6 +100,10 @@ struct MelStageOptions {
   [[nodiscard]] MelOptions resolved() const;
   /// "whisper", "whisper, with n_mels and top_db changed", "" without a preset.
   [[nodiscard]] std::string preset_text() const;
+  /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
+  [[nodiscard]] std::string origin_of(const std::string& option) const;
+  /// What should be told of a preset that was changed: frames whose duration is no longer its own.
+  [[nodiscard]] std::string preset_remark() const;
   /// What of these settings can change a value of the rows, derived defaults filled in and without
   /// what has no effect: equal for equal features. Requires check(resolved()) to be empty.
   [[nodiscard]] static Value canonical(const MelOptions& options);

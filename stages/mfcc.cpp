@@ -46,6 +46,17 @@ class Mfcc final : public RowStage {
  public:
   explicit Mfcc(MfccOptions options) : options_(options.cepstrum) {}
 
+  [[nodiscard]] std::optional<Value> settings() const override {
+    MfccOptions own{options_};
+    Schema s;
+    own.describe(s);
+    Value out = Value::map({});
+    const Value all = s.echo();
+    for (const Value::Entry& e : all.entries())
+      if (e.key != "lifter_style" || options_.lifter != 0) out.set(e.key, e.value);
+    return out;
+  }
+
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                               PlanCheck& check) const override {

@@ -50,6 +50,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
     const std::size_t file = current_;
     if (is_void_(file)) {
       if (current_rows_ > 0) rolled_back_ = total_;
+      audio_[file] = {};  // how much of it had arrived is a matter of chance
       next();
       continue;
     }
@@ -74,6 +75,7 @@ std::vector<PlacedPart> RowOrder::take_waiting() {
 void RowOrder::forget(std::size_t file) {
   total_ -= rows_[file];
   rows_[file] = 0;
+  audio_[file] = {};
 }
 
 }  // namespace melflow

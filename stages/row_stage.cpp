@@ -53,7 +53,7 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
                                                          ItemContext& context) const {
   const bool segments = in_->frames > 0;
   if (!segments && in.last && in.first_row + in.row_count < least_frames())
-    return ItemError::failed(
+    return ItemError::skipped(
         fmt::format("has {} frames, {} are needed", in.first_row + in.row_count, least_frames()));
   auto out = std::make_shared<MelPart>(in);
   if (in.pending || (step_->needs_unit() && !segments && !in.is_whole())) {

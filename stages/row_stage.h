@@ -27,7 +27,7 @@ class RowStage : public Transform<MelBatch, MelBatch> {
   /// then. Null when `check` has an error.
   virtual std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                                       PlanCheck& check) const = 0;
-  /// Units of fewer frames fail.
+  /// Recordings of fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 
  private:

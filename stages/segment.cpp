@@ -65,6 +65,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
 
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     context_ = static_cast<std::int64_t>(demanded.get_or("context", 0));
+    rate_ = given.get("sample_rate").value_or(demanded.get_or("sample_rate", 0));
     Facts out = given;
     const SegmentOptions& o = options_;
     if (o.long_windows || o.short_windows) {
@@ -81,7 +82,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       return out;
     }
     // At the rate that is known, or at the one the mel stage insists on.
-    const double rate = given.get("sample_rate").value_or(demanded.get_or("sample_rate", 0));
+    const double rate = rate_;
     if (rate <= 0) {
       check.error("", "the sample rate is not known; set mel.sample_rate or resample");
       return out;
@@ -118,7 +119,9 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       }
       out.set("tail", OptionType<Tail>::echo(options_.tail));
     }
-    if (options_.min_length) out.set("min_length", OptionType<Length>::echo(*options_.min_length));
+    if (options_.min_length)
+      out.set("min_length", rate_ > 0 ? number(options_.min_length->at(rate_))
+                                      : OptionType<Length>::echo(*options_.min_length));
     return out;
   }
 
@@ -231,6 +234,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
   }
 
   SegmentOptions options_;
+  double rate_ = 0;                     // that is known, or that the mel stage insists on [Hz]
   std::int64_t context_ = 0;            // samples that the frames across a seam need
   std::optional<WindowGrid> expected_;  // at the rate of the plan
 };

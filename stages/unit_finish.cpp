@@ -40,7 +40,9 @@ class LevelStep final : public FinishStep {
     float largest = -std::numeric_limits<float>::infinity();
     over_rows(in, [&](const float* values, std::int64_t n) {
       const std::int64_t count = n * in.values();
-      for (std::int64_t i = 0; i < count; ++i) largest = values[i] > largest ? values[i] : largest;
+      for (std::int64_t i = 0; i < count; ++i)
+        if (values[i] > largest && values[i] <= std::numeric_limits<float>::max())
+          largest = values[i];
     });
     const float shift = ref_max_ ? largest : 0.0F;
     const float floor =

@@ -565,6 +565,20 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
               .write = "sync: true"}) == first);
   CHECK(hash({.mel = "log: db, preset: none, fmax: 0, vtln_low: 50, htk_compat: true",
               .write = "sync: true"}) == first);
+  const std::pair<std::string, std::string> same[] = {
+      {"use_energy: true", "use_energy: true, energy_floor: 1e-10"},
+      {"normalize: fixed, norm_mean: -4", "normalize: fixed, norm_mean: [-4], norm_std: 1"},
+      {"normalize: fixed, norm_mean: 0",
+       "normalize: fixed, norm_mean: 0, norm_std: 3, norm_variance: false"},
+      {"normalize: fixed, norm_mean: 2",
+       "normalize: fixed, norm_mean: [2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2]"},
+  };
+  for (const auto& [one, other] : same) {
+    CAPTURE(other);
+    CHECK(hash({.mel = one, .write = "sync: true"}) == hash({.mel = other, .write = "sync: true"}));
+  }
+  CHECK(hash({.segment = "min_length: 800", .write = "sync: true"}) ==
+        hash({.segment = "min_length: 100ms", .write = "sync: true"}));
   CHECK(hash({.segment = "length: 1024", .write = "sync: true"}) ==
         hash({.segment = "length: 128ms, hop: 1024", .write = "sync: true"}));
   CHECK(hash({.mel = "log: db, preset: torchaudio", .write = "sync: true"}) == first);
@@ -579,6 +593,8 @@ TEST_CASE("hdf5_write: the output says which preset its features have and what w
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
   const std::pair<std::string, std::string> table[] = {
       {"preset: torchaudio", "torchaudio, with sample_rate, n_fft, hop and n_mels changed"},
+      {"preset: whisper, normalize: none",
+       "whisper, with sample_rate, n_fft, hop, n_mels and normalize changed"},
       {"preset: whisper, log: db, use_energy: false",
        "whisper, with sample_rate, n_fft, hop, n_mels and log changed"},
   };

@@ -310,7 +310,11 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
        {": 'sample_rate' is missing: which rate do the recordings have? (A resample stage before "
         "it would settle it, too)"}},
       {"{}", 16000, 0, {}},
-      {"{sample_rate: 8000}", 16000, 0, {"sample_rate: 8000 Hz, but what arrives has 16000 Hz"}},
+      {"{sample_rate: 8000}",
+       16000,
+       0,
+       {"sample_rate: 8000 Hz, but what arrives has 16000 Hz; resample to 8000 Hz, or change "
+        "this"}},
       {"{sample_rate: 8000, n_fft: 512, center: false}",
        0,
        511,

@@ -2,6 +2,8 @@
 // tested with the steps (unit_finish, deltas), their blocks with whole jobs (same_bytes).
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
@@ -69,17 +71,82 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
   }
 }
 
-TEST_CASE("deltas: a recording with too few frames for librosa's fit fails, the others are done") {
+TEST_CASE(
+    "deltas: a recording with too few frames for librosa's fit is skipped, the others are done") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, 8000);
   write_wav(folder.file("clips/short.wav"), 600, 8000);
   const JobResult job = run_job(
       pipeline("log: db", "stage: deltas, width: 9, method: librosa, order: 1"), in_out(folder));
   REQUIRE_MESSAGE(job.complete(), job.text());
-  CHECK(job.remarks_by_name().at("short.wav") == "failed: last: has 5 frames, 9 are needed");
+  CHECK(job.remarks_by_name().at("short.wav") == "skipped: last: has 5 frames, 9 are needed");
   const Output out = read_output(folder / "out.h5");
   CHECK(out.rows() == 32);
   CHECK(out.shape.at(1) == 40);
+}
+
+TEST_CASE("mel: branches that want other sample rates are refused, and say who wants what") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, 8000);
+  const std::string yaml =
+      "version: 1\ngraph:\n"
+      "  files: {stage: file_list, root: \"${DATA}\", labels: none}\n"
+      "  read: {stage: disk_read, from: files}\n"
+      "  decode: {stage: decode, from: read}\n"
+      "  segment: {stage: segment, from: decode}\n"
+      "  batch: {stage: batch, from: segment}\n"
+      "  a: {stage: mel, from: batch, preset: whisper}\n"
+      "  b: {stage: mel, from: batch, preset: librosa}\n"
+      "  w1: {stage: hdf5_write, from: a, path: \"${OUT}\"}\n"
+      "  w2: {stage: hdf5_write, from: b, path: \"${OUT}2\"}\n";
+  std::string error;
+  try {
+    run_job(yaml, in_out(folder));
+  } catch (const ConfigError& e) {
+    error = e.what();
+  }
+  CHECK(
+      error.starts_with("test.yaml:7:3: batch: the branches behind it want different values of "
+                        "sample_rate: 22050 (from 'b' on) and 16000"));
+}
+
+TEST_CASE("mel: what a changed preset brings with it is said before the run") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, 8000);
+  const auto text_of = [&](const std::string& mel) {
+    std::string yaml = pipeline(mel, "stage: deltas");
+    const std::string own = "n_fft: 256, hop: 128, n_mels: 20, ";
+    yaml.replace(yaml.find(own), own.size(), "");
+    try {
+      const JobResult job = run_job(yaml, in_out(folder));
+      std::filesystem::remove(folder / "out.h5");
+      return job.plan_warnings.empty() ? std::string() : job.plan_warnings[0];
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+  };
+  CHECK(text_of("preset: kaldi")
+            .find("kaldi has frames of 400 samples every 160 at 16000 Hz; at 8000 "
+                  "Hz they last 2 times as long. Set n_fft, win_length and hop, or "
+                  "resample to 16000 Hz") != std::string::npos);
+  CHECK(text_of("preset: kaldi, n_fft: 256, win_length: 200, hop: 80") == "");
+  CHECK(text_of("preset: torchaudio, n_mels: 20") == "");
+  CHECK(
+      text_of("preset: whisper, log: none")
+          .find(
+              "top_db is 80, must be absent when log is none (set by preset whisper; top_db: null "
+              "takes it away where it may be unset)") != std::string::npos);
+}
+
+TEST_CASE("hdf5_write: values that float16 cannot hold are a warning") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, 8000);
+  std::string yaml = pipeline("log: none", "stage: deltas");
+  yaml.replace(yaml.find("path: "), 6, "dtype: float16, path: ");
+  const JobResult job = run_job(yaml, in_out(folder));
+  REQUIRE(job.complete());
+  REQUIRE(job.plan_warnings.size() == 1);
+  CHECK(job.plan_warnings[0].find("write.dtype: float16 holds 6e-8 to 65504") != std::string::npos);
 }
 
 TEST_CASE("mfcc: bands without a logarithm are a warning") {

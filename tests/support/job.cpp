@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 #include <stdexcept>
 #include <thread>
 
@@ -89,11 +89,17 @@ std::vector<float> Output::rows_of(const std::string& path) const {
   return {mel.begin() + f.offset * values, mel.begin() + (f.offset + f.count) * values};
 }
 
+namespace {
+bool same_bits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+}  // namespace
+
 std::string Output::difference(const Output& other) const {
   if (shape != other.shape) return fmt::format("rows: {} and {}", rows(), other.rows());
   // Bit for bit: the energy's column has no frequency (NaN).
   if (type != other.type || unit != other.unit || band_hz.size() != other.band_hz.size() ||
-      std::memcmp(band_hz.data(), other.band_hz.data(), band_hz.size() * sizeof(double)) != 0)
+      !std::equal(band_hz.begin(), band_hz.end(), other.band_hz.begin(), same_bits))
     return "type or bands";
   if (files != other.files) return "files";
   if (labels != other.labels || splits != other.splits) return "labels or splits";

@@ -121,6 +121,14 @@ TEST_CASE("unit finish: a NaN stays where it is, and equal values have no spread
   for (const float x : equal) CHECK(x == 0.0F);
 }
 
+TEST_CASE("unit finish: an infinite value does not take the others' floor with it") {
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> rows{-10, infinity, -90, -20};
+  level_step(false, 30.0F)
+      ->run(MemoryRows(rows.data(), 4, 1), *std::make_unique<MemoryRows>(rows.data(), 4, 1));
+  CHECK(rows == std::vector<float>{-10, infinity, -40, -20});
+}
+
 TEST_CASE("cepstrum: the cosine transform, the lifter and where the energy goes") {
   for (const int type : {2, 3}) {
     for (const bool ortho : {true, false}) {
