@@ -3,6 +3,7 @@
 In:   what melflow_make_corpus is to make.
 Out:  the folder's path. Folders are named by what is in them, so that no two sizes mix.
 """
+import math
 import os
 import pathlib
 import shutil
@@ -21,7 +22,8 @@ def make(setup, name, files, rate, seconds, file_format="wav16", channels=1, spl
     if not (folder / ".corpus").exists():
         # Noise does not compress well: FLAC takes nearly as much as WAV.
         share = 0.2 if file_format == "mp3" else 1.0
-        need_room(folder, files * max(4096, share * seconds * rate * channels * 2))
+        blocks = math.ceil((44 + share * seconds * rate * channels * 2) / 4096)
+        need_room(folder, files * blocks * 4096)
     command = [setup.bin / "melflow_make_corpus", "--out", folder, "--files", files, "--rate", rate]
     command += ["--seconds", seconds, "--format", file_format, "--channels", channels]
     if split_dirs > 1:
@@ -80,8 +82,10 @@ def warm(folders):
                 total += len(piece)
         return total
 
+    # Of many links to the same file, one is enough.
+    paths = {os.stat(path).st_ino: path for folder in folders for path in recordings(folder)}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return sum(sum(pool.map(read, recordings(folder), chunksize=64)) for folder in folders)
+        return sum(pool.map(read, paths.values()))
 
 
 def available_memory():

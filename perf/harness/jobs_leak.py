@@ -18,10 +18,20 @@ TOLERANCE = 1e-2  # [dB] of rows that float arithmetic made in another order
 SUBSET = 4000  # recordings that a Python library gets
 
 
-def hand_fused(setup, name, fft, data, files, threads):
+def hand_fused(setup, name, fft, data, files, threads, windows="two-stage"):
     output = setup.output(f"hand_fused_{fft}_{threads}.f32")
-    command = [setup.bin / "melflow_hand_fused", "--fft", fft, "--threads", threads, data, output]
-    return Program(name, command, files, output, rows=files * LEAK_ROWS)
+    rows = files * (LEAK_ROWS if windows == "two-stage" else BUILDER_ROWS)
+    command = [setup.bin / "melflow_hand_fused", "--fft", fft, "--windows", windows]
+    command += ["--threads", threads, data, output]
+    return Program(name, command, files, output, rows=rows)
+
+
+def both_hand_fused(setup, data, files, ours, windows="two-stage"):
+    programs = []
+    for name, fft in (("hand-fused, real FFT", "r2c"), ("hand-fused, paired FFT", "pair")):
+        rival = hand_fused(setup, name, fft, data, files, setup.cores, windows)
+        programs.append(compared(rival, ours, BANDS, TOLERANCE, "dB"))
+    return programs
 
 
 def torchaudio(setup, job, data, files, rows, ours, remarks):
@@ -40,10 +50,7 @@ def torchaudio(setup, job, data, files, rows, ours, remarks):
 def leak(setup):
     data, files = leak_corpus(setup), setup.scaled(39563, 100)
     ours = melflow(setup, "melflow", PIPELINE, data, files, files * LEAK_ROWS)
-    programs = [ours]
-    for name, fft in (("hand-fused, real FFT", "r2c"), ("hand-fused, paired FFT", "pair")):
-        rival = hand_fused(setup, name, fft, data, files, setup.cores)
-        programs.append(compared(rival, ours, BANDS, TOLERANCE, "dB"))
+    programs = [ours, *both_hand_fused(setup, data, files, ours)]
     remarks = []
     programs += torchaudio(setup, "leak", data, files, LEAK_ROWS, ours, remarks)
     title = f"Two-stage job: {files:,} files of 10 s at 4096 Hz, {files * LEAK_ROWS:,} rows"
@@ -53,8 +60,9 @@ def leak(setup):
 def builder(setup):
     data, files = leak_corpus(setup), setup.scaled(39563, 100)
     ours = melflow(setup, "melflow", PIPELINE, data, files, files * BUILDER_ROWS, PLAIN)
+    programs = [ours, *both_hand_fused(setup, data, files, ours, "plain")]
     remarks = []
-    programs = [ours, *torchaudio(setup, "builder", data, files, BUILDER_ROWS, ours, remarks)]
+    programs += torchaudio(setup, "builder", data, files, BUILDER_ROWS, ours, remarks)
     title = f"Dataset builder: the same files, 80 segments of 512 each, {files * 80:,} rows"
     return Job("builder", title, "files", programs, [data], remarks, scale_up=True)
 

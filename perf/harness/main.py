@@ -81,7 +81,7 @@ def run_job(setup, make):
     print(f"{job.name}: {job.title}", file=sys.stderr)
     warm(setup, job)
     try:
-        return job, measure(job.programs, setup.runs)
+        return job, measure(job.programs, setup.runs, setup.bin / "melflow_measure_child")
     finally:
         for program in job.programs:
             if program.output:

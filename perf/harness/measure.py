@@ -2,8 +2,7 @@
 
 In:   Program: a command line and what it makes.
 Out:  Result: wall, user and sys seconds and the peak resident set of every run.
-Why:  wait4 gives one child's own user + sys time and ru_maxrss, which for a process is its VmHWM;
-      its own children are in the times, and the largest of them is in the peak.
+      A program's own children are in its times, and the largest of them in its peak.
 
 Every program runs once unmeasured (programs and fresh memory warm up), then N rounds of all of
 them in turn, so that a noisy neighbour hits every one. What melflow makes is removed before its next
@@ -16,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -65,41 +63,37 @@ def check_rows(program, out):
     out["rows"] = rows
 
 
-def run_once(program):
+def run_once(program, launcher):
     for path in (program.output, program.report):
         if path:
             path.unlink(missing_ok=True)
     os.sync()  # nobody pays for writing back what another one wrote
-    with tempfile.TemporaryFile("w+", encoding="utf-8") as text:
-        begin = time.monotonic()
-        child = subprocess.Popen(
-            [str(word) for word in program.command],
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as text, tempfile.NamedTemporaryFile(
+        "r", encoding="utf-8"
+    ) as usage_file:
+        done = subprocess.run(
+            [str(word) for word in (launcher, usage_file.name, *program.command)],
             stdin=subprocess.DEVNULL,
             stdout=text,
             env={**os.environ, **{key: str(value) for key, value in program.env.items()}},
+            check=False,
         )
-        try:
-            _, status, usage = os.wait4(child.pid, 0)
-        except BaseException:
-            child.kill()
-            child.wait()
-            raise
-        wall = time.monotonic() - begin
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode != 0:
+        if done.returncode != 0:
             words = " ".join(str(word) for word in program.command)
-            raise Failure(f"{program.name}: exit status {child.returncode}: {words}")
+            raise Failure(f"{program.name}: exit status {done.returncode}: {words}")
+        usage = said(usage_file.read())
         text.seek(0)
         out = said(text.read())
     check_rows(program, out)
     if program.own_clock and "seconds" not in out:
         raise Failure(f"{program.name}: did not say how long it took")
+    wall = float(usage["wall"])
     return {
         "seconds": float(out["seconds"]) if program.own_clock else wall,
         "wall": wall,
-        "user": usage.ru_utime,
-        "sys": usage.ru_stime,
-        "peak_kib": usage.ru_maxrss,
+        "user": float(usage["user"]),
+        "sys": float(usage["sys"]),
+        "peak_kib": int(usage["peak_kib"]),
         "said": out,
     }
 
@@ -138,13 +132,13 @@ def add_ratios(programs, results):
         }
 
 
-def measure(programs, runs):
-    """Results by name. Raises Failure when a program fails or makes something else."""
+def measure(programs, runs, launcher):
+    """Results by name; `launcher` is perf/measure_child.cpp. Raises Failure when a program fails or makes something else."""
     collected = {program.name: [] for program in programs}
     found = {}
     for round_ in range(runs + 1):
         for program in programs:
-            result = run_once(program)
+            result = run_once(program, launcher)
             label = f"round {round_}" if round_ else "warm-up"
             line = f"  {label:8} {program.name:34} {result['seconds']:8.3f} s"
             print(line, file=sys.stderr, flush=True)

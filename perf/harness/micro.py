@@ -3,6 +3,7 @@
 Out:  figures by name: median and least CPU time of the repetitions, for what one is counted.
 """
 import json
+import re
 import subprocess
 
 from measure import Failure
@@ -62,7 +63,12 @@ def figures(document):
         out[name]["times_transform"] = {
             which: out[name][which] / out[transform][which] for which in ("median", "best")
         }
-    return out
+    return dict(sorted(out.items(), key=lambda pair: by_number(pair[0])))
+
+
+def by_number(name):
+    """fft/512 before fft/1024."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
 def text(results):

@@ -24,7 +24,7 @@ JOBS = {
     "builder": Geometry(4096, 32, lambda n: n // 512, batch=4),
     "speech": Geometry(16000, 80, lambda n: 1 + n // 160),
     "kaldi": Geometry(16000, 80, lambda n: 1 + (n - 400) // 160),
-    "real": Geometry(8000, 80, lambda n: 1 + n // 80),
+    "real": Geometry(8000, 80, lambda n: 1 + n // 80 if n > 0 else 0),
 }
 
 

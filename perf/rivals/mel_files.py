@@ -61,6 +61,8 @@ def work(share, front_end, geometry, first, out):
     for i in range(0, len(share), geometry.batch):
         numbers, paths = zip(*share[i : i + geometry.batch])
         samples = [soundfile.read(path, dtype="float32")[0] for path in paths]
+        if len(samples[0]) == 0:  # only a job without batches has such
+            continue
         for number, rows in zip(numbers, front_end(numpy.stack(samples))):
             if len(rows) != first[number + 1] - first[number]:
                 raise SystemExit(f"recording {number}: {len(rows)} rows were not expected")
