@@ -2,11 +2,13 @@
 //
 //   fft_complex/N   FFTW's complex transform of N/2 points, as the kernel uses it for N samples
 //   fft_real/N      FFTW's real transform of N, planned by the same rule: what the kernel avoids
-//   mel/NAME        MelKernel from samples in cache to finished rows; compares with
+//   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may choose differently each
+//   run mel/NAME        MelKernel from samples in cache to finished rows; compares with
 //                   fft_complex of the same N: the rest is window, power, bands and logarithm
 //
 // The figure to look at is s_per_frame, or s_per_value.
 #include <benchmark/benchmark.h>
+#include <fftw3.h>
 
 #include <algorithm>
 #include <cmath>
@@ -43,23 +45,37 @@ std::vector<Sample> signal(std::int64_t n) {
   return samples;
 }
 
-void transform(benchmark::State& state, FftPlan::Input input) {
-  const int n = static_cast<int>(state.range(0));
-  const FftPlan plan(input, input == FftPlan::Input::complex ? n / 2 : n);
-  const std::vector<float> samples = signal<float>(n);
-  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
+template <class Execute>
+void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, Execute execute) {
+  const std::vector<float> samples = signal<float>(static_cast<std::int64_t>(in.size()));
   for (auto _ : state) {
     // Input is overwritten; left as it is, it would grow to infinity or fade to denormals.
     std::copy(samples.begin(), samples.end(), in.data());
-    plan.execute(in.data(), out.data());
+    execute();
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
   }
   per(state, "s_per_frame", 1);
 }
 
-void fft_complex(benchmark::State& state) { transform(state, FftPlan::Input::complex); }
-void fft_real(benchmark::State& state) { transform(state, FftPlan::Input::real); }
+void planned(benchmark::State& state, FftPlan::Input input) {
+  const int n = static_cast<int>(state.range(0));
+  const FftPlan plan(input, input == FftPlan::Input::complex ? n / 2 : n);
+  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
+  transform(state, in, out, [&] { plan.execute(in.data(), out.data()); });
+}
+
+void fft_complex(benchmark::State& state) { planned(state, FftPlan::Input::complex); }
+void fft_real(benchmark::State& state) { planned(state, FftPlan::Input::real); }
+
+void fft_timed(benchmark::State& state) {
+  const int n = static_cast<int>(state.range(0));
+  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
+  const auto plan = fftwf_plan_dft_r2c_1d(
+      n, in.data(), reinterpret_cast<fftwf_complex*>(out.data()), FFTW_MEASURE);
+  transform(state, in, out, [plan] { fftwf_execute(plan); });
+  fftwf_destroy_plan(plan);
+}
 
 /// The two-stage job's mel stage.
 MelOptions leak() {
@@ -150,6 +166,7 @@ void float16(benchmark::State& state) {
 
 BENCHMARK(fft_complex)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(fft_real)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
+BENCHMARK(fft_timed)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK_CAPTURE(mel_int16, leak, leak)->Name("mel/leak_512_32_int16");
 BENCHMARK_CAPTURE(mel_int16, kaldi, kaldi80)->Name("mel/kaldi_512_80_int16");
 BENCHMARK_CAPTURE(mel_int16, librosa_512, speech512)->Name("mel/librosa_512_80_int16");

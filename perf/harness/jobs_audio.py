@@ -52,21 +52,24 @@ def speech(setup):
     return Job("speech", title, "frames", programs, [data], remarks)
 
 
+def samples_of(path):
+    try:
+        with wave.open(path) as sound:
+            if sound.getframerate() == 8000:
+                return sound.getnframes()
+    except (wave.Error, EOFError):
+        pass
+    raise Failure(f"{path}: is not one of the demo's recordings (WAV, 8 kHz)")
+
+
 def real(setup):
     root = setup.recordings
     paths = [p for p in corpora.recordings(root) if p.endswith(".wav")] if root.is_dir() else []
     if not paths:
         return Job("real", "", "", [], [], [f"left out: there are no recordings in {root}; "
                                             "apps/demo.sh fetches them"])  # fmt: skip
-    samples = 0
-    rows = 0
-    for path in paths:
-        with wave.open(path) as sound:
-            if sound.getframerate() != 8000:
-                raise Failure(f"{path}: is not one of the demo's recordings (8 kHz)")
-            n = sound.getnframes()
-            samples += n
-            rows += 1 + n // 80 if n > 0 else 0  # some hold no sample at all
+    lengths = [samples_of(path) for path in paths]
+    rows = sum(1 + n // 80 for n in lengths if n > 0)  # some hold no sample at all
     ours = melflow(setup, "melflow", "config/pipelines/demo.yaml", root, len(paths), rows)
     programs, remarks = [ours], []
     for library in rivals_of(setup, remarks, ["torchaudio"]):
@@ -75,7 +78,7 @@ def real(setup):
                 setup, "real", library, "real", root, len(paths), rows, workers
             )
             programs.append(compared(rival, ours, BANDS, DB_TOLERANCE, "dB"))
-    title = f"Real recordings: the demo's {len(paths):,} files, {samples / 8000 / 3600:.1f} h at 8 kHz"
+    title = f"Real recordings: the demo's {len(paths):,} files, {sum(lengths) / 8000 / 3600:.1f} h at 8 kHz"
     return Job("real", title, "files", programs, [root], remarks)
 
 

@@ -120,14 +120,14 @@ def main():
             done.append(run_job(setup, make))
             job, results = done[-1]
             add(report.job_text(job, results))
-        except Failure as failure:
+        except (Failure, OSError) as failure:
             failures[name] = str(failure)
             add(f"### {name} FAILED\n\n{failure}\n")
     if options.micro:
         try:
             figures.update(micro.run(setup, options.runs))
             add(micro.text(figures))
-        except Failure as failure:
+        except (Failure, OSError) as failure:
             failures["micro"] = str(failure)
             add(f"### micro FAILED\n\n{failure}\n")
     print(f"perf: {(time.monotonic() - begin) / 60:.1f} min; {directory}/results.json",
