@@ -18,7 +18,7 @@ import jobs_audio  # noqa: E402
 import jobs_leak  # noqa: E402
 import micro  # noqa: E402
 import report  # noqa: E402
-from measure import Failure, measure  # noqa: E402
+from measure import Failure, free_cores, measure  # noqa: E402
 from setup import REPOSITORY, Setup  # noqa: E402
 
 # Each makes a Job, its corpora first.
@@ -64,7 +64,7 @@ def arguments():
     return options, names
 
 
-def warm(setup, job):
+def warm(job):
     total = corpora.warm(job.folders)
     print(f"  {total / 1e9:.2f} GB of input read", file=sys.stderr)
     # Its pages count as available, so this is what the cache can grow to.
@@ -79,7 +79,13 @@ def run_job(setup, make):
     if not job.programs:
         return job, {}
     print(f"{job.name}: {job.title}", file=sys.stderr)
-    warm(setup, job)
+    warm(job)
+    job.free_cores = free_cores(setup.cores)
+    if job.free_cores < 0.9 * setup.cores:
+        job.remarks.append(
+            f"The machine was not quiet: before this job it gave {job.free_cores:.1f} of its "
+            f"{setup.cores} cores."
+        )
     try:
         return job, measure(job.programs, setup.runs, setup.bin / "melflow_measure_child")
     finally:

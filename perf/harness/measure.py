@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
@@ -37,7 +38,7 @@ class Program:
     baseline: bool = False  # the ratios' denominator
     note: str = ""
     # Looks at the output of the last run, with what the program said. Returns what it found.
-    verify: Optional[Callable[[dict], str]] = None
+    verify: Optional[Callable[[dict], dict]] = None
 
 
 def said(text):
@@ -132,6 +133,23 @@ def add_ratios(programs, results):
         }
 
 
+def free_cores(cores, seconds=0.25):
+    """How many cores' worth of time as many busy processes get: fewer when neighbours compute."""
+    children, total = [], 0.0
+    for _ in range(cores):
+        child = os.fork()
+        if child == 0:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                pass
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        usage = os.wait4(child, 0)[2]
+        total += usage.ru_utime + usage.ru_stime
+    return total / seconds
+
+
 def measure(programs, runs, launcher):
     """Results by name; `launcher` is perf/measure_child.cpp. Raises Failure when a program fails or makes something else."""
     collected = {program.name: [] for program in programs}
@@ -149,7 +167,7 @@ def measure(programs, runs, launcher):
             if program.output and not program.is_melflow:
                 program.output.unlink(missing_ok=True)
     results = {program.name: summary(program, collected[program.name]) for program in programs}
-    for name, text in found.items():
-        results[name]["verified"] = text
+    for name, facts in found.items():
+        results[name]["verified"] = facts
     add_ratios(programs, results)
     return results

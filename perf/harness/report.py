@@ -62,9 +62,16 @@ def job_text(job, results):
     if job.programs:
         parts.append(table(job, results))
     notes = list(job.remarks)
-    checks = [f"{name}: {r['verified']}" for name, r in results.items() if "verified" in r]
-    if checks:
-        notes.append("Checked: " + "; ".join(checks) + ".")
+    checked = {name: r["verified"] for name, r in results.items() if "verified" in r}
+    if checked:
+        notes.append(f"Every run of {', '.join(checked)} made the rows it must.")
+    differences = [
+        f"{name} {facts['difference']:.1g} {facts['unit']}"
+        for name, facts in checked.items()
+        if "difference" in facts
+    ]
+    if differences:
+        notes.append("Largest differences from melflow's rows: " + "; ".join(differences) + ".")
     if notes:
         parts.append("\n".join(f"- {note}" for note in notes))
     return "\n\n".join(parts) + "\n"
@@ -76,11 +83,6 @@ def heading(about, setup):
         f"{about['cpu']}, {about['cores']} cores, {about['memory_bytes'] / 2**30:.0f} GiB, "
         f"{about['system']}; {runs}, warm, corpora at scale {setup.scale:g}."
     )
-    if about["load_before"] > 0.3:
-        text += (
-            f" The machine was not quiet: its load was {about['load_before']:.1f} "
-            "before the first job."
-        )
     return text + "\n"
 
 
@@ -93,6 +95,7 @@ def as_json(setup, about, done, micro, failures):
             job.name: {
                 "title": job.title,
                 "unit": job.unit,
+                "free_cores": job.free_cores,
                 "remarks": job.remarks,
                 "programs": results,
             }

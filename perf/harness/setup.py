@@ -54,6 +54,7 @@ class Job:
     folders: list  # the input, read before the job
     remarks: list = field(default_factory=list)
     per_unit: bool = False  # the table says how long one unit takes
+    free_cores: float = 0.0  # when it began
     scale_up: bool = False  # times of programs that get a part are shown as for the whole
 
 
@@ -87,7 +88,7 @@ def bounded_and_whole(setup, program, said):
             f"{program.name}: took {memory['resident_peak'] >> 20} MiB, promised are "
             f"{(memory['budget'] + HEADROOM) >> 20} MiB"
         )
-    return f"{said['rows']:,} rows"
+    return {"rows": said["rows"]}
 
 
 def compared(program, ours, columns, tolerance, unit):
@@ -98,7 +99,7 @@ def compared(program, ours, columns, tolerance, unit):
         worst = agree.largest_difference(
             ours.output, program.output, offset, rows, columns, tolerance, program.name
         )
-        return f"{rows:,} rows, largest difference {worst:.2g} {unit}"
+        return {"rows": rows, "difference": worst, "unit": unit, "like": ours.name}
 
     program.verify = verify
     return program
