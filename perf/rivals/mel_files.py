@@ -3,7 +3,7 @@
 
 In:   mel_files.py --library torchaudio --job leak --workers 2 [--limit N] DIR OUT
 Out:  OUT with /mel, float32 [rows, columns], contiguous, files in path order; on stdout one line
-      with the rows, the seconds, and the byte where the rows begin.
+      with the rows, the seconds, those of all cores, and the byte where the rows begin.
 
 The clock starts when the libraries are imported and the front end is made, and stops when the
 file is closed: no interpreter's start is counted against them. Workers are processes with one
@@ -69,6 +69,11 @@ def work(share, front_end, geometry, first, out):
             out[first[number] : first[number] + len(rows)] = rows
 
 
+def cpu_seconds():
+    """Of this process and of the workers that have ended."""
+    return sum(os.times()[:4])
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--library", required=True, choices=front_ends.LIBRARIES)
@@ -83,7 +88,7 @@ def main():
     # What a first call does, such as compiling, is done once a process.
     front_end(numpy.zeros((1, 10 * geometry.rate), "float32"))
 
-    begin = time.monotonic()
+    begin, cpu_begin = time.monotonic(), cpu_seconds()
     paths = listed(options.dir, options.limit)
     first = first_rows(paths, options.job, geometry)
     offset = make_file(options.out, first[-1], geometry.columns)
@@ -106,8 +111,10 @@ def main():
         if any(worker.exitcode for worker in workers):
             sys.exit("mel_files: a worker failed")
     del out
-    seconds = time.monotonic() - begin
-    print(f"files={len(paths)} rows={first[-1]} seconds={seconds:.4f} offset={offset}")
+    seconds, cpu = time.monotonic() - begin, cpu_seconds() - cpu_begin
+    print(
+        f"files={len(paths)} rows={first[-1]} seconds={seconds:.4f} cpu={cpu:.4f} offset={offset}"
+    )
 
 
 if __name__ == "__main__":
