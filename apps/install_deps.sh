@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages melflow is built from, where they are missing.
 #
-# In:  apps/install_deps.sh [--tests] [--dry-run]
+# In:  apps/install_deps.sh [--tests] [--perf] [--dry-run]
 #        --tests    also what the tests need: Python with h5py and NumPy, which must read the output
+#        --perf     also what the benchmarks need: Python and google-benchmark
 #        --dry-run  only print what is missing, one package a line
 # Out: nothing but the packages. When all of them are there it does nothing and needs neither
 #      network nor rights.
@@ -12,15 +13,16 @@ packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libsndfile1-dev libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libpng-dev
   libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev
-  doctest-dev libbenchmark-dev
+  doctest-dev
 )
 dry_run=0
 for argument in "$@"; do
   case $argument in
     --tests) packages+=(python3 python3-h5py python3-numpy) ;;
+    --perf) packages+=(python3 libbenchmark-dev) ;;
     --dry-run) dry_run=1 ;;
     *)
-      echo "usage: $0 [--tests] [--dry-run]" >&2
+      echo "usage: $0 [--tests] [--perf] [--dry-run]" >&2
       exit 2
       ;;
   esac

@@ -1,7 +1,9 @@
-// The rival of the two-stage job: what melflow does in a graph, fused by hand into two threads.
+// The rival of the two-stage job and of the dataset builder: what melflow does in a graph, fused by
+// hand into two threads.
 //
 // In:  a folder of WAV files, mono, 16-bit, 40,960 samples each behind a 44-byte header.
-// Out: one flat file, float32 [files, 237, 32], files in path order. No HDF5, no labels, no index,
+// Out: one flat file, float32 [files, rows, 32], files in path order; 237 rows, or 80 with
+//      --windows plain. No HDF5, no labels, no index,
 //      no accounting, no bounds.
 //
 // Each thread takes the next file, reads it by one read, computes its rows (hand_fused_kernel.h)
@@ -95,6 +97,7 @@ void read_file(const std::string& path, std::vector<char>& bytes) {
 struct Options {
   std::string dir, out;
   std::string fft = "r2c";
+  std::string windows = "two-stage";
   double rate = 4096;  // [Hz]
   unsigned threads = 2;
 };
@@ -106,19 +109,21 @@ void run(const Options& options) {
   const Fd out(options.out, O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (out.get() < 0) fail(options.out, std::strerror(errno));
 
+  const bool is_plain = options.windows == "plain";
+  const std::size_t rows_per_file = is_plain ? kPlainRows : kRows;
   std::atomic<std::size_t> next{0};
   std::vector<std::string> errors(options.threads);
   const auto work = [&](unsigned thread) {
     try {
-      Worker worker(plan);
+      Worker worker(plan, is_plain ? Windows::kPlain : Windows::kTwoStage);
       std::vector<char> bytes(kHeader + 2 * kSamples + 1);  // one more, to see a longer file
-      const Aligned rows = aligned(kRows * kBands);
-      constexpr std::size_t kBytes = sizeof(float) * kRows * kBands;
+      const Aligned rows = aligned(rows_per_file * kBands);
+      const std::size_t bytes_out = sizeof(float) * rows_per_file * kBands;
       for (std::size_t i = next++; i < paths.size(); i = next++) {
         read_file(paths[i], bytes);
         worker.run(reinterpret_cast<const std::int16_t*>(bytes.data() + kHeader), rows.get());
-        if (::pwrite(out.get(), rows.get(), kBytes, static_cast<off_t>(i * kBytes)) !=
-            static_cast<ssize_t>(kBytes)) {
+        if (::pwrite(out.get(), rows.get(), bytes_out, static_cast<off_t>(i * bytes_out)) !=
+            static_cast<ssize_t>(bytes_out)) {
           fail(options.out, std::strerror(errno));
         }
       }
@@ -136,7 +141,7 @@ void run(const Options& options) {
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("files=%zu rows=%zu seconds=%.3f files_per_second=%.0f fft=%s threads=%u\n",
-              paths.size(), paths.size() * kRows, took.count(),
+              paths.size(), paths.size() * rows_per_file, took.count(),
               static_cast<double>(paths.size()) / took.count(), options.fft.c_str(),
               options.threads);
 }
@@ -147,12 +152,16 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   melflow::Options options;
   CLI::App app{
-      "The two-stage job fused by hand: the rival of config/pipelines/leak_two_stage.yaml."};
+      "Mel rows of sensor recordings, fused by hand: the rival of "
+      "config/pipelines/leak_two_stage.yaml."};
   app.add_option("dir", options.dir, "folder of WAV files")->required();
-  app.add_option("out", options.out, "flat float32 file to write, [files, 237, 32]")->required();
+  app.add_option("out", options.out, "flat float32 file to write, [files, rows, 32]")->required();
   app.add_option("--fft", options.fft,
                  "one real transform a window, or two windows in one complex transform")
       ->check(CLI::IsMember({"r2c", "pair"}))
+      ->capture_default_str();
+  app.add_option("--windows", options.windows, "237 windows of a file, or 80 without overlap")
+      ->check(CLI::IsMember({"two-stage", "plain"}))
       ->capture_default_str();
   app.add_option("--rate", options.rate, "sample rate of the files [Hz]")
       ->check(CLI::PositiveNumber)

@@ -1,9 +1,11 @@
 // What the hand-fused rival computes from one recording, with no file in sight.
 //
 // In:  40,960 samples, int16.
-// Out: 237 rows of 32 bands [dB], float32: 79 long windows of 1024 every 512, three short windows
-//      of 512 every 256 inside each. Short window j of long window i is distinct window 2i + j;
-//      only the 159 distinct ones are computed.
+// Out: rows of 32 bands [dB], float32.
+//      Windows::kTwoStage, 237 rows: 79 long windows of 1024 every 512, three short windows of 512
+//      every 256 inside each. Short window j of long window i is distinct window 2i + j; only the
+//      159 distinct ones are computed.
+//      Windows::kPlain, 80 rows: windows of 512 one after another.
 //
 // FftKind::kReal runs FFTW's real transform, one window at a time: what most people would write.
 // kPair lays two windows as the real and imaginary part of one complex transform and separates the
@@ -27,6 +29,7 @@
 namespace melflow {
 
 enum class FftKind { kReal, kPair };
+enum class Windows { kTwoStage, kPlain };
 
 constexpr int kSamples = 40960;  // in a file
 constexpr int kFft = 512;        // window and transform [samples]
@@ -39,6 +42,7 @@ constexpr int kRows = kLong * kShort;                     // 237
 constexpr int kDistinct = (kSamples - kFft) / kStep + 1;  // 159
 constexpr int kLanes = 8;
 constexpr int kPowerStride = 320;  // bins, padded so that whole vectors may be read past the last
+constexpr int kPlainRows = kSamples / kFft;  // 80
 static_assert(kDistinct == 2 * (kLong - 1) + kShort);
 
 // GCC's vector extension: eight lanes, compiled to whatever the machine has.
@@ -186,17 +190,23 @@ class Plan {
   fftwf_plan fft_;
 };
 
-/// One thread's buffers and its work on one file: samples in, 237 rows out.
+/// One thread's buffers and its work on one file: samples in, rows out.
 class Worker {
  public:
-  explicit Worker(const Plan& plan) : plan_(plan) {}
+  Worker(const Plan& plan, Windows windows)
+      : plan_(plan),
+        is_plain_(windows == Windows::kPlain),
+        step_(is_plain_ ? kFft : kStep),
+        distinct_(is_plain_ ? kPlainRows : kDistinct) {}
+
+  int rows() const { return is_plain_ ? kPlainRows : kRows; }
 
   void run(const std::int16_t* samples, float* rows) {
-    for (int d = 0; d < kDistinct; d += plan_.pair() ? 2 : 1) {
-      const std::int16_t* a = samples + d * kStep;
+    for (int d = 0; d < distinct_; d += plan_.pair() ? 2 : 1) {
+      const std::int16_t* a = samples + d * step_;
       if (plan_.pair()) {
-        const bool both = d + 1 < kDistinct;
-        two_spectra(a, both ? a + kStep : a);
+        const bool both = d + 1 < distinct_;
+        two_spectra(a, both ? a + step_ : a);
         emit(d, power_.get(), rows);
         if (both) emit(d + 1, power_.get() + kPowerStride, rows);
       } else {
@@ -274,6 +284,10 @@ class Worker {
   void emit(int d, const float* power, float* rows) {
     std::array<float, kBands> row;
     mel_row(plan_.bank(), power, row.data());
+    if (is_plain_) {
+      std::memcpy(rows + d * kBands, row.data(), sizeof row);
+      return;
+    }
     const int i = d / 2;
     if (d % 2 == 1) {
       std::memcpy(rows + (i * kShort + 1) * kBands, row.data(), sizeof row);
@@ -284,6 +298,8 @@ class Worker {
   }
 
   const Plan& plan_;
+  bool is_plain_;
+  int step_, distinct_;  // samples between the windows that are computed, and their number
   Aligned in_ = aligned(2 * kFft);
   Aligned out_ = aligned(2 * kFft + kLanes);
   Aligned power_ = aligned(2 * kPowerStride);

@@ -3,8 +3,6 @@
 //
 //   graph/NODES/WORKERS     a plan run by melflow::Runner: bounded queues, memory tickets, ledger, clocks
 //   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
-//
-// melflow_graph_overhead --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>

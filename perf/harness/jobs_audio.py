@@ -1,0 +1,142 @@
+"""Jobs on speech, music and long recordings, and on writing alone.
+
+speech  16 kHz, 80 bands every 10 ms, one core each: the figure is frames a second
+real    the demo's telephone speech, all cores
+music   44.1 kHz stereo FLAC and MP3: how close to the time that decoding alone takes
+long    one recording of three hours, which cannot be spread over cores by files
+write   rows to disk and nothing else
+"""
+import subprocess
+import wave
+
+import corpora
+from measure import Failure, Program, said
+from setup import Job, compared, library_rival, melflow, rivals_of, speech_corpus
+
+SPEECH = "config/pipelines/speech_16k_80mel.yaml"
+KALDI = "perf/pipelines/kaldi_80.yaml"
+SPEECH_ROWS, KALDI_ROWS = 1001, 998  # of 10 s at 16 kHz
+SUBSET = 200  # recordings that a Python library gets
+BANDS = 80
+# [ln power], [dB]: libraries that compute in float and sum in another order.
+LN_TOLERANCE, DB_TOLERANCE = 1e-2, 5e-2
+
+
+def speech(setup):
+    data, files = speech_corpus(setup), setup.scaled(1000, 20)
+    part = min(files, SUBSET)
+    ours = melflow(
+        setup, "melflow", SPEECH, data, files * SPEECH_ROWS, files * SPEECH_ROWS, workers=1
+    )
+    kaldi = melflow(
+        setup, "melflow, preset kaldi", KALDI, data, files * KALDI_ROWS, files * KALDI_ROWS,
+        workers=1, baseline=False,
+    )  # fmt: skip
+    programs = [ours, kaldi]
+    remarks = ["One core each: melflow with --workers 1, the libraries with one thread."]
+    kinds = {
+        "torchaudio": ("speech", SPEECH_ROWS, ours),
+        "librosa": ("speech", SPEECH_ROWS, ours),
+        "kaldi-native-fbank": ("kaldi", KALDI_ROWS, kaldi),
+        "torchaudio-kaldi": ("kaldi", KALDI_ROWS, kaldi),
+    }
+    for library in rivals_of(setup, remarks, kinds):
+        kind, rows, like = kinds[library]
+        rival = library_rival(
+            setup, "speech", library, kind, data, part * rows, part * rows, 1, part
+        )
+        programs.append(compared(rival, like, BANDS, LN_TOLERANCE, "ln power"))
+    if part < files:
+        remarks.append(f"The libraries get {part:,} of the {files:,} files.")
+    title = f"Speech: {files:,} clips of 10 s at 16 kHz, 80 bands every 10 ms, one core"
+    return Job("speech", title, "frames", programs, [data], remarks)
+
+
+def samples_of(path):
+    try:
+        with wave.open(path) as sound:
+            if sound.getframerate() == 8000:
+                return sound.getnframes()
+    except (wave.Error, EOFError):
+        pass
+    raise Failure(f"{path}: is not one of the demo's recordings (WAV, 8 kHz)")
+
+
+def real(setup):
+    root = setup.recordings
+    paths = [p for p in corpora.recordings(root) if p.endswith(".wav")] if root.is_dir() else []
+    if not paths:
+        remark = f"Left out: there are no recordings in {root}; apps/demo.sh fetches them."
+        return Job("real", "Real recordings", "files", [], [], [remark])
+    lengths = [samples_of(path) for path in paths]
+    rows = sum(1 + n // 80 for n in lengths if n > 0)  # some hold no sample at all
+    ours = melflow(setup, "melflow", "config/pipelines/demo.yaml", root, len(paths), rows)
+    programs, remarks = [ours], []
+    for library in rivals_of(setup, remarks, ["torchaudio"]):
+        for workers in sorted({1, setup.cores}):
+            rival = library_rival(
+                setup, "real", library, "real", root, len(paths), rows, workers
+            )
+            programs.append(compared(rival, ours, BANDS, DB_TOLERANCE, "dB"))
+    title = f"Real recordings: the demo's {len(paths):,} files, {sum(lengths) / 8000 / 3600:.1f} h at 8 kHz"
+    return Job("real", title, "files", programs, [root], remarks)
+
+
+def decode_only(setup, data, amount, threads):
+    command = [setup.bin / "melflow_decode_only", "--threads", threads, data]
+    return Program("decode only", command, amount)
+
+
+def counted(setup, data, hop):
+    """What is in a folder of compressed recordings: only decoding tells."""
+    command = [setup.bin / "melflow_decode_only", "--hop", str(hop), data]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{data} cannot be decoded: {done.stderr.strip()}")
+    return said(done.stdout)
+
+
+def music(setup, file_format):
+    files = setup.scaled(200, 4)
+    data = corpora.make(setup, f"music_{file_format}", files, 44100, 30, file_format, 2)
+    found = counted(setup, data, 512)
+    seconds, rows = float(found["audio_seconds"]), int(found["transforms"])
+    ours = melflow(setup, "melflow", "perf/pipelines/music.yaml", data, seconds, rows)
+    programs = [ours, decode_only(setup, data, seconds, setup.cores)]
+    title = f"Music, {file_format.upper()}: {files} files of 30 s, 44.1 kHz stereo, 128 bands"
+    return Job(f"music_{file_format}", title, "s of audio", programs, [data])
+
+
+def long(setup):
+    seconds = setup.scaled(3 * 3600, 60)
+    data = corpora.make(setup, "long", 1, 44100, seconds, "flac")
+    options = ["memory.host=256MiB"]
+    ours = melflow(setup, "melflow", SPEECH, data, seconds, 1 + seconds * 100, options)
+    programs = [ours, decode_only(setup, data, seconds, 1)]
+    title = f"Long: one FLAC of {seconds / 3600:.2g} h at 44.1 kHz, resampled to 16 kHz, 80 bands"
+    return Job("long", title, "s of audio", programs, [data])
+
+
+def write(setup):
+    rows = setup.scaled(9_376_431, 10_000)
+
+    def program(name, by, file, **more):
+        output = setup.output(file)
+        command = [setup.bin / "melflow_write_rows", "--by", by, "--rows", rows]
+        command += ["--threads", setup.cores, output]
+
+        def verify(_):
+            if output.stat().st_size < rows * 128:
+                raise Failure(f"{name}: {output} is too short")
+            return {"rows": rows}
+
+        return Program(
+            name, command, rows * 128 / 1e6, output, rows=rows, own_clock=True, verify=verify, **more
+        )
+
+    programs = [
+        program("RowFile (HDF5)", "rowfile", "write.h5", baseline=True),
+        program("pwrite, flat file", "pwrite", "write.f32"),
+    ]
+    title = f"Writing alone: {rows:,} rows of 32 columns, {rows * 128 / 1e9:.2f} GB"
+    return Job("write", title, "MB", programs, [])

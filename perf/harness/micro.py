@@ -1,0 +1,86 @@
+"""Runs melflow_micro and makes a table of it, with what the mel kernel takes beside its transform.
+
+Out:  figures by name: median and least CPU time of the repetitions, for what one is counted.
+"""
+import json
+import re
+import subprocess
+
+from measure import Failure
+
+# The transform inside each kernel.
+TRANSFORM = {
+    "mel/leak_512_32_int16": "fft_complex/512",
+    "mel/kaldi_512_80_int16": "fft_complex/512",
+    "mel/librosa_512_80_int16": "fft_complex/512",
+    "mel/librosa_400_80_int16": "fft_complex/400",
+    "mel/librosa_400_80_float": "fft_complex/400",
+}
+COUNTED = {
+    "s_per_frame": "frame",
+    "s_per_value": "value",
+    "s_per_item_node": "item and node",
+}
+
+
+def median(values):
+    values = sorted(values)
+    return values[len(values) // 2]
+
+
+def run(setup, repetitions):
+    program = setup.bin / "melflow_micro"
+    if not program.exists():
+        raise Failure("melflow_micro is not built: libbenchmark-dev is missing")
+    out = setup.output("micro.json")
+    command = [program, f"--benchmark_out={out}", "--benchmark_out_format=json"]
+    command += [f"--benchmark_repetitions={repetitions}", "--benchmark_min_time=0.1"]
+    # In turn and not one after the other, as the jobs.
+    command += ["--benchmark_enable_random_interleaving=true"]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise Failure(f"melflow_micro: exit status {done.returncode}")
+    return figures(json.loads(out.read_text(encoding="utf-8")))
+
+
+def figures(document):
+    samples = {}
+    for entry in document["benchmarks"]:
+        if entry.get("error_occurred"):
+            raise Failure(f"melflow_micro: {entry['name']}: {entry['error_message']}")
+        if entry.get("run_type") != "iteration":
+            continue
+        name = entry["run_name"].removesuffix("/real_time")
+        key = next((k for k in COUNTED if k in entry), None)
+        scale = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[entry["time_unit"]]
+        taken = entry[key] if key else entry["cpu_time"] * scale
+        samples.setdefault(name, (COUNTED.get(key, "call"), []))[1].append(taken)
+    out = {
+        name: {"per": per, "median": median(values), "best": min(values)}
+        for name, (per, values) in samples.items()
+    }
+    for name, transform in TRANSFORM.items():
+        out[name]["times_transform"] = {
+            which: out[name][which] / out[transform][which] for which in ("median", "best")
+        }
+    return dict(sorted(out.items(), key=lambda pair: by_number(pair[0])))
+
+
+def by_number(name):
+    """fft/512 before fft/1024."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+def text(results):
+    lines = ["### Micro-benchmarks, one core", ""]
+    lines += ["| what | per | median [ns] | best [ns] | kernel ÷ transform alone |", "|---" * 5 + "|"]
+    for name, r in results.items():
+        ratio = f"{r['times_transform']['median']:.2f}" if "times_transform" in r else ""
+        lines.append(
+            f"| {name} | {r['per']} | {r['median'] * 1e9:,.1f} | {r['best'] * 1e9:,.1f} | {ratio} |"
+        )
+    notes = (
+        "graph/NODES/WORKERS and plain_tbb/NODES/WORKERS are wall time, the others CPU time; "
+        "perf/micro_*.cpp say what each of them is."
+    )
+    return "\n".join([*lines, "", f"- {notes}"]) + "\n"

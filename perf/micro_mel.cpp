@@ -1,0 +1,176 @@
+// The arithmetic: transforms alone, the whole mel kernel, the logarithm and float16.
+//
+//   fft_complex/N   FFTW's complex transform of N/2 points, as the kernel uses it for N samples
+//   fft_real/N      FFTW's real transform of N, planned by the same rule: what the kernel avoids
+//   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may choose differently each
+//   run mel/NAME        MelKernel from samples in cache to finished rows; compares with
+//                   fft_complex of the same N: the rest is window, power, bands and logarithm
+//
+// The figure to look at is s_per_frame, or s_per_value.
+#include <benchmark/benchmark.h>
+#include <fftw3.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "stages/float16.h"
+#include "stages/mel_kernel.h"
+#include "stages/mel_presets.h"
+
+namespace {
+
+using namespace melflow;
+
+void per(benchmark::State& state, const char* what, double count) {
+  state.counters[what] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * count,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+/// Tones and noise, in the range of int16 with some room.
+template <class Sample>
+std::vector<Sample> signal(std::int64_t n) {
+  std::vector<Sample> samples(static_cast<std::size_t>(n));
+  std::uint32_t seed = 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    seed = seed * 1664525U + 1013904223U;
+    const double x = 0.3 * std::sin(0.05 * static_cast<double>(i)) +
+                     0.1 * (static_cast<double>(seed >> 8U) / (1 << 23) - 1.0);
+    samples[static_cast<std::size_t>(i)] =
+        static_cast<Sample>(sizeof(Sample) == 2 ? 32767.0 * x : x);
+  }
+  return samples;
+}
+
+template <class Execute>
+void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, Execute execute) {
+  const std::vector<float> samples = signal<float>(static_cast<std::int64_t>(in.size()));
+  for (auto _ : state) {
+    // Input is overwritten; left as it is, it would grow to infinity or fade to denormals.
+    std::copy(samples.begin(), samples.end(), in.data());
+    execute();
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+  per(state, "s_per_frame", 1);
+}
+
+void planned(benchmark::State& state, FftPlan::Input input) {
+  const int n = static_cast<int>(state.range(0));
+  const FftPlan plan(input, input == FftPlan::Input::complex ? n / 2 : n);
+  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
+  transform(state, in, out, [&] { plan.execute(in.data(), out.data()); });
+}
+
+void fft_complex(benchmark::State& state) { planned(state, FftPlan::Input::complex); }
+void fft_real(benchmark::State& state) { planned(state, FftPlan::Input::real); }
+
+void fft_timed(benchmark::State& state) {
+  const int n = static_cast<int>(state.range(0));
+  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
+  const auto plan = fftwf_plan_dft_r2c_1d(
+      n, in.data(), reinterpret_cast<fftwf_complex*>(out.data()), FFTW_MEASURE);
+  transform(state, in, out, [plan] { fftwf_execute(plan); });
+  fftwf_destroy_plan(plan);
+}
+
+/// The two-stage job's mel stage.
+MelOptions leak() {
+  MelOptions o;
+  o.sample_rate = 4096;
+  o.n_fft = 512;
+  o.hop = 512;
+  o.center = false;
+  o.n_mels = 32;
+  o.log = MelOptions::Log::db;
+  return o;
+}
+
+MelOptions kaldi80() {
+  MelOptions o = find_preset("kaldi")->options;
+  o.n_mels = 80;
+  return o;
+}
+
+/// config/pipelines/speech_16k_80mel.yaml
+MelOptions speech() {
+  MelOptions o;
+  o.n_fft = 400;
+  o.hop = 160;
+  o.n_mels = 80;
+  o.mel_scale = MelOptions::MelScale::slaney;
+  o.mel_norm = MelOptions::MelNorm::slaney;
+  o.log = MelOptions::Log::ln;
+  return o;
+}
+
+/// The same with a transform of 512, as Kaldi and NeMo have it.
+MelOptions speech512() {
+  MelOptions o = speech();
+  o.n_fft = 512;
+  o.win_length = 400;
+  return o;
+}
+
+template <class Sample>
+void mel(benchmark::State& state, MelOptions (*options)()) {
+  constexpr std::int64_t n = 40960;
+  const MelKernel kernel(std::make_shared<const MelPlan>(options()));
+  MelKernel::Scratch scratch = kernel.make_scratch();
+  const std::vector<Sample> samples = signal<Sample>(n);
+  const SignalView<Sample> view{samples.data(), 0, n, n};
+  const std::int64_t frames = kernel.plan().frames(n);
+  std::vector<float> rows(static_cast<std::size_t>(frames * kernel.plan().columns()));
+  for (auto _ : state) {
+    kernel.frames(view, 0, frames, rows.data(), scratch);
+    benchmark::DoNotOptimize(rows.data());
+    benchmark::ClobberMemory();
+  }
+  per(state, "s_per_frame", static_cast<double>(frames));
+}
+
+void mel_int16(benchmark::State& state, MelOptions (*options)()) {
+  mel<std::int16_t>(state, options);
+}
+void mel_float(benchmark::State& state, MelOptions (*options)()) { mel<float>(state, options); }
+
+void ln(benchmark::State& state) {
+  std::vector<float> values(4096);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] =
+        std::ldexp(1.0F + static_cast<float>(i % 61) / 64.0F, static_cast<int>(i % 60) - 40);
+  std::vector<float> out(values.size());
+  for (auto _ : state) {
+    fast_ln(values, out.data());
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+  per(state, "s_per_value", static_cast<double>(values.size()));
+}
+
+void float16(benchmark::State& state) {
+  const std::vector<float> values = signal<float>(4096);
+  std::vector<std::uint16_t> out(values.size());
+  for (auto _ : state) {
+    to_float16(values, out.data());
+    benchmark::DoNotOptimize(out.data());
+    benchmark::ClobberMemory();
+  }
+  per(state, "s_per_value", static_cast<double>(values.size()));
+}
+
+}  // namespace
+
+BENCHMARK(fft_complex)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
+BENCHMARK(fft_real)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
+BENCHMARK(fft_timed)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
+BENCHMARK_CAPTURE(mel_int16, leak, leak)->Name("mel/leak_512_32_int16");
+BENCHMARK_CAPTURE(mel_int16, kaldi, kaldi80)->Name("mel/kaldi_512_80_int16");
+BENCHMARK_CAPTURE(mel_int16, librosa_512, speech512)->Name("mel/librosa_512_80_int16");
+BENCHMARK_CAPTURE(mel_int16, librosa_400, speech)->Name("mel/librosa_400_80_int16");
+BENCHMARK_CAPTURE(mel_float, librosa_400, speech)->Name("mel/librosa_400_80_float");
+BENCHMARK(ln)->Name("fast_ln");
+BENCHMARK(float16);
