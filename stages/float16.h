@@ -22,8 +22,7 @@ inline std::uint16_t to_float16(float value) {
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000U + 0xFFFU + odd) >> 13));
 }
 
-inline void to_float16(std::span<const float> values, std::uint16_t* out) {
-  for (std::size_t i = 0; i < values.size(); ++i) out[i] = to_float16(values[i]);
-}
+// The same for each of them, eight at a time where the processor can.
+void to_float16(std::span<const float> values, std::uint16_t* out);
 
 }  // namespace melflow

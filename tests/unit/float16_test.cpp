@@ -68,9 +68,19 @@ TEST_CASE("float16: the ends of the range") {
   CHECK((nan & 0x03FF) != 0);
 }
 
-TEST_CASE("float16: a span is converted value by value") {
-  const std::vector<float> values{1.0F, -2.0F, 0.1F, 1e9F};
-  std::vector<std::uint16_t> out(values.size());
-  to_float16(values, out.data());
-  CHECK(out == std::vector<std::uint16_t>{0x3C00, 0xC000, 0x2E66, 0x7C00});
+TEST_CASE("float16: a span is converted value by value, whatever its length and its neighbours") {
+  std::uint32_t state = 1;
+  for (const std::size_t count : {0U, 1U, 7U, 8U, 9U, 31U, 100'000U}) {
+    CAPTURE(count);
+    std::vector<float> values(count);
+    for (float& v : values) {
+      state = state * 1664525U + 1013904223U;
+      // Every kind of float: denormal, infinite and NaN, too.
+      v = std::bit_cast<float>(state ^ (state >> 15));
+    }
+    std::vector<std::uint16_t> out(count), expected;
+    for (const float v : values) expected.push_back(to_float16(v));
+    to_float16(values, out.data());
+    CHECK(out == expected);
+  }
 }
