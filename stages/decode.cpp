@@ -258,6 +258,17 @@ class Decode final : public Expand<RawBytes, Waveform> {
     return given;
   }
 
+  // A length in samples, where the rate is known.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    DecodeOptions own = options_;
+    Schema s;
+    own.describe(s);
+    Value out = s.echo(false);
+    if (options_.fit && expected_rate_ > 0)
+      out.set("fit", Value::scalar(std::to_string(options_.fit->at(expected_rate_))));
+    return out;
+  }
+
   // A compressed file may hold any length; one with plain samples at most two bytes for each of
   // its own. Whatever does not fit becomes further blocks.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {

@@ -577,6 +577,8 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
     CAPTURE(other);
     CHECK(hash({.mel = one, .write = "sync: true"}) == hash({.mel = other, .write = "sync: true"}));
   }
+  CHECK(hash({.decode = "fit: 1s", .write = "sync: true"}) ==
+        hash({.decode = "fit: 8000", .write = "sync: true"}));
   CHECK(hash({.segment = "min_length: 800", .write = "sync: true"}) ==
         hash({.segment = "min_length: 100ms", .write = "sync: true"}));
   CHECK(hash({.segment = "length: 1024", .write = "sync: true"}) ==
