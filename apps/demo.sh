@@ -78,10 +78,11 @@ say "What is in the file"
 say "Pictures"
 for language in "${languages[@]}"; do
   picture=$folder/spectrogram-$language.png
-  if [[ ! $picture -nt $features ]]; then
+  if [[ $picture -nt $features ]]; then
+    echo "$picture"
+  else
     "$melflow" show "$features" --file "$language/demo-congrats.wav" -o "$picture"
   fi
-  echo "$picture"
 done
 
 say "Read it from Python (apt install python3-h5py, or pip install h5py)"
