@@ -58,9 +58,10 @@ Contract of_file(const std::string& path) {
   return out;
 }
 
-// "whisper, with n_mels changed" of the plan's mel stage.
-std::string preset_of(const Plan& plan) {
-  for (const PlanNode& n : plan.nodes) {
+// "whisper, with n_mels changed" of the mel stage before a sink.
+std::string preset_of(const Plan& plan, const PlanNode& sink) {
+  for (int at = sink.from; at >= 0; at = plan.nodes[static_cast<std::size_t>(at)].from) {
+    const PlanNode& n = plan.nodes[static_cast<std::size_t>(at)];
     if (n.info->name != "mel") continue;
     MelStageOptions mel;
     Schema schema;
@@ -75,17 +76,19 @@ std::string preset_of(const Plan& plan) {
 Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   const Plan plan = overrides.load(path);
   const Value* features = nullptr;
+  const PlanNode* sink = nullptr;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (features != nullptr && to_json(*features) != to_json(n.stage->contract()))
       throw RunError(path + ": has several outputs, and their features differ");
     features = &n.stage->contract();
+    sink = &n;
   }
   if (features == nullptr) throw RunError(path + ": has no output");
   Contract out;
   out.path = path;
   out.feature_hash = feature_hash(*features);
-  out.preset = preset_of(plan);
+  out.preset = preset_of(plan, *sink);
   out.melflow_version = kVersion;
   out.backend = "cpu";
   out.instruction_set = MelKernel::instruction_set();

@@ -31,6 +31,22 @@ struct ChunkedRowFile::Lease {
   ChunkedRowFile& file_;
 };
 
+// A complete chunk on its way into the file; it is over when that failed, too.
+struct ChunkedRowFile::Packing {
+  Packing(ChunkedRowFile& file, std::int64_t index) : file_(file), index_(index) {}
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
+  ~Packing() {
+    const std::lock_guard lock(file_.mutex_);
+    file_.packing_.erase(index_);
+    file_.packed_.notify_all();
+  }
+
+ private:
+  ChunkedRowFile& file_;
+  std::int64_t index_;
+};
+
 namespace {
 std::size_t product(const std::vector<hsize_t>& shape) {
   std::size_t n = 1;
@@ -117,10 +133,8 @@ void ChunkedRowFile::write(std::int64_t row, const float* values, std::int64_t c
       }
     }
     if (is_full) {
+      const Packing packing(*this, index);
       put_chunk(index, *chunk);
-      const std::lock_guard lock(mutex_);
-      packing_.erase(index);
-      packed_.notify_all();
     }
     row += n;
     values += static_cast<std::size_t>(n) * values_per_row();

@@ -52,6 +52,7 @@ class ChunkedRowFile final : public RowFile {
     std::int64_t filled = 0;  // how many
   };
   struct Lease;
+  struct Packing;
 
   void create();
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }

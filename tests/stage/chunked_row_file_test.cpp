@@ -173,4 +173,14 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
     CHECK(text.starts_with("HDF5: cannot write " + target + ".part"));
   }
   CHECK(std::filesystem::is_empty(folder.path()));
+  {
+    // Who voids rows of the chunk that could not be written does not wait for it.
+    ChunkedRowFile file(target, RowType::float32, {100}, false, {50, 0, false});
+    const FileSizeLimit limit(200'000);
+    std::int64_t at = 0;
+    while (complaint([&] { file.write(at, rows(at, 50, 100).data(), 50); }).empty()) at += 50;
+    REQUIRE(at < 1000);
+    complaint([&] { file.roll_back(at + 25); });
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
 }
