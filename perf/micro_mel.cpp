@@ -1,10 +1,10 @@
 // The arithmetic: transforms alone, the whole mel kernel, the logarithm and float16.
 //
-//   fft_complex/N   FFTW's complex transform of N/2 points, as the kernel uses it for N samples
-//   fft_real/N      FFTW's real transform of N, planned by the same rule: what the kernel avoids
+//   fft_complex/N   FFTW's complex transform of N/2 points, from which N real samples' bins follow
+//   fft_real/N      FFTW's real transform of N, planned by rule
 //   fft_timed/N     the same, planned by timing (FFTW_MEASURE), which may choose differently each
-//   run mel/NAME        MelKernel from samples in cache to finished rows; compares with
-//                   fft_complex of the same N: the rest is window, power, bands and logarithm
+//   run mel/NAME        MelKernel from samples in cache to finished rows, in the processor's widest
+//                   vectors; mel_avx2/NAME and mel_baseline/NAME in narrower ones
 //
 // The figure to look at is s_per_frame, or s_per_value.
 #include <benchmark/benchmark.h>
@@ -58,15 +58,22 @@ void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, E
   per(state, "s_per_frame", 1);
 }
 
-void planned(benchmark::State& state, FftPlan::Input input) {
+void fft_complex(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));
-  const FftPlan plan(input, input == FftPlan::Input::complex ? n / 2 : n);
+  AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n));
+  const auto plan =
+      fftwf_plan_dft_1d(n / 2, reinterpret_cast<fftwf_complex*>(in.data()),
+                        reinterpret_cast<fftwf_complex*>(out.data()), FFTW_FORWARD, FFTW_ESTIMATE);
+  transform(state, in, out, [plan] { fftwf_execute(plan); });
+  fftwf_destroy_plan(plan);
+}
+
+void fft_real(benchmark::State& state) {
+  const int n = static_cast<int>(state.range(0));
+  const FftPlan plan(n);
   AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
   transform(state, in, out, [&] { plan.execute(in.data(), out.data()); });
 }
-
-void fft_complex(benchmark::State& state) { planned(state, FftPlan::Input::complex); }
-void fft_real(benchmark::State& state) { planned(state, FftPlan::Input::real); }
 
 void fft_timed(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));
@@ -107,6 +114,15 @@ MelOptions speech() {
   return o;
 }
 
+MelOptions librosa2048() {
+  MelOptions o;
+  o.sample_rate = 22050;
+  o.n_fft = 2048;
+  o.n_mels = 128;
+  o.log = MelOptions::Log::db;
+  return o;
+}
+
 /// The same with a transform of 512, as Kaldi and NeMo have it.
 MelOptions speech512() {
   MelOptions o = speech();
@@ -116,9 +132,9 @@ MelOptions speech512() {
 }
 
 template <class Sample>
-void mel(benchmark::State& state, MelOptions (*options)()) {
+void mel(benchmark::State& state, MelOptions (*options)(), Simd simd = Simd::best) {
   constexpr std::int64_t n = 40960;
-  const MelKernel kernel(std::make_shared<const MelPlan>(options()));
+  const MelKernel kernel(std::make_shared<const MelPlan>(options()), simd);
   MelKernel::Scratch scratch = kernel.make_scratch();
   const std::vector<Sample> samples = signal<Sample>(n);
   const SignalView<Sample> view{samples.data(), 0, n, n};
@@ -132,8 +148,8 @@ void mel(benchmark::State& state, MelOptions (*options)()) {
   per(state, "s_per_frame", static_cast<double>(frames));
 }
 
-void mel_int16(benchmark::State& state, MelOptions (*options)()) {
-  mel<std::int16_t>(state, options);
+void mel_int16(benchmark::State& state, MelOptions (*options)(), Simd simd = Simd::best) {
+  mel<std::int16_t>(state, options, simd);
 }
 void mel_float(benchmark::State& state, MelOptions (*options)()) { mel<float>(state, options); }
 
@@ -168,9 +184,13 @@ BENCHMARK(fft_complex)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(fft_real)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK(fft_timed)->Arg(512)->Arg(400)->Arg(1024)->Arg(2048);
 BENCHMARK_CAPTURE(mel_int16, leak, leak)->Name("mel/leak_512_32_int16");
+BENCHMARK_CAPTURE(mel_int16, leak_avx2, leak, Simd::avx2)->Name("mel_avx2/leak_512_32_int16");
+BENCHMARK_CAPTURE(mel_int16, leak_baseline, leak, Simd::baseline)
+    ->Name("mel_baseline/leak_512_32_int16");
 BENCHMARK_CAPTURE(mel_int16, kaldi, kaldi80)->Name("mel/kaldi_512_80_int16");
 BENCHMARK_CAPTURE(mel_int16, librosa_512, speech512)->Name("mel/librosa_512_80_int16");
 BENCHMARK_CAPTURE(mel_int16, librosa_400, speech)->Name("mel/librosa_400_80_int16");
 BENCHMARK_CAPTURE(mel_float, librosa_400, speech)->Name("mel/librosa_400_80_float");
+BENCHMARK_CAPTURE(mel_float, librosa_2048, librosa2048)->Name("mel/librosa_2048_128_float");
 BENCHMARK(ln)->Name("fast_ln");
 BENCHMARK(float16);

@@ -23,6 +23,7 @@ class MelScratch {
   explicit MelScratch(MelKernel::Scratch kernel) : kernel_(std::move(kernel)) {}
   MelKernel::Scratch& kernel() { return kernel_; }
   std::vector<std::int64_t>& row_at() { return row_at_; }
+  std::vector<std::int64_t>& same_as() { return same_as_; }
   std::vector<std::byte>& padded() { return padded_; }
   // Of the file at hand.
   [[nodiscard]] std::uint64_t noise_key() const { return noise_key_; }
@@ -30,8 +31,9 @@ class MelScratch {
 
  private:
   MelKernel::Scratch kernel_;
-  std::vector<std::int64_t> row_at_;  // by place in the block: the row computed there, or -1
-  std::vector<std::byte> padded_;     // a window that reaches over the end
+  std::vector<std::int64_t> row_at_;   // by place in the block: the row computed there, or -1
+  std::vector<std::int64_t> same_as_;  // by row: the earlier row with the same samples, or -1
+  std::vector<std::byte> padded_;      // a window that reaches over the end
   std::uint64_t noise_key_ = 0;
 };
 
@@ -216,24 +218,35 @@ class Mel final : public Transform<Batch, MelBatch> {
     const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
     const bool overlap = g.per_long > 1;
     std::vector<std::int64_t>& row_at = scratch.row_at();
+    std::vector<std::int64_t>& same_as = scratch.same_as();
+    same_as.assign(static_cast<std::size_t>(in.row_count), -1);
     if (overlap) row_at.assign(static_cast<std::size_t>(in.samples.count) + 1, -1);
     for (std::int64_t r = 0; r < in.row_count; ++r) {
       // With a padded tail short windows may begin behind the end: they are all the same silence.
       const std::int64_t at = std::min(g.start(in.first_row + r) - in.begin, in.samples.count);
-      float* row = rows + static_cast<std::size_t>(r) * values;
       if (overlap) {
-        std::int64_t& same = row_at[static_cast<std::size_t>(at)];
-        if (same >= 0) {
-          std::memcpy(row, rows + static_cast<std::size_t>(same) * values, values * sizeof(float));
+        std::int64_t& first = row_at[static_cast<std::size_t>(at)];
+        if (first >= 0) {
+          same_as[static_cast<std::size_t>(r)] = first;
           continue;
         }
-        same = r;
+        first = r;
       }
       SignalView<Sample> view{samples + at, 0, g.length, g.length, scratch.noise_key(),
                               in.begin + at};
-      if (at + g.length > in.samples.count) view.data = padded<Sample>(in, at, g.length, scratch);
-      kernel_->frames(view, 0, frames, row, scratch.kernel());
-      finish_->apply(row, frames, plan_->columns());
+      const bool is_padded = at + g.length > in.samples.count;
+      if (is_padded) view.data = padded<Sample>(in, at, g.length, scratch);
+      kernel_->add(view, 0, frames, rows + static_cast<std::size_t>(r) * values, scratch.kernel());
+      if (is_padded) kernel_->flush(scratch.kernel());
+    }
+    kernel_->flush(scratch.kernel());
+    for (std::int64_t r = 0; r < in.row_count; ++r) {
+      float* row = rows + static_cast<std::size_t>(r) * values;
+      const std::int64_t first = same_as[static_cast<std::size_t>(r)];
+      if (first < 0)
+        finish_->apply(row, frames, plan_->columns());
+      else
+        std::memcpy(row, rows + static_cast<std::size_t>(first) * values, values * sizeof(float));
     }
   }
 

@@ -1,23 +1,17 @@
-// mel_kernel.cpp - per frame: gather, window, transform, power, sparse mel, log.
+// mel_kernel.cpp - collects frames into groups and takes each group through the loops.
 //
-// A frame that lies inside the given samples is windowed straight from them; one that reaches
-// over a unit's end is gathered with padding first and then goes the same way.
-//
-// A real transform of even length n is done as a complex one of n/2 (FFTW's rule-made real plans
-// are up to three times slower than that: 0.70 against 0.21 us for 512) with the last step fused
-// into the squared magnitude.
+// A frame that lies inside the given samples is read straight from them; one that reaches over a
+// unit's end, or is changed before the window, is gathered first. A group that is not full repeats
+// its last frame into a row that nobody reads.
 
 #include "stages/mel_kernel.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
-
-#include "stages/mel_loops.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -26,9 +20,7 @@
 namespace melflow {
 namespace {
 
-using loops::front;
-using loops::lanes;
-using loops::RowTables;
+using lanes::Loops;
 
 // Denormals cost a hundred cycles each, and a fading recording is full of them. Always on while
 // frames are computed, whatever the caller's setting, so the bytes do not depend on it.
@@ -56,80 +48,37 @@ class FlushDenormals {
 #endif
 };
 
-const loops::Loops& loops_for(Simd simd) {
-  return simd == Simd::best ? loops::best_loops() : loops::baseline_loops();
+// The loops to take, widest first; all of them give the same bytes.
+struct Chosen {
+  const Loops* wide;
+  const Loops* narrow;  // for a group that is at most half full
+};
+
+Chosen choose(Simd simd) {
+  const lanes::Available& all = lanes::available();
+  if (simd == Simd::baseline || all.count == 1) return {&lanes::baseline(), &lanes::baseline()};
+  const Loops* narrow = all.loops[all.count - 2];
+  return {simd == Simd::best ? all.loops[0] : narrow, narrow};
 }
 
 }  // namespace
 
 struct MelKernel::Tables {
-  loops::Loops loops;
-  FftPlan fft;
+  Tables(const MelPlan& plan, Simd simd);
+
+  Chosen loops;
+  int group = 0;  // frames computed together
+  LaneTables lanes;
+  FftPlan fft;                 // unless `lanes` has a transform
   AlignedBuffer window;        // [frame_length]
   AlignedBuffer window_float;  // [frame_length], with input_scale
   AlignedBuffer window_int16;  // [frame_length], with input_scale and kInt16Scale
-  RowTables row;
   Conditioner conditioner;
-  double energy_scale;  // of the sum of squares of what `window` gives
+  double energy_scale;  // of the sum of squares of what a window gives
   double energy_floor;
 };
 
 namespace {
-
-int rounded_up(int value) { return (value + lanes - 1) / lanes * lanes; }
-
-void add_bands(const MelPlan& plan, RowTables& row) {
-  const int n_mels = row.n_mels;
-  row.first_bin.assign(rounded_up(n_mels), 0);
-  row.vectors.assign(rounded_up(n_mels) / lanes, 0);
-  std::size_t total = 0;
-  for (int m = 0; m < n_mels; ++m) {
-    std::int32_t& vectors = row.vectors[m / lanes];
-    vectors = std::max(vectors, rounded_up(plan.bands()[m].count) / lanes);
-  }
-  for (const std::int32_t vectors : row.vectors) total += vectors * lanes * lanes;
-  row.weights = AlignedBuffer(total);
-  float* to = row.weights.data();
-  for (int m = 0; m < rounded_up(n_mels); ++m) {
-    const int width = row.vectors[m / lanes] * lanes;
-    if (m < n_mels) {
-      const MelBand& band = plan.bands()[m];
-      // The zeros behind a band must not reach beyond the bins' last vector.
-      row.first_bin[m] = std::min(band.first_bin, rounded_up(plan.n_bins()) - width);
-      std::copy_n(plan.weights().data() + band.offset, band.count,
-                  to + (band.first_bin - row.first_bin[m]));
-    }
-    to += width;
-  }
-}
-
-RowTables make_row_tables(const MelPlan& plan) {
-  RowTables row;
-  const MelOptions& options = plan.options();
-  row.n_bins = plan.n_bins();
-  row.n_mels = options.output == MelOptions::Output::mel ? plan.n_mels() : 0;
-  row.half = plan.n_fft() % 2 == 0 ? plan.n_fft() / 2 : 0;
-  row.power = options.power;
-  row.power_offset = static_cast<float>(options.power_offset);
-  row.floor = options.htk_mode ? 1.0F : 0.0F;
-  row.log = options.log != MelOptions::Log::none;
-  row.amin = static_cast<float>(options.amin);
-  row.offset = static_cast<float>(options.log_offset);
-  row.factor = static_cast<float>(plan.log_factor());
-  row.shift = static_cast<float>(plan.log_shift());
-
-  const int turns = row.half / 2 / lanes + 1;
-  row.twiddle = AlignedBuffer(static_cast<std::size_t>(turns) * 2 * lanes);
-  for (int i = 0; i < turns * lanes; ++i) {
-    const int k = i / lanes * lanes + simd::folded_order[i % lanes];
-    const double angle = 2.0 * std::numbers::pi * k / plan.n_fft();
-    float* group = row.twiddle.data() + static_cast<std::ptrdiff_t>(i / lanes) * 2 * lanes;
-    group[i % lanes] = static_cast<float>(-std::sin(angle));
-    group[lanes + i % lanes] = static_cast<float>(-std::cos(angle));
-  }
-  add_bands(plan, row);
-  return row;
-}
 
 AlignedBuffer scaled_window(const MelPlan& plan, float scale) {
   AlignedBuffer window(plan.window().size());
@@ -144,44 +93,57 @@ std::string range_text(std::int64_t first, std::int64_t end) {
 
 }  // namespace
 
-MelKernel::MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd) : plan_(std::move(plan)) {
-  const int n = plan_->n_fft();
-  const bool even = n % 2 == 0;
-  const float half = even ? 0.5F : 1.0F;  // see power_of_halves
-  const auto scale = static_cast<float>(plan_->options().input_scale);
-  tables_ = std::make_unique<const Tables>(
-      Tables{loops_for(simd),
-             even ? FftPlan(FftPlan::Input::complex, n / 2) : FftPlan(FftPlan::Input::real, n),
-             scaled_window(*plan_, half), scaled_window(*plan_, half * scale),
-             scaled_window(*plan_, half * scale * kInt16Scale), make_row_tables(*plan_),
-             Conditioner(*plan_), 1.0 / (half * half),
-             std::max(plan_->options().energy_floor, kEnergyEpsilon)});
+MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
+    : loops(choose(simd)), lanes(plan), conditioner(plan) {
+  const bool halves = lanes.has_transform();  // see power_of_pair
+  const float half = halves ? 0.5F : 1.0F;
+  const auto scale = static_cast<float>(plan.options().input_scale);
+  window = scaled_window(plan, half);
+  window_float = scaled_window(plan, half * scale);
+  window_int16 = scaled_window(plan, half * scale * kInt16Scale);
+  energy_scale = 1.0 / (half * half);
+  energy_floor = std::max(plan.options().energy_floor, kEnergyEpsilon);
+  // A transform that is too large for several frames at once is so for its power, too.
+  const bool is_huge = plan.n_fft() > 2 * LaneTables::max_points;
+  if (is_huge) loops.wide = loops.narrow;
+  if (!halves) fft = FftPlan(plan.n_fft());
+  group = is_huge ? 1 : loops.wide->width;
 }
+
+MelKernel::MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd)
+    : plan_(std::move(plan)), tables_(std::make_unique<const Tables>(*plan_, simd)) {}
 
 MelKernel::~MelKernel() = default;
 MelKernel::MelKernel(MelKernel&&) noexcept = default;
 MelKernel& MelKernel::operator=(MelKernel&&) noexcept = default;
 
 MelKernel::Scratch MelKernel::make_scratch() const {
+  const auto width = static_cast<std::size_t>(tables_->loops.wide->width);
   const auto n_bins = static_cast<std::size_t>(plan_->n_bins());
+  const auto length = static_cast<std::size_t>(plan_->frame_length());
   Scratch scratch;
-  scratch.frame_ = AlignedBuffer(static_cast<std::size_t>(plan_->n_fft()));
-  scratch.spectrum_ = AlignedBuffer(front + 2 * (n_bins + lanes));
-  scratch.power_ = AlignedBuffer(front + n_bins + 2 * lanes);
-  if (tables_->conditioner.needed())
-    scratch.samples_ = AlignedBuffer(static_cast<std::size_t>(plan_->frame_length()));
+  const auto n_fft = static_cast<std::size_t>(plan_->n_fft());
+  const bool by_fftw = !tables_->lanes.has_transform();
+  scratch.points_ = AlignedBuffer(by_fftw ? n_fft : n_fft * width);
+  if (by_fftw) scratch.spectrum_ = AlignedBuffer(2 * n_bins);
+  scratch.power_ = AlignedBuffer(n_bins * width);
+  scratch.gathered_ = AlignedBuffer(static_cast<std::size_t>(tables_->group) * length);
+  scratch.unread_ = AlignedBuffer(static_cast<std::size_t>(plan_->columns()));
+  if (tables_->conditioner.needed()) scratch.work_ = AlignedBuffer(length);
   return scratch;
 }
 
 std::size_t MelKernel::Scratch::bytes() const {
-  return (frame_.size() + spectrum_.size() + power_.size() + samples_.size()) * sizeof(float);
+  return (points_.size() + spectrum_.size() + power_.size() + gathered_.size() + unread_.size() +
+          work_.size()) *
+         sizeof(float);
 }
 
-std::string_view MelKernel::instruction_set() { return loops::best_loops().instruction_set; }
+std::string_view MelKernel::instruction_set() { return choose(Simd::best).wide->instruction_set; }
 
 template <class Sample>
-void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
-                       std::int64_t n_frames, float* out, Scratch& scratch) const {
+void MelKernel::add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+                    float* out, Scratch& scratch) const {
   const MelPlan& plan = *plan_;
   const std::int64_t available =
       view.length >= 0 ? plan.frames(view.length) : plan.frames_ready(view.end);
@@ -190,69 +152,156 @@ void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
                             " asked for, the unit has " + std::to_string(available) +
                             (view.length >= 0 ? "" : " that are ready"));
   }
-  if (scratch.frame_.size() != static_cast<std::size_t>(plan.n_fft())) {
+  const Tables& tables = *tables_;
+  if (scratch.power_.size() != static_cast<std::size_t>(plan.n_bins()) *
+                                   static_cast<std::size_t>(tables.loops.wide->width)) {
     throw std::invalid_argument("the scratch belongs to a kernel with another n_fft");
   }
-  const Tables& tables = *tables_;
   const int columns = plan.columns();
   const int energy_column = plan.energy_column();
   const int levels_at = energy_column == 0 ? 1 : 0;
-  float* spectrum = scratch.spectrum_.data() + front;
-  float* power = scratch.power_.data() + front;
-  const FlushDenormals flush;
+  const bool is_int16 = std::is_same_v<Sample, std::int16_t> && !tables.conditioner.needed();
+  if (scratch.is_int16_ != is_int16) flush(scratch);
+  scratch.is_int16_ = is_int16;
 
   for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += columns) {
-    const double energy = windowed_frame(view, plan.start(t), scratch);
-    tables.fft.execute(scratch.frame_.data(), spectrum);
-    tables.loops.spectrum_to_row(tables.row, spectrum, power, out + levels_at);
+    double energy = 0.0;
+    const auto lane = static_cast<std::size_t>(scratch.waiting_);
+    scratch.samples_[lane] = frame_samples(view, plan.start(t), scratch, energy);
+    scratch.rows_[lane] = out + levels_at;
     if (energy_column >= 0)
       out[energy_column] = static_cast<float>(std::log(std::max(energy, tables.energy_floor)));
+    if (++scratch.waiting_ == tables.group) flush(scratch);
   }
 }
 
-// Frame, window and zeros up to n_fft into scratch.frame_; returns the frame's energy where one is
-// asked for.
 template <class Sample>
-double MelKernel::windowed_frame(const SignalView<Sample>& view, std::int64_t start,
-                                 Scratch& scratch) const {
+void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
+                       std::int64_t n_frames, float* out, Scratch& scratch) const {
+  add(view, first_frame, n_frames, out, scratch);
+  flush(scratch);
+}
+
+namespace {
+
+// Of the windowed frame, in double; `window` as the loops have it.
+template <class Sample>
+double windowed_energy(const Sample* samples, const float* window, int length) {
+  double energy = 0.0;
+  for (int i = 0; i < length; ++i) {
+    const float value = static_cast<float>(samples[i]) * window[i];
+    energy += static_cast<double>(value) * value;
+  }
+  return energy;
+}
+
+}  // namespace
+
+// The frame's samples, wherever they are, and its energy where one is asked for.
+template <class Sample>
+const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_t start,
+                                     Scratch& scratch, double& energy) const {
   const Tables& tables = *tables_;
   const MelPlan& plan = *plan_;
   const int length = plan.frame_length();
-  float* frame = scratch.frame_.data();
-  double energy = 0.0;
+  const bool needs_energy = plan.energy_column() >= 0 && !plan.options().raw_energy;
+  const FlushDenormals flush_denormals;
+  float* gathered =
+      scratch.gathered_.data() + static_cast<std::ptrdiff_t>(scratch.waiting_) * length;
   if (tables.conditioner.needed()) {
-    float* samples = scratch.samples_.data();
-    energy = tables.conditioner.frame(view, start, frame, samples);
-    tables.loops.window_float(samples, tables.window.data(), length, frame);
+    energy = tables.conditioner.frame(view, start, scratch.work_.data(), gathered);
+    if (needs_energy)
+      energy = tables.energy_scale * windowed_energy(gathered, tables.window.data(), length);
+    return gathered;
+  }
+  const std::int64_t end = view.length >= 0 ? std::min(view.end, view.length) : view.end;
+  const Sample* samples = nullptr;
+  if (start >= view.begin && start + length <= end) {
+    samples = view.data + (start - view.begin);
   } else {
+    auto* to = reinterpret_cast<Sample*>(gathered);
+    gather(view, start, length, plan.options().pad_mode, to);
+    samples = to;
+  }
+  if (needs_energy) {
     constexpr bool is_int16 = std::is_same_v<Sample, std::int16_t>;
-    const float* window = is_int16 ? tables.window_int16.data() : tables.window_float.data();
-    const std::int64_t end = view.length >= 0 ? std::min(view.end, view.length) : view.end;
-    if (start < view.begin || start + length > end) {
-      gather(view, start, length, plan.options().pad_mode, frame);
-      tables.loops.window_float(frame, window, length, frame);
-    } else if constexpr (is_int16) {
-      tables.loops.window_int16(view.data + (start - view.begin), window, length, frame);
+    const AlignedBuffer& window = is_int16 ? tables.window_int16 : tables.window_float;
+    energy = tables.energy_scale * windowed_energy(samples, window.data(), length);
+  }
+  return samples;
+}
+
+void MelKernel::flush(Scratch& scratch) const {
+  const int n = std::exchange(scratch.waiting_, 0);
+  if (n == 0) return;
+  const Tables& tables = *tables_;
+  const Loops& loops = n <= tables.loops.narrow->width ? *tables.loops.narrow : *tables.loops.wide;
+  for (auto lane = static_cast<std::size_t>(n); lane < static_cast<std::size_t>(loops.width);
+       ++lane) {
+    scratch.samples_[lane] = scratch.samples_[lane - 1];
+    scratch.rows_[lane] = scratch.unread_.data();
+  }
+  const AlignedBuffer& window = tables.conditioner.needed() ? tables.window
+                                : scratch.is_int16_         ? tables.window_int16
+                                                            : tables.window_float;
+  const lanes::RunTables& run = tables.lanes.run();
+  float* points = scratch.points_.data();
+  float* power = scratch.power_.data();
+  const FlushDenormals flush_denormals;
+  if (!tables.lanes.has_transform()) {
+    for (int lane = 0; lane < n; ++lane) transform_by_fftw(lane, loops.width, window, scratch);
+  } else {
+    if (scratch.is_int16_) {
+      const std::int16_t* frames[lanes::max_width];
+      for (int lane = 0; lane < loops.width; ++lane)
+        frames[lane] = static_cast<const std::int16_t*>(scratch.samples_[lane]);
+      loops.load_int16(run, frames, window.data(), points);
     } else {
-      tables.loops.window_float(view.data + (start - view.begin), window, length, frame);
+      const float* frames[lanes::max_width];
+      for (int lane = 0; lane < loops.width; ++lane)
+        frames[lane] = static_cast<const float*>(scratch.samples_[lane]);
+      loops.load_float(run, frames, window.data(), points);
     }
+    loops.transform(run, points, power);
+  }
+  loops.rows(run, power, scratch.rows_.data());
+}
+
+// The power of one waiting frame into its lane of a group of `width`.
+void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& window,
+                                  Scratch& scratch) const {
+  const int length = plan_->frame_length();
+  float* frame = scratch.points_.data();
+  float* spectrum = scratch.spectrum_.data();
+  const void* samples = scratch.samples_[lane];
+  if (scratch.is_int16_) {
+    const auto* x = static_cast<const std::int16_t*>(samples);
+    for (int i = 0; i < length; ++i) frame[i] = static_cast<float>(x[i]) * window.data()[i];
+  } else {
+    const auto* x = static_cast<const float*>(samples);
+    for (int i = 0; i < length; ++i) frame[i] = x[i] * window.data()[i];
   }
   // FFTW overwrites its input, so the zeros do not stay.
-  std::fill(frame + length, frame + plan.n_fft(), 0.0F);
-  if (plan.energy_column() >= 0 && !plan.options().raw_energy) {
-    for (int i = 0; i < length; ++i) energy += static_cast<double>(frame[i]) * frame[i];
-    energy *= tables.energy_scale;
+  std::fill(frame + length, frame + plan_->n_fft(), 0.0F);
+  tables_->fft.execute(frame, spectrum);
+  float* power = scratch.power_.data() + lane;
+  for (int k = 0; k < plan_->n_bins(); ++k) {
+    const float re = spectrum[2 * k], im = spectrum[2 * k + 1];
+    power[static_cast<std::ptrdiff_t>(k) * width] = re * re + im * im;
   }
-  return energy;
 }
 
 template void MelKernel::frames<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
                                               std::int64_t, float*, Scratch&) const;
 template void MelKernel::frames<float>(const SignalView<float>&, std::int64_t, std::int64_t, float*,
                                        Scratch&) const;
+template void MelKernel::add<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                           std::int64_t, float*, Scratch&) const;
+template void MelKernel::add<float>(const SignalView<float>&, std::int64_t, std::int64_t, float*,
+                                    Scratch&) const;
 
 void fast_ln(std::span<const float> values, float* out, Simd simd) {
-  loops_for(simd).ln(values.data(), static_cast<std::int64_t>(values.size()), out);
+  choose(simd).wide->ln(values.data(), static_cast<std::int64_t>(values.size()), out);
 }
 
 }  // namespace melflow

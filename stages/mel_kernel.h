@@ -1,45 +1,54 @@
-// mel_kernel.h - mel frames of one unit on the CPU.
+// mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes.
 //
 // In:  SignalView (mel_signal.h), samples of a unit, int16 or float, mono.
 // Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
 //
 // A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
-// or the batch it came in, nor on the sample type when the values are equal. This holds for one
-// machine type: FFTW and the inner loops use the widest vectors the processor has
+// or the batch it came in, on the frames computed beside it, nor on the sample type when the values
+// are equal. AVX2 and AVX-512 give the same bytes; a processor without either gives others
 // (MelKernel::instruction_set()).
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
+#include "stages/lane_loops.h"
+#include "stages/lane_tables.h"
 #include "stages/mel_plan.h"
 #include "stages/mel_signal.h"
 #include "stages/raii/fftw.h"
 
 namespace melflow {
 
-// baseline: the instructions every processor of the build's architecture has. FFTW chooses its
-// own in either case.
-enum class Simd { best, baseline };
+// baseline: the instructions every processor of the build's architecture has; avx2: those, or the
+// baseline where there are none. FFTW chooses its own in any case.
+enum class Simd { best, avx2, baseline };
 
 class MelKernel {
  public:
-  // Work space of one thread; move-only.
+  // Work space of one thread and the frames that wait for a group to be full; move-only.
   class Scratch {
    public:
     std::size_t bytes() const;
 
    private:
     friend class MelKernel;
-    AlignedBuffer frame_;     // [n_fft], windowed samples, zeros behind them
-    AlignedBuffer spectrum_;  // [n_bins] complex, with room for whole vectors at both ends
-    AlignedBuffer power_;     // [n_bins], likewise
-    AlignedBuffer samples_;   // [frame_length], conditioned samples
+    AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
+    AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
+    AlignedBuffer power_;     // [n_bins][width]
+    AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the unit as they are
+    AlignedBuffer unread_;    // [columns], the rows of lanes without a frame
+    AlignedBuffer work_;      // [frame_length], for the conditioner
+
+    int waiting_ = 0;
+    bool is_int16_ = false;
+    std::array<const void*, lanes::max_width> samples_{};  // [waiting], [frame_length] each
+    std::array<float*, lanes::max_width> rows_{};          // [waiting], first band or bin
   };
 
   explicit MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd = Simd::best);
@@ -58,14 +67,23 @@ class MelKernel {
   void frames(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
               float* out, Scratch& scratch) const;
 
-  // What Simd::best is here, "avx2" or "baseline": belongs into the output's provenance, beside
-  // FFTW's version.
+  // The same for many short units: frames of several are computed together, and a row is there only
+  // after flush(). Until then view.data and out must stay where they are.
+  template <class Sample>
+  void add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+           float* out, Scratch& scratch) const;
+  void flush(Scratch& scratch) const;
+
+  // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
+  // beside FFTW's version.
   static std::string_view instruction_set();
 
  private:
   struct Tables;
   template <class Sample>
-  double windowed_frame(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch) const;
+  const void* frame_samples(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
+                            double& energy) const;
+  void transform_by_fftw(int lane, int width, const AlignedBuffer& window, Scratch& scratch) const;
 
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<const Tables> tables_;
@@ -75,6 +93,10 @@ extern template void MelKernel::frames<std::int16_t>(const SignalView<std::int16
                                                      std::int64_t, float*, Scratch&) const;
 extern template void MelKernel::frames<float>(const SignalView<float>&, std::int64_t, std::int64_t,
                                               float*, Scratch&) const;
+extern template void MelKernel::add<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                                  std::int64_t, float*, Scratch&) const;
+extern template void MelKernel::add<float>(const SignalView<float>&, std::int64_t, std::int64_t,
+                                           float*, Scratch&) const;
 
 // Natural logarithms of values at or above the smallest normal float, relative error below 1e-6;
 // infinity and NaN stay what they are. The logarithm inside the mel rows is the same one.

@@ -46,13 +46,13 @@ std::int64_t known_length(const SignalView<Sample>& view) {
 }
 
 template <class Sample>
-float sample_at(const SignalView<Sample>& view, std::int64_t at) {
+Sample sample_at(const SignalView<Sample>& view, std::int64_t at) {
   if (at < view.begin || at >= view.end) {
     throw std::out_of_range("a frame needs sample " + std::to_string(at) +
                             " of its unit, given are [" + std::to_string(view.begin) + ", " +
                             std::to_string(view.end) + ")");
   }
-  return static_cast<float>(view.data[at - view.begin]);
+  return view.data[at - view.begin];
 }
 
 // Sum of term(value) in double: eight sums side by side, merged at the end, always in that order.
@@ -79,11 +79,11 @@ std::uint64_t mixed(std::uint64_t x) {
 
 template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, PadMode mode,
-            float* out) {
+            Sample* out) {
   const std::int64_t length = known_length(view);
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t at = padded_index(start + i, length, mode);
-    out[i] = at == kSilence ? 0.0F : sample_at(view, at);
+    out[i] = at == kSilence ? Sample{} : sample_at(view, at);
   }
 }
 
@@ -142,7 +142,7 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, flo
   }
   Noise noise(seed_, view.noise_key);
   const auto dithered = [&](std::int64_t at) {
-    const float value = sample_at(view, at) * scale;
+    const float value = static_cast<float>(sample_at(view, at)) * scale;
     if (dither_ == 0) return value;
     return value + static_cast<float>(dither_ * noise.at(view.noise_at + at));
   };
@@ -180,7 +180,7 @@ double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, fl
 }
 
 template void gather<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t, std::int64_t,
-                                   PadMode, float*);
+                                   PadMode, std::int16_t*);
 template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, PadMode, float*);
 template double Conditioner::frame<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
                                                  float*, float*) const;

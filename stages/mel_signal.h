@@ -27,11 +27,11 @@ struct SignalView {
 
 constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
 
-// The n samples from `start` on as they are (int16 values unscaled), padded where they lie outside
-// the unit. Throws std::out_of_range when one is needed that was not given.
+// The n samples from `start` on as they are, padded where they lie outside the unit. Throws
+// std::out_of_range when one is needed that was not given.
 template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,
-            MelOptions::PadMode mode, float* out);
+            MelOptions::PadMode mode, Sample* out);
 
 // Standard normal noise of the samples of the file `key`: a counter-based generator, so that every
 // sample has its own, whoever asks first. Remembers the last pair: quick for neighbours.

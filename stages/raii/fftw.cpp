@@ -40,27 +40,22 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
 
 AlignedBuffer::~AlignedBuffer() { ::operator delete (data_, std::align_val_t{alignment}); }
 
-FftPlan::FftPlan(Input input, int n) : input_(input) {
+FftPlan::FftPlan(int n) {
   // The planner looks at the alignment of these; with FFTW_ESTIMATE it does not touch them.
-  AlignedBuffer in(2 * static_cast<std::size_t>(n));
-  AlignedBuffer out(2 * static_cast<std::size_t>(n) + 2);
-  auto* bins = reinterpret_cast<fftwf_complex*>(out.data());
-  constexpr unsigned flags = FFTW_ESTIMATE | FFTW_DESTROY_INPUT;
+  AlignedBuffer in(static_cast<std::size_t>(n));
+  AlignedBuffer out(static_cast<std::size_t>(n) + 2);
   const std::lock_guard lock(planner_mutex());
-  plan_ = input == Input::real ? fftwf_plan_dft_r2c_1d(n, in.data(), bins, flags)
-                               : fftwf_plan_dft_1d(n, reinterpret_cast<fftwf_complex*>(in.data()),
-                                                   bins, FFTW_FORWARD, flags);
+  plan_ = fftwf_plan_dft_r2c_1d(n, in.data(), reinterpret_cast<fftwf_complex*>(out.data()),
+                                FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
   if (plan_ == nullptr) {
     throw std::runtime_error("FFTW makes no plan for a transform of " + std::to_string(n));
   }
 }
 
-FftPlan::FftPlan(FftPlan&& other) noexcept
-    : plan_(std::exchange(other.plan_, nullptr)), input_(other.input_) {}
+FftPlan::FftPlan(FftPlan&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
 
 FftPlan& FftPlan::operator=(FftPlan&& other) noexcept {
   std::swap(plan_, other.plan_);
-  std::swap(input_, other.input_);
   return *this;
 }
 
@@ -71,12 +66,7 @@ FftPlan::~FftPlan() {
 }
 
 void FftPlan::execute(float* in, float* out) const {
-  auto* bins = reinterpret_cast<fftwf_complex*>(out);
-  if (input_ == Input::real) {
-    fftwf_execute_dft_r2c(plan_, in, bins);
-  } else {
-    fftwf_execute_dft(plan_, reinterpret_cast<fftwf_complex*>(in), bins);
-  }
+  fftwf_execute_dft_r2c(plan_, in, reinterpret_cast<fftwf_complex*>(out));
 }
 
 }  // namespace melflow

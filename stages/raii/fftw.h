@@ -1,7 +1,7 @@
 // fftw.h - owners for what FFTW needs: aligned buffers and single-precision plans.
 //
-// In:  n real samples, or n complex ones interleaved (re, im).
-// Out: n/2 + 1 or n complex bins, interleaved (re, im), not scaled.
+// In:  n real samples.
+// Out: n/2 + 1 complex bins, interleaved (re, im), not scaled.
 
 #pragma once
 
@@ -32,14 +32,12 @@ class AlignedBuffer {
   std::size_t size_ = 0;
 };
 
-// A forward transform, planned once by rule and never by timing (FFTW_ESTIMATE): timing picks
-// different algorithms, hence different last bits, from run to run. Move-only.
+// A forward transform of n real samples, planned once by rule and never by timing (FFTW_ESTIMATE):
+// timing picks different algorithms, hence different last bits, from run to run. Move-only.
 class FftPlan {
  public:
-  enum class Input { real, complex };
-
   FftPlan() = default;
-  FftPlan(Input input, int n);
+  explicit FftPlan(int n);
   FftPlan(FftPlan&& other) noexcept;
   FftPlan& operator=(FftPlan&& other) noexcept;
   ~FftPlan();
@@ -50,7 +48,6 @@ class FftPlan {
 
  private:
   fftwf_plan_s* plan_ = nullptr;
-  Input input_ = Input::real;
 };
 
 }  // namespace melflow

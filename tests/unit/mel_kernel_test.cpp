@@ -94,6 +94,17 @@ const std::vector<Setting>& settings() {
       {"n_fft 18", [](O& o) { o.n_fft = 18, o.n_mels = 8; }},
       {"n_fft 30", [](O& o) { o.n_fft = 30, o.n_mels = 5; }},
       {"n_fft 1000", [](O& o) { o.n_fft = 1000, o.n_mels = 80; }},
+      // Every radix as the last step and before it; one that no step has.
+      {"n_fft 4 (2)", [](O& o) { o.n_fft = 4, o.n_mels = 2; }},
+      {"n_fft 8 (4)", [](O& o) { o.n_fft = 8, o.n_mels = 2; }},
+      {"n_fft 22 (11)", [](O& o) { o.n_fft = 22, o.n_mels = 4; }},
+      {"n_fft 26 (13)", [](O& o) { o.n_fft = 26, o.n_mels = 4; }},
+      {"n_fft 858 (13 11 3)", [](O& o) { o.n_fft = 858, o.n_mels = 40; }},
+      {"n_fft 1540 (11 7 5 2)", [](O& o) { o.n_fft = 1540, o.n_mels = 40; }},
+      {"n_fft 882 (7 7 3 3)", [](O& o) { o.n_fft = 882, o.n_mels = 40; }},
+      {"n_fft 1664 (13 8 8)", [](O& o) { o.n_fft = 1664, o.n_mels = 40; }},
+      {"n_fft 2048 (8 8 4 4)", [](O& o) { o.n_fft = 2048, o.n_mels = 100; }},
+      {"n_fft 578 (17 17)", [](O& o) { o.n_fft = 578, o.n_mels = 40; }},
   };
   return table;
 }
@@ -108,7 +119,7 @@ double error_db(const MelOptions& o, double value, double expected) {
 }
 
 TEST_CASE("mel kernel: rows agree with the definition") {
-  for (const Simd simd : {Simd::best, Simd::baseline}) {
+  for (const Simd simd : {Simd::best, Simd::avx2, Simd::baseline}) {
     for (const Setting& setting : settings()) {
       CAPTURE(setting.name);
       MelOptions options;
@@ -236,6 +247,77 @@ TEST_CASE("mel kernel: a unit in blocks gives the bytes of the whole unit") {
   }
 }
 
+TEST_CASE("mel kernel: AVX2 and AVX-512 give the same bytes") {
+  for (const Setting& setting : settings()) {
+    CAPTURE(setting.name);
+    MelOptions options;
+    setting.change(options);
+    const auto samples = noise(2500, 7);
+    CHECK(same_bytes(whole(make_kernel(options, Simd::best), samples),
+                     whole(make_kernel(options, Simd::avx2), samples)));
+  }
+}
+
+TEST_CASE("mel kernel: units added one after another, of both sample types, are those alone") {
+  MelOptions options;
+  options.n_fft = 64;
+  options.hop = 30;
+  options.n_mels = 6;
+  const MelKernel kernel = make_kernel(options);
+  MelKernel::Scratch scratch = kernel.make_scratch();
+  for (const bool alternate : {false, true}) {
+    std::vector<std::vector<std::int16_t>> units;
+    std::vector<std::vector<float>> as_floats, rows, expected;
+    for (int i = 0; i < 40; ++i) {
+      units.push_back(noise(1 + 17 * i, 100 + static_cast<unsigned>(i)));
+      as_floats.push_back(as_float(units.back()));
+      expected.push_back(whole(kernel, units.back()));
+      rows.emplace_back(expected.back().size());
+    }
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const auto n = static_cast<std::int64_t>(units[i].size());
+      const std::int64_t frames = kernel.plan().frames(n);
+      if (alternate && i % 3 == 1)
+        kernel.add(SignalView<float>{as_floats[i].data(), 0, n, n}, 0, frames, rows[i].data(),
+                   scratch);
+      else
+        kernel.add(SignalView<std::int16_t>{units[i].data(), 0, n, n}, 0, frames, rows[i].data(),
+                   scratch);
+    }
+    kernel.flush(scratch);
+    for (std::size_t i = 0; i < units.size(); ++i) CHECK(same_bytes(rows[i], expected[i]));
+  }
+}
+
+TEST_CASE("mel kernel: a transform too large for a group agrees with its neighbour in size") {
+  // 16,384 is done many frames at once, 32,768 one by one by FFTW: a tone in the middle of a bin of
+  // both has the same power in both, by the square of the length.
+  std::vector<float> peaks;
+  for (const int n_fft : {1 << 14, 1 << 15}) {
+    MelOptions options;
+    options.sample_rate = 1 << 15;
+    options.n_fft = n_fft;
+    options.hop = n_fft;
+    options.center = false;
+    options.window = O::Window::boxcar;
+    options.output = O::Output::spectrogram;
+    const MelKernel kernel = make_kernel(options);
+    std::vector<float> samples(static_cast<std::size_t>(3 * n_fft));
+    for (std::size_t i = 0; i < samples.size(); ++i)
+      samples[i] =
+          static_cast<float>(std::sin(2.0 * std::acos(-1.0) * static_cast<double>(i) / 64));
+    const auto n = static_cast<std::int64_t>(samples.size());
+    const auto columns = static_cast<std::size_t>(kernel.plan().columns());
+    std::vector<float> rows(3 * columns);
+    MelKernel::Scratch scratch = kernel.make_scratch();
+    kernel.frames(SignalView<float>{samples.data(), 0, n, n}, 0, 3, rows.data(), scratch);
+    for (std::size_t t = 0; t < 3; ++t)
+      peaks.push_back(rows[t * columns + static_cast<std::size_t>(n_fft / 64)] /
+                      (static_cast<float>(n_fft) * static_cast<float>(n_fft)));
+  }
+  for (const float peak : peaks) CHECK(peak == doctest::Approx(0.25).epsilon(1e-5));
+}
+
 TEST_CASE("mel kernel: one frame alone, at any address, has the bytes it has among others") {
   MelOptions options;
   options.n_fft = 512;
@@ -325,7 +407,7 @@ TEST_CASE("fast ln: relative error below 1e-6 over all normal floats") {
   }
   for (float x = 0.9F; x < 1.1F; x = std::nextafter(x, 2.0F) + 1e-7F) values.push_back(x);
   std::vector<float> out(values.size());
-  for (const Simd simd : {Simd::best, Simd::baseline}) {
+  for (const Simd simd : {Simd::best, Simd::avx2, Simd::baseline}) {
     fast_ln(values, out.data(), simd);
     double relative = 0.0;
     double absolute = 0.0;

@@ -1,0 +1,83 @@
+// lane_loops.h - the inner loops of the mel kernel: one frame in each lane of a vector, as many
+// frames at once as the vector is wide.
+//
+// In:  samples of `width` frames, and the tables of one run.
+// Out: power [n_bins][width], then one row a frame: [n_mels], or [n_bins] for a spectrogram.
+//
+// No value ever crosses from one lane to another, so a frame's bytes depend neither on its lane nor
+// on its neighbours. Compiled once for each instruction set (lane_loops_body.h).
+
+#pragma once
+
+#include <cstdint>
+
+namespace melflow::lanes {
+
+constexpr int max_width = 16;
+
+// One step of the transform: blocks of `size` points, each taken apart into `radix` blocks.
+struct Pass {
+  int radix = 0;
+  int size = 0;
+  const float* twiddle = nullptr;  // [size/radix][radix-1] re, im of exp(-2 pi i j q / size)
+};
+
+// What is constant for a run. Plain pointers into memory of whoever makes it: the code for the
+// wider instruction sets must not share any inline function with the rest of the program.
+struct RunTables {
+  int frame_length = 0;
+  int n_bins = 0;
+
+  // A transform of n_fft real samples is one of n_fft/2 complex points, sample pairs; points = 0:
+  // not done here, but by FFTW.
+  int points = 0;
+  int n_passes = 0;
+  Pass passes[32];
+  int last_radix = 0;            // of the last step, fused with the power
+  const std::int32_t* block_at;  // [points/last_radix]: where the points of block k0 are
+  const float* turn = nullptr;   // [points+1] re, im of -i exp(-2 pi i k / n_fft)
+
+  double power = 2.0;
+  float power_offset = 0.0F;
+
+  int n_mels = 0;                           // 0: the bins themselves are the row
+  const std::int32_t* first_bin = nullptr;  // [n_mels]
+  const std::int32_t* n_weights = nullptr;  // [n_mels]
+  const float* weights = nullptr;           // bands one after another
+
+  float floor = 0.0F;  // of a value before its level; 0: none
+  bool log = false;
+  float amin = 0.0F;
+  float offset = 0.0F;
+  float factor = 1.0F;
+  float shift = 0.0F;
+};
+
+// The loops for one instruction set. Vectors of floats in memory are 64-byte aligned.
+struct Loops {
+  const char* instruction_set;
+  int width;
+  // (tables, frames [width], window [frame_length], points [points][2][width])
+  void (*load_int16)(const RunTables&, const std::int16_t* const*, const float*, float*);
+  void (*load_float)(const RunTables&, const float* const*, const float*, float*);
+  // (tables, points, power [n_bins][width]); points are overwritten. The transform is that of the
+  // samples' halves: see power_of_pair.
+  void (*transform)(const RunTables&, float*, float*);
+  // (tables, power, rows [width]); power is overwritten
+  void (*rows)(const RunTables&, float*, float* const*);
+  // Natural logarithm. (values, n, out)
+  void (*ln)(const float*, std::int64_t, float*);
+};
+
+// Radices that a step can have.
+constexpr int radices[] = {2, 3, 4, 5, 7, 8, 11, 13};
+
+// Those of this processor, widest first; the last one is the baseline.
+struct Available {
+  const Loops* loops[3];
+  int count;
+};
+const Available& available();
+const Loops& baseline();
+
+}  // namespace melflow::lanes
