@@ -107,7 +107,11 @@ void ChunkedRowFile::copy_rows(const float* values, std::int64_t count, std::byt
     to_float16({values, n}, reinterpret_cast<std::uint16_t*>(to));
 }
 
-void ChunkedRowFile::write(std::int64_t row, const float* values, std::int64_t count) {
+void ChunkedRowFile::write(std::span<const RowRange> ranges) {
+  for (const RowRange& range : ranges) write_range(range.row, range.values, range.count);
+}
+
+void ChunkedRowFile::write_range(std::int64_t row, const float* values, std::int64_t count) {
   const std::int64_t end = row + count;
   while (row < end) {
     const std::int64_t index = chunk_of(row);

@@ -35,7 +35,9 @@ class ChunkedRowFile final : public RowFile {
                  const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 
-  void write(std::int64_t row, const float* values, std::int64_t count) override;
+  using RowFile::write;
+  void write(std::span<const RowRange> ranges) override;
+  [[nodiscard]] bool is_serial() const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
   void make_hdf5(Shape shape, const Describe& describe) override;
@@ -55,6 +57,7 @@ class ChunkedRowFile final : public RowFile {
   struct Packing;
 
   void create();
+  void write_range(std::int64_t row, const float* values, std::int64_t count);
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
   void copy_rows(const float* values, std::int64_t count, std::byte* to) const;
   void put_chunk(std::int64_t index, const Chunk& chunk);

@@ -3,7 +3,10 @@
 // In: MelBatch.
 
 #include <array>
+#include <iterator>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -72,6 +75,8 @@ struct Hdf5WriteOptions {
   }
 };
 
+constexpr std::size_t kMostQueued = 8;  // parts
+
 class Hdf5Write final : public Sink<MelBatch> {
  public:
   explicit Hdf5Write(Hdf5WriteOptions options) : options_(std::move(options)) {}
@@ -104,6 +109,7 @@ class Hdf5Write final : public Sink<MelBatch> {
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
                                    ItemContext& context) override {
     std::vector<PlacedPart> ready;
+    bool is_writer = false;
     {
       const std::lock_guard lock(mutex_);
       if (error_) std::rethrow_exception(error_);
@@ -114,8 +120,9 @@ class Hdf5Write final : public Sink<MelBatch> {
       }
       roll_back();
       finish_values(ready);
+      is_writer = queue(ready);
     }
-    write(ready);
+    write(ready, is_writer);
     return std::nullopt;
   }
 
@@ -123,6 +130,7 @@ class Hdf5Write final : public Sink<MelBatch> {
     if (!file_) return;
     // A run that ended early leaves some; their files' lines are closed before they are written.
     order_->take_waiting().clear();
+    std::exchange(queued_, {}).clear();
     try {
       if (error_) std::rethrow_exception(error_);
       if (ending == Ending::failed) return file_.reset();
@@ -161,13 +169,15 @@ class Hdf5Write final : public Sink<MelBatch> {
   void closed(std::size_t index) {
     try {
       std::vector<PlacedPart> ready;
+      bool is_writer = false;
       {
         const std::lock_guard lock(mutex_);
         order_->closed(index, ready);
         roll_back();
         finish_values(ready);
+        is_writer = queue(ready);
       }
-      write(ready);
+      write(ready, is_writer);
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!error_) error_ = std::current_exception();
@@ -203,10 +213,33 @@ class Hdf5Write final : public Sink<MelBatch> {
         ChunkSettings{chunk_rows(), level, options_.shuffle && level > 0});
   }
 
-  void write(const std::vector<PlacedPart>& ready) const {
-    for (const PlacedPart& p : ready)
-      if (p.part->row_count > 0 && !p.part->pending)
-        file_->write(p.file_row + p.part->first_row, p.part->values(), p.part->row_count);
+  // With the mutex held; true: the caller is the writer from now on. Where a second writer would
+  // only wait for the first, what is ready goes to that one, unless it has enough: rows that lie
+  // about leave the cache.
+  bool queue(std::vector<PlacedPart>& ready) {
+    if (ready.empty() || !file_->is_serial()) return false;
+    if (!writing_) return writing_ = true;
+    if (queued_.size() + ready.size() <= kMostQueued) {
+      std::move(ready.begin(), ready.end(), std::back_inserter(queued_));
+      ready.clear();
+    }
+    return false;
+  }
+
+  void write(std::vector<PlacedPart>& ready, bool is_writer) {
+    std::vector<RowRange> ranges;
+    while (!ready.empty()) {
+      ranges.clear();
+      for (const PlacedPart& p : ready)
+        if (p.part->row_count > 0 && !p.part->pending)
+          ranges.push_back({p.file_row + p.part->first_row, p.part->values(), p.part->row_count});
+      file_->write(ranges);
+      ready.clear();  // may close files' lines, and so come back here through closed()
+      if (!is_writer) return;
+      const std::lock_guard lock(mutex_);
+      ready.swap(queued_);
+      writing_ = !ready.empty();
+    }
   }
 
   // Values that depend on the whole file: its rows go to a temporary file until the last block is
@@ -267,6 +300,8 @@ class Hdf5Write final : public Sink<MelBatch> {
   std::unique_ptr<RowFile> file_;
   std::mutex mutex_;
   std::unique_ptr<RowOrder> order_;
+  bool writing_ = false;            // somebody is, where only one can
+  std::vector<PlacedPart> queued_;  // for that one
   std::exception_ptr error_;
   std::int64_t rows_ = 0;
   bool complete_ = false, written_ = false;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -31,7 +32,7 @@ class MelScratch {
 
  private:
   MelKernel::Scratch kernel_;
-  std::vector<std::int64_t> row_at_;   // by place in the block: the row computed there, or -1
+  std::vector<std::int64_t> row_at_;   // by place, in steps: the row computed there, or -1
   std::vector<std::int64_t> same_as_;  // by row: the earlier row with the same samples, or -1
   std::vector<std::byte> padded_;      // a window that reaches over the end
   std::uint64_t noise_key_ = 0;
@@ -220,12 +221,18 @@ class Mel final : public Transform<Batch, MelBatch> {
     std::vector<std::int64_t>& row_at = scratch.row_at();
     std::vector<std::int64_t>& same_as = scratch.same_as();
     same_as.assign(static_cast<std::size_t>(in.row_count), -1);
-    if (overlap) row_at.assign(static_cast<std::size_t>(in.samples.count) + 1, -1);
+    // Windows start at multiples of `step` from the block's first one; what starts behind the end
+    // of a recording with a padded tail is all the same silence.
+    const std::int64_t step = std::gcd(g.long_hop, g.short_hop);
+    const std::int64_t base = in.first_row / g.per_long * g.long_hop;
+    const std::int64_t behind = std::max<std::int64_t>(0, in.end() - base + step - 1);
+    if (overlap) row_at.assign(static_cast<std::size_t>(behind / step) + 1, -1);
     for (std::int64_t r = 0; r < in.row_count; ++r) {
-      // With a padded tail short windows may begin behind the end: they are all the same silence.
-      const std::int64_t at = std::min(g.start(in.first_row + r) - in.begin, in.samples.count);
+      const std::int64_t start = g.start(in.first_row + r);
+      const std::int64_t at = std::min(start - in.begin, in.samples.count);
       if (overlap) {
-        std::int64_t& first = row_at[static_cast<std::size_t>(at)];
+        std::int64_t& first =
+            row_at[static_cast<std::size_t>(std::min(start - base, behind) / step)];
         if (first >= 0) {
           same_as[static_cast<std::size_t>(r)] = first;
           continue;

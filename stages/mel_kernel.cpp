@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -163,6 +164,8 @@ void MelKernel::add(const SignalView<Sample>& view, std::int64_t first_frame, st
   const bool is_int16 = std::is_same_v<Sample, std::int16_t> && !tables.conditioner.needed();
   if (scratch.is_int16_ != is_int16) flush(scratch);
   scratch.is_int16_ = is_int16;
+  std::optional<FlushDenormals> flush_denormals;
+  if (tables.conditioner.needed() || energy_column >= 0) flush_denormals.emplace();
 
   for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += columns) {
     double energy = 0.0;
@@ -205,7 +208,6 @@ const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_
   const MelPlan& plan = *plan_;
   const int length = plan.frame_length();
   const bool needs_energy = plan.energy_column() >= 0 && !plan.options().raw_energy;
-  const FlushDenormals flush_denormals;
   float* gathered =
       scratch.gathered_.data() + static_cast<std::ptrdiff_t>(scratch.waiting_) * length;
   if (tables.conditioner.needed()) {

@@ -4,6 +4,7 @@
 #include <stdio.h>  // renameat2
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
@@ -25,6 +26,8 @@ namespace {
 // first one takes a few KiB, so that one begins at exactly kDataOffset.
 constexpr hsize_t kDataOffset = 64 * 1024;
 constexpr hsize_t kAlignedFrom = 32 * 1024;
+
+constexpr std::size_t kMostJoined = 256;  // pieces of one pwritev
 
 }  // namespace
 
@@ -113,10 +116,53 @@ void RowFile::get(int fd, void* data, std::size_t bytes, std::uint64_t at) const
   }
 }
 
-void RowFile::write(std::int64_t row, const float* values, std::int64_t count) {
-  std::uint64_t at = kDataOffset + static_cast<std::uint64_t>(row) * row_bytes();
-  std::size_t left = static_cast<std::size_t>(count) * values_per_row_;
-  if (type_ == RowType::float32) return put(fd_.get(), values, left * sizeof(float), at);
+void RowFile::write(std::span<const RowRange> ranges) {
+  if (type_ == RowType::float16) {
+    for (const RowRange& range : ranges) put_halves(range);
+    return;
+  }
+  while (!ranges.empty()) {
+    std::size_t n = 1;
+    while (n < ranges.size() && n < kMostJoined &&
+           ranges[n].row == ranges[n - 1].row + ranges[n - 1].count)
+      ++n;
+    put_joined(ranges.first(n));
+    ranges = ranges.subspan(n);
+  }
+}
+
+// Neighbours of float32 in one call.
+void RowFile::put_joined(std::span<const RowRange> ranges) const {
+  std::array<iovec, kMostJoined> pieces;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    pieces[i].iov_base = const_cast<float*>(ranges[i].values);  // which pwritev leaves alone
+    pieces[i].iov_len = static_cast<std::size_t>(ranges[i].count) * row_bytes();
+    bytes += pieces[i].iov_len;
+  }
+  std::uint64_t at = place_of(ranges.front().row);
+  ssize_t n = 0;
+  do {
+    n = ::pwritev(fd_.get(), pieces.data(), static_cast<int>(ranges.size()),
+                  static_cast<off_t>(at));
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) fail("cannot be written", errno);
+  if (static_cast<std::size_t>(n) == bytes) return;
+  // A disk that is nearly full takes a part; the rest says why.
+  auto skip = static_cast<std::size_t>(n);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::size_t done = std::min(skip, pieces[i].iov_len);
+    put(fd_.get(), static_cast<const char*>(pieces[i].iov_base) + done, pieces[i].iov_len - done,
+        at + done);
+    at += pieces[i].iov_len;
+    skip -= done;
+  }
+}
+
+void RowFile::put_halves(const RowRange& range) const {
+  std::uint64_t at = place_of(range.row);
+  const float* values = range.values;
+  std::size_t left = static_cast<std::size_t>(range.count) * values_per_row_;
   std::array<std::uint16_t, 16384> half;
   while (left > 0) {
     const std::size_t n = std::min(left, half.size());
@@ -128,16 +174,17 @@ void RowFile::write(std::int64_t row, const float* values, std::int64_t count) {
   }
 }
 
+std::uint64_t RowFile::place_of(std::int64_t row) const {
+  return kDataOffset + static_cast<std::uint64_t>(row) * row_bytes();
+}
+
 void RowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   std::vector<char> piece(1 << 20);
-  const auto place = [this](std::int64_t row) {
-    return kDataOffset + static_cast<std::uint64_t>(row) * row_bytes();
-  };
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();
   for (std::uint64_t done = 0; done < bytes;) {
     const std::size_t n = std::min<std::uint64_t>(piece.size(), bytes - done);
-    get(fd_.get(), piece.data(), n, place(from) + done);
-    put(fd_.get(), piece.data(), n, place(to) + done);
+    get(fd_.get(), piece.data(), n, place_of(from) + done);
+    put(fd_.get(), piece.data(), n, place_of(to) + done);
     done += n;
   }
 }

@@ -20,6 +20,13 @@ namespace melflow {
 
 enum class RowType { float32, float16 };
 
+/// Rows [row, row + count) of the output.
+struct RowRange {
+  std::int64_t row = 0;
+  const float* values = nullptr;  ///< [count, values_per_row]
+  std::int64_t count = 0;
+};
+
 class RowFile {
  public:
   /// Creates the `.part` file. Throws RunError when the target exists and `overwrite` is off, the
@@ -34,8 +41,14 @@ class RowFile {
   [[nodiscard]] const std::string& part_path() const { return part_; }
   [[nodiscard]] std::size_t row_bytes() const;
 
-  /// `values` [count, values_per_row] to the rows from `row` on. From any thread. Throws RunError.
-  virtual void write(std::int64_t row, const float* values, std::int64_t count);
+  /// From any thread; neighbours go to the file together. Throws RunError.
+  virtual void write(std::span<const RowRange> ranges);
+  void write(std::int64_t row, const float* values, std::int64_t count) {
+    const RowRange range{row, values, count};
+    write({&range, 1});
+  }
+  /// True: a second thread that writes only waits for the first one, as the file system has it.
+  [[nodiscard]] virtual bool is_serial() const { return type_ == RowType::float32; }
   /// The rows from `row` on are void and will be written again. No write of theirs is under way.
   virtual void roll_back(std::int64_t /*row*/) {}
   /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
@@ -67,6 +80,9 @@ class RowFile {
  private:
   void open_part();
   void put(int fd, const void* data, std::size_t bytes, std::uint64_t at) const;
+  void put_joined(std::span<const RowRange> ranges) const;
+  void put_halves(const RowRange& range) const;
+  [[nodiscard]] std::uint64_t place_of(std::int64_t row) const;
   void get(int fd, void* data, std::size_t bytes, std::uint64_t at) const;
   void make_shell(const std::string& path, Shape shape, bool in_place,
                   const Describe& describe) const;
