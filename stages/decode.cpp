@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -42,7 +43,7 @@ namespace {
 struct DecodeOptions {
   Downmix downmix = Downmix::mean;
   std::optional<Length> fit;
-  Bytes block{2 * 1024 * 1024};
+  Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
 
   void describe(Schema& s) {
@@ -86,14 +87,16 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     const SF_INFO& info = sound_.info();
     channels_ = info.channels;
     const int subtype = info.format & SF_FORMAT_SUBMASK;
-    const bool narrow = subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
-                        subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW ||
-                        subtype == SF_FORMAT_ALAW;
-    type_ = narrow && channels_ == 1 ? SampleType::int16 : SampleType::float32;
+    narrow_ = subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
+              subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW || subtype == SF_FORMAT_ALAW;
+    type_ = narrow_ && channels_ == 1 ? SampleType::int16 : SampleType::float32;
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
     if (options_.fit) fit_ = options_.fit->at(info.samplerate);
     ahead_.resize(kChunk * size_of(type_));
-    if (channels_ > 1) interleaved_.resize(static_cast<std::size_t>(kChunk * channels_));
+    if (channels_ > 1) {
+      const auto values = static_cast<std::size_t>(kChunk * channels_);
+      narrow_ ? narrow_interleaved_.resize(values) : interleaved_.resize(values);
+    }
   }
 
   Result<Block> next(ItemContext& context) override {
@@ -160,35 +163,51 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
       n = sf_readf_short(sound_.handle(), reinterpret_cast<short*>(out), want);
     } else if (channels_ == 1) {
       n = sf_readf_float(sound_.handle(), reinterpret_cast<float*>(out), want);
+    } else if (narrow_) {
+      // Half the bytes of float, and the same values: every sum is exact until it is scaled.
+      n = sf_readf_short(sound_.handle(), narrow_interleaved_.data(), std::min(want, kChunk));
+      if (n > 0)
+        downmix(narrow_interleaved_.data(), 1.0F / 32768.0F, reinterpret_cast<float*>(out), n);
     } else {
       n = sf_readf_float(sound_.handle(), interleaved_.data(), std::min(want, kChunk));
-      if (n > 0) downmix(reinterpret_cast<float*>(out), n);
+      if (n > 0) downmix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
     }
     if (n <= 0) return 0;
-    if (type_ == SampleType::float32) find_bad(reinterpret_cast<const float*>(out), n);
+    if (type_ == SampleType::float32 && !narrow_) find_bad(reinterpret_cast<const float*>(out), n);
     decoded_ += n;
     return n;
   }
 
-  void downmix(float* out, std::int64_t n) const {
-    const float* in = interleaved_.data();
+  template <class Value>
+  void downmix(const Value* in, float scale, float* out, std::int64_t n) const {
     if (options_.downmix != Downmix::mean) {
       const int pick = options_.downmix == Downmix::left ? 0 : 1;
-      for (std::int64_t i = 0; i < n; ++i) out[i] = in[i * channels_ + pick];
+      for (std::int64_t i = 0; i < n; ++i)
+        out[i] = static_cast<float>(in[i * channels_ + pick]) * scale;
       return;
     }
-    const float share = 1.0F / static_cast<float>(channels_);
+    const float share = scale * (1.0F / static_cast<float>(channels_));
+    if (channels_ == 2) {  // a loop that compilers make vectors of
+      for (std::int64_t i = 0; i < n; ++i)
+        out[i] = (static_cast<float>(in[2 * i]) + static_cast<float>(in[2 * i + 1])) * share;
+      return;
+    }
     for (std::int64_t i = 0; i < n; ++i) {
       float sum = 0;
-      for (int c = 0; c < channels_; ++c) sum += in[i * channels_ + c];
+      for (int c = 0; c < channels_; ++c) sum += static_cast<float>(in[i * channels_ + c]);
       out[i] = sum * share;
     }
   }
 
   void find_bad(const float* samples, std::int64_t n) {
-    float zero = 0;  // stays 0 unless one of them is infinite or not a number
-    for (std::int64_t i = 0; i < n; ++i) zero += samples[i] * 0.0F;
-    if (zero == 0.0F || bad_sample_ >= 0) return;
+    if (bad_sample_ >= 0) return;
+    constexpr std::uint32_t exponent = 0x7f800000;  // all ones: infinite or not a number
+    std::uint32_t any = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto bits = std::bit_cast<std::uint32_t>(samples[i]);
+      any |= (bits & exponent) == exponent ? 1U : 0U;
+    }
+    if (any == 0) return;
     std::int64_t i = 0;
     while (std::isfinite(samples[i])) ++i;
     bad_sample_ = decoded_ + i;
@@ -235,6 +254,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   const DecodeOptions& options_;
   bool is_count_known_;  // by the header; no more than a promise
   int channels_ = 1;
+  bool narrow_ = false;  // no more than 16 bits
   SampleType type_ = SampleType::float32;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
@@ -244,6 +264,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
   std::vector<float> interleaved_;
+  std::vector<short> narrow_interleaved_;
 };
 
 class Decode final : public Expand<RawBytes, Waveform> {

@@ -140,3 +140,30 @@ def write(setup):
     ]
     title = f"Writing alone: {rows:,} rows of 32 columns, {rows * 128 / 1e9:.2f} GB"
     return Job("write", title, "MB", programs, [])
+
+
+def deflate(setup):
+    rows = setup.scaled(2_000_000, 100_000)
+
+    def program(name, by, threads, **more):
+        output = setup.output(f"deflate_{by}_{threads}.h5")
+        command = [setup.bin / "melflow_write_rows", "--by", by, "--rows", rows]
+        command += ["--threads", threads, "--deflate", 1, output]
+
+        def verify(_):
+            if output.stat().st_size < rows * 128 * 0.5:
+                raise Failure(f"{name}: {output} is too short")
+            return {"rows": rows}
+
+        return Program(
+            name, command, rows * 128 / 1e6, output, rows=rows, own_clock=True, verify=verify, **more
+        )
+
+    programs = [
+        program("RowFile, 1 thread", "rowfile", 1, baseline=True),
+        program("H5Dwrite with filters, 1 thread", "h5dwrite", 1),
+    ]
+    if setup.cores > 1:
+        programs.append(program(f"RowFile, {setup.cores} threads", "rowfile", setup.cores))
+    title = f"Writing compressed: {rows:,} rows of 32 columns, shuffle and deflate 1"
+    return Job("deflate", title, "MB", programs, [])

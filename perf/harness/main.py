@@ -31,6 +31,7 @@ JOBS = {
     "long": [jobs_audio.long],
     "tiny": [jobs_leak.tiny],
     "write": [jobs_audio.write],
+    "deflate": [jobs_audio.deflate],
     "growth": [jobs_leak.growth],
     "cores": [jobs_leak.cores],
 }

@@ -67,6 +67,51 @@ TEST_CASE("chunk codec: a chunk comes back, and what does not get shorter is sto
   }
 }
 
+TEST_CASE("chunk codec: the noise of low bytes is stored before what is compressed") {
+  std::mt19937 random(2);
+  for (const std::size_t elements : {16U * 1024U, 64U * 1024U, 65'535U, 100'003U}) {
+    for (const std::size_t noisy : {0U, 1U, 2U, 3U, 4U}) {
+      CAPTURE(elements);
+      CAPTURE(noisy);
+      const ChunkCodec codec(4, true, 1);
+      ChunkCodec::Scratch scratch, other;
+      std::vector<std::byte> chunk(4 * elements), back(chunk.size());
+      for (std::size_t i = 0; i < chunk.size(); ++i)
+        chunk[i] = static_cast<std::byte>(i % 4 < noisy ? random() : i / 4096);
+      const ChunkCodec::Packed packed = codec.pack(chunk, scratch);
+      CHECK((packed.filter_mask != 0) == (noisy == 4));
+      const std::size_t least = noisy * elements;
+      CHECK(packed.bytes.size() >= least);
+      CHECK(packed.bytes.size() < least + least / 1000 + elements / 16);
+      CHECK(codec.unpack(packed.bytes, packed.filter_mask, back, other));
+      CHECK(back == chunk);
+      if (packed.filter_mask != 0) continue;
+      std::vector<std::byte> spoiled(packed.bytes.begin(), packed.bytes.end());
+      spoiled[spoiled.size() / 2] ^= std::byte{1};
+      CHECK_FALSE(codec.unpack(spoiled, 0, back, other));
+    }
+  }
+}
+
+TEST_CASE("chunked rows: HDF5's own filters read chunks with stored blocks") {
+  std::mt19937 random(3);
+  std::normal_distribution<float> level(-50.0F, 6.0F);
+  std::vector<float> values(5000 * 32);
+  for (float& v : values) v = level(random);
+  const TempFolder folder;
+  ChunkedRowFile file(folder / "out.h5", RowType::float32, {32}, false, {2048, 1, true});
+  file.write(0, values.data(), 5000);
+  const std::array<hsize_t, 2> shape{5000, 32};
+  file.make_hdf5(shape, nothing_more);
+  file.publish(false);
+  const Hid h5(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "open");
+  const Hid rows_of(H5Dopen2(h5, "mel", H5P_DEFAULT), H5Dclose, "mel");
+  CHECK(H5Dget_storage_size(rows_of) < values.size() * sizeof(float) * 9 / 10);
+  std::vector<float> read(values.size());
+  REQUIRE(H5Dread(rows_of, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, read.data()) >= 0);
+  CHECK(read == values);
+}
+
 TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every kind of chunk") {
   struct Row {
     std::vector<hsize_t> shape;  ///< of a row

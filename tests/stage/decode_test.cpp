@@ -491,7 +491,7 @@ TEST_CASE("decode: blocks of slow files are shorter, so that the faster samples 
 TEST_CASE("decode: small files of plain samples are charged by their size, others by a block") {
   Bench bench("decode");
   bench.plan();
-  const std::size_t block = 2 * 1024 * 1024;
+  const std::size_t block = 512 * 1024;
   CHECK(bench.stage().output_bound({"a.wav", 100'000}, 0) == BufferPool::rounded(200'000));
   CHECK(bench.stage().output_bound({"a.wav", 10}, 0) == 4096);
   CHECK(bench.stage().output_bound({"a.wav", block}, 0) == block);
