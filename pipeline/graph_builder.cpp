@@ -291,7 +291,10 @@ class Builder {
         n.stage = n.config->make();
         n.from = from;
         const int limit = d.info->traits.max_concurrency;
-        n.concurrency = d.common.concurrency.value_or(limit > 0 ? limit : plan.workers);
+        const int by_stage = n.stage->default_concurrency();
+        n.concurrency = d.common.concurrency.value_or(limit > 0      ? limit
+                                                      : by_stage > 0 ? by_stage
+                                                                     : plan.workers);
         // A stage starts only what has a place behind it: fewer places than that would hold it
         // back.
         const int before = from < 0 ? 1 : plan.nodes[static_cast<std::size_t>(from)].concurrency;

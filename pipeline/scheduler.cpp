@@ -1,6 +1,7 @@
 #include "pipeline/scheduler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -26,7 +27,9 @@ Scheduler::Scheduler(Plan& plan, RunContext& run)
       n->up->down.push_back(n.get());
     }
     if (n->traits.kind == StageKind::sink) ++sinks_;
-    if (p.stage->blocking()) {
+    if (auto engine = p.stage->engine(p.concurrency)) {
+      n->driver = std::make_unique<Driver>(*this, *n, std::move(engine));
+    } else if (p.stage->blocking()) {
       n->threads = std::make_unique<Threads>(*this, *n, p.concurrency);
     } else {
       n->flow = std::make_unique<tbb::flow::function_node<tbb::flow::continue_msg>>(
@@ -39,8 +42,10 @@ Scheduler::Scheduler(Plan& plan, RunContext& run)
 
 Scheduler::~Scheduler() {
   // All of them before anything is destroyed: they send each other tokens.
-  for (auto& n : nodes_)
+  for (auto& n : nodes_) {
     if (n->threads) n->threads->join();
+    if (n->driver) n->driver->join();
+  }
 }
 
 // ---- entry points -----------------------------------------------------------------------------
@@ -63,9 +68,11 @@ Scheduler::Slot* Scheduler::locked(bool keep_one, F&& body) {
   };
   const auto send = [&tokens] {
     for (Node* n : tokens) {
-      if (n->threads)
+      if (n->threads) {
         n->threads->put_token();
-      else {
+      } else if (n->driver) {
+        n->driver->put_token();
+      } else {
         tsan::release(n);
         n->flow->try_put({});
       }
@@ -144,8 +151,8 @@ std::exception_ptr run_error(const std::string& node) {
   } catch (const RunError&) {
     return std::current_exception();
   } catch (const std::bad_alloc&) {
-    return std::make_exception_ptr(RunError(fmt::format(
-        "{}: out of memory; lower memory.host or the node's concurrency", node)));
+    return std::make_exception_ptr(RunError(
+        fmt::format("{}: out of memory; lower memory.host or the node's concurrency", node)));
   } catch (const std::exception& e) {
     return std::make_exception_ptr(
         RunError(fmt::format("{}: unexpected error: {}", node, e.what())));
@@ -174,7 +181,6 @@ Scheduler::Slot* Scheduler::take_ready(Node& n) {
 }
 
 Scheduler::Slot* Scheduler::execute(Slot* slot) {
-  const bool own_thread = slot->node->threads != nullptr;
   Emission out;
   try {
     out = process(*slot);
@@ -182,6 +188,10 @@ Scheduler::Slot* Scheduler::execute(Slot* slot) {
     abort(run_error(slot->node->report.name));
     if (slot->input.origins) cancel(*slot->input.origins);
   }
+  return finish(slot, std::move(out));
+}
+
+Scheduler::Slot* Scheduler::finish(Slot* slot, Emission out) {
   // What is not needed any more goes back now, while this slot still counts as active: it may be
   // what somebody else is waiting for. Payload before ticket, see Item.
   slot->ticket.reset();
@@ -190,7 +200,45 @@ Scheduler::Slot* Scheduler::execute(Slot* slot) {
     slot->cursor.reset();
     const Item done = std::move(slot->input);
   }
-  return locked(!own_thread, [&] { complete(*slot, out); });
+  return locked(slot->node->has_workers(), [&] { complete(*slot, out); });
+}
+
+namespace {
+
+// What call() gives; an exception that is none of the whole run's is the item's error.
+template <class F>
+std::optional<ItemError> caught(F&& call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const RunError&) {
+    throw;
+  } catch (const std::exception& e) {
+    return ItemError::failed(std::string("unexpected error: ") + e.what());
+  } catch (...) {
+    return ItemError::failed("unexpected error");
+  }
+}
+
+}  // namespace
+
+bool Scheduler::begin(Slot* slot, Engine& engine) {
+  Node& n = *slot->node;
+  slot->out_origins = slot->input.origins;
+  Emission nothing;
+  try {
+    auto error =
+        caught([&] { engine.begin(slot, slot->input, ItemContext(run_, slot->input, n.id)); });
+    if (!error) return true;
+    nothing = settled(*slot, std::move(*error));
+  } catch (...) {
+    abort(run_error(n.report.name));
+    cancel(*slot->input.origins);
+  }
+  finish(slot, std::move(nothing));
+  return false;
 }
 
 Emission Scheduler::process(Slot& slot) {
@@ -214,27 +262,20 @@ Emission Scheduler::process(Slot& slot) {
   }
 
   ItemContext context(run_, slot.input, n.id);
-  std::optional<ItemError> error;
-  Emission out;
-  try {
-    auto result = n.stage->run(slot.input, slot.cursor, context);
-    if (result)
-      out = std::move(*result);
-    else
-      error = std::move(result.error());
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const RunError&) {
-    throw;
-  } catch (const std::exception& e) {
-    error = ItemError::failed(std::string("unexpected error: ") + e.what());
-  } catch (...) {
-    error = ItemError::failed("unexpected error");
-  }
-  if (error) {
-    for (const Origin& o : origins) o.stream->fail(n.id, *error);
+  Result<Emission> result = Emission{};
+  if (auto error = caught([&] { result = n.stage->run(slot.input, slot.cursor, context); }))
+    result = std::move(*error);
+  return settled(slot, std::move(result));
+}
+
+Emission Scheduler::settled(Slot& slot, Result<Emission> result) {
+  Node& n = *slot.node;
+  const Origins& origins = *slot.input.origins;
+  if (!result) {
+    for (const Origin& o : origins) o.stream->fail(n.id, result.error());
     return {};
   }
+  Emission out = std::move(*result);
   if (n.traits.kind == StageKind::sink) {
     for (const Origin& o : origins)
       if (o.last && !o.stream->failed()) o.stream->sink_done();

@@ -4,9 +4,9 @@
 // Every stage is a tbb::flow::function_node that runs *slots*. A slot is one item under way in one
 // stage; it is started only when its output has a place in every queue behind it, so a finished
 // item never waits in a worker and nothing is ever rejected. The queues are ours, not oneTBB's: its
-// nodes buffer without bound or drop what a successor rejects, and neither depth nor waiting time of
-// theirs can be measured. What a node is sent is a token: "one of your slots is ready". Which one
-// is looked up under our own mutex, the oldest first, whatever order oneTBB runs its tasks in.
+// nodes buffer without bound or drop what a successor rejects, and neither depth nor waiting time
+// of theirs can be measured. What a node is sent is a token: "one of your slots is ready". Which
+// one is looked up under our own mutex, the oldest first, whatever order oneTBB runs its tasks in.
 //
 // Why it always goes on: whatever is admitted has a ticket for one block, so it needs nothing but
 // places, and places become free from the sinks upwards, because a sink never refuses. Only the
@@ -64,6 +64,7 @@ class Scheduler {
   struct Slot;
   struct Body;
   class Threads;
+  class Driver;
 
   // What a locked section is done with; destroyed after it, because the last reference to a stream
   // closes its ledger line and tells the sinks, and a ticket wakes who waits for memory.
@@ -85,6 +86,12 @@ class Scheduler {
   // The ready slot of a node that has waited longest; every token stands for one.
   Slot* take_ready(Node& n);
   Emission process(Slot& slot);
+  // What the slot's stage gave, made ready to be handed on; an error fails the slot's streams.
+  Emission settled(Slot& slot, Result<Emission> result);
+  // Hands on what an executed slot gave; returns the next one for this worker unless it is none.
+  Slot* finish(Slot* slot, Emission out);
+  // The same in two steps, for an engine. begin: false when it did not take the slot.
+  bool begin(Slot* slot, Engine& engine);
   // Runs body() with the mutex held, then starts what can start, sends the tokens for it, and looks
   // whether the run stalled or ended. With `keep_one` one of the started slots is returned instead.
   template <class F>

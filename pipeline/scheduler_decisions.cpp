@@ -1,6 +1,6 @@
-// What starts next: a slot for a source item, for an item that waits, for a further block, for a batch
-// that has to go; and who gets whose place and memory. Everything here runs with the scheduler's mutex
-// held.
+// What starts next: a slot for a source item, for an item that waits, for a further block, for a
+// batch that has to go; and who gets whose place and memory. Everything here runs with the
+// scheduler's mutex held.
 
 #include <fmt/format.h>
 
@@ -48,8 +48,8 @@ bool Scheduler::try_source(Node& n) {
     touch(n);
     n.parked.clear();
     ++admitted_;
-    auto stream = std::make_shared<Stream>(run_.ledger, slot->index, slot->cost, sinks_,
-                                           nodes_.size());
+    auto stream =
+        std::make_shared<Stream>(run_.ledger, slot->index, slot->cost, sinks_, nodes_.size());
     reserve_places(n);
     deliver(n, slot->pending, one_origin({std::move(ticket), std::move(stream)}));
     if (next_ >= total_ || stopping_) {
@@ -94,9 +94,8 @@ bool Scheduler::try_item(Node& n) {
   for (std::size_t i = 0; i < n.queue.size(); ++i) {
     Item& item = n.queue[i];
     const Origins& origins = *item.origins;
-    const bool dead = aborting_ || std::all_of(origins.begin(), origins.end(), [](const Origin& o) {
-                        return o.stream->failed();
-                      });
+    const bool dead = aborting_ || std::all_of(origins.begin(), origins.end(),
+                                               [](const Origin& o) { return o.stream->failed(); });
     if (!dead && conflicts(n, item)) continue;
     touch(n);
     if (aborting_) cancel(origins);
@@ -190,8 +189,7 @@ void Scheduler::fail_run(std::exception_ptr error) {
 void Scheduler::drop_held(Node& n) {
   if (n.held.empty()) return;
   cancel(n.held);
-  discard_.items.push_back(
-      {std::make_shared<const Origins>(std::exchange(n.held, {})), nullptr});
+  discard_.items.push_back({std::make_shared<const Origins>(std::exchange(n.held, {})), nullptr});
 }
 
 void Scheduler::park(Node& n, Slot& slot) {
@@ -229,8 +227,7 @@ bool Scheduler::conflicts(const Node& n, const Item& item) const {
   for (const Origin& mine : *item.origins) {
     if (mine.whole()) continue;
     for (const Slot* s : n.slots)
-      if (std::find(s->in_order.begin(), s->in_order.end(), mine.stream.get()) !=
-          s->in_order.end())
+      if (std::find(s->in_order.begin(), s->in_order.end(), mine.stream.get()) != s->in_order.end())
         return true;
   }
   return false;
@@ -266,12 +263,13 @@ void Scheduler::make_ready(Node& n, Slot* slot) {
   tokens_.push_back(&n);
 }
 
-// Of the nodes that were sent a token, the one furthest down; its newest slot, whose input may still
-// be in this core's cache. (Older ones are for the tokens that are already on their way.)
+// Of the nodes that were sent a token, the one furthest down; its newest slot, whose input may
+// still be in this core's cache. (Older ones are for the tokens that are already on their way.)
 Scheduler::Slot* Scheduler::keep_deepest() {
   auto deepest = tokens_.end();
   for (auto it = tokens_.begin(); it != tokens_.end(); ++it)
-    if (!(*it)->threads && (deepest == tokens_.end() || (*it)->id > (*deepest)->id)) deepest = it;
+    if ((*it)->has_workers() && (deepest == tokens_.end() || (*it)->id > (*deepest)->id))
+      deepest = it;
   if (deepest == tokens_.end()) return nullptr;
   Node& n = **deepest;
   tokens_.erase(deepest);

@@ -22,8 +22,8 @@ extern "C" void __tsan_release(void*);
 
 namespace melflow {
 
-// ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a token comes
-// before the task that runs for it, and that task before the end of wait_for_all().
+// ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a token
+// comes before the task that runs for it, and that task before the end of wait_for_all().
 namespace tsan {
 #ifdef MELFLOW_TSAN
 inline void acquire(void* address) { __tsan_acquire(address); }
@@ -86,13 +86,15 @@ struct Scheduler::Node {
   std::vector<Node*> down;
 
   std::deque<Item> queue;
-  std::size_t promised = 0;   // places of the queue kept for items still being made
-  std::vector<Slot*> slots;   // ready, running or parked
-  std::deque<Slot*> ready;    // may run as soon as a worker takes them
-  std::vector<Slot*> parked;  // wait for a place or for memory to give their next block; oldest first
+  std::size_t promised = 0;  // places of the queue kept for items still being made
+  std::vector<Slot*> slots;  // ready, running or parked
+  std::deque<Slot*> ready;   // may run as soon as a worker takes them
+  std::vector<Slot*>
+      parked;  // wait for a place or for memory to give their next block; oldest first
   int running = 0;
   std::vector<std::unique_ptr<Slot>> idle_slots;
-  Origins held;  // of the items a combining stage has taken in; its slot's alone while one is running
+  Origins
+      held;  // of the items a combining stage has taken in; its slot's alone while one is running
   bool flush = false;
   bool woken = false;
   bool ended = false;
@@ -104,7 +106,10 @@ struct Scheduler::Node {
   std::size_t max_depth = 0;
 
   std::unique_ptr<tbb::flow::function_node<tbb::flow::continue_msg>> flow;
-  std::unique_ptr<Threads> threads;
+  std::unique_ptr<Threads> threads;  // one of the three
+  std::unique_ptr<Driver> driver;
+
+  [[nodiscard]] bool has_workers() const { return flow != nullptr; }
 
   // Every queue behind it has room for one more.
   [[nodiscard]] bool has_place_behind() const {
@@ -114,6 +119,60 @@ struct Scheduler::Node {
   }
   // Parked slots are not being processed.
   [[nodiscard]] int busy() const { return static_cast<int>(ready.size()) + running; }
+};
+
+// The thread of a stage whose items are under way elsewhere.
+class Scheduler::Driver {
+ public:
+  Driver(Scheduler& scheduler, Node& node, std::unique_ptr<Engine> engine)
+      : engine_(std::move(engine)), thread_([this, &scheduler, &node] { run(scheduler, node); }) {}
+  ~Driver() { join(); }
+  void join() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    engine_->wake();
+    thread_.join();
+  }
+  void put_token() {
+    {
+      const std::lock_guard lock(mutex_);
+      // What is not taken yet has woken it.
+      if (tokens_++ > 0) return;
+    }
+    engine_->wake();
+  }
+
+ private:
+  void run(Scheduler& scheduler, Node& node) {
+    std::vector<Engine::Done> done;
+    std::size_t under_way = 0;
+    for (;;) {
+      std::size_t fresh = 0;
+      {
+        const std::lock_guard lock(mutex_);
+        fresh = std::exchange(tokens_, 0);
+        if (closed_ && fresh == 0 && under_way == 0) return;
+      }
+      for (; fresh > 0; --fresh)
+        if (scheduler.begin(scheduler.take_ready(node), *engine_)) ++under_way;
+      engine_->collect(done);
+      under_way -= done.size();
+      for (Engine::Done& d : done) {
+        auto* slot = static_cast<Slot*>(d.tag);
+        scheduler.finish(slot, scheduler.settled(*slot, std::move(d.result)));
+      }
+      done.clear();
+    }
+  }
+
+  std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;
+  std::size_t tokens_ = 0;
+  bool closed_ = false;
+  std::thread thread_;  // last: it uses all of them
 };
 
 // Threads of a stage that waits for a device.

@@ -76,9 +76,7 @@ class PlanCheck {
       : error_(std::move(error)), warning_(std::move(warning)) {}
   /// `option` places the message at that key ("" for the node itself).
   void error(const std::string& option, const std::string& message) { error_(option, message); }
-  void warning(const std::string& option, const std::string& message) {
-    warning_(option, message);
-  }
+  void warning(const std::string& option, const std::string& message) { warning_(option, message); }
 
  private:
   Report error_, warning_;
@@ -162,6 +160,29 @@ struct Emission {
   bool more = false;
 };
 
+/// Items under way in the hands of the system (a ring of requests, a device) instead of a thread's.
+/// One thread of the scheduler calls begin() and collect().
+class Engine {
+ public:
+  struct Done {
+    void* tag = nullptr;
+    Result<Emission> result;
+  };
+  Engine() = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  virtual ~Engine() = default;
+
+  /// Takes an item without waiting for it. What `context` (which may be copied) refers to stays
+  /// until the item is done. Throws as process() does; then there is no Done.
+  virtual void begin(void* tag, const Item& item, const ItemContext& context) = 0;
+  /// Appends what is done; waits until there is something, or until somebody calls wake(). Does not
+  /// throw: an item is done with an error instead.
+  virtual void collect(std::vector<Done>& done) = 0;
+  /// From any thread; remembered until the next collect() returns.
+  virtual void wake() = 0;
+};
+
 /// The face that the graph sees; stages derive from the typed templates below.
 class AnyStage {
  public:
@@ -179,8 +200,8 @@ class AnyStage {
   virtual Facts plan(const Facts& given, const Facts& /*demanded*/, PlanCheck& /*check*/) {
     return given;
   }
-  /// After plan(): the settings that can change a value of the output, in the form that is equal for
-  /// equal results. Nothing: the options as given, without those that are tuning only.
+  /// After plan(): the settings that can change a value of the output, in the form that is equal
+  /// for equal results. Nothing: the options as given, without those that are tuning only.
   [[nodiscard]] virtual std::optional<Value> settings() const { return std::nullopt; }
   /// Upper bound of the bytes one block leaving this stage takes, given the bound of what enters.
   /// Stages keep to it; admission charges the sum over all stages.
@@ -192,6 +213,13 @@ class AnyStage {
   /// holding a worker.
   [[nodiscard]] virtual bool blocking() const { return false; }
 
+  /// How many items are processed at once where the configuration does not say; 0: as many as there
+  /// are workers.
+  [[nodiscard]] virtual int default_concurrency() const { return 0; }
+  /// Not null: items are not processed by run() but begun and collected here, at most `slots` at a
+  /// time. Asked once, after the plan is complete.
+  [[nodiscard]] virtual std::unique_ptr<Engine> engine(int /*slots*/) { return nullptr; }
+
   /// Before the first item; throws RunError when the run cannot start.
   virtual void start(RunContext& /*run*/) {}
   /// After the last item, in graph order. Throws RunError when the output cannot be completed.
@@ -199,8 +227,8 @@ class AnyStage {
   /// What a sink made, for the report: name and value.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
 
-  /// What of the settings from the source to this stage can change a value of its output: a list, in
-  /// the order of the data, of each stage's settings. Set by the graph builder.
+  /// What of the settings from the source to this stage can change a value of its output: a list,
+  /// in the order of the data, of each stage's settings. Set by the graph builder.
   [[nodiscard]] const Value& contract() const { return contract_; }
   void set_contract(Value contract) { contract_ = std::move(contract); }
 
@@ -347,8 +375,8 @@ class Sink : public AnyStage {
   [[nodiscard]] StageTraits traits() const override {
     return {StageKind::sink, port_type<In>(), {}, false, 0};
   }
-  /// The item (with its origins) may be kept: its memory stays charged until it is let go, which has
-  /// to be by the end of finish(), by a process() call or a listener of the ledger, and without
+  /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
+  /// has to be by the end of finish(), by a process() call or a listener of the ledger, and without
   /// holding a lock that such a listener takes: it may close the item's line.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {

@@ -4,32 +4,31 @@
 // Out: RawBytes; files up to `whole` in memory, larger ones open, to be read as they are decoded.
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/file_reader.h"
 #include "stages/items.h"
+#include "stages/uring_engine.h"
 
 namespace melflow {
 
-enum class Advise { none, sequential, willneed };
 template <>
 struct EnumNames<Advise> {
   static constexpr std::pair<const char*, Advise> values[] = {
       {"none", Advise::none}, {"sequential", Advise::sequential}, {"willneed", Advise::willneed}};
 };
 
-enum class ReadEngine { in_line, threads };
+enum class ReadEngine { in_line, threads, uring };
 template <>
 struct EnumNames<ReadEngine> {
   static constexpr std::pair<const char*, ReadEngine> values[] = {{"inline", ReadEngine::in_line},
-                                                                  {"threads", ReadEngine::threads}};
+                                                                  {"threads", ReadEngine::threads},
+                                                                  {"io_uring", ReadEngine::uring}};
 };
 
 namespace {
@@ -40,6 +39,7 @@ struct DiskReadOptions {
   Advise advise = Advise::sequential;
   Bytes whole{4 * 1024 * 1024};
   ReadEngine engine = ReadEngine::in_line;
+  int depth = 32;
 
   void describe(Schema& s) {
     s.field("buffer", buffer, "bytes asked for in one read; also the window on a large file")
@@ -55,17 +55,37 @@ struct DiskReadOptions {
         .tuning();
     s.field(
          "engine", engine,
-         "inline: read on the workers, best from a warm cache; threads: `concurrency` threads of "
-         "its own, so that a slow disk does not hold the workers")
+         "inline: read on the workers, best from a warm cache; threads: on threads of its own, so "
+         "that a slow disk does not hold the workers; io_uring: many files at once by the kernel "
+         "(threads where it is not allowed)")
+        .tuning();
+    s.field("depth", depth,
+            "files being read at once, for threads and io_uring; `concurrency`, where it is given, "
+            "goes before it")
+        .range(1, 1024)
         .tuning();
   }
 };
 
 class DiskRead final : public Transform<FileRef, RawBytes> {
  public:
-  explicit DiskRead(DiskReadOptions options) : options_(options) {}
+  explicit DiskRead(DiskReadOptions options)
+      : options_(options),
+        reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}
 
-  [[nodiscard]] bool blocking() const override { return options_.engine == ReadEngine::threads; }
+  [[nodiscard]] bool blocking() const override { return options_.engine != ReadEngine::in_line; }
+  [[nodiscard]] int default_concurrency() const override { return blocking() ? options_.depth : 0; }
+  [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
+    return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, slots) : nullptr;
+  }
+
+  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+    if (options_.engine != ReadEngine::uring) return given;
+    if (const std::string why = uring_refusal(); !why.empty())
+      check.warning("engine",
+                    fmt::format("io_uring cannot be used here ({}); threads read instead", why));
+    return given;
+  }
 
   // A large file takes no more than a window, but no file may cost more than the largest: what the
   // plan is checked with.
@@ -76,94 +96,31 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
                                                   ItemContext& context) const override {
     UniqueFd fd;
-    if (auto error = open(*file, fd)) return std::move(*error);
-    struct stat st {};
-    if (fstat(fd.get(), &st) != 0) return failed(errno);
-    if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + kind_of(st.st_mode));
-    const auto size = static_cast<std::uint64_t>(st.st_size);
-    if (size == 0) return ItemError::failed("empty file (0 bytes)");
-
-    auto out = std::make_shared<RawBytes>();
-    out->size = size;
-    out->window = window();
-    if (is_large(size)) {
-      if (!is_large(file->size)) return changed(*file, size);
-      advise(fd.get());
-      out->fd = std::move(fd);
-    } else {
-      // What was admitted is what may be held.
-      if (size > file->size) return changed(*file, size);
-      if (size > options_.buffer.count) advise(fd.get());
-      out->data = context.run().pool.lease(size);
-      std::size_t got = 0;
-      while (got < size) {
-        const std::size_t want = std::min<std::size_t>(size - got, options_.buffer.count);
-        const ssize_t n = ::read(fd.get(), out->data.data() + got, want);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return failed(errno);
-        if (n == 0)
-          return ItemError::failed(
-              fmt::format("changed while it was read: {} bytes when opened, {} now", size, got));
-        got += static_cast<std::size_t>(n);
-      }
+    int error = 0;
+    do {
+      const int flags = reader_.flags();
+      fd = UniqueFd(::open(file->path.c_str(), flags));
+      error = fd ? 0 : errno;
+      if (error != 0 && !reader_.retry(error, flags)) return FileReader::open_error(*file, error);
+    } while (error != 0);
+    auto admitted = reader_.admit(std::move(file), fd, context.run().pool);
+    if (!admitted) return std::move(admitted.error());
+    RawBytes& out = **admitted;
+    std::size_t got = out.fd ? out.size : 0;
+    while (got < out.size) {
+      const std::size_t want = std::min<std::size_t>(out.size - got, options_.buffer.count);
+      const ssize_t n = ::read(fd.get(), out.data.data() + got, want);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileReader::read_error(errno);
+      if (n == 0) return FileReader::shorter(out, got);
+      got += static_cast<std::size_t>(n);
     }
-    out->file = std::move(file);
-    return std::shared_ptr<const RawBytes>(std::move(out));
+    return std::shared_ptr<const RawBytes>(std::move(*admitted));
   }
 
  private:
-  [[nodiscard]] bool is_large(std::uint64_t size) const { return size > options_.whole.count; }
-  [[nodiscard]] std::size_t window() const {
-    return std::min<std::size_t>(options_.buffer.count, options_.whole.count);
-  }
-
-  static ItemError failed(int error) {
-    return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(error)));
-  }
-  static ItemError changed(const FileRef& file, std::uint64_t size) {
-    return ItemError::failed(
-        fmt::format("changed while it was read: {} bytes when listed, {} now", file.size, size));
-  }
-  static std::string kind_of(mode_t mode) {
-    if (S_ISDIR(mode)) return "a folder, not a file";
-    if (S_ISFIFO(mode)) return "a FIFO, not a file";
-    if (S_ISSOCK(mode)) return "a socket, not a file";
-    return "a device, not a file";
-  }
-
-  std::optional<ItemError> open(const FileRef& file, UniqueFd& fd) const {
-    // O_NONBLOCK: a FIFO among the files must not hold the run until somebody writes to it.
-    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
-    const char* path = file.path.c_str();
-    if (options_.noatime && !noatime_refused_.load(std::memory_order_relaxed))
-      fd = UniqueFd(::open(path, flags | O_NOATIME));
-    if (!fd && (errno == EPERM || !options_.noatime || noatime_refused_)) {
-      // Only an owner may leave the access time alone. One corpus has one owner, mostly, so the
-      // next files are not asked twice.
-      const bool was_refused = options_.noatime && errno == EPERM;
-      fd = UniqueFd(::open(path, flags));
-      if (fd && was_refused) noatime_refused_.store(true, std::memory_order_relaxed);
-    }
-    if (fd) return std::nullopt;
-    const int error = errno;
-    struct stat st {};
-    if (error == ENOENT && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
-      return ItemError::skipped("is a link that leads nowhere");
-    if (error == ENOENT) return ItemError::failed("does not exist (any more)");
-    if (error == ENXIO || error == ENODEV) return ItemError::skipped("is a socket or a device");
-    if (error == ELOOP) return ItemError::skipped("is a link that leads in a circle");
-    return failed(error);
-  }
-
-  void advise(int fd) const {
-    if (options_.advise == Advise::none) return;
-    posix_fadvise(
-        fd, 0, 0,
-        options_.advise == Advise::sequential ? POSIX_FADV_SEQUENTIAL : POSIX_FADV_WILLNEED);
-  }
-
   DiskReadOptions options_;
-  mutable std::atomic<bool> noatime_refused_{false};
+  FileReader reader_;
 };
 
 const RegisterStage<DiskRead, DiskReadOptions> registered{

@@ -42,6 +42,29 @@ nlohmann::json inspect(const TempFolder& folder, const std::string& file = "out.
 
 }  // namespace
 
+TEST_CASE("features: where io_uring is not allowed, threads read, and it is said") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 20; ++i)
+    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
+  for (const bool allowed : {true, false}) {
+    CAPTURE(allowed);
+    std::vector<std::string> command{kMelflow,         "run",
+                                     pipeline("demo"), "--json",
+                                     "--set",          "read.engine=io_uring",
+                                     "--set",          "write.overwrite=true"};
+    if (!allowed) command.insert(command.begin(), MELFLOW_WITHOUT_URING);
+    const Ended e = run(folder, command, {{"DATA", "data"}, {"OUT", "out.h5"}});
+    INFO(e.err << e.out);
+    REQUIRE(e.code == 0);
+    const auto report = nlohmann::json::parse(e.out);
+    CHECK(report["files"]["ok"] == 20);
+    if (!allowed)
+      CHECK(has(e.err + e.out,
+                "io_uring cannot be used here (Operation not permitted); threads "
+                "read instead"));
+  }
+}
+
 TEST_CASE("features: the demo makes a row every 10 ms, with the language as label") {
   const TempFolder folder;
   test::write_wav(folder / "data/en/sub/one.wav", 8000, 1.0, 1);

@@ -61,9 +61,9 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
 
   const OtherUser nobody;  // permissions mean nothing to root
   REQUIRE_MESSAGE(nobody.ok(), "this test needs to act as a user without rights");
-  for (const Knobs& k :
-       {Knobs{}, Knobs{.concurrency = 1, .queue = 1, .batch = 1, .workers = 1},
-        Knobs{.concurrency = 4, .batch = 64, .whole = "4KiB", .engine = "threads"}}) {
+  for (const Knobs& k : {Knobs{}, Knobs{.concurrency = 1, .queue = 1, .batch = 1, .workers = 1},
+                         Knobs{.concurrency = 4, .batch = 64, .whole = "4KiB", .engine = "threads"},
+                         Knobs{.concurrency = 4, .engine = "io_uring"}}) {
     CAPTURE(k.text());
     const std::string path = folder / "out/mixed.h5";
     std::filesystem::remove(path);

@@ -86,6 +86,7 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
        .memory = "256MiB",
        .block = "333KiB",
        .workers = 5},
+      {.concurrency = 5, .queue = 2, .batch = 3, .engine = "io_uring", .workers = 2},
   };
   TempFolder folder;
   make_corpus(folder);

@@ -105,6 +105,55 @@ TEST_CASE("bounds: stages that wait for a device run on threads of their own, be
   CHECK(world.log("wait").probe.peak() == 4);
 }
 
+TEST_CASE("bounds: an engine has as many items under way as it has slots, and their order stays free") {
+  const Watchdog watchdog("bounds: engine");
+  World world;
+  const Outcomes o = test::run(
+      Graph()
+          .node("files", "numbers", "", {{"items", "200"}})
+          .node("a", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
+          .node("out", "keep", "a")
+          .workers(2),
+      world);
+  CHECK(o.report.ending == Ending::complete);
+  CHECK(o.report.counts.ok == 200);
+  CHECK(stage(o.report, "a").peak_concurrency == 5);
+  CHECK(stage(o.report, "a").items_out == 200);
+}
+
+TEST_CASE("bounds: what an engine does not begin fails, and what breaks the run ends it") {
+  const Watchdog watchdog("bounds: engine errors");
+  for (const bool breaks : {false, true}) {
+    CAPTURE(breaks);
+    World world;
+    world.check_edges = false;
+    world.hooks["a"] = [breaks](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item % 10 == 3 && breaks) throw RunError("the device is gone");
+      if (n.item % 10 == 3) throw std::runtime_error("not begun");
+      if (n.item % 10 == 4) return ItemError::skipped("not wanted");
+      return {};
+    };
+    const Outcomes o = test::run(
+        Graph()
+            .node("files", "numbers", "", {{"items", "100"}})
+            .node("a", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
+            .node("out", "keep", "a")
+            .workers(2),
+        world);
+    const Ledger::Counts& c = o.report.counts;
+    CHECK(c.ok + c.skipped + c.failed + c.not_run == 100);
+    if (breaks) {
+      CHECK(o.report.ending == Ending::failed);
+      CHECK(o.report.error == "the device is gone");
+    } else {
+      CHECK(o.report.ending == Ending::complete);
+      CHECK(c.ok == 80);
+      CHECK(c.failed == 10);
+      CHECK(c.skipped == 10);
+    }
+  }
+}
+
 TEST_CASE("bounds: blocks of one item run side by side only where the stage says that they may") {
   const Watchdog watchdog("bounds: order");
   const auto graph = [](bool any_order) {

@@ -106,6 +106,7 @@ Graph mixed(Shape s, std::mt19937& random) {
     g.set(n.name, "queue", std::to_string(upto(largest)));
     g.set(n.name, "work", std::to_string(random() % 2 == 0 ? 0 : upto(300)));
     if (own_threads && random() % 3 == 0) g.set(n.name, "own_threads", "true");
+    if (n.options.find("stage")->text() == "step" && random() % 3 == 0) g.set(n.name, "elsewhere", "true");
     if (n.name == "g") g.set(n.name, "batch", std::to_string(upto(12)));
   }
   const std::size_t memories[] = {2 * kBlock, 2 * kBlock + 1, 3 * kBlock, 5 * kBlock, 17 * kBlock,

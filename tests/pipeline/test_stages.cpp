@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -46,6 +48,7 @@ struct StageOptions {
   Bytes size{100};    // output bound; payloads have 1 to this many
   int work = 0;       // rounds of hashing for every call, up to
   bool own_threads = false;
+  bool elsewhere = false;  // step: items are under way in an engine, done in any order
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come one by one
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
@@ -57,6 +60,7 @@ struct StageOptions {
     s.field("size", size, "");
     s.field("work", work, "").tuning();
     s.field("own_threads", own_threads, "");
+    s.field("elsewhere", elsewhere, "");
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
     s.field("holes", holes, "");
@@ -169,6 +173,10 @@ class Step final : public Bounded<Transform<Number, Number>> {
  public:
   static constexpr const char* kName = "step";
   using Bounded::Bounded;
+  [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
+    if (!options_.elsewhere) return nullptr;
+    return std::make_unique<Elsewhere>(*this, slots);
+  }
   [[nodiscard]] StageTraits traits() const override {
     StageTraits t = Transform::traits();
     t.in_order = !options_.any_order;
@@ -182,6 +190,42 @@ class Step final : public Bounded<Transform<Number, Number>> {
     }
     return make(*in, in->block, stepped(in->value, options_.node));
   }
+
+ private:
+  // What was begun last is done first.
+  class Elsewhere final : public Engine {
+   public:
+    Elsewhere(const Step& step, int slots) : step_(step), slots_(static_cast<std::size_t>(slots)) {}
+    void begin(void* tag, const Item& item, const ItemContext& context) override {
+      if (held_.size() >= slots_) step_.world_.complain("an engine was given more than its slots");
+      ItemContext mine = context;
+      auto out = step_.process(payload_of<Number>(item), mine);
+      held_.push_back({tag, out ? Result<Emission>(emission(std::move(*out)))
+                                : Result<Emission>(std::move(out.error()))});
+    }
+    void collect(std::vector<Done>& done) override {
+      std::unique_lock lock(mutex_);
+      woken_.wait(lock, [this] { return is_woken_ || !held_.empty(); });
+      if (std::exchange(is_woken_, false) || held_.empty()) return;
+      done.push_back(std::move(held_.back()));
+      held_.pop_back();
+    }
+    void wake() override {
+      {
+        const std::lock_guard lock(mutex_);
+        is_woken_ = true;
+      }
+      woken_.notify_one();
+    }
+
+   private:
+    const Step& step_;
+    const std::size_t slots_;
+    std::vector<Done> held_;  // the driver's thread only
+    std::mutex mutex_;
+    std::condition_variable woken_;
+    bool is_woken_ = false;
+  };
 };
 
 // Hands on the payload itself, and gives nothing for every second block but the last.

@@ -1,5 +1,7 @@
 #include "tests/stage/bench.h"
 
+#include <doctest/doctest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -48,10 +50,24 @@ Planned Bench::plan(const Facts& given, const Facts& demanded) {
   return out;
 }
 
+namespace {
+
+Result<Emission> through(Engine& engine, const Item& item, const ItemContext& context) {
+  std::vector<Engine::Done> done;
+  engine.begin(&done, item, context);
+  while (done.empty()) engine.collect(done);
+  CHECK(done.size() == 1);
+  CHECK(done[0].tag == &done);
+  return std::move(done[0].result);
+}
+
+}  // namespace
+
 Ledger::Entry Bench::pass(const std::vector<std::shared_ptr<const void>>& in,
                           std::vector<std::shared_ptr<const void>>& out) {
   Ledger ledger;  // one for each stream, so that several can run at once
   ledger.open(1, {"bench"});
+  const std::unique_ptr<Engine> engine = stage_->engine(1);
   {
     auto stream = std::make_shared<Stream>(ledger, 0, 0, 0, 1);
     for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
@@ -63,7 +79,8 @@ Ledger::Entry Bench::pass(const std::vector<std::shared_ptr<const void>>& in,
       bool more = true;
       while (more) {
         ItemContext context(run_, item, 0);
-        auto emission = stage_->run(item, cursor, context);
+        auto emission =
+            engine ? through(*engine, item, context) : stage_->run(item, cursor, context);
         if (!emission) {
           stream->fail(0, emission.error());
           break;

@@ -7,6 +7,7 @@
 
 #include <functional>
 
+#include "stages/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
@@ -16,6 +17,20 @@ using namespace melflow;
 using namespace melflow::test;
 
 namespace {
+
+// Options with each engine; without io_uring where the system does not allow it.
+std::vector<std::string> with_engines(const std::string& options) {
+  std::vector<std::string> out{options};
+  for (const char* engine : {"threads", "io_uring"}) {
+    if (std::string(engine) == "io_uring" && !uring_refusal().empty()) {
+      MESSAGE("without io_uring: " << uring_refusal());
+      continue;
+    }
+    const std::string more = options == "{}" ? "" : ", " + options.substr(1, options.size() - 2);
+    out.push_back(std::string("{engine: ") + engine + more + "}");
+  }
+  return out;
+}
 
 std::shared_ptr<const FileRef> listed(const std::string& path, std::int64_t size = -1) {
   auto file = std::make_shared<FileRef>();
@@ -73,27 +88,28 @@ TEST_CASE("disk_read: files up to `whole` come in memory, larger ones open; both
       {200'000, "{advise: willneed, whole: 4096}", false},
   };
   const TempFolder folder;
-  for (const Row& row : rows) {
-    CAPTURE(row.bytes);
-    CAPTURE(row.options);
-    const std::string bytes = pattern(row.bytes);
-    const std::string path = folder.write("file", bytes);
-    Bench bench("disk_read", row.options);
-    const auto file = listed(path);
-    const auto read = bench.single<RawBytes>(file);
-    REQUIRE_MESSAGE(read.ok(), read.entry.reason);
-    REQUIRE(read.blocks.size() == 1);
-    const RawBytes& raw = *read.blocks[0];
-    CHECK(bool(raw.data) == row.in_memory);
-    CHECK(bool(raw.fd) == !row.in_memory);
-    CHECK(raw.size == row.bytes);
-    CHECK(raw.file == file);
-    CHECK(content(raw) == bytes);
-    // What is held in memory was charged.
-    const std::size_t bound = bench.stage().output_bound({path, row.bytes}, row.bytes);
-    if (row.in_memory) CHECK(raw.data.capacity() <= bound);
-    if (!row.in_memory) CHECK(raw.window <= bound);
-  }
+  for (const Row& row : rows)
+    for (const std::string& options : with_engines(row.options)) {
+      CAPTURE(row.bytes);
+      CAPTURE(options);
+      const std::string bytes = pattern(row.bytes);
+      const std::string path = folder.write("file", bytes);
+      Bench bench("disk_read", options);
+      const auto file = listed(path);
+      const auto read = bench.single<RawBytes>(file);
+      REQUIRE_MESSAGE(read.ok(), read.entry.reason);
+      REQUIRE(read.blocks.size() == 1);
+      const RawBytes& raw = *read.blocks[0];
+      CHECK(bool(raw.data) == row.in_memory);
+      CHECK(bool(raw.fd) == !row.in_memory);
+      CHECK(raw.size == row.bytes);
+      CHECK(raw.file == file);
+      CHECK(content(raw) == bytes);
+      // What is held in memory was charged.
+      const std::size_t bound = bench.stage().output_bound({path, row.bytes}, row.bytes);
+      if (row.in_memory) CHECK(raw.data.capacity() <= bound);
+      if (!row.in_memory) CHECK(raw.window <= bound);
+    }
 }
 
 TEST_CASE(
@@ -130,7 +146,7 @@ TEST_CASE(
       {folder / "file/x.wav", Outcome::failed, "cannot be read: Not a directory"},
       {folder / std::string(300, 'a'), Outcome::failed, "cannot be read: File name too long"},
   };
-  for (const char* options : {"{}", "{noatime: false}", "{engine: threads}"}) {
+  for (const std::string& options : with_engines("{noatime: false}")) {
     for (const Row& row : rows) {
       CAPTURE(options);
       CAPTURE(row.path);
@@ -161,21 +177,23 @@ TEST_CASE("disk_read: a file that changed since it was listed fails, rather than
       {"size was not known", 3000, 0, "changed while it was read: 0 bytes when listed, 3000 now"},
   };
   const TempFolder folder;
-  for (const Row& row : rows) {
-    CAPTURE(std::string(row.what));
-    const std::string bytes = pattern(row.now);
-    const std::string path = folder.write("file", bytes);
-    Bench bench("disk_read", "{whole: 8192, buffer: 4096}");
-    const auto file = listed(path, row.listed);
-    const auto read = bench.single<RawBytes>(file);
-    CHECK(read.ok() == row.reason.empty());
-    CHECK(read.entry.reason == row.reason);
-    if (!read.ok()) continue;
-    const RawBytes& raw = *read.blocks.at(0);
-    CHECK(content(raw) == bytes);
-    const std::size_t bound = bench.stage().output_bound({path, file->size}, file->size);
-    if (raw.data) CHECK(raw.data.capacity() <= bound);
-  }
+  for (const Row& row : rows)
+    for (const std::string& options : with_engines("{whole: 8192, buffer: 4096}")) {
+      CAPTURE(std::string(row.what));
+      CAPTURE(options);
+      const std::string bytes = pattern(row.now);
+      const std::string path = folder.write("file", bytes);
+      Bench bench("disk_read", options);
+      const auto file = listed(path, row.listed);
+      const auto read = bench.single<RawBytes>(file);
+      CHECK(read.ok() == row.reason.empty());
+      CHECK(read.entry.reason == row.reason);
+      if (!read.ok()) continue;
+      const RawBytes& raw = *read.blocks.at(0);
+      CHECK(content(raw) == bytes);
+      const std::size_t bound = bench.stage().output_bound({path, file->size}, file->size);
+      if (raw.data) CHECK(raw.data.capacity() <= bound);
+    }
 }
 
 TEST_CASE("disk_read: the access time stays, unless noatime is off") {
@@ -192,13 +210,16 @@ TEST_CASE("disk_read: the access time stays, unless noatime is off") {
     for (const char* size : {"whole: 4096", "whole: 65536"}) {
       CAPTURE(noatime);
       CAPTURE(size);
-      age_access_time(path);
-      Bench bench("disk_read",
-                  std::string("{buffer: 4096, ") + size + (noatime ? "}" : ", noatime: false}"));
-      const auto read = bench.single<RawBytes>(listed(path));
-      REQUIRE(read.ok());
-      CHECK(content(*read.blocks[0]).size() == 10'000);
-      CHECK((access_time(path) == 1'000'000'000) == noatime);
+      for (const std::string& options : with_engines(std::string("{buffer: 4096, ") + size +
+                                                     (noatime ? "}" : ", noatime: false}"))) {
+        CAPTURE(options);
+        age_access_time(path);
+        Bench bench("disk_read", options);
+        const auto read = bench.single<RawBytes>(listed(path));
+        REQUIRE(read.ok());
+        CHECK(content(*read.blocks[0]).size() == 10'000);
+        CHECK((access_time(path) == 1'000'000'000) == noatime);
+      }
     }
   }
 }
@@ -207,7 +228,6 @@ TEST_CASE("disk_read: a file that belongs to somebody else is read all the same"
   const TempFolder folder;
   const std::string path = folder.write("file", pattern(10'000));
   REQUIRE(chmod(path.c_str(), 0644) == 0);
-  Bench bench("disk_read");
   const OtherUser other;
   struct stat st {};
   REQUIRE(stat(path.c_str(), &st) == 0);
@@ -216,10 +236,14 @@ TEST_CASE("disk_read: a file that belongs to somebody else is read all the same"
     return;
   }
   // Once refused, O_NOATIME is not tried again; the second file takes the other way.
-  for (int i = 0; i < 2; ++i) {
-    const auto read = bench.single<RawBytes>(listed(path));
-    REQUIRE_MESSAGE(read.ok(), read.entry.reason);
-    CHECK(content(*read.blocks[0]) == pattern(10'000));
+  for (const std::string& options : with_engines("{}")) {
+    CAPTURE(options);
+    Bench bench("disk_read", options);
+    for (int i = 0; i < 2; ++i) {
+      const auto read = bench.single<RawBytes>(listed(path));
+      REQUIRE_MESSAGE(read.ok(), read.entry.reason);
+      CHECK(content(*read.blocks[0]) == pattern(10'000));
+    }
   }
 }
 
@@ -229,17 +253,20 @@ TEST_CASE("disk_read: a file that may not be read fails with the system's reason
   const std::string in_closed = folder.write("closed/a.wav", "x");
   REQUIRE(chmod(closed_file.c_str(), 0) == 0);
   REQUIRE(chmod((folder / "closed").c_str(), 0) == 0);
-  Bench bench("disk_read");
   const OtherUser other;
   if (!other.ok()) {
     MESSAGE("not run: cannot act as a user without rights");
     return;
   }
-  for (const std::string& path : {closed_file, in_closed, folder / "closed"}) {
-    CAPTURE(path);
-    const auto read = bench.single<RawBytes>(listed(path));
-    CHECK(read.entry.outcome == Outcome::failed);
-    CHECK(read.entry.reason == "cannot be read: Permission denied");
+  for (const std::string& options : with_engines("{}")) {
+    CAPTURE(options);
+    Bench bench("disk_read", options);
+    for (const std::string& path : {closed_file, in_closed, folder / "closed"}) {
+      CAPTURE(path);
+      const auto read = bench.single<RawBytes>(listed(path));
+      CHECK(read.entry.outcome == Outcome::failed);
+      CHECK(read.entry.reason == "cannot be read: Permission denied");
+    }
   }
 }
 
@@ -263,7 +290,10 @@ TEST_CASE("disk_read: options out of range are refused") {
   }
 }
 
-TEST_CASE("disk_read: only engine: threads runs on threads of its own") {
+TEST_CASE("disk_read: the workers wait for a read only with engine: inline") {
   CHECK_FALSE(Bench("disk_read").stage().blocking());
+  CHECK(Bench("disk_read").stage().default_concurrency() == 0);
   CHECK(Bench("disk_read", "{engine: threads}").stage().blocking());
+  CHECK(Bench("disk_read", "{engine: threads}").stage().default_concurrency() == 32);
+  CHECK(Bench("disk_read", "{engine: io_uring, depth: 7}").stage().default_concurrency() == 7);
 }
