@@ -92,7 +92,7 @@ void Runner::Impl::watch_failures() {
     const bool over = (limit.count && c.failed > *limit.count) ||
                       (limit.share && static_cast<double>(c.failed) >
                                           *limit.share * static_cast<double>(c.found));
-    // Without a lock: the scheduler outlives every stream but those a sink keeps until finish().
+    // Without a lock: the scheduler outlives every stream.
     if (over && !too_many_failures_.exchange(true) && scheduler_) scheduler_->stop();
   });
 }
@@ -111,8 +111,9 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
     scheduler_->start();
     scheduler_->wait();
     scheduler_->fill(report);
-    settle(report);
     budget_->on_release({});
+    for (PlanNode& n : plan_.nodes) n.stage->drop_waiting();
+    settle(report);
     const std::lock_guard lock(scheduler_mutex_);
     scheduler_.reset();
   });

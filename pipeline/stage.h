@@ -222,7 +222,10 @@ class AnyStage {
 
   /// Before the first item; throws RunError when the run cannot start.
   virtual void start(RunContext& /*run*/) {}
-  /// After the last item, in graph order. Throws RunError when the output cannot be completed.
+  /// After the last item, before any stage's finish(): lets go of items that wait here for others.
+  /// That closes their lines in the ledger, which tells every listener.
+  virtual void drop_waiting() {}
+  /// At the end, in graph order. Throws RunError when the output cannot be completed.
   virtual void finish(RunContext& /*run*/, Ending /*ending*/) {}
   /// What a sink made, for the report: name and value.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const { return {}; }
@@ -376,8 +379,8 @@ class Sink : public AnyStage {
     return {StageKind::sink, port_type<In>(), {}, false, 0};
   }
   /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
-  /// has to be by the end of finish(), by a process() call or a listener of the ledger, and without
-  /// holding a lock that such a listener takes: it may close the item's line.
+  /// has to be by the end of drop_waiting(), by a process() call or a listener of the ledger, and
+  /// without holding a lock that such a listener takes: it may close the item's line.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);

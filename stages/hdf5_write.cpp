@@ -126,11 +126,14 @@ class Hdf5Write final : public Sink<MelBatch> {
     return std::nullopt;
   }
 
-  void finish(RunContext& run, Ending ending) override {
-    if (!file_) return;
-    // A run that ended early leaves some; their files' lines are closed before they are written.
+  // A run that ended early leaves some.
+  void drop_waiting() override {
     order_->take_waiting().clear();
     std::exchange(queued_, {}).clear();
+  }
+
+  void finish(RunContext& run, Ending ending) override {
+    if (!file_) return;
     try {
       if (error_) std::rethrow_exception(error_);
       if (ending == Ending::failed) return file_.reset();

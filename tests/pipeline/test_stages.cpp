@@ -146,6 +146,11 @@ class Bounded : public Base, protected Common {
   }
   [[nodiscard]] bool blocking() const override { return options_.own_threads; }
   void start(RunContext& run) override { on_start(run); }
+  void drop_waiting() override {
+    if (const auto it = world_.on_drop_waiting.find(options_.node);
+        it != world_.on_drop_waiting.end())
+      it->second();
+  }
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 
