@@ -65,6 +65,7 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
 struct Draft {
   const NodeSpec* spec = nullptr;
+  std::size_t written = 0;  // the node of the description that it comes from
   NodeOptions common;
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
@@ -81,7 +82,8 @@ class Builder {
   Builder(const GraphSpec& spec, const Registry& registry) : spec_(spec), registry_(registry) {}
 
   Plan build() {
-    for (const NodeSpec& n : spec_.nodes) read_node(n);
+    for (const NodeSpec& n : spec_.nodes) expand(n);
+    for (const Expanded& e : expanded_) read_node(e);
     for (std::size_t i = 0; i < drafts_.size(); ++i) connect(i);
     check_shape();
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
@@ -96,9 +98,27 @@ class Builder {
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
 
-  void read_node(const NodeSpec& spec) {
+  struct Expanded {
+    NodeSpec spec;
+    std::size_t written = 0;
+  };
+
+  // The nodes that a written one really is.
+  void expand(const NodeSpec& spec) {
+    const Value* stage = spec.options.find("stage");
+    const StageInfo* info =
+        stage != nullptr && stage->is_scalar() ? registry_.find(stage->text()) : nullptr;
+    std::vector<NodeSpec> chain{spec};
+    if (info != nullptr && info->expand) chain = info->expand(spec);
+    outlets_.push_back(chain.back().name);
+    for (NodeSpec& n : chain) expanded_.push_back({std::move(n), outlets_.size() - 1});
+  }
+
+  void read_node(const Expanded& expanded) {
+    const NodeSpec& spec = expanded.spec;
     Draft d;
     d.spec = &spec;
+    d.written = expanded.written;
     Schema common;
     d.common.describe(common);
     Value own = Value::map({}, spec.options.mark());
@@ -151,7 +171,13 @@ class Builder {
     std::vector<std::string> names;
     for (const Draft& other : drafts_) names.push_back(other.spec->name);
     for (const std::string& from : d.common.from) {
-      const auto it = std::find(names.begin(), names.end(), from);
+      auto it = std::find(names.begin(), names.end(), from);
+      if (it != names.end()) {
+        // From outside, a chain's output is that of its last node.
+        const std::size_t written = drafts_[static_cast<std::size_t>(it - names.begin())].written;
+        if (written != d.written && from == spec_.nodes[written].name)
+          it = std::find(names.begin(), names.end(), outlets_[written]);
+      }
       if (it == names.end())
         error(mark_of(spec, "from"), fmt::format("{}.from: there is no node '{}'{}", spec.name,
                                                  from, did_you_mean(from, names)));
@@ -307,8 +333,9 @@ class Builder {
   }
 
   const NodeSpec& spec_of(const PlanNode& n) const {
-    return *std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
-                         [&](const NodeSpec& s) { return s.name == n.name; });
+    return std::find_if(expanded_.begin(), expanded_.end(),
+                        [&](const Expanded& e) { return e.spec.name == n.name; })
+        ->spec;
   }
 
   void check_stages(Plan& plan) {
@@ -385,7 +412,7 @@ class Builder {
       stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
     if (n.info->affects_features) {
       Value entry = Value::map({});
-      entry.set("stage", Value::scalar(n.info->name));
+      entry.set("stage", Value::scalar(n.info->contract_name));
       const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
       for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
       stages.push_back(std::move(entry));
@@ -419,6 +446,8 @@ class Builder {
 
   const GraphSpec& spec_;
   const Registry& registry_;
+  std::vector<Expanded> expanded_;    // complete before it is pointed into
+  std::vector<std::string> outlets_;  // of each written node: whose output it gives
   std::vector<Draft> drafts_;
   Problems problems_;
 };

@@ -34,12 +34,6 @@ struct NodeOptions {
   void describe(Schema& s);
 };
 
-struct NodeSpec {
-  std::string name;
-  Mark mark;
-  Value options;  ///< a map: NodeOptions and the stage's own
-};
-
 struct GraphSpec {
   std::vector<NodeSpec> nodes;
   Bytes host_memory{std::uint64_t{1} << 30};
