@@ -298,6 +298,8 @@ class Builder {
   Plan make() {
     Plan plan;
     plan.host_memory = spec_.host_memory.count;
+    plan.pinned_memory = spec_.pinned_memory.count;
+    plan.device_memory = spec_.device_memory.count;
     plan.max_failures = spec_.max_failures;
     plan.workers = spec_.workers > 0 ? spec_.workers : available_cpus();
     // Topological order, keeping the order of the description among those that are free to go.
@@ -438,6 +440,8 @@ class Builder {
     config.set("version", Value::scalar("1"));
     Value memory = Value::map({});
     memory.set("host", Value::scalar(to_text(Bytes{plan.host_memory})));
+    memory.set("pinned", Value::scalar(to_text(Bytes{plan.pinned_memory})));
+    memory.set("device", Value::scalar(to_text(Bytes{plan.device_memory})));
     config.set("memory", memory);
     config.set("max_failures", OptionType<FailureLimit>::echo(plan.max_failures));
     config.set("graph", graph);
@@ -466,7 +470,7 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
     if (n.info->traits.kind == StageKind::sink) continue;
     const std::size_t in = n.from < 0 ? source.bytes : bound[static_cast<std::size_t>(n.from)];
     bound[i] = n.stage->output_bound(source, in);
-    if (n.from >= 0) total += bound[i];
+    if (n.from >= 0 && !n.stage->passes_on()) total += bound[i];
   }
   return total;
 }

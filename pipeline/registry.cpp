@@ -15,6 +15,7 @@ std::vector<std::string> Facts::merge_max(const Facts& other) {
     it->second = std::max(it->second, value);
   }
   exact_.insert(other.exact_.begin(), other.exact_.end());
+  for (const auto& [name, object] : other.objects_) objects_.emplace(name, object);
   return different;
 }
 
