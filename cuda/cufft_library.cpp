@@ -84,7 +84,7 @@ const char* cufft_error_name(int result) {
   }
 }
 
-std::vector<std::string> CufftLibrary::folders() {
+std::vector<std::string> CufftLibrary::default_places() {
   std::vector<std::string> all;
   if (const char* given = std::getenv("MELFLOW_CUFFT"); given != nullptr && *given != '\0')
     all.emplace_back(given);
@@ -95,9 +95,9 @@ std::vector<std::string> CufftLibrary::folders() {
   return all;
 }
 
-CufftLibrary::CufftLibrary() {
+CufftLibrary::CufftLibrary(const std::vector<std::string>& places) {
   std::string said;
-  for (const std::string& place : folders()) {
+  for (const std::string& place : places) {
     for (const std::string& candidate : candidates(place)) {
       handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
       if (handle_ == nullptr) {
@@ -115,7 +115,7 @@ CufftLibrary::CufftLibrary() {
     }
   }
   throw CudaError("cuFFT (" + std::string(names[0]) + ", " + names[1] + " or " + names[2] +
-                  ") is not in " + places_text(folders()) +
+                  ") is not in " + places_text(places) +
                   "; MELFLOW_CUFFT can name its folder (last answer of the loader: " + said + ")");
 }
 

@@ -34,9 +34,9 @@ const char* cufft_error_name(int result);
 
 class CufftLibrary {
  public:
-  // libcufft.so.12, .11, then .10: first the loader's own way, then the folders below. Throws
-  // CudaError with every place where it looked and what the loader said.
-  CufftLibrary();
+  // Looks in each place for libcufft.so.12, .11, then .10; a place is a folder, the file itself, or
+  // empty for the loader's own way. Throws CudaError with every place and what the loader said.
+  explicit CufftLibrary(const std::vector<std::string>& places = default_places());
   ~CufftLibrary();
   CufftLibrary(const CufftLibrary&) = delete;
   CufftLibrary& operator=(const CufftLibrary&) = delete;
@@ -44,10 +44,9 @@ class CufftLibrary {
   const CufftFunctions& functions() const { return functions_; }
   const std::string& path() const { return path_; }
 
-  // Places in order. $MELFLOW_CUFFT, a folder such as nvidia/cufft/lib of a Python environment or
-  // the file itself, comes before the loader's own way (an empty entry); then $CUDA_HOME/lib64 and
-  // /usr/local/cuda/lib64.
-  static std::vector<std::string> folders();
+  // $MELFLOW_CUFFT, such as nvidia/cufft/lib of a Python environment, then the loader's own way,
+  // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
+  static std::vector<std::string> default_places();
 
  private:
   void* handle_ = nullptr;

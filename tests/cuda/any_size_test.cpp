@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "cuda/host_driver.h"
 #include "stages/raii/fftw.h"
-#include "tests/cuda/kernel_checks.h"
+#include "tests/support/kernel_checks.h"
 
 namespace melflow::cuda {
 namespace {
@@ -77,8 +79,7 @@ TEST_CASE("any size on the host: where bins come from and the order of lanes cha
     o.output = output;
     o.log = O::Log::db;
     const Batch batch = make_batch(MelPlan(o), samples);
-    for (const NumberType type :
-         {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
+    for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
       const std::vector<double> rows = rows_of(o, batch, SampleType::int16, true, type);
       CHECK(rows == rows_of(o, batch, SampleType::int16, false, type));
       CHECK(rows == rows_of(o, batch, SampleType::int16, true, type, LaneOrder::down));

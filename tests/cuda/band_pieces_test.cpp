@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -64,9 +66,9 @@ TEST_CASE("band pieces: lanes share the work evenly") {
     int n_fft, n_mels, sample_rate;
     double most;  // steps over what a perfect share would take
   };
-  for (const Row& row : {Row{512, 32, 4096, 1.6}, Row{400, 80, 16000, 1.6},
-                         Row{512, 80, 16000, 1.6}, Row{1024, 80, 22050, 1.4},
-                         Row{2048, 128, 22050, 1.4}}) {
+  for (const Row& row :
+       {Row{512, 32, 4096, 1.6}, Row{400, 80, 16000, 1.6}, Row{512, 80, 16000, 1.6},
+        Row{1024, 80, 22050, 1.4}, Row{2048, 128, 22050, 1.4}}) {
     CAPTURE(row.n_fft);
     CAPTURE(row.n_mels);
     const MelPlan plan = plan_of(row.n_fft, row.n_mels, row.sample_rate);
@@ -99,8 +101,7 @@ TEST_CASE("natural log on the host: relative error below 1e-6 over all normal fl
     const double error = std::abs(static_cast<double>(natural_log(x)) - ln);
     if (error > 0.0) worst = std::max(worst, error / std::abs(ln));
   };
-  for (std::uint32_t bits = 0x00800000U; bits < 0x7f800000U; bits += 4099U)
-    compare(float_of(bits));
+  for (std::uint32_t bits = 0x00800000U; bits < 0x7f800000U; bits += 4099U) compare(float_of(bits));
   for (float x = 0.9F; x < 1.1F; x += 1e-6F) compare(x);
   MESSAGE("at most " << worst);
   CHECK(worst < 1e-6);

@@ -1,4 +1,4 @@
-#include "tests/cuda/kernel_checks.h"
+#include "tests/support/kernel_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -69,6 +69,12 @@ std::vector<std::int16_t> recording(std::int64_t n) {
     samples.push_back(static_cast<std::int16_t>(std::lround(value)));
   }
   return samples;
+}
+
+std::vector<double> exact(const std::vector<std::int16_t>& samples) {
+  std::vector<double> out;
+  for (const std::int16_t s : samples) out.push_back(s / 32768.0);
+  return out;
 }
 
 const void* Batch::samples(SampleType type) const {

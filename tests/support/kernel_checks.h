@@ -30,6 +30,8 @@ std::vector<Named> front_ends(int n_fft);
 
 // Two gliding tones with an offset, on noise 60 dB below full scale.
 std::vector<std::int16_t> recording(std::int64_t n);
+// At full scale 1.
+std::vector<double> exact(const std::vector<std::int16_t>& samples);
 
 // The frames of a unit; those that reach over its ends are gathered behind it. Conditioned frames
 // are floats, one after another.
@@ -61,6 +63,9 @@ struct Errors {
   double of_peak = 0.0;  // of a value, over its frame's largest one
   double db = 0.0;       // of a level within 60 dB of it [dB]
 };
+// For operands of 16 bits, over all of front_ends.
+constexpr Errors fp16_operand_limits = {2e-3, 1.5};
+constexpr Errors bf16_operand_limits = {1.5e-2, 10.0};
 void widen(Errors& worst, const Errors& more);
 
 // Of rows without a log, and of the same front end's with Log::db and amin 1e-30.
