@@ -313,6 +313,7 @@ class Builder {
         place[i] = static_cast<int>(plan.nodes.size());
         PlanNode n;
         n.name = d.spec->name;
+        n.written = spec_.nodes[d.written].name;
         n.mark = d.spec->mark;
         n.info = d.info;
         n.config = std::move(d.config);
@@ -338,6 +339,11 @@ class Builder {
     return std::find_if(expanded_.begin(), expanded_.end(),
                         [&](const Expanded& e) { return e.spec.name == n.name; })
         ->spec;
+  }
+
+  const NodeSpec& written(const std::string& name) const {
+    return *std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
+                         [&name](const NodeSpec& s) { return s.name == name; });
   }
 
   void check_stages(Plan& plan) {
@@ -425,16 +431,19 @@ class Builder {
   void record_settings(Plan& plan) {
     Value graph = Value::map({});
     for (const PlanNode& n : plan.nodes) {
+      record_contract(plan, n);
+      if (n.name != n.written) continue;  // what is put around a node comes from its options
       Value node = Value::map({});
-      node.set("stage", Value::scalar(n.info->name));
-      if (n.from >= 0)
-        node.set("from", Value::scalar(plan.nodes[static_cast<std::size_t>(n.from)].name));
+      node.set("stage", *written(n.name).options.find("stage"));
+      const PlanNode* from = &n;
+      while (from->from >= 0 && from->written == n.written)
+        from = &plan.nodes[static_cast<std::size_t>(from->from)];
+      if (from->written != n.written) node.set("from", Value::scalar(from->written));
       node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));
       if (n.from >= 0) node.set("queue", Value::scalar(std::to_string(n.queue)));
       const Value own = n.config->schema().echo();
       for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
       graph.set(n.name, node);
-      record_contract(plan, n);
     }
     Value config = Value::map({});
     config.set("version", Value::scalar("1"));
