@@ -115,7 +115,7 @@ AnySizeTables::AnySizeTables(const MelPlan& plan)
     : settings(make_settings(plan)),
       window_int16(scaled_window(plan, SampleType::int16, 1.0F)),
       window_float(scaled_window(plan, SampleType::float32, 1.0F)) {
-  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes);
+  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, 1);
 }
 
 FusedTables::FusedTables(const MelPlan& plan, NumberType operands) : settings(make_settings(plan)) {
@@ -142,7 +142,8 @@ FusedTables::FusedTables(const MelPlan& plan, NumberType operands) : settings(ma
       throw std::invalid_argument("n_fft is " + std::to_string(plan.n_fft()) +
                                   ", the fused kernel has 256, 400, 512, 1024 and 2048");
   }
-  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes);
+  if (settings.is_mel)
+    bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, steps_of);
 }
 
 FusedView FusedTables::view(SampleType samples) const {
