@@ -21,7 +21,8 @@ Complex turned(double turns) {
 }
 
 // float16 ends at 65504: a power of two that keeps every sum of a frame's samples at full scale
-// below 32768, which also leaves the small ones as far above the type's smallest as can be.
+// below 32768. What is stored lacks the sums of the last pass, so that pre-emphasis and floats
+// beyond 1 have room as well; the small ones stay far above the type's smallest.
 float operand_scale(const MelPlan& plan) {
   double largest = 0.0;
   for (const double w : plan.window_double()) largest += std::abs(w);
