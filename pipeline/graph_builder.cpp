@@ -358,10 +358,11 @@ class Builder {
         if (path.empty()) continue;
         const auto [it, is_first] =
             makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
-        if (!is_first)
-          error(mark_of(spec_of(n), "path"),
-                fmt::format("{}: {} would be written by {} ({}), too; give it another path", n.name,
-                            path, it->second->name, it->second->info->name));
+        if (is_first) continue;
+        error(mark_of(spec_of(n), "path"),
+              fmt::format("{}: {} would be written by {} ({}), too; give it another path", n.name,
+                          path, it->second->name, it->second->info->name));
+        break;
       }
     }
   }

@@ -22,12 +22,16 @@ NpyFile::NpyFile(const std::string& target, RowType type, std::size_t values_per
       index_(npy_index_path(target), kStage, overwrite),
       document_(npy_document_path(target), kStage, overwrite) {}
 
+std::string NpyFile::header(std::span<const std::uint64_t> shape, RowType type) {
+  return npy_header(type == RowType::float32 ? "'<f4'" : "'<f2'", shape,
+                    shape.front() > 0 ? kDataOffset : kLeastHeader);
+}
+
 void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index) {
-  const std::uint64_t rows = shape.front();
-  const std::string header = npy_header(type() == RowType::float32 ? "'<f4'" : "'<f2'", shape,
-                                        rows > 0 ? kDataOffset : kLeastHeader);
+  const std::string header = NpyFile::header(shape, type());
   put(header.data(), header.size(), 0);
-  cut(header.size() + rows * row_bytes());  // rows of files that failed late may lie behind
+  // Rows of files that failed late may lie behind the end.
+  cut(header.size() + shape.front() * row_bytes());
   write_npy_index(index_, index);
   write_npy_document(document_, shape, type(), index);
 }
@@ -52,6 +56,7 @@ void NpyFile::publish(bool sync) {
   if (error != 0)
     throw RunError(fmt::format("{}: cannot be given its name: {}; the complete file is {}",
                                target(), std::strerror(error), part_path()));
+  if (sync) flush_folder();
   index_.publish(sync);
   document_.publish(sync);
   RowPartFile::publish(sync);

@@ -26,6 +26,7 @@ class NpyFile final : public RowPartFile {
   /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three.
   NpyFile(const std::string& target, RowType type, std::size_t values_per_row, bool overwrite);
 
+  [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, RowType type);
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
   void publish(bool sync) override;

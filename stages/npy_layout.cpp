@@ -51,13 +51,11 @@ class Appender {
   std::uint64_t at_ = 0;
 };
 
-// In front of the path; the record's size is a multiple of eight bytes.
-constexpr std::size_t kNumberBytes = 8 + 8 + 8 + 4 + 4 + 1 + 1;
-
+// So that the size of a record is a multiple of eight bytes.
 std::size_t path_width(const OutputIndex& x) {
   std::size_t longest = 1;
   for (std::size_t i = 0; i < x.files(); ++i) longest = std::max(longest, x.path(i).size());
-  return (kNumberBytes + longest + 7) / 8 * 8 - kNumberBytes;
+  return (kNpyNumberBytes + longest + 7) / 8 * 8 - kNpyNumberBytes;
 }
 
 std::string json(const std::string& text) {
@@ -98,15 +96,18 @@ std::string npy_document_path(const std::string& rows) {
   return without_ending(rows) + ".index.json";
 }
 
+std::string npy_index_type(std::size_t path_bytes) {
+  return fmt::format(
+      "[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
+      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('path', '|S{}')]",
+      path_bytes);
+}
+
 void write_npy_index(const PartFile& file, const OutputIndex& x) {
   const std::size_t width = path_width(x);
   const std::uint64_t count = x.files();
   Appender out(file);
-  out.add(npy_header(
-      fmt::format("[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
-                  "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('path', '|S{}')]",
-                  width),
-      {&count, 1}));
+  out.add(npy_header(npy_index_type(width), {&count, 1}));
   std::int64_t next = 0;
   for (std::size_t i = 0; i < count; ++i) {
     out.number(next);

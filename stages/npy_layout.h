@@ -17,6 +17,11 @@ constexpr const char* kNpyEnding = ".npy";
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
+/// The type of a record as numpy writes it; in front of the path are kNpyNumberBytes, in the order
+/// of docs/output-format.md.
+std::string npy_index_type(std::size_t path_bytes);
+constexpr std::size_t kNpyNumberBytes = 8 + 8 + 8 + 4 + 4 + 1 + 1;
+
 /// Writes all of the file; throws RunError.
 void write_npy_index(const PartFile& file, const OutputIndex& index);
 /// Likewise. `shape` and `type` are those of the rows.

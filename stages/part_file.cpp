@@ -102,6 +102,13 @@ void PartFile::flush() const {
                                target_, std::strerror(errno), part_));
 }
 
+void PartFile::flush_folder() const {
+  const UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || fsync(folder.get()) != 0)
+    throw RunError(
+        fmt::format("{}: its name cannot be brought to disk: {}", target_, std::strerror(errno)));
+}
+
 void PartFile::keep() {
   settled_ = true;
   fd_ = {};
@@ -119,11 +126,7 @@ void PartFile::publish(bool sync) {
   if (failed != 0)
     throw RunError(fmt::format("{}: cannot be given its name: {}; the complete file is {}", target_,
                                std::strerror(errno), part_));
-  if (!sync) return;
-  const UniqueFd folder(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || fsync(folder.get()) != 0)
-    throw RunError(
-        fmt::format("{}: its name cannot be brought to disk: {}", target_, std::strerror(errno)));
+  if (sync) flush_folder();
 }
 
 }  // namespace melflow

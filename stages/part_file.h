@@ -48,6 +48,8 @@ class PartFile {
   void get(int fd, void* data, std::size_t bytes, std::uint64_t at) const;
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] const std::string& folder() const { return folder_; }
+  /// Names in the folder, too.
+  void flush_folder() const;
   [[nodiscard]] bool overwrites() const { return overwrite_; }
 
  private:

@@ -28,11 +28,7 @@ std::size_t character(std::string_view text, std::size_t at) {
   return 0;
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 }  // namespace
 
@@ -50,7 +46,7 @@ std::string utf8_or_escaped(std::string_view json) {
   return out;
 }
 
-std::string unescaped_bytes(std::string_view json) {
+std::string without_escaped_bytes(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   for (std::size_t at = 0; at < json.size();) {
@@ -59,12 +55,10 @@ std::string unescaped_bytes(std::string_view json) {
       continue;
     }
     const std::string_view escape = json.substr(at, 6);
-    const bool is_byte = escape.size() == 6 && escape.starts_with("\\udc") &&
-                         hex_digit(escape[4]) >= 8 && hex_digit(escape[5]) >= 0;
-    if (is_byte)
-      out += static_cast<char>(16 * hex_digit(escape[4]) + hex_digit(escape[5]));
-    else
-      out += escape.substr(0, 2);  // of "\\\\" the second is no beginning of an escape
+    const bool is_byte = escape.size() == 6 && escape.starts_with("\\udc") && escape[4] >= '8' &&
+                         is_hex_digit(escape[4]) && is_hex_digit(escape[5]);
+    // Otherwise with what it escapes: of two backslashes the second begins nothing.
+    out += is_byte ? "\\ufffd" : escape.substr(0, 2);
     at += is_byte ? 6 : 2;
   }
   return out;

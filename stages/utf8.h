@@ -10,7 +10,8 @@ namespace melflow {
 /// surrogate, \udc80 to \udcff: what Python's os.fsdecode() gives for such a name, so that
 /// os.fsencode() gives its bytes back.
 std::string utf8_or_escaped(std::string_view json);
-/// The reverse, before the text is parsed.
-std::string unescaped_bytes(std::string_view json);
+/// A JSON text of that kind with U+FFFD for each such byte, for parsers that know no lone
+/// surrogate.
+std::string without_escaped_bytes(std::string_view json);
 
 }  // namespace melflow
