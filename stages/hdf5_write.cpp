@@ -3,6 +3,7 @@
 // In: MelBatch.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct EnumNames<Layout> {
                                                               {"chunked", Layout::chunked}};
 };
 
+enum class Access { sequential, blocks, shuffled };
+template <>
+struct EnumNames<Access> {
+  static constexpr std::pair<const char*, Access> values[] = {{"sequential", Access::sequential},
+                                                              {"blocks", Access::blocks},
+                                                              {"shuffled", Access::shuffled}};
+};
+
 enum class Compression { none, deflate };
 template <>
 struct EnumNames<Compression> {
@@ -31,9 +40,23 @@ struct EnumNames<Compression> {
 
 namespace {
 
+// Whoever reads one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
+Bytes chunk_for(Access access) {
+  switch (access) {
+    case Access::sequential:
+      return {256 << 10};
+    case Access::blocks:
+      return {32 << 10};
+    case Access::shuffled:
+      return {8 << 10};
+  }
+  return {};
+}
+
 struct Hdf5WriteOptions : RowSinkOptions {
   Layout layout = Layout::automatic;
-  Bytes chunk{256 * 1024};
+  Access access = Access::sequential;
+  std::optional<Bytes> chunk;
   Compression compression = Compression::none;
   int level = 1;
   bool shuffle = true;
@@ -44,7 +67,14 @@ struct Hdf5WriteOptions : RowSinkOptions {
             "contiguous: one piece, which can be mapped into memory; chunked: pieces, which can be "
             "compressed; auto: chunked where compression is asked for")
         .tuning();
-    s.field("chunk", chunk, "size of a piece before compression, rounded to whole rows")
+    s.field(
+         "access", access,
+         "how the rows will be read, where they are in pieces: sequential: from the first to the "
+         "last; blocks: some hundred at a time, anywhere; shuffled: one at a time")
+        .tuning();
+    s.field("chunk", chunk,
+            "size of a piece before compression, rounded to whole rows; auto: 256KiB, 32KiB or "
+            "8KiB, by access")
         .range(4096, 16 << 20)
         .tuning();
     s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
@@ -75,7 +105,8 @@ class Hdf5Write final : public RowSink {
 
   [[nodiscard]] std::int64_t chunk_rows() const {
     const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(options_.chunk.count / row_bytes));
+    const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / row_bytes));
   }
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file() const override {

@@ -290,6 +290,35 @@ TEST_CASE("npy_write: a file that fails in one branch leaves no rows in the othe
   CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
 }
 
+TEST_CASE("npy_write: rows of files that fail when they are written already are closed up") {
+  const TempFolder folder;
+  // The second branch works long at the first file of each batch, and one batch at a time, before
+  // it finds the second one too short; the other worker writes both meanwhile.
+  for (unsigned i = 0; i < 9; ++i) {
+    const unsigned length = i % 3 == 0 ? 40'000 : i % 3 == 1 ? 500 : 3000;
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), length, kRate, i);
+    if (i % 3 != 1) write_wav(folder.file(fmt::format("good/{}.wav", i)), length, kRate, i);
+  }
+  const std::string yaml =
+      "workers: 2\n" + pipeline({.mel = "center: false"}) +
+      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 1, n_mels: 8, "
+      "center: false, concurrency: 1}\n"
+      "  other: {stage: npy_write, from: wide, path: \"${OUT}.wide.npy\"}\n";
+  const JobResult job = run(yaml, folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.skipped == 3);
+  std::size_t closed_up = 0;
+  for (const std::string& warning : job.report.warnings)
+    closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
+                 std::string::npos;
+  CHECK(closed_up == 2);  // by both sinks of the first branch
+  CHECK(difference_from_h5(folder) == "");
+  const JobResult clean =
+      run_job(pipeline(alone({.mel = "center: false"})), in_out(folder / "good", folder / "clean"));
+  REQUIRE_MESSAGE(clean.complete(), clean.text());
+  CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
+}
+
 TEST_CASE("npy_write: a run that leaves no row at all gives a file that can be read and mapped") {
   const TempFolder folder;
   folder.write("clips/a.wav", "no sound");
