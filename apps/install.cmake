@@ -1,5 +1,6 @@
 # What `cmake --install` puts where: the program, its pipelines, and a package for find_package(melflow) with
 #   melflow::pipeline   the framework
+#   melflow::cuda_host  devices, as stages see them (and melflow::cuda, the kernels, in a build that has them)
 #   melflow::stages     all stages, as objects: they register themselves in whatever they are linked into
 #   melflow::config     YAML to plans
 set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
@@ -10,8 +11,15 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_IN
 install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity_reference.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
 
-foreach(room pipeline stages config)
-  set_target_properties(melflow_${room} PROPERTIES EXPORT_NAME ${room})
+set(rooms melflow_pipeline melflow_stages melflow_config melflow_cuda_host)
+if(TARGET melflow_cuda)
+  list(APPEND rooms melflow_cuda)
+endif()
+foreach(room ${rooms})
+  string(REPLACE melflow_ "" name ${room})
+  set_target_properties(${room} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+foreach(room pipeline stages cuda config)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
     FILES_MATCHING PATTERN *.h)
 endforeach()
@@ -19,7 +27,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/stages/version.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/stages)
 
 # melflow_options only carries what this build was compiled with (warnings, sanitizers).
-install(TARGETS melflow_pipeline melflow_stages melflow_config melflow_options EXPORT melflow
+install(TARGETS ${rooms} melflow_options EXPORT melflow
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   OBJECTS DESTINATION ${CMAKE_INSTALL_LIBDIR}/melflow)
 install(EXPORT melflow NAMESPACE melflow:: FILE melflowTargets.cmake DESTINATION ${MELFLOW_PACKAGE_DIR})

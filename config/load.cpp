@@ -71,7 +71,10 @@ class Reader {
       const Value* host = memory->find("host");
       spec_.memory_mark = host != nullptr ? host->mark() : memory->mark();
     }
-    spec_.host_memory = top.memory.value_or(MemoryOptions{}).host;
+    const MemoryOptions memory = top.memory.value_or(MemoryOptions{});
+    spec_.host_memory = memory.host;
+    spec_.pinned_memory = memory.pinned;
+    spec_.device_memory = memory.device;
     spec_.max_failures = top.max_failures;
     spec_.workers = options_.workers.value_or(top.workers.value_or(0));
   }

@@ -14,9 +14,15 @@ inline constexpr const char* kGraphKey = "graph";
 
 struct MemoryOptions {
   Bytes host = GraphSpec{}.host_memory;
+  Bytes pinned = GraphSpec{}.pinned_memory;
+  Bytes device = GraphSpec{}.device_memory;
 
   void describe(Schema& s) {
     s.field("host", host, "all that the items under way may take at the same time").tuning();
+    s.field("pinned", pinned,
+            "page-locked memory that graphics processors copy from and to; beside host")
+        .tuning();
+    s.field("device", device, "memory taken on each graphics processor").tuning();
   }
 };
 

@@ -67,6 +67,7 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
 struct Draft {
   const NodeSpec* spec = nullptr;
+  std::size_t written = 0;  // the node of the description that it comes from
   NodeOptions common;
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
@@ -83,7 +84,8 @@ class Builder {
   Builder(const GraphSpec& spec, const Registry& registry) : spec_(spec), registry_(registry) {}
 
   Plan build() {
-    for (const NodeSpec& n : spec_.nodes) read_node(n);
+    for (const NodeSpec& n : spec_.nodes) expand(n);
+    for (const Expanded& e : expanded_) read_node(e);
     for (std::size_t i = 0; i < drafts_.size(); ++i) connect(i);
     check_shape();
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
@@ -99,9 +101,27 @@ class Builder {
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
 
-  void read_node(const NodeSpec& spec) {
+  struct Expanded {
+    NodeSpec spec;
+    std::size_t written = 0;
+  };
+
+  // The nodes that a written one really is.
+  void expand(const NodeSpec& spec) {
+    const Value* stage = spec.options.find("stage");
+    const StageInfo* info =
+        stage != nullptr && stage->is_scalar() ? registry_.find(stage->text()) : nullptr;
+    std::vector<NodeSpec> chain{spec};
+    if (info != nullptr && info->expand) chain = info->expand(spec);
+    outlets_.push_back(chain.back().name);
+    for (NodeSpec& n : chain) expanded_.push_back({std::move(n), outlets_.size() - 1});
+  }
+
+  void read_node(const Expanded& expanded) {
+    const NodeSpec& spec = expanded.spec;
     Draft d;
     d.spec = &spec;
+    d.written = expanded.written;
     Schema common;
     d.common.describe(common);
     Value own = Value::map({}, spec.options.mark());
@@ -154,7 +174,13 @@ class Builder {
     std::vector<std::string> names;
     for (const Draft& other : drafts_) names.push_back(other.spec->name);
     for (const std::string& from : d.common.from) {
-      const auto it = std::find(names.begin(), names.end(), from);
+      auto it = std::find(names.begin(), names.end(), from);
+      if (it != names.end()) {
+        // From outside, a chain's output is that of its last node.
+        const std::size_t written = drafts_[static_cast<std::size_t>(it - names.begin())].written;
+        if (written != d.written && from == spec_.nodes[written].name)
+          it = std::find(names.begin(), names.end(), outlets_[written]);
+      }
       if (it == names.end())
         error(mark_of(spec, "from"), fmt::format("{}.from: there is no node '{}'{}", spec.name,
                                                  from, did_you_mean(from, names)));
@@ -275,6 +301,8 @@ class Builder {
   Plan make() {
     Plan plan;
     plan.host_memory = spec_.host_memory.count;
+    plan.pinned_memory = spec_.pinned_memory.count;
+    plan.device_memory = spec_.device_memory.count;
     plan.max_failures = spec_.max_failures;
     plan.workers = spec_.workers > 0 ? spec_.workers : available_cpus();
     // Topological order, keeping the order of the description among those that are free to go.
@@ -310,8 +338,9 @@ class Builder {
   }
 
   const NodeSpec& spec_of(const PlanNode& n) const {
-    return *std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
-                         [&](const NodeSpec& s) { return s.name == n.name; });
+    return std::find_if(expanded_.begin(), expanded_.end(),
+                        [&](const Expanded& e) { return e.spec.name == n.name; })
+        ->spec;
   }
 
   void check_stages(Plan& plan) {
@@ -405,7 +434,7 @@ class Builder {
       stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
     if (n.info->affects_features) {
       Value entry = Value::map({});
-      entry.set("stage", Value::scalar(n.info->name));
+      entry.set("stage", Value::scalar(n.info->contract_name));
       const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
       for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
       stages.push_back(std::move(entry));
@@ -431,6 +460,8 @@ class Builder {
     config.set("version", Value::scalar("1"));
     Value memory = Value::map({});
     memory.set("host", Value::scalar(to_text(Bytes{plan.host_memory})));
+    memory.set("pinned", Value::scalar(to_text(Bytes{plan.pinned_memory})));
+    memory.set("device", Value::scalar(to_text(Bytes{plan.device_memory})));
     config.set("memory", memory);
     config.set("max_failures", OptionType<FailureLimit>::echo(plan.max_failures));
     config.set("graph", graph);
@@ -439,6 +470,8 @@ class Builder {
 
   const GraphSpec& spec_;
   const Registry& registry_;
+  std::vector<Expanded> expanded_;    // complete before it is pointed into
+  std::vector<std::string> outlets_;  // of each written node: whose output it gives
   std::vector<Draft> drafts_;
   Problems problems_;
 };
@@ -457,7 +490,7 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
     if (n.info->traits.kind == StageKind::sink) continue;
     const std::size_t in = n.from < 0 ? source.bytes : bound[static_cast<std::size_t>(n.from)];
     bound[i] = n.stage->output_bound(source, in);
-    if (n.from >= 0) total += bound[i];
+    if (n.from >= 0 && !n.stage->passes_on()) total += bound[i];
   }
   return total;
 }

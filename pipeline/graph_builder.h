@@ -34,15 +34,11 @@ struct NodeOptions {
   void describe(Schema& s);
 };
 
-struct NodeSpec {
-  std::string name;
-  Mark mark;
-  Value options;  ///< a map: NodeOptions and the stage's own
-};
-
 struct GraphSpec {
   std::vector<NodeSpec> nodes;
   Bytes host_memory{std::uint64_t{1} << 30};
+  Bytes pinned_memory{std::uint64_t{1} << 30};  ///< of all devices together
+  Bytes device_memory{std::uint64_t{4} << 30};  ///< of each
   Mark memory_mark;
   FailureLimit max_failures;
   int workers = 0;  ///< 0: as many as this process has cores
@@ -64,6 +60,7 @@ struct PlanNode {
 struct Plan {
   std::vector<PlanNode> nodes;
   std::size_t host_memory = 0;
+  std::size_t pinned_memory = 0, device_memory = 0;
   FailureLimit max_failures;
   int workers = 1;
   std::size_t largest_block = 0;  ///< bytes of the budget that the largest block can need

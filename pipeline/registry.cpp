@@ -15,6 +15,7 @@ std::vector<std::string> Facts::merge_max(const Facts& other) {
     it->second = std::max(it->second, value);
   }
   exact_.insert(other.exact_.begin(), other.exact_.end());
+  for (const auto& [name, object] : other.objects_) objects_.emplace(name, object);
   return different;
 }
 
@@ -24,6 +25,7 @@ Registry& Registry::global() {
 }
 
 void Registry::add(StageInfo info) {
+  if (info.contract_name.empty()) info.contract_name = info.name;
   if (find(info.name) != nullptr)
     throw std::logic_error("two stages are registered as '" + info.name + "'");
   stages_.push_back(std::make_unique<StageInfo>(std::move(info)));

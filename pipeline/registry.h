@@ -5,6 +5,7 @@
 // Libraries with stages are linked as object libraries, so that no linker drops these lines.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,13 @@
 #include "pipeline/stage.h"
 
 namespace melflow {
+
+/// A node as it was written.
+struct NodeSpec {
+  std::string name;
+  Mark mark;
+  Value options;  ///< a map: NodeOptions (graph_builder.h) and the stage's own
+};
 
 /// The options of one node: read them through the schema, then make the stage.
 class StageConfig {
@@ -29,7 +37,19 @@ struct StageInfo {
   /// Its options can change a value of the output: they go into the hash of the feature settings.
   bool affects_features = false;
   StageTraits traits;
+  /// The stage that it stands for in the contract, where what makes the same features is the same;
+  /// empty: itself.
+  std::string contract_name;
   std::function<std::unique_ptr<StageConfig>()> configure;
+  /// May be empty. The chain of nodes that such a node really is, in the order of the data, each
+  /// taking the one before it: one of them has the node's name, and who takes that node's output
+  /// gets the last one's. Options are not checked yet.
+  std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
+};
+
+template <class S>
+concept ExpandsNodes = requires(const NodeSpec& spec) {
+  { S::expand(spec) } -> std::same_as<std::vector<NodeSpec>>;
 };
 
 /// Constant once main() runs: only static initialisation adds to it.
@@ -54,6 +74,8 @@ class RegisterStage {
     info.name = std::move(name);
     info.summary = std::move(summary);
     info.affects_features = affects_features;
+    if constexpr (requires { S::kContractName; }) info.contract_name = S::kContractName;
+    if constexpr (ExpandsNodes<S>) info.expand = S::expand;
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

@@ -90,8 +90,8 @@ void Runner::Impl::watch_failures() {
     if (outcome != Outcome::failed) return;
     const Ledger::Counts c = ledger_.counts();
     const bool over = (limit.count && c.failed > *limit.count) ||
-                      (limit.share && static_cast<double>(c.failed) >
-                                          *limit.share * static_cast<double>(c.found));
+                      (limit.share &&
+                       static_cast<double>(c.failed) > *limit.share * static_cast<double>(c.found));
     // Without a lock: the scheduler outlives every stream.
     if (over && !too_many_failures_.exchange(true) && scheduler_) scheduler_->stop();
   });
@@ -162,11 +162,18 @@ RunReport Runner::Impl::run() {
   began_ = Clock::now();
   RunReport report;
   report.workers = plan_.workers;
-  RunContext context{pool_, ledger_, nullptr, plan_.settings, source(), plan_.workers,
+  RunContext context{pool_,
+                     ledger_,
+                     nullptr,
+                     plan_.settings,
+                     source(),
+                     plan_.workers,
                      [this](std::string text) {
                        const std::lock_guard lock(warnings_mutex_);
                        warnings_.push_back(std::move(text));
-                     }};
+                     },
+                     plan_.pinned_memory,
+                     plan_.device_memory};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());
   start_stages(context);
   execute(context, report);

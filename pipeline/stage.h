@@ -58,8 +58,8 @@ class Facts {
     set(name, value);
     exact_.insert(name);
   }
-  /// For every name the larger value: what several readers of one edge need together. Returns the
-  /// names of exact values that differ.
+  /// For every name the larger value: what several readers of one edge need together. Of objects the
+  /// first one stays. Returns the names of exact values that differ.
   std::vector<std::string> merge_max(const Facts& other);
 
  private:
@@ -102,6 +102,8 @@ struct RunContext {
   const class AnyStage& source;  ///< for names of source items
   int workers = 1;
   std::function<void(std::string)> warn;  ///< a remark on the run as a whole
+  std::size_t pinned_memory = 0;          ///< that devices may copy to and from [bytes]
+  std::size_t device_memory = 0;          ///< of each device [bytes]
 };
 
 /// What a process() call may know and say about the item at hand.
@@ -209,6 +211,9 @@ class AnyStage {
                                                  std::size_t input_bytes) const {
     return input_bytes;
   }
+  /// True: what leaves holds what came in and no other memory of the budget, so that output_bound is
+  /// handed on but not charged.
+  [[nodiscard]] virtual bool passes_on() const { return false; }
   /// True: process() waits for a device, so it runs on `concurrency` threads of its own instead of
   /// holding a worker.
   [[nodiscard]] virtual bool blocking() const { return false; }

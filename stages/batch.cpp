@@ -40,10 +40,8 @@ class BatchStage final : public Combine<Windows, Batch> {
     return std::move(batch_);
   }
 
-  // The samples stay where they are, but what comes behind makes rows in proportion to them.
-  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    return input;
-  }
+  // The samples stay where they are.
+  [[nodiscard]] bool passes_on() const override { return true; }
 
  private:
   BatchOptions options_;

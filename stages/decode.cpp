@@ -267,6 +267,30 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   std::vector<short> narrow_interleaved_;
 };
 
+// Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
+// keeps the bytes. One block, so that they are charged as long as they are there.
+class PlainBlock final : public Expand<RawBytes, Waveform>::Cursor {
+ public:
+  PlainBlock(std::shared_ptr<const RawBytes> raw, const PlainSamples& samples)
+      : raw_(std::move(raw)), samples_(samples) {}
+
+  Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
+    auto out = std::make_shared<Waveform>();
+    out->samples.data = raw_->data.data() + samples_.offset;
+    out->samples.count = samples_.count;
+    out->samples.type = SampleType::int16;
+    const Buffer* bytes = &raw_->data;
+    out->samples.owner = std::shared_ptr<const Buffer>(std::move(raw_), bytes);
+    out->sample_rate = samples_.sample_rate;
+    out->file = {samples_.sample_rate, samples_.count};
+    return Expand<RawBytes, Waveform>::Block{std::move(out), false};
+  }
+
+ private:
+  std::shared_ptr<const RawBytes> raw_;
+  PlainSamples samples_;
+};
+
 class Decode final : public Expand<RawBytes, Waveform> {
  public:
   explicit Decode(DecodeOptions options) : options_(std::move(options)) {}
@@ -308,6 +332,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
                                        ItemContext&) const override {
+    if (const auto plain = plain_in(*raw))
+      return std::unique_ptr<Cursor>(std::make_unique<PlainBlock>(std::move(raw), *plain));
     // libsndfile reads no further than its guess of the length of an MP3. Where it has to guess it
     // is told a size that makes the guess long enough for any change of the bit rate.
     const bool is_guessed = is_mp3_without_count(reader_of(*raw));
@@ -326,21 +352,41 @@ class Decode final : public Expand<RawBytes, Waveform> {
                                            info.samplerate, info.channels));
     if (options_.downmix == Downmix::right && info.channels < 2)
       return ItemError::failed("has one channel only, downmix: right asks for the second");
-    std::size_t block = output_bound({raw->file->path, raw->file->size}, raw->size);
-    if (info.samplerate < lowest_rate_) {
-      // Below an eighth of it blocks would become too short to be worth their while.
-      if (8 * info.samplerate < lowest_rate_)
-        return ItemError::failed(
-            fmt::format("is sampled at {} Hz: too low to be resampled, the "
-                        "least is {:.0f} Hz",
-                        info.samplerate, lowest_rate_ / 8));
-      block = static_cast<std::size_t>(static_cast<double>(block) * info.samplerate / lowest_rate_);
-    }
+    // Below an eighth of it blocks would become too short to be worth their while.
+    if (8 * info.samplerate < lowest_rate_)
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz: too low to be resampled, the "
+                      "least is {:.0f} Hz",
+                      info.samplerate, lowest_rate_ / 8));
+    const std::size_t block = block_bytes(*raw, info.samplerate);
     return std::unique_ptr<Cursor>(
         std::make_unique<Decoder>(std::move(raw), std::move(sound), !is_guessed, options_, block));
   }
 
  private:
+  // The longest block of a file of that rate.
+  [[nodiscard]] std::size_t block_bytes(const RawBytes& raw, int sample_rate) const {
+    const std::size_t block = output_bound({raw.file->path, raw.file->size}, raw.size);
+    return sample_rate >= lowest_rate_
+               ? block
+               : static_cast<std::size_t>(static_cast<double>(block) * sample_rate / lowest_rate_);
+  }
+
+  [[nodiscard]] std::optional<PlainSamples> plain_in(const RawBytes& raw) const {
+    if (std::endian::native != std::endian::little || !raw.data ||
+        options_.downmix == Downmix::right)
+      return std::nullopt;
+    auto out = plain_samples({raw.data.data(), raw.size});
+    if (!out || 8 * out->sample_rate < lowest_rate_) return std::nullopt;
+    if (options_.fit) {
+      const std::int64_t fit = options_.fit->at(out->sample_rate);
+      if (fit > out->count) return std::nullopt;
+      out->count = fit;
+    }
+    const auto bytes = static_cast<std::size_t>(out->count) * sizeof(std::int16_t);
+    return bytes <= block_bytes(raw, out->sample_rate) ? out : std::nullopt;
+  }
+
   DecodeOptions options_;
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion

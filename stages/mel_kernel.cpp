@@ -233,6 +233,20 @@ const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_
   return samples;
 }
 
+template <class Sample>
+const void* MelKernel::frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
+                             float& energy) const {
+  std::optional<FlushDenormals> flush_denormals;
+  if (tables_->conditioner.needed() || plan_->energy_column() >= 0) flush_denormals.emplace();
+  double sum = 0.0;
+  const void* samples = frame_samples(view, plan_->start(t), scratch, sum);
+  if (plan_->energy_column() >= 0)
+    energy = static_cast<float>(std::log(std::max(sum, tables_->energy_floor)));
+  return samples;
+}
+
+bool MelKernel::takes_plain_samples() const { return !tables_->conditioner.needed(); }
+
 void MelKernel::flush(Scratch& scratch) const {
   const int n = std::exchange(scratch.waiting_, 0);
   if (n == 0) return;
@@ -301,6 +315,11 @@ template void MelKernel::add<std::int16_t>(const SignalView<std::int16_t>&, std:
                                            std::int64_t, float*, Scratch&) const;
 template void MelKernel::add<float>(const SignalView<float>&, std::int64_t, std::int64_t, float*,
                                     Scratch&) const;
+
+template const void* MelKernel::frame<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                                    Scratch&, float&) const;
+template const void* MelKernel::frame<float>(const SignalView<float>&, std::int64_t, Scratch&,
+                                             float&) const;
 
 void fast_ln(std::span<const float> values, float* out, Simd simd) {
   choose(simd).wide->ln(values.data(), static_cast<std::int64_t>(values.size()), out);

@@ -74,6 +74,16 @@ class MelKernel {
            float* out, Scratch& scratch) const;
   void flush(Scratch& scratch) const;
 
+  // For another backend: the samples [frame_length] of frame t as the window takes them, in the
+  // view where they lie there as they are, else in scratch until its next use; where the front end
+  // conditions its samples they are floats, whatever Sample is. `energy`: the value of the energy
+  // column, where there is one. No frame may be waiting in the scratch.
+  template <class Sample>
+  const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
+                    float& energy) const;
+  // False: samples are conditioned (mel_signal.h) before the window.
+  bool takes_plain_samples() const;
+
   // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
   // beside FFTW's version.
   static std::string_view instruction_set();
@@ -97,6 +107,11 @@ extern template void MelKernel::add<std::int16_t>(const SignalView<std::int16_t>
                                                   std::int64_t, float*, Scratch&) const;
 extern template void MelKernel::add<float>(const SignalView<float>&, std::int64_t, std::int64_t,
                                            float*, Scratch&) const;
+
+extern template const void* MelKernel::frame<std::int16_t>(const SignalView<std::int16_t>&,
+                                                           std::int64_t, Scratch&, float&) const;
+extern template const void* MelKernel::frame<float>(const SignalView<float>&, std::int64_t,
+                                                    Scratch&, float&) const;
 
 // Natural logarithms of values at or above the smallest normal float, relative error below 1e-6;
 // infinity and NaN stay what they are. The logarithm inside the mel rows is the same one.

@@ -31,6 +31,12 @@ bool is_mp3_frame(Bytes bytes) {
   return bytes.size() >= 2 && number(bytes, 0) == 0xFF && (number(bytes, 1) & 0xE0U) == 0xE0U;
 }
 
+std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t count) {
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < count; ++i) out |= number(bytes, at + i) << (8 * i);
+  return out;
+}
+
 // The size in a RIFF (little-endian) or FORM (big-endian) header.
 std::optional<std::uint32_t> promised_size(Bytes head) {
   const bool riff = starts_with(head, "RIFF");
@@ -69,6 +75,41 @@ bool has_plain_samples(std::string_view path) {
   for (const char* name : names)
     if (strcasecmp(ending.c_str(), name) == 0) return true;
   return false;
+}
+
+// RIFF, then chunks of a name, a size and that many bytes, padded to even (Microsoft and IBM,
+// Multimedia Programming Interface and Data Specifications 1.0, 1991). Format 0xFFFE says by a GUID
+// that begins with the real format's number (Microsoft, Multiple channel audio data and WAVE
+// files).
+std::optional<PlainSamples> plain_samples(std::span<const std::byte> file) {
+  if (!starts_with(file, "RIFF") || !starts_with(file, "WAVE", 8)) return std::nullopt;
+  const std::uint64_t end = std::uint64_t{little_endian(file, 4, 4)} + 8;
+  if (end != file.size()) return std::nullopt;
+  PlainSamples out;
+  for (std::size_t at = 12; at + 8 <= file.size();) {
+    const std::size_t size = little_endian(file, at + 4, 4), body = at + 8;
+    if (size > file.size() - body) return std::nullopt;
+    if (starts_with(file, "fmt ", at)) {
+      if (size < 16 || out.sample_rate != 0) return std::nullopt;
+      std::uint32_t format = little_endian(file, body, 2);
+      if (format == 0xFFFE && size >= 40 && little_endian(file, body + 18, 2) == 16)
+        format = little_endian(file, body + 24, 4);
+      const std::uint32_t channels = little_endian(file, body + 2, 2);
+      const std::uint32_t rate = little_endian(file, body + 4, 4);
+      const std::uint32_t step = little_endian(file, body + 12, 2);
+      const std::uint32_t bits = little_endian(file, body + 14, 2);
+      if (format != 1 || channels != 1 || step != 2 || bits != 16) return std::nullopt;
+      if (rate == 0 || rate > 0x7FFFFFFFU) return std::nullopt;
+      out.sample_rate = static_cast<int>(rate);
+    } else if (starts_with(file, "data", at)) {
+      if (out.sample_rate == 0 || size == 0 || size % 2 != 0) return std::nullopt;
+      out.offset = body;
+      out.count = static_cast<std::int64_t>(size / 2);
+      return out;
+    }
+    at = body + size + size % 2;
+  }
+  return std::nullopt;
 }
 
 std::string why_not_sound(const ReadAt& read) {

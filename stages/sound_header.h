@@ -1,10 +1,12 @@
-// What the first bytes of a file say, for messages: libsndfile corrects wrong sizes silently and
-// its words for a file it refuses mislead ("File does not exist").
+// What the first bytes of a file say: for messages, since libsndfile corrects wrong sizes silently
+// and its words for a file it refuses mislead ("File does not exist"); and where the samples of the
+// commonest kind are, which need no decoder.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +15,16 @@ namespace melflow {
 
 /// The name ends like that of a format that stores samples one by one (WAV, AIFF, AU, CAF, …).
 bool has_plain_samples(std::string_view path);
+
+/// 16-bit mono samples that lie in a file as they are, little-endian.
+struct PlainSamples {
+  int sample_rate = 0;     ///< [Hz]
+  std::size_t offset = 0;  ///< of the first one [bytes], even
+  std::int64_t count = 0;
+};
+/// Of a WAV file that is in every respect what its header says; nothing for any other, which is the
+/// decoder's to judge.
+std::optional<PlainSamples> plain_samples(std::span<const std::byte> file);
 
 /// Reads the bytes of a file from a place on; returns how many there were.
 using ReadAt = std::function<std::size_t(std::uint64_t at, std::span<std::byte> out)>;

@@ -396,6 +396,59 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
         "test.yaml:3:35: b: out would be written by a (planner), too; give it another path");
 }
 
+TEST_CASE("builder: a node that stands for a chain gets its input at the front, gives at the end") {
+  World world;
+  StageInfo info = *world.registry.find("step");
+  info.name = "triple";
+  info.expand = [](const NodeSpec& spec) {
+    std::vector<NodeSpec> out(3, spec);
+    const auto set = [](NodeSpec& n, const char* key, const std::string& value) {
+      for (Value::Entry& e : n.options.entries())
+        if (e.key == key) e.value = Value::scalar(value, e.value.mark());
+    };
+    out[0].name = spec.name + ".before";
+    out[2].name = spec.name + ".behind";
+    for (NodeSpec& n : out) {
+      set(n, "stage", "step");
+      set(n, "node", n.name);
+    }
+    set(out[1], "from", out[0].name);
+    set(out[2], "from", out[1].name);
+    return out;
+  };
+  world.registry.add(info);
+  const Graph g = Graph()
+                      .node("files", "numbers", "", {{"items", "50"}})
+                      .node("a", "triple", "files")
+                      .node("b", "step", "a")
+                      .node("out", "keep", "b")
+                      .node("early", "keep", "a");
+  const Plan plan = test::make_plan(g, world);
+  std::vector<std::string> edges;
+  for (const PlanNode& n : plan.nodes)
+    if (n.from >= 0)
+      edges.push_back(plan.nodes[static_cast<std::size_t>(n.from)].name + " -> " + n.name);
+  CHECK(edges == std::vector<std::string>{"files -> a.before", "a.before -> a", "a -> a.behind",
+                                          "a.behind -> b", "b -> out", "a.behind -> early"});
+  World running;
+  running.registry.add(info);
+  const test::Outcomes o = test::run(g, running);
+  CHECK(o.report.counts.ok == 50);
+  for (const test::Row& row : running.rows("early"))
+    CHECK(row.value ==
+          test::stepped(test::stepped(test::stepped(test::first_value(row.item), "a.before"), "a"),
+                        "a.behind"));
+
+  // What is wrong with a node of the chain is said with that node's name and the place it came from.
+  Graph bad = g;
+  bad.set("a", "levle", "3");
+  CHECK(problems_of(bad, world).starts_with("test.yaml:2:3: a.before.levle: unknown option of "
+                                            "step\n"));
+  // The chain's names are taken.
+  CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
+            .find("a.behind: there are two nodes of this name") != std::string::npos);
+}
+
 TEST_CASE("builder: max_failures is a count or a share") {
   struct Row {
     const char* text;

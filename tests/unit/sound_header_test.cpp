@@ -183,3 +183,103 @@ TEST_CASE("sound header: whether an MP3 counts its frames") {
     CHECK(is_mp3_without_count(reader(row.bytes)) == row.without_count);
   }
 }
+
+namespace {
+
+std::string little(std::uint32_t value, std::size_t bytes) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i));
+  return out;
+}
+
+std::string chunk(std::string_view name, const std::string& body) {
+  return std::string(name) + little(static_cast<std::uint32_t>(body.size()), 4) + body +
+         std::string(body.size() % 2, '\0');
+}
+
+struct Format {
+  std::uint32_t tag = 1, channels = 1, rate = 16000, step = 2, bits = 16;
+  std::string more{};
+};
+
+std::string format(const Format& f) {
+  return chunk("fmt ", little(f.tag, 2) + little(f.channels, 2) + little(f.rate, 4) +
+                           little(f.rate * f.step, 4) + little(f.step, 2) + little(f.bits, 2) +
+                           f.more);
+}
+
+std::string wav(const std::string& chunks) { return chunk("RIFF", "WAVE" + chunks); }
+
+// "rate, offset, count" or "none".
+std::string plain(const std::string& file) {
+  const auto out = plain_samples(std::as_bytes(std::span(file)));
+  if (!out) return "none";
+  return std::to_string(out->sample_rate) + ", " + std::to_string(out->offset) + ", " +
+         std::to_string(out->count);
+}
+
+}  // namespace
+
+TEST_CASE("sound header: plain samples are found where nothing speaks against them") {
+  using namespace std::string_literals;
+  const std::string data = chunk("data", std::string(600, 'x'));
+  const std::string guid = "\x01\0\0\0\0\0\x10\0\x80\0\0\xAA\0\x38\x9B\x71"s;
+  const std::string more = little(22, 2) + little(16, 2) + little(4, 4);
+  struct Row {
+    const char* what;
+    std::string file;
+    std::string expected;
+  };
+  const Row rows[] = {
+      {"canonical", wav(format({}) + data), "16000, 44, 300"},
+      {"another rate", wav(format({.rate = 8000}) + data), "8000, 44, 300"},
+      {"format with a size of extension", wav(format({.more = little(0, 2)}) + data),
+       "16000, 46, 300"},
+      {"extensible", wav(format({.tag = 0xFFFE, .more = more + guid}) + data), "16000, 68, 300"},
+      {"a list before", wav(format({}) + chunk("LIST", "INFO") + data), "16000, 56, 300"},
+      {"of odd length", wav(format({}) + chunk("LIST", "INFOx") + data), "16000, 58, 300"},
+      {"a list behind", wav(format({}) + data + chunk("LIST", "INFO")), "16000, 44, 300"},
+
+      {"extensible float",
+       wav(format({.tag = 0xFFFE, .more = more + "\x03" + guid.substr(1)}) + data), "none"},
+      {"extensible with 12 bits that count",
+       wav(format({.tag = 0xFFFE, .more = little(22, 2) + little(12, 2) + little(4, 4) + guid}) +
+           data),
+       "none"},
+      {"extensible without its extension", wav(format({.tag = 0xFFFE}) + data), "none"},
+      {"A-law", wav(format({.tag = 6}) + data), "none"},
+      {"stereo", wav(format({.channels = 2, .step = 4}) + data), "none"},
+      {"8 bits", wav(format({.step = 1, .bits = 8}) + data), "none"},
+      {"24 bits in 4 bytes", wav(format({.step = 4, .bits = 24}) + data), "none"},
+      {"16 bits in 4 bytes", wav(format({.step = 4}) + data), "none"},
+      {"a rate of 0", wav(format({.rate = 0}) + data), "none"},
+      {"a rate of 2^31", wav(format({.rate = 0x80000000U}) + data), "none"},
+      {"no samples", wav(format({}) + chunk("data", "")), "none"},
+      {"half a sample", wav(format({}) + chunk("data", "abc")), "none"},
+      {"samples before the format", wav(data + format({})), "none"},
+      {"no format", wav(data), "none"},
+      {"two formats", wav(format({}) + format({.rate = 8000}) + data), "none"},
+      {"no data", wav(format({})), "none"},
+      {"more in the file than in the header", wav(format({}) + data) + "ab", "none"},
+      {"data longer than the file",
+       wav(format({}) + "data" + little(602, 4) + std::string(600, 'x')), "none"},
+      {"a chunk longer than the file", wav(format({}) + "LIST" + little(0xFFFFFFF0U, 4) + data),
+       "none"},
+      {"big-endian", "RIFX" + wav(format({}) + data).substr(4), "none"},
+      {"no WAVE", chunk("RIFF", "AVI " + format({}) + data), "none"},
+      {"empty", "", "none"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    CHECK(plain(row.file) == row.expected);
+  }
+  // However a file is cut off, with the size as it was or made to fit.
+  const std::string whole = wav(format({}) + data);
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    CAPTURE(n);
+    CHECK(plain(whole.substr(0, n)) == "none");
+    if (n < 8) continue;
+    CHECK(plain("RIFF" + little(static_cast<std::uint32_t>(n - 8), 4) + whole.substr(8, n - 8)) ==
+          "none");
+  }
+}

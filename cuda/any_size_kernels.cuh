@@ -1,0 +1,61 @@
+// any_size_kernels.cuh - launchers of the kernels around a batched transform (any_size_phases.h).
+//
+// Batches are worked off in chunks, so that frames and spectra stay in a device's cache and the
+// work area stays small: a kernel takes frames [first_frame, first_frame + chunk) and leaves out
+// those from *n_frames on.
+
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/band_pieces.h"
+#include "cuda/complex.h"
+#include "cuda/mel_tables.h"
+#include "cuda/number_types.h"
+
+namespace melflow::cuda {
+
+struct Chunk {
+  std::uint32_t first_frame = 0;
+  std::uint32_t frames = 0;
+  const std::uint32_t* n_frames = nullptr;  // of the batch, in device memory
+};
+
+struct WindowArguments {
+  Settings settings;
+  const float* window;
+  const void* samples;
+  const std::uint32_t* offsets;
+  Chunk chunk;
+  float* frames;  // [chunk.frames, n_fft]
+};
+
+struct LevelsArguments {
+  Settings settings;
+  const std::int32_t* band_indices;
+  const float* band_weights;
+  BandCounts bands;
+  const Complex* spectra;  // [chunk.frames, n_bins]
+  Chunk chunk;
+  Rows rows;
+  float* slots;  // null: bins and slots are in shared memory; else [warps of the grid, slots]
+};
+
+// How the second kernel is laid out for a front end.
+struct LevelsLayout {
+  int warps = 1;                 // of a block
+  std::uint32_t warp_bytes = 0;  // of shared memory; 0: bins and slots have no room there
+};
+LevelsLayout levels_layout(const AnySizeTables& tables);
+
+// At most so many blocks are launched.
+constexpr std::uint32_t any_size_blocks = 1024;
+
+void launch_window(cudaStream_t stream, SampleType samples, const WindowArguments& arguments);
+void launch_levels(cudaStream_t stream, const LevelsLayout& layout,
+                   const LevelsArguments& arguments);
+
+}  // namespace melflow::cuda

@@ -1,0 +1,69 @@
+// any_size_phases.h - the kernels before and behind a batched real transform of any size, as phases
+// between barriers (see fused_phases.h). A warp works on one frame at a time.
+//
+//   window_frame   samples, window                     -> a frame of n_fft floats
+//   (the transform: cuFFT; on the host any other)      -> a spectrum of n_bins complex numbers
+//   load_bins      power, exponent                     -> shared, bins [n_bins]
+//   sum_bands      pieces of bands                     -> slots [rounds * lanes]
+//   write          bands or bins, logarithm            -> row
+//
+// Where a frame's bins have no room in shared memory, load_bins is left out, and whoever needs a
+// bin works it out from the spectrum; slots are then in device memory.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/complex.h"
+#include "cuda/host_device.h"
+#include "cuda/levels.h"
+#include "cuda/mel_tables.h"
+#include "cuda/number_types.h"
+
+namespace melflow::cuda {
+
+// Where bins come from. All three members are of one frame.
+struct Bins {
+  const Complex* spectrum = nullptr;  // [n_bins]
+  float* stored = nullptr;            // [n_bins], null where there is no room
+  float* slots = nullptr;
+
+  MELFLOW_HD float value(const Settings& s, int k) const {
+    return stored != nullptr ? stored[k] : bin_value(s, squared(spectrum[k]));
+  }
+};
+
+struct AnySize {
+  static constexpr int lanes = AnySizeTables::lanes;
+
+  template <class Sample>
+  static MELFLOW_HD void window_frame(int lane, const Settings& s, const float* window,
+                                      const Sample* samples, float* frame) {
+    for (int i = lane; i < s.frame_length; i += lanes)
+      frame[i] = static_cast<float>(samples[i]) * window[i];
+    for (int i = s.frame_length + lane; i < s.n_fft; i += lanes) frame[i] = 0.0F;
+  }
+
+  static MELFLOW_HD void load_bins(int lane, const Settings& s, const Bins& bins) {
+    for (int k = lane; k < s.n_bins; k += lanes)
+      bins.stored[k] = bin_value(s, squared(read_only(bins.spectrum + k)));
+  }
+
+  static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
+                                   const Bins& bins) {
+    sum_pieces<lanes>(
+        lane, bands, [&](int k) { return bins.value(s, k); }, bins.slots);
+  }
+
+  static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands, const Bins& bins,
+                               const Rows& rows, std::size_t row) {
+    if (s.is_mel)
+      write_bands<lanes>(lane, s, bands, bins.slots, rows, row);
+    else
+      write_bins<lanes>(
+          lane, s, [&](int k) { return bins.value(s, k); }, rows, row);
+  }
+};
+
+}  // namespace melflow::cuda

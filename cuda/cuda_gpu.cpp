@@ -1,0 +1,270 @@
+// cuda_gpu.cpp - gpu.h on the CUDA runtime.
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "cuda/error.h"
+#include "cuda/machine_gpus.h"
+#include "cuda/mel_kernels.h"
+
+namespace melflow::cuda {
+namespace {
+
+void must(cudaError_t result, const char* call, int device) {
+  if (result == cudaSuccess) return;
+  cudaGetLastError();  // what can be forgotten is, so that it is not found again later
+  throw CudaError(std::string(call) + " on device " + std::to_string(device) + ": " +
+                  cudaGetErrorName(result) + ", " + cudaGetErrorString(result));
+}
+
+// The runtime keeps a current device for each thread.
+void use(int device) { must(cudaSetDevice(device), "cudaSetDevice", device); }
+
+class CudaMel final : public MelProgram {
+ public:
+  CudaMel(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
+      : kernels_(plan, options, most_frames) {}
+  [[nodiscard]] std::string description() const override { return kernels_.description(); }
+  [[nodiscard]] std::size_t scratch_bytes() const override { return kernels_.work_bytes(); }
+  MelKernels& kernels() { return kernels_; }
+
+ private:
+  MelKernels kernels_;
+};
+
+class CudaRecording final : public Recording {
+ public:
+  CudaRecording(int device, cudaGraph_t graph) : device_(device) {
+    const cudaError_t result = cudaGraphInstantiate(&executable_, graph, 0);
+    cudaGraphDestroy(graph);
+    must(result, "cudaGraphInstantiate", device_);
+  }
+  CudaRecording(const CudaRecording&) = delete;
+  CudaRecording& operator=(const CudaRecording&) = delete;
+  ~CudaRecording() override {
+    cudaSetDevice(device_);
+    cudaGraphExecDestroy(executable_);
+  }
+  [[nodiscard]] cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  int device_;
+  cudaGraphExec_t executable_ = nullptr;
+};
+
+class CudaStream final : public Stream {
+ public:
+  explicit CudaStream(int device) : device_(device) {
+    use(device_);
+    must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
+         device_);
+    for (cudaEvent_t& event : events_) must(cudaEventCreate(&event), "cudaEventCreate", device_);
+  }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  ~CudaStream() override {
+    cudaSetDevice(device_);
+    cudaStreamSynchronize(stream_);
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    cudaStreamDestroy(stream_);
+  }
+
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    use(device_);
+    must(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream_),
+         "cudaMemcpyAsync to the device", device_);
+  }
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    use(device_);
+    must(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_),
+         "cudaMemcpyAsync from the device", device_);
+  }
+
+  void mel(MelProgram& program, const MelWork& work) override {
+    use(device_);
+    MelKernels::Launch launch;
+    launch.samples = work.samples;
+    launch.sample_type = work.sample_type;
+    launch.offsets = work.offsets;
+    launch.n_frames = work.n_frames;
+    launch.capacity = work.capacity;
+    launch.rows = work.rows;
+    launch.work = work.scratch;
+    static_cast<CudaMel&>(program).kernels().launch(stream_, launch);
+  }
+
+  void call(void (*function)(void*), void* argument) override {
+    use(device_);
+    must(cudaLaunchHostFunc(stream_, function, argument), "cudaLaunchHostFunc", device_);
+  }
+
+  [[nodiscard]] std::unique_ptr<Recording> record(const std::function<void()>& work) override {
+    use(device_);
+    must(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal),
+         "cudaStreamBeginCapture", device_);
+    is_recording_ = true;
+    cudaGraph_t graph = nullptr;
+    try {
+      work();
+    } catch (...) {
+      is_recording_ = false;
+      cudaStreamEndCapture(stream_, &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    is_recording_ = false;
+    must(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture", device_);
+    return std::make_unique<CudaRecording>(device_, graph);
+  }
+
+  void launch(Recording& recording) override {
+    use(device_);
+    must(cudaGraphLaunch(static_cast<CudaRecording&>(recording).executable(), stream_),
+         "cudaGraphLaunch", device_);
+  }
+
+  void mark(int place) override {
+    use(device_);
+    cudaEvent_t& event = events_.at(static_cast<std::size_t>(place));
+    if (is_recording_)
+      must(cudaEventRecordWithFlags(event, stream_, cudaEventRecordExternal),
+           "cudaEventRecordWithFlags", device_);
+    else
+      must(cudaEventRecord(event, stream_), "cudaEventRecord", device_);
+  }
+
+  [[nodiscard]] double between(int from, int to) override {
+    use(device_);
+    float milliseconds = 0;
+    must(cudaEventElapsedTime(&milliseconds, events_.at(static_cast<std::size_t>(from)),
+                              events_.at(static_cast<std::size_t>(to))),
+         "cudaEventElapsedTime", device_);
+    return static_cast<double>(milliseconds) / 1000;
+  }
+
+  void check() override {
+    use(device_);
+    const cudaError_t result = cudaStreamQuery(stream_);
+    if (result != cudaErrorNotReady) must(result, "cudaStreamQuery", device_);
+  }
+
+  void wait() override {
+    use(device_);
+    must(cudaStreamSynchronize(stream_), "cudaStreamSynchronize", device_);
+  }
+
+ private:
+  int device_;
+  cudaStream_t stream_ = nullptr;
+  bool is_recording_ = false;
+  std::array<cudaEvent_t, places> events_{};
+};
+
+class CudaGpu final : public Gpu {
+ public:
+  explicit CudaGpu(int index) : index_(index) { use(index_); }
+
+  [[nodiscard]] GpuInfo info() const override {
+    cudaDeviceProp properties{};
+    must(cudaGetDeviceProperties(&properties, index_), "cudaGetDeviceProperties", index_);
+    GpuInfo out;
+    out.index = index_;
+    out.name = properties.name;
+    out.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+    use(index_);
+    must(cudaMemGetInfo(&out.free_memory, &out.memory), "cudaMemGetInfo", index_);
+    return out;
+  }
+
+  [[nodiscard]] void* allocate(std::size_t bytes) override {
+    use(index_);
+    void* memory = nullptr;
+    const cudaError_t result = cudaMalloc(&memory, bytes);
+    if (result == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    must(result, "cudaMalloc", index_);
+    return memory;
+  }
+  void release(void* memory) noexcept override {
+    cudaSetDevice(index_);
+    cudaFree(memory);
+  }
+  [[nodiscard]] void* allocate_pinned(std::size_t bytes) override {
+    use(index_);
+    void* memory = nullptr;
+    const cudaError_t result = cudaHostAlloc(&memory, bytes, cudaHostAllocPortable);
+    if (result == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return nullptr;
+    }
+    must(result, "cudaHostAlloc", index_);
+    return memory;
+  }
+  void release_pinned(void* memory) noexcept override {
+    cudaSetDevice(index_);
+    cudaFreeHost(memory);
+  }
+  [[nodiscard]] std::unique_ptr<Stream> make_stream() override {
+    return std::make_unique<CudaStream>(index_);
+  }
+  [[nodiscard]] std::unique_ptr<MelProgram> make_mel(const MelPlan& plan,
+                                                     const KernelOptions& options,
+                                                     std::uint32_t most_frames) override {
+    use(index_);
+    return std::make_unique<CudaMel>(plan, options, most_frames);
+  }
+
+ private:
+  int index_;
+};
+
+class CudaGpus final : public Gpus {
+ public:
+  CudaGpus() {
+    const cudaError_t result = cudaGetDeviceCount(&count_);
+    if (result == cudaSuccess && count_ > 0) return;
+    count_ = 0;
+    cudaGetLastError();
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    const auto version = [](int v) {
+      return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
+    };
+    if (result == cudaSuccess || result == cudaErrorNoDevice)
+      why_none_ = "no CUDA device was found";
+    else if (driver == 0)
+      why_none_ = "there is no NVIDIA driver on this machine";
+    else if (result == cudaErrorInsufficientDriver)
+      why_none_ = "the NVIDIA driver is for CUDA " + version(driver) +
+                  " at most, and this program needs " + version(CUDART_VERSION);
+    else
+      why_none_ = std::string("no CUDA device can be used: ") + cudaGetErrorString(result);
+  }
+  [[nodiscard]] std::vector<GpuInfo> list() const override {
+    std::vector<GpuInfo> out;
+    for (int i = 0; i < count_; ++i) out.push_back(CudaGpu(i).info());
+    return out;
+  }
+  [[nodiscard]] std::string why_none() const override { return why_none_; }
+  [[nodiscard]] std::unique_ptr<Gpu> open(int index) override {
+    return std::make_unique<CudaGpu>(index);
+  }
+
+ private:
+  int count_ = 0;
+  std::string why_none_;
+};
+
+}  // namespace
+
+Gpus& machine_gpus() {
+  static CudaGpus all;
+  return all;
+}
+
+}  // namespace melflow::cuda

@@ -1,0 +1,126 @@
+#include "cuda/cufft_library.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "cuda/error.h"
+
+namespace melflow::cuda {
+namespace {
+
+constexpr std::array names = {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10"};
+
+bool is_file(const std::string& place) { return place.find(".so") != std::string::npos; }
+
+// What to hand to the loader for one place.
+std::vector<std::string> candidates(const std::string& place) {
+  if (is_file(place)) return {place};
+  std::vector<std::string> all;
+  for (const char* name : names) all.push_back(place.empty() ? name : place + "/" + name);
+  return all;
+}
+
+std::string places_text(const std::vector<std::string>& places) {
+  std::string text;
+  for (const std::string& place : places) {
+    if (!text.empty()) text += ", ";
+    text += place.empty() ? "the loader's path" : place;
+  }
+  return text;
+}
+
+template <class Function>
+void find(void* handle, const std::string& path, const char* name, Function*& to) {
+  void* symbol = dlsym(handle, name);
+  if (symbol == nullptr) throw CudaError(path + " has no " + name + ", so it is not cuFFT");
+  to = reinterpret_cast<Function*>(symbol);
+}
+
+CufftFunctions functions_of(void* handle, const std::string& path) {
+  CufftFunctions f;
+  find(handle, path, "cufftCreate", f.create);
+  find(handle, path, "cufftDestroy", f.destroy);
+  find(handle, path, "cufftSetAutoAllocation", f.set_auto_allocation);
+  find(handle, path, "cufftMakePlanMany", f.make_plan_many);
+  find(handle, path, "cufftSetWorkArea", f.set_work_area);
+  find(handle, path, "cufftSetStream", f.set_stream);
+  find(handle, path, "cufftExecR2C", f.execute_real_to_complex);
+  find(handle, path, "cufftGetVersion", f.get_version);
+  return f;
+}
+
+}  // namespace
+
+const char* cufft_error_name(int result) {
+  switch (result) {
+    case 0:
+      return "CUFFT_SUCCESS";
+    case 1:
+      return "CUFFT_INVALID_PLAN";
+    case 2:
+      return "CUFFT_ALLOC_FAILED";
+    case 4:
+      return "CUFFT_INVALID_VALUE";
+    case 5:
+      return "CUFFT_INTERNAL_ERROR";
+    case 6:
+      return "CUFFT_EXEC_FAILED";
+    case 7:
+      return "CUFFT_SETUP_FAILED";
+    case 8:
+      return "CUFFT_INVALID_SIZE";
+    case 11:
+      return "CUFFT_INVALID_DEVICE";
+    case 13:
+      return "CUFFT_NO_WORKSPACE";
+    case 14:
+      return "CUFFT_NOT_IMPLEMENTED";
+    case 16:
+      return "CUFFT_NOT_SUPPORTED";
+    default:
+      return "an error that cuFFT's documentation does not name";
+  }
+}
+
+std::vector<std::string> CufftLibrary::default_places() {
+  std::vector<std::string> all;
+  if (const char* given = std::getenv("MELFLOW_CUFFT"); given != nullptr && *given != '\0')
+    all.emplace_back(given);
+  all.emplace_back();
+  if (const char* home = std::getenv("CUDA_HOME"); home != nullptr && *home != '\0')
+    all.push_back(std::string(home) + "/lib64");
+  all.emplace_back("/usr/local/cuda/lib64");
+  return all;
+}
+
+CufftLibrary::CufftLibrary(const std::vector<std::string>& places) {
+  std::string said;
+  for (const std::string& place : places) {
+    for (const std::string& candidate : candidates(place)) {
+      handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (handle_ == nullptr) {
+        said = dlerror();
+        continue;
+      }
+      path_ = candidate;
+      try {
+        functions_ = functions_of(handle_, path_);
+      } catch (...) {
+        dlclose(handle_);
+        throw;
+      }
+      return;
+    }
+  }
+  throw CudaError("cuFFT (" + std::string(names[0]) + ", " + names[1] + " or " + names[2] +
+                  ") is not in " + places_text(places) +
+                  "; MELFLOW_CUFFT can name its folder (last answer of the loader: " + said + ")");
+}
+
+CufftLibrary::~CufftLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+}  // namespace melflow::cuda

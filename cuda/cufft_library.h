@@ -1,0 +1,57 @@
+// cufft_library.h - cuFFT, opened when a run needs it.
+//
+// In:  the places where it can be.
+// Out: its functions. A program that never transforms by cuFFT does not need it to be there.
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace melflow::cuda {
+
+// The part of cufft.h that is used: a batch of real transforms, in a work area of the caller's.
+// Every function returns 0 or an error that cufft_error_name names. Streams are cudaStream_t.
+struct CufftFunctions {
+  using Plan = int;
+  static constexpr int real_to_complex = 0x2a;
+
+  int (*create)(Plan*) = nullptr;
+  int (*destroy)(Plan) = nullptr;
+  int (*set_auto_allocation)(Plan, int) = nullptr;
+  // plan, rank, n, inembed, istride, idist, onembed, ostride, odist, type, batch, work size
+  int (*make_plan_many)(Plan, int, int*, int*, int, int, int*, int, int, int, int,
+                        std::size_t*) = nullptr;
+  int (*set_work_area)(Plan, void*) = nullptr;
+  int (*set_stream)(Plan, void*) = nullptr;
+  // plan, [batch, n] floats, [batch, n/2 + 1] pairs of floats
+  int (*execute_real_to_complex)(Plan, float*, void*) = nullptr;
+  int (*get_version)(int*) = nullptr;
+};
+
+const char* cufft_error_name(int result);
+
+class CufftLibrary {
+ public:
+  // Looks in each place for libcufft.so.12, .11, then .10; a place is a folder, the file itself, or
+  // empty for the loader's own way. Throws CudaError with every place and what the loader said.
+  explicit CufftLibrary(const std::vector<std::string>& places = default_places());
+  ~CufftLibrary();
+  CufftLibrary(const CufftLibrary&) = delete;
+  CufftLibrary& operator=(const CufftLibrary&) = delete;
+
+  const CufftFunctions& functions() const { return functions_; }
+  const std::string& path() const { return path_; }
+
+  // $MELFLOW_CUFFT, such as nvidia/cufft/lib of a Python environment, then the loader's own way,
+  // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
+  static std::vector<std::string> default_places();
+
+ private:
+  void* handle_ = nullptr;
+  std::string path_;
+  CufftFunctions functions_;
+};
+
+}  // namespace melflow::cuda

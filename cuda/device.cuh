@@ -1,0 +1,49 @@
+// device.cuh - checked calls and owners of what CUDA lends.
+
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "cuda/error.h"
+
+namespace melflow::cuda {
+
+inline void check(cudaError_t result, const char* call) {
+  if (result == cudaSuccess) return;
+  throw CudaError(std::string(call) + ": " + cudaGetErrorName(result) + ", " +
+                  cudaGetErrorString(result));
+}
+
+// A table that kernels read and nobody writes. Move-only.
+template <class T>
+class DeviceTable {
+ public:
+  DeviceTable() = default;
+  explicit DeviceTable(std::span<const T> values) {
+    if (values.empty()) return;
+    check(cudaMalloc(&data_, values.size_bytes()), "cudaMalloc");
+    const cudaError_t copied =
+        cudaMemcpy(data_, values.data(), values.size_bytes(), cudaMemcpyHostToDevice);
+    if (copied == cudaSuccess) return;
+    cudaFree(data_);
+    check(copied, "cudaMemcpy");
+  }
+  DeviceTable(DeviceTable&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+  DeviceTable& operator=(DeviceTable&& other) noexcept {
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~DeviceTable() { cudaFree(data_); }
+
+  const T* data() const { return static_cast<const T*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+};
+
+}  // namespace melflow::cuda

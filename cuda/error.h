@@ -1,0 +1,16 @@
+// error.h - what every failed call of CUDA or cuFFT becomes.
+
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace melflow::cuda {
+
+// Text: the call's name, CUDA's name of the error and its sentence.
+class CudaError : public std::runtime_error {
+ public:
+  explicit CudaError(const std::string& text) : std::runtime_error(text) {}
+};
+
+}  // namespace melflow::cuda

@@ -1,0 +1,96 @@
+// fused_kernel.cuh - the fused kernel's frame: which warp takes which frames, and the barriers
+// between the phases of fused_phases.h. Included by fused_*.cu, one for each size.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/device.cuh"
+#include "cuda/fused_launch.cuh"
+#include "cuda/fused_phases.h"
+
+namespace melflow::cuda {
+
+// Registers decide how many blocks fit: 65,536 of them over 128 threads a block.
+template <class S>
+constexpr int fused_blocks = S::points <= 512 ? 4 : 3;
+
+template <class S, class Sample, NumberType operands>
+__global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S>)
+    fused_kernel(const __grid_constant__ FusedArguments a) {
+  using F = Fused<S, Sample, operands>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const int lane = static_cast<int>(threadIdx.x) % S::lanes;
+  const unsigned group = threadIdx.x / S::lanes;  // of the block's frames
+
+  auto* const indices = reinterpret_cast<std::int32_t*>(memory);
+  auto* const weights = reinterpret_cast<float*>(indices + a.bands.indices);
+  for (int i = static_cast<int>(threadIdx.x); i < a.bands.indices; i += 32 * fused_warps)
+    indices[i] = a.band_indices[i];
+  for (int i = static_cast<int>(threadIdx.x); i < a.bands.weights; i += 32 * fused_warps)
+    weights[i] = a.band_weights[i];
+  const BandView bands = a.bands.view(indices, weights);
+  __syncthreads();
+
+  const std::uint32_t n_frames = *a.n_frames;
+  if (n_frames == 0) return;
+  const auto* samples = static_cast<const Sample*>(a.samples);
+  const typename F::Shared shared{memory + table_bytes(a.bands) + group * a.frame_bytes};
+  typename F::Lane state;
+  F::start(lane, a.tables, state);
+
+  // All lanes of a warp go round together; a half without a frame repeats the last one into no row.
+  constexpr std::uint32_t warp_frames = S::frames;
+  const std::uint32_t step = gridDim.x * fused_warps * warp_frames;
+  std::uint32_t base = (blockIdx.x * fused_warps + threadIdx.x / 32) * warp_frames;
+  const std::uint32_t in_warp = group % warp_frames;
+  const auto offset_of = [&](std::uint32_t frame) {
+    return __ldg(a.offsets + min(frame, n_frames - 1));
+  };
+  if (S::keeps_tables && base < n_frames)
+    F::fetch(lane, a.settings, samples, offset_of(base + in_warp), state);
+  for (; base < n_frames; base += step) {
+    const std::uint32_t frame = base + in_warp;
+    if (!S::keeps_tables) F::fetch(lane, a.settings, samples, offset_of(frame), state);
+    F::first(lane, shared, state);
+    if (S::keeps_tables && base + step < n_frames)
+      F::fetch(lane, a.settings, samples, offset_of(frame + step), state);
+    __syncwarp();
+    F::middle_load(lane, shared, state);
+    __syncwarp();
+    F::middle_store(lane, shared, state);
+    __syncwarp();
+    F::last(lane, shared, state);
+    __syncwarp();
+    F::store_power(lane, a.settings, shared, state);
+    __syncwarp();
+    if (a.settings.is_mel) {
+      F::sum_bands(lane, a.settings, bands, shared);
+      __syncwarp();
+    }
+    if (frame < n_frames) F::write(lane, a.settings, bands, shared, a.rows, frame);
+    __syncwarp();
+  }
+}
+
+// The kernels of one size.
+template <class S>
+FusedKernel fused_kernel_of(SampleType samples, NumberType operands) {
+  const bool is_int16 = samples == SampleType::int16;
+  switch (operands) {
+    case NumberType::float32:
+      return is_int16 ? fused_kernel<S, std::int16_t, NumberType::float32>
+                      : fused_kernel<S, float, NumberType::float32>;
+    case NumberType::float16:
+      return is_int16 ? fused_kernel<S, std::int16_t, NumberType::float16>
+                      : fused_kernel<S, float, NumberType::float16>;
+    case NumberType::bfloat16:
+      return is_int16 ? fused_kernel<S, std::int16_t, NumberType::bfloat16>
+                      : fused_kernel<S, float, NumberType::bfloat16>;
+  }
+  return nullptr;
+}
+
+}  // namespace melflow::cuda

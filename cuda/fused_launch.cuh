@@ -1,0 +1,46 @@
+// fused_launch.cuh - what the launcher (mel_kernels.cu) and the fused kernels (fused_*.cu) agree
+// on.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/band_pieces.h"
+#include "cuda/host_device.h"
+#include "cuda/mel_tables.h"
+#include "cuda/number_types.h"
+
+namespace melflow::cuda {
+
+// Warps of a block share the tables of the bands; few of them, so that registers and shared memory
+// are given out in small parts.
+constexpr int fused_warps = 4;
+
+struct FusedArguments {
+  Settings settings;
+  FusedView tables;
+  const std::int32_t* band_indices;
+  const float* band_weights;
+  BandCounts bands;
+  const void* samples;
+  const std::uint32_t* offsets;
+  const std::uint32_t* n_frames;
+  Rows rows;
+  std::uint32_t frame_bytes;  // of shared memory
+};
+
+// Shared memory of a block: the bands' tables, then its frames.
+MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
+  return (4U * static_cast<std::uint32_t>(bands.indices + bands.weights) + 15U) / 16U * 16U;
+}
+
+using FusedKernel = void (*)(FusedArguments);
+
+FusedKernel fused_kernel_256(SampleType samples, NumberType operands);
+FusedKernel fused_kernel_400(SampleType samples, NumberType operands);
+FusedKernel fused_kernel_512(SampleType samples, NumberType operands);
+FusedKernel fused_kernel_1024(SampleType samples, NumberType operands);
+FusedKernel fused_kernel_2048(SampleType samples, NumberType operands);
+
+}  // namespace melflow::cuda

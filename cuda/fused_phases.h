@@ -1,0 +1,256 @@
+// fused_phases.h - the fused kernel, samples to row in one pass, as phases between barriers.
+//
+// In:  samples of a frame.
+// Out: its row.
+//
+// A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
+// points in registers and exchanges them through shared memory; a phase is what every lane does
+// between two barriers. On a device the phases follow each other with __syncwarp(); the host driver
+// (host_driver.h) runs each phase for one lane after another. A phase must not read what
+// another lane writes in the same phase.
+//
+//   fetch          samples of a frame into registers (any time before `first`)
+//   first          window, butterflies r1, twiddles              -> shared
+//   middle_load    shared                                        -> registers
+//   middle_store   butterflies r2, twiddles                      -> shared, in another order
+//   last           butterflies r3, even and odd part, power      -> registers
+//   store_power    powers, exponent                              -> shared, in place of the points
+//   sum_bands      pieces of bands                               -> shared, behind the power
+//   write          bands or bins, logarithm                      -> row
+//
+// Squared magnitudes of bins k and points - k come from the transform Z of even (re) and odd (im)
+// samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n_fft) O[k], and
+// X[points - k] is the conjugate of E[k] - exp(...) O[k]. The halves in E = (Z[k] + conj Z[-k]) / 2
+// and O are in the window.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda/complex.h"
+#include "cuda/fused_shape.h"
+#include "cuda/host_device.h"
+#include "cuda/levels.h"
+#include "cuda/mel_tables.h"
+#include "cuda/number_types.h"
+
+namespace melflow::cuda {
+
+template <class S, class Sample, NumberType operands>
+struct Fused {
+  using Store = Operand<operands>;
+  using Stored = typename Store::Stored;
+
+  static constexpr int first_points = S::first_per_lane * S::r1;
+  static constexpr int middle_points = S::middle_per_lane * S::r2;
+  static constexpr int last_points = S::tasks_per_lane * 2 * S::r3;
+  static constexpr int first_twiddles = S::first_per_lane * (S::r1 - 1);
+  static constexpr int middle_twiddles = S::middle_twiddles * (S::r2 - 1);
+  static constexpr int turns = S::tasks_per_lane * S::r3;
+
+  // A value of every lane that `keeps_tables` holds in registers, or else reads when it needs it.
+  template <int count>
+  struct LaneTable {
+    Complex kept[S::keeps_tables ? count : 1];
+    const Complex* table;
+
+    MELFLOW_HD void load(const Complex* from, int lane) {
+      table = from + lane;
+      if constexpr (S::keeps_tables) {
+        MELFLOW_UNROLL
+        for (int k = 0; k < count; ++k) kept[k] = read_only(table + k * S::lanes);
+      }
+    }
+    MELFLOW_HD Complex at(int k) const {
+      if constexpr (S::keeps_tables) return kept[k];
+      return read_only(table + k * S::lanes);
+    }
+  };
+
+  // What a lane has in registers.
+  struct Lane {
+    LaneTable<first_points> window;
+    LaneTable<first_twiddles> first;
+    LaneTable<middle_twiddles> middle;
+    LaneTable<turns> turn;
+    SamplePair<Sample> samples[first_points];
+    Complex points[middle_points];
+    float power[last_points + 1];
+  };
+
+  // What the lanes of a frame share: exchanged points, or power [n_bins] and then slots.
+  struct Shared {
+    void* memory;
+    MELFLOW_HD Stored* points() const { return static_cast<Stored*>(memory); }
+    MELFLOW_HD float* power() const { return static_cast<float*>(memory); }
+    MELFLOW_HD float* slots(const Settings& s) const { return power() + s.n_bins; }
+  };
+
+  static MELFLOW_HD void start(int lane, const FusedView& tables, Lane& state) {
+    state.window.load(tables.window, lane);
+    state.first.load(tables.first, lane);
+    state.middle.load(tables.middle, lane);
+    state.turn.load(tables.turn, lane);
+  }
+
+  // `samples`: aligned for a pair of samples. Neighbouring lanes take neighbouring pairs: with 16
+  // bytes a lane, the points of a lane's butterfly would lie in other lanes.
+  static MELFLOW_HD void fetch(int lane, const Settings& s, const Sample* samples,
+                               std::uint32_t offset, Lane& state) {
+    const bool is_aligned = offset % 2 == 0;
+    MELFLOW_UNROLL
+    for (int k = 0; k < first_points; ++k) {
+      const int j = lane + S::lanes * (k / S::r1);
+      const int at = 2 * (j + S::per_section * (k % S::r1));
+      SamplePair<Sample> pair = {0, 0};
+      if (j < S::per_section) {
+        const Sample* from = samples + offset + at;
+        if (at + 1 < s.frame_length) {
+          pair = is_aligned ? load_pair(from) : SamplePair<Sample>{from[0], from[1]};
+        } else if (at < s.frame_length) {
+          pair.first = from[0];
+        }
+      }
+      state.samples[k] = pair;
+    }
+  }
+
+  static MELFLOW_HD void first(int lane, const Shared& shared, Lane& state) {
+    MELFLOW_UNROLL
+    for (int i = 0; i < S::first_per_lane; ++i) {
+      const int j = lane + S::lanes * i;
+      Complex x[S::r1];
+      MELFLOW_UNROLL
+      for (int q = 0; q < S::r1; ++q) {
+        const SamplePair<Sample> pair = state.samples[i * S::r1 + q];
+        const Complex w = state.window.at(i * S::r1 + q);
+        x[q] = {static_cast<float>(pair.first) * w.re, static_cast<float>(pair.second) * w.im};
+      }
+      Dft<S::r1>::run(x);
+      if (j >= S::per_section) continue;
+      Stored* to = shared.points() + j;
+      to[0] = Store::pack(x[0]);
+      MELFLOW_UNROLL
+      for (int q = 1; q < S::r1; ++q)
+        to[q * S::section1] = Store::pack(x[q] * state.first.at(i * (S::r1 - 1) + q - 1));
+    }
+  }
+
+  static MELFLOW_HD void middle_load(int lane, const Shared& shared, Lane& state) {
+    MELFLOW_UNROLL
+    for (int i = 0; i < S::middle_per_lane; ++i) {
+      const int b = lane + S::lanes * i;
+      if (b >= S::middle) continue;
+      const Stored* from = shared.points() + b / S::r3 * S::section1 + b % S::r3;
+      MELFLOW_UNROLL
+      for (int q = 0; q < S::r2; ++q) state.points[i * S::r2 + q] = Store::unpack(from[q * S::r3]);
+    }
+  }
+
+  static MELFLOW_HD void middle_store(int lane, const Shared& shared, Lane& state) {
+    MELFLOW_UNROLL
+    for (int i = 0; i < S::middle_per_lane; ++i) {
+      const int b = lane + S::lanes * i;
+      if (b >= S::middle) continue;
+      Complex x[S::r2];
+      MELFLOW_UNROLL
+      for (int q = 0; q < S::r2; ++q) x[q] = state.points[i * S::r2 + q];
+      Dft<S::r2>::run(x);
+      Stored* to = shared.points() + b / S::r3 * S::stride_q1 + b % S::r3;
+      constexpr int i_step = S::same_r ? 0 : S::r2 - 1;
+      to[0] = Store::pack(x[0]);
+      MELFLOW_UNROLL
+      for (int q = 1; q < S::r2; ++q)
+        to[q * S::stride_q2] = Store::pack(x[q] * state.middle.at(i * i_step + q - 1));
+    }
+  }
+
+  static MELFLOW_HD void load_block(const Shared& shared, int k0, Complex (&x)[S::r3]) {
+    const Stored* from = shared.points() + S::place_of_block(k0);
+    MELFLOW_UNROLL
+    for (int r = 0; r < S::r3; ++r) x[r] = Store::unpack(from[r]);
+    Dft<S::r3>::run(x);
+  }
+
+  static MELFLOW_HD void last(int lane, const Shared& shared, Lane& state) {
+    MELFLOW_UNROLL
+    for (int i = 0; i < S::tasks_per_lane; ++i) {
+      const int task = lane + S::lanes * i;
+      if (task >= S::tasks) continue;
+      Complex x[S::r3], mirror[S::r3];
+      load_block(shared, S::first_block(task), x);
+      load_block(shared, S::second_block(task), mirror);
+      float* power = state.power + i * 2 * S::r3;
+      MELFLOW_UNROLL
+      for (int q = 0; q < S::r3; ++q) {
+        Complex low = x[q], high = mirror[S::r3 - 1 - q];
+        if (i == 0 && task == 0) pair_of_first_task(q, x, mirror, low, high);
+        const Complex even = {low.re + high.re, low.im - high.im};
+        const Complex difference = {low.re - high.re, low.im + high.im};
+        const Complex odd = difference * state.turn.at(i * S::r3 + q);
+        power[2 * q] = squared(even + odd);
+        power[2 * q + 1] = squared(even - odd);
+      }
+      // Bin points/2 mirrors itself. Of the first task; elsewhere nobody reads it.
+      if (i == 0)
+        state.power[last_points] =
+            4.0F * squared(S::r3 % 2 == 0 ? x[S::r3 / 2] : mirror[(S::r3 - 1) / 2]);
+    }
+  }
+
+  static MELFLOW_HD void store_power(int lane, const Settings& s, const Shared& shared,
+                                     const Lane& state) {
+    float* to = shared.power();
+    const auto store = [&](int k, float squared_magnitude) {
+      if (operands == NumberType::float16) squared_magnitude *= s.power_scale;
+      to[k] = bin_value(s, squared_magnitude);
+    };
+    MELFLOW_UNROLL
+    for (int i = 0; i < S::tasks_per_lane; ++i) {
+      const int task = lane + S::lanes * i;
+      if (task >= S::tasks) continue;
+      MELFLOW_UNROLL
+      for (int q = 0; q < S::r3; ++q) {
+        const int k = S::bin_of_pair(task, q);
+        store(k, state.power[2 * (i * S::r3 + q)]);
+        store(S::points - k, state.power[2 * (i * S::r3 + q) + 1]);
+      }
+      if (i == 0 && task == 0) store(S::points / 2, state.power[last_points]);
+    }
+  }
+
+  static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
+                                   const Shared& shared) {
+    const float* power = shared.power();
+    sum_pieces<S::lanes>(
+        lane, bands, [power](int k) { return power[k]; }, shared.slots(s));
+  }
+
+  static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands,
+                               const Shared& shared, const Rows& rows, std::size_t row) {
+    const float* power = shared.power();
+    if (s.is_mel)
+      write_bands<S::lanes>(lane, s, bands, shared.slots(s), rows, row);
+    else
+      write_bins<S::lanes>(
+          lane, s, [power](int k) { return power[k]; }, rows, row);
+  }
+
+ private:
+  // Blocks 0 (x) and blocks/2 (mirror) mirror themselves: pairs lie within each of them.
+  static MELFLOW_HD void pair_of_first_task(int q, const Complex (&x)[S::r3],
+                                            const Complex (&mirror)[S::r3], Complex& low,
+                                            Complex& high) {
+    constexpr int inside_first = (S::r3 - 1) / 2;
+    if (q <= inside_first) {
+      low = x[q];
+      high = x[(S::r3 - q) % S::r3];
+    } else {
+      low = mirror[q - 1 - inside_first];
+      high = mirror[S::r3 - 1 - (q - 1 - inside_first)];
+    }
+  }
+};
+
+}  // namespace melflow::cuda

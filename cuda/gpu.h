@@ -1,0 +1,126 @@
+// gpu.h - devices, streams and memory as the stages use them; plain C++.
+//
+// One implementation drives CUDA (cuda_gpu.cpp), tests have another that runs on the host and
+// checks the order of what it is asked to do. Every call that fails throws CudaError (error.h) with
+// the call's name and the device's; nothing here synchronises a device but Stream::wait().
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/mel_kernels.h"
+#include "cuda/number_types.h"
+#include "stages/mel_plan.h"
+
+namespace melflow::cuda {
+
+struct GpuInfo {
+  int index = 0;
+  std::string name;
+  std::string architecture;     // "sm_90"
+  std::size_t memory = 0;       // [bytes]
+  std::size_t free_memory = 0;  // [bytes], when asked
+};
+
+// What one launch works on; all but `capacity` in device memory.
+struct MelWork {
+  const void* samples = nullptr;  // aligned to 16 bytes
+  SampleType sample_type = SampleType::int16;
+  const std::uint32_t* offsets = nullptr;   // [capacity], first sample of each frame
+  const std::uint32_t* n_frames = nullptr;  // at most `capacity`
+  std::uint32_t capacity = 0;
+  void* rows = nullptr;  // [capacity, columns]
+  void* scratch = nullptr;
+};
+
+// The tables of a front end on one device. For one thread at a time.
+class MelProgram {
+ public:
+  virtual ~MelProgram() = default;
+  [[nodiscard]] virtual std::string description() const = 0;
+  // Device memory that a launch needs beside its batch and rows; launches that may overlap need one
+  // each.
+  [[nodiscard]] virtual std::size_t scratch_bytes() const = 0;
+};
+
+// Work recorded once, to be launched as a whole.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
+// Work is done in the order it is given. For one thread at a time.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
+  virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
+  virtual void mel(MelProgram& program, const MelWork& work) = 0;
+  // function(argument) on a thread of the device's driver, once all before it is done. It may not
+  // call anything of this interface.
+  virtual void call(void (*function)(void*), void* argument) = 0;
+  // What `work` gives to this stream is recorded instead of done.
+  [[nodiscard]] virtual std::unique_ptr<Recording> record(const std::function<void()>& work) = 0;
+  virtual void launch(Recording& recording) = 0;
+  // Notes the device's time when all before it is done, at one of `places` places; in a recording
+  // at every launch anew.
+  static constexpr int places = 4;
+  virtual void mark(int place) = 0;
+  // Seconds between two marks that were both reached.
+  [[nodiscard]] virtual double between(int from, int to) = 0;
+  // Throws where the device or earlier work of this stream has failed; does not wait.
+  virtual void check() = 0;
+  // Until all of it is done.
+  virtual void wait() = 0;
+};
+
+// True: the fused kernel takes this n_fft.
+bool has_fused_kernel(int n_fft);
+
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+  [[nodiscard]] virtual GpuInfo info() const = 0;
+  // Null where there is no memory left; aligned to 256 bytes.
+  [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+  [[nodiscard]] virtual void* allocate_pinned(std::size_t bytes) = 0;
+  virtual void release_pinned(void* memory) noexcept = 0;
+  [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
+  // `most_frames`: the largest capacity of a launch. Throws std::invalid_argument when the options
+  // cannot be had.
+  [[nodiscard]] virtual std::unique_ptr<MelProgram> make_mel(const MelPlan& plan,
+                                                             const KernelOptions& options,
+                                                             std::uint32_t most_frames) = 0;
+};
+
+class Gpus {
+ public:
+  virtual ~Gpus() = default;
+  // Empty where there is none; `why_none` then says why in half a sentence.
+  [[nodiscard]] virtual std::vector<GpuInfo> list() const = 0;
+  [[nodiscard]] virtual std::string why_none() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;
+};
+
+// Those of this machine; in a program built without CUDA there are none.
+Gpus& gpus();
+
+// For tests: `gpus()` is this one as long as the object lives.
+class ScopedGpus {
+ public:
+  explicit ScopedGpus(Gpus& replacement);
+  ScopedGpus(const ScopedGpus&) = delete;
+  ScopedGpus& operator=(const ScopedGpus&) = delete;
+  ~ScopedGpus();
+
+ private:
+  Gpus* before_;
+};
+
+}  // namespace melflow::cuda

@@ -1,0 +1,19 @@
+// host_device.h - marks for code that compiles for the host and, with nvcc, for the device.
+//
+// The phases of the kernels (fused_phases.h, any_size_phases.h) are such code: the tests run on a
+// processor what a device runs.
+
+#pragma once
+
+#if defined(__CUDACC__)
+#define MELFLOW_HD __host__ __device__ __forceinline__
+#else
+#define MELFLOW_HD inline
+#endif
+
+// Arrays of registers need loops that are unrolled.
+#if defined(__CUDA_ARCH__)
+#define MELFLOW_UNROLL _Pragma("unroll")
+#else
+#define MELFLOW_UNROLL
+#endif

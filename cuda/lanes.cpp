@@ -1,0 +1,336 @@
+#include "cuda/lanes.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cuda/error.h"
+
+namespace melflow::cuda {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+void Completions::post(void* tag) {
+  {
+    const std::lock_guard lock(mutex_);
+    done_.push_back(tag);
+  }
+  came_.notify_one();
+}
+
+void Completions::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  came_.notify_one();
+}
+
+bool Completions::wait(std::vector<void*>& done, double seconds) {
+  std::unique_lock lock(mutex_);
+  const bool came = came_.wait_for(lock, std::chrono::duration<double>(seconds),
+                                   [this] { return woken_ || !done_.empty(); });
+  woken_ = false;
+  done.insert(done.end(), done_.begin(), done_.end());
+  done_.clear();
+  return came;
+}
+
+// ---- a lane -----------------------------------------------------------------------------------
+
+LaneMemory::LaneMemory(Lanes& all, Gpu& on, std::size_t bytes, std::uint32_t most_frames)
+    : lanes(all), gpu(on), sample_bytes(aligned(bytes)), frames(most_frames) {
+  program = lanes.program_for(gpu, frames);
+  const std::size_t in = samples_at() + sample_bytes;
+  const std::size_t out =
+      aligned(frames * sizeof(float) * static_cast<std::size_t>(lanes.plan().columns()));
+  const std::size_t more = aligned(program->mel->scratch_bytes());
+  lanes.charge(gpu, in + out, in + out + more);
+  pinned_ = in + out;
+  device_ = in + out + more;
+  host_in = static_cast<std::byte*>(gpu.allocate_pinned(in));
+  host_out = static_cast<std::byte*>(gpu.allocate_pinned(out));
+  device_in = static_cast<std::byte*>(gpu.allocate(in));
+  device_out = static_cast<std::byte*>(gpu.allocate(out));
+  if (more > 0) scratch = static_cast<std::byte*>(gpu.allocate(more));
+  const bool has_pinned = host_in != nullptr && host_out != nullptr;
+  const bool has_device =
+      device_in != nullptr && device_out != nullptr && (scratch != nullptr || more == 0);
+  if (has_pinned && has_device) return;
+  const std::size_t wanted = has_pinned ? device_ : pinned_;
+  release();
+  throw CudaError(fmt::format(
+      "{} memory: there is no room for the {:.1f} MiB of a batch; lower mel.accumulate.bytes or "
+      "mel.streams",
+      has_pinned ? "device" : "pinned", mib(wanted)));
+}
+
+LaneMemory::~LaneMemory() { release(); }
+
+void LaneMemory::release() {
+  for (std::byte* pinned : {host_in, host_out})
+    if (pinned != nullptr) gpu.release_pinned(pinned);
+  for (std::byte* device : {device_in, device_out, scratch})
+    if (device != nullptr) gpu.release(device);
+  lanes.refund(gpu, pinned_, device_);
+}
+
+std::size_t LaneMemory::samples_at() const {
+  return header + aligned(frames * sizeof(std::uint32_t));
+}
+
+Lane::Lane(Lanes& lanes, Gpu& gpu) : lanes_(lanes), gpu_(gpu), stream_(gpu.make_stream()) {}
+
+Lane::~Lane() = default;
+
+void Lane::reserve(std::size_t sample_bytes, std::size_t kept_bytes, std::uint32_t frames,
+                   std::uint32_t kept_frames) {
+  if (memory_ && sample_bytes <= memory_->sample_bytes && frames <= memory_->frames) return;
+  const std::size_t had_bytes = memory_ ? memory_->sample_bytes : 0;
+  const std::uint32_t had_frames = memory_ ? memory_->frames : 0;
+  auto grown = std::make_unique<LaneMemory>(lanes_, gpu_, std::max(sample_bytes, had_bytes),
+                                            std::max(frames, had_frames));
+  if (memory_) {
+    std::memcpy(grown->host_in + LaneMemory::header, offsets(),
+                kept_frames * sizeof(std::uint32_t));
+    std::memcpy(grown->host_in + grown->samples_at(), samples(), kept_bytes);
+  }
+  recording_.reset();
+  recorded_ = {};
+  memory_ = std::move(grown);
+}
+
+std::size_t Lane::row_bytes(std::uint32_t frames) const {
+  return frames * sizeof(float) * static_cast<std::size_t>(lanes_.plan().columns());
+}
+
+// The whole way of a batch: what a recording holds, too.
+void Lane::enqueue(const Size& size) {
+  Stream& s = *stream_;
+  const LaneMemory& m = *memory_;
+  s.mark(0);
+  s.copy_in(m.device_in, m.host_in, LaneMemory::header + size.frames * sizeof(std::uint32_t));
+  s.copy_in(m.device_in + m.samples_at(), samples(), size.sample_bytes);
+  s.mark(1);
+  s.call(reach<Phase::copied_in>, this);
+  MelWork work;
+  work.samples = m.device_in + m.samples_at();
+  work.sample_type = size.type;
+  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + LaneMemory::header);
+  work.n_frames = reinterpret_cast<const std::uint32_t*>(m.device_in);
+  work.capacity = size.frames;
+  work.rows = m.device_out;
+  work.scratch = m.scratch;
+  {
+    const std::lock_guard lock(m.program->mutex);
+    s.mel(*m.program->mel, work);
+  }
+  s.mark(2);
+  s.call(reach<Phase::computed>, this);
+  s.copy_out(m.host_out, m.device_out, row_bytes(size.frames));
+  s.mark(3);
+  s.call(reach<Phase::copied_out>, this);
+}
+
+void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames) {
+  note_times();
+  {
+    const std::lock_guard lock(mutex_);
+    phases_reached_ = 0;
+  }
+  std::memcpy(memory_->host_in, &frames, sizeof frames);
+  const Size size{type, sample_bytes, frames};
+  // A recording copies what it was made for, so what it is used for may not be much less.
+  const auto fits = [](std::size_t wanted, std::size_t made) {
+    return wanted <= made && wanted >= made - made / 10;
+  };
+  const bool is_recorded = recording_ && type == recorded_.type &&
+                           fits(sample_bytes, recorded_.sample_bytes) &&
+                           fits(frames, recorded_.frames);
+  if (!is_recorded && size == last_) {
+    recording_ = stream_->record([&] { enqueue(size); });
+    recorded_ = size;
+  }
+  const bool replays = is_recorded || (recording_ && size == recorded_);
+  last_ = size;
+  has_times_ = true;
+  ++times_.batches;
+  times_.bytes_in += LaneMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
+  times_.bytes_out += row_bytes(frames);
+  if (replays) {
+    ++times_.replayed;
+    stream_->launch(*recording_);
+  } else {
+    enqueue(size);
+  }
+}
+
+void Lane::note_times() {
+  if (!std::exchange(has_times_, false)) return;
+  {
+    // A batch that failed on the way has none.
+    const std::lock_guard lock(mutex_);
+    if (phases_reached_ < 3) return;
+  }
+  times_.copy_in += stream_->between(0, 1);
+  times_.compute += stream_->between(1, 2);
+  times_.copy_out += stream_->between(2, 3);
+}
+
+void Lane::when(Phase phase, Completions& to, void* tag) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phases_reached_ <= static_cast<int>(phase)) {
+      waiting_.push_back({phase, &to, tag});
+      return;
+    }
+  }
+  to.post(tag);
+}
+
+void Lane::finish() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phases_reached_ == 3) return;
+  }
+  try {
+    stream_->wait();
+  } catch (const std::exception&) {
+    // The device is broken: nothing of it is under way any more.
+  }
+}
+
+// Posts with the mutex held: once a tag is out, this lane may be somebody else's.
+void Lane::reached(Phase phase) {
+  const std::lock_guard lock(mutex_);
+  phases_reached_ = static_cast<int>(phase) + 1;
+  std::erase_if(waiting_, [phase](const Waiting& w) {
+    if (w.phase > phase) return false;
+    w.to->post(w.tag);
+    return true;
+  });
+}
+
+// ---- all of them ------------------------------------------------------------------------------
+
+Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings settings,
+             std::size_t sample_bytes, std::uint32_t frames)
+    : plan_(std::move(plan)), settings_(std::move(settings)) {
+  for (const int index : settings_.devices) {
+    Device device;
+    device.gpu = gpus.open(index);
+    devices_.push_back(std::move(device));
+  }
+  // A device with little memory gets fewer lanes, but one at least.
+  for (int stream = 0; stream < settings_.streams; ++stream) {
+    for (Device& device : devices_) {
+      auto lane = std::make_unique<Lane>(*this, *device.gpu);
+      try {
+        lane->reserve(sample_bytes, 0, frames, 0);
+      } catch (const CudaError&) {
+        if (stream == 0) throw;
+        continue;
+      }
+      lanes_.push_back(std::move(lane));
+    }
+  }
+  for (auto& lane : lanes_) free_.push_back(lane.get());
+}
+
+Lanes::~Lanes() = default;
+
+Lanes::Lease Lanes::take() {
+  std::unique_lock lock(mutex_);
+  free_came_.wait(lock, [this] { return !free_.empty(); });
+  Lane* lane = free_.back();
+  free_.pop_back();
+  return {lane, [this](Lane* done) { give_back(done); }};
+}
+
+void Lanes::give_back(Lane* lane) {
+  {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(lane);
+  }
+  free_came_.notify_one();
+}
+
+Lanes::Device& Lanes::device_of(const Gpu& gpu) {
+  return *std::find_if(devices_.begin(), devices_.end(),
+                       [&gpu](const Device& d) { return d.gpu.get() == &gpu; });
+}
+
+std::shared_ptr<SharedProgram> Lanes::program_for(const Gpu& gpu, std::uint32_t frames) {
+  const std::lock_guard lock(mutex_);
+  Device& device = device_of(gpu);
+  if (!device.program || device.program->most_frames < frames) {
+    auto program = std::make_shared<SharedProgram>();
+    program->mel = device.gpu->make_mel(*plan_, settings_.kernel, frames);
+    program->most_frames = frames;
+    device.program = std::move(program);
+  }
+  return device.program;
+}
+
+void Lanes::charge(const Gpu& gpu, std::size_t pinned, std::size_t device) {
+  const std::lock_guard lock(mutex_);
+  Device& on = device_of(gpu);
+  const auto refuse = [&](const char* kind, std::size_t wanted, std::size_t used,
+                          std::size_t limit) {
+    throw CudaError(fmt::format(
+        "memory.{}: a batch on the device needs {:.1f} MiB, {:.1f} of {:.1f} MiB are taken; allow "
+        "more, or lower mel.accumulate.bytes or mel.streams",
+        kind, mib(wanted), mib(used), mib(limit)));
+  };
+  if (pinned_ + pinned > settings_.pinned_limit)
+    refuse("pinned", pinned, pinned_, settings_.pinned_limit);
+  if (on.used + device > settings_.device_limit)
+    refuse("device", device, on.used, settings_.device_limit);
+  pinned_ += pinned;
+  on.used += device;
+}
+
+void Lanes::refund(const Gpu& gpu, std::size_t pinned, std::size_t device) noexcept {
+  const std::lock_guard lock(mutex_);
+  pinned_ -= pinned;
+  device_of(gpu).used -= device;
+}
+
+std::vector<GpuInfo> Lanes::devices() const {
+  std::vector<GpuInfo> out;
+  for (const Device& d : devices_) out.push_back(d.gpu->info());
+  return out;
+}
+
+std::string Lanes::description() const {
+  return devices_.front().program ? devices_.front().program->mel->description() : "";
+}
+
+LaneTimes Lanes::times() {
+  LaneTimes sum;
+  for (auto& lane : lanes_) {
+    lane->note_times();
+    sum.copy_in += lane->times_.copy_in;
+    sum.compute += lane->times_.compute;
+    sum.copy_out += lane->times_.copy_out;
+    sum.batches += lane->times_.batches;
+    sum.replayed += lane->times_.replayed;
+    sum.bytes_in += lane->times_.bytes_in;
+    sum.bytes_out += lane->times_.bytes_out;
+  }
+  return sum;
+}
+
+}  // namespace melflow::cuda

@@ -1,0 +1,220 @@
+// lanes.h - batches under way on devices, as many as there are lanes.
+//
+// In:  samples and the places of frames, in a lane's pinned memory.
+// Out: rows, in the lane's pinned memory.
+//
+// A lane has a stream, and pinned and device memory that is taken once and used again for every
+// batch. What is done for a batch (copy, kernels, copy) is given to the stream at once; batches in
+// other lanes overlap with it. When batches come in equal sizes that is recorded, and launched as a
+// whole from then on; one that is much smaller goes plainly.
+
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda/gpu.h"
+
+namespace melflow::cuda {
+
+// Who waits for batches: tags come out in the order in which they are done.
+class Completions {
+ public:
+  void post(void* tag);
+  // Lets wait() return without a tag; remembered.
+  void wake();
+  // Appends what is done. Returns after `seconds` at the latest; true: something came, or wake().
+  bool wait(std::vector<void*>& done, double seconds);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::vector<void*> done_;
+  bool woken_ = false;
+};
+
+enum class Phase { copied_in, computed, copied_out };
+
+struct LaneTimes {
+  double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
+  std::size_t batches = 0, replayed = 0;
+  std::size_t bytes_in = 0, bytes_out = 0;
+};
+
+class Lanes;
+
+// Of a device's lanes together.
+struct SharedProgram {
+  std::mutex mutex;
+  std::unique_ptr<MelProgram> mel;
+  std::uint32_t most_frames = 0;
+};
+
+// The memory of one lane: for batches of so many bytes of samples and so many frames.
+class LaneMemory {
+ public:
+  // Throws CudaError where there is none left, or more is taken than is allowed.
+  LaneMemory(Lanes& lanes, Gpu& gpu, std::size_t sample_bytes, std::uint32_t frames);
+  LaneMemory(const LaneMemory&) = delete;
+  LaneMemory& operator=(const LaneMemory&) = delete;
+  ~LaneMemory();
+
+  static constexpr std::size_t header = 256;  // the count of frames, and nothing else
+  // Behind the places of the frames.
+  [[nodiscard]] std::size_t samples_at() const;
+
+  Lanes& lanes;
+  Gpu& gpu;
+  std::size_t sample_bytes = 0;
+  std::uint32_t frames = 0;
+  std::shared_ptr<SharedProgram> program;
+  std::byte* host_in = nullptr;
+  std::byte* host_out = nullptr;
+  std::byte* device_in = nullptr;
+  std::byte* device_out = nullptr;
+  std::byte* scratch = nullptr;
+
+ private:
+  void release();
+
+  std::size_t pinned_ = 0, device_ = 0;  // [bytes], as charged
+};
+
+class Lane {
+ public:
+  Lane(Lanes& lanes, Gpu& gpu);
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+  ~Lane();
+
+  // ---- while it is filled: nothing of it is under way
+
+  // Room for so much in pinned memory; keeps what the first `kept_*` of it hold.
+  void reserve(std::size_t sample_bytes, std::size_t kept_bytes, std::uint32_t frames,
+               std::uint32_t kept_frames);
+  [[nodiscard]] std::size_t sample_capacity() const { return memory_->sample_bytes; }  // [bytes]
+  [[nodiscard]] std::uint32_t frame_capacity() const { return memory_->frames; }
+  [[nodiscard]] std::byte* samples() const { return memory_->host_in + memory_->samples_at(); }
+  [[nodiscard]] std::uint32_t* offsets() const {
+    return reinterpret_cast<std::uint32_t*>(memory_->host_in + LaneMemory::header);
+  }
+  // Starts the batch. Throws CudaError.
+  void submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames);
+
+  // ---- while it is under way
+
+  // Posts `tag` when the phase is reached, at once when it was already.
+  void when(Phase phase, Completions& to, void* tag);
+  // Throws CudaError where the device has failed.
+  void check() { stream_->check(); }
+  // Waits until nothing of it is under way, if something is.
+  void finish() noexcept;
+
+  // ---- once it is copied out
+
+  // float32 [frames, columns].
+  [[nodiscard]] const float* rows() const {
+    return reinterpret_cast<const float*>(memory_->host_out);
+  }
+
+ private:
+  friend class Lanes;
+
+  struct Size {
+    SampleType type = SampleType::int16;
+    std::size_t sample_bytes = 0;
+    std::uint32_t frames = 0;
+    friend bool operator==(const Size&, const Size&) = default;
+  };
+  struct Waiting {
+    Phase phase;
+    Completions* to;
+    void* tag;
+  };
+
+  [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
+  void enqueue(const Size& size);
+  void reached(Phase phase);
+  template <Phase phase>
+  static void reach(void* lane) {
+    static_cast<Lane*>(lane)->reached(phase);
+  }
+  void note_times();
+
+  Lanes& lanes_;
+  Gpu& gpu_;
+  std::unique_ptr<LaneMemory> memory_;
+  std::unique_ptr<Stream> stream_;
+
+  Size last_;
+  Size recorded_;
+  std::unique_ptr<Recording> recording_;
+
+  std::mutex mutex_;        // of what follows: the device's thread comes here
+  int phases_reached_ = 3;  // nothing is under way
+  std::vector<Waiting> waiting_;
+
+  bool has_times_ = false;  // of a batch that is not counted yet
+  LaneTimes times_;
+};
+
+struct LaneSettings {
+  std::vector<int> devices;  // indices; batches go to whichever has a free lane
+  int streams = 3;           // lanes of each device
+  std::size_t pinned_limit = 0, device_limit = 0;  // [bytes], of all lanes; of those of one device
+  KernelOptions kernel;
+};
+
+class Lanes {
+ public:
+  // Takes memory for batches of this size: `sample_bytes`, `frames`. Throws std::runtime_error that
+  // says what was needed, what there is and what to lower.
+  Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings settings,
+        std::size_t sample_bytes, std::uint32_t frames);
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+  ~Lanes();
+
+  // A lane that nothing is under way in; waits for one.
+  using Lease = std::shared_ptr<Lane>;
+  [[nodiscard]] Lease take();
+
+  [[nodiscard]] std::size_t count() const { return lanes_.size(); }
+  [[nodiscard]] const MelPlan& plan() const { return *plan_; }
+  [[nodiscard]] std::vector<GpuInfo> devices() const;
+  [[nodiscard]] std::string description() const;
+  // Of all batches so far; when nothing is under way.
+  [[nodiscard]] LaneTimes times();
+
+ private:
+  friend class Lane;
+  friend class LaneMemory;
+  struct Device {
+    std::unique_ptr<Gpu> gpu;
+    std::size_t used = 0;  // [bytes]
+    std::shared_ptr<SharedProgram> program;
+  };
+  void give_back(Lane* lane);
+  // Counts memory that a lane is about to take; throws where it is more than allowed.
+  void charge(const Gpu& gpu, std::size_t pinned, std::size_t device);
+  void refund(const Gpu& gpu, std::size_t pinned, std::size_t device) noexcept;
+  Device& device_of(const Gpu& gpu);
+  std::shared_ptr<SharedProgram> program_for(const Gpu& gpu, std::uint32_t frames);
+
+  std::shared_ptr<const MelPlan> plan_;
+  LaneSettings settings_;
+  std::vector<Device> devices_;
+  std::mutex mutex_;
+  std::condition_variable free_came_;
+  std::size_t pinned_ = 0;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<Lane*> free_;
+};
+
+}  // namespace melflow::cuda

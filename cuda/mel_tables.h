@@ -1,0 +1,97 @@
+// mel_tables.h - the tables that kernels need, as host arrays made from a MelPlan.
+//
+// In:  the same MelPlan that the processor's MelKernel uses, so that the two cannot drift apart.
+// Out: Settings, windows, filterbank and, for the fused kernel, window and twiddles in the order in
+//      which the lanes of a warp take them.
+//
+// The work format of all kernels: one flat buffer of samples, all int16 or all float, and for each
+// frame the place of its first sample there. A frame is frame_length samples from there on, all of
+// them inside the buffer, already padded and conditioned (mel_signal.h) by whoever fills it. Rows
+// are [n_frames, columns]; a column for the energy is left as it was: that is the host's to fill.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cuda/band_pieces.h"
+#include "cuda/complex.h"
+#include "cuda/number_types.h"
+#include "stages/mel_plan.h"
+
+namespace melflow::cuda {
+
+// What is done to the squared magnitude of a bin: nothing, a square root, any power.
+enum class PowerKind { square, magnitude, other };
+
+// What is constant for a run; passed to kernels by value.
+struct Settings {
+  int n_fft = 0;
+  int frame_length = 0;
+  int n_bins = 0;
+  int columns = 0;    // of a row
+  int levels_at = 0;  // column of the first band or bin: 1 where the energy comes first
+  int n_levels = 0;   // bands or bins
+  bool is_mel = true;
+
+  float power_scale = 1.0F;  // takes the scaling of float16 operands back
+  float power_offset = 0.0F;
+  PowerKind power = PowerKind::square;
+  float exponent = 1.0F;  // of the squared magnitude, for PowerKind::other
+
+  float floor = 0.0F;  // of a band before the log; 0: none
+  bool log = false;
+  float amin = 0.0F;
+  float offset = 0.0F;
+  float factor = 1.0F;
+  float shift = 0.0F;
+};
+
+Settings make_settings(const MelPlan& plan);
+
+// [frame_length]: for int16 samples with 1/32768, for both with input_scale unless samples come
+// conditioned, and with `factor`.
+std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor);
+
+// False: samples come from the host conditioned (dither, pre-emphasis, removal of the mean), as
+// floats and with input_scale in them.
+bool takes_plain_samples(const MelPlan& plan);
+
+// For the kernels around a transform by cuFFT: any n_fft.
+struct AnySizeTables {
+  static constexpr int lanes = 32;
+
+  explicit AnySizeTables(const MelPlan& plan);
+
+  Settings settings;
+  std::vector<float> window_int16, window_float;  // [frame_length]
+  BandTables bands;                               // empty for a spectrogram
+};
+
+// Plain pointers into FusedTables or a copy of it. [k][lanes]: value k of every lane side by side.
+struct FusedView {
+  const Complex* window = nullptr;  // [first_per_lane * r1][lanes], of sample pairs
+  const Complex* first = nullptr;   // [first_per_lane * (r1 - 1)][lanes]
+  const Complex* middle = nullptr;  // [middle_twiddles * (r2 - 1)][lanes]
+  const Complex* turn = nullptr;    // [tasks_per_lane * r3][lanes], -i exp(-2 pi i bin / n_fft)
+};
+
+// For the fused kernel of one of fused_sizes.
+struct FusedTables {
+  // Throws std::invalid_argument when n_fft is none of them.
+  FusedTables(const MelPlan& plan, NumberType operands);
+
+  Settings settings;
+  int lanes = 0;      // of a frame
+  int exchanged = 0;  // points between passes that a frame has in shared memory
+  std::vector<Complex> window_int16, window_float, first, middle, turn;
+  BandTables bands;
+
+  FusedView view(SampleType samples) const;
+  // Shared memory of a frame: exchanged points, then the power in their place and the sums of the
+  // bands' pieces behind it.
+  std::size_t bytes_of_frame(NumberType operands) const;
+};
+
+}  // namespace melflow::cuda

@@ -1,0 +1,26 @@
+// no_gpu.cpp - a build without CUDA: it knows that there is such a thing, and no more.
+
+#include "cuda/error.h"
+#include "cuda/machine_gpus.h"
+
+namespace melflow::cuda {
+namespace {
+
+class NoGpus final : public Gpus {
+ public:
+  [[nodiscard]] std::vector<GpuInfo> list() const override { return {}; }
+  [[nodiscard]] std::string why_none() const override {
+    return "this program was built without CUDA; build it where nvcc is found (cmake --preset "
+           "cuda)";
+  }
+  [[nodiscard]] std::unique_ptr<Gpu> open(int) override { throw CudaError(why_none()); }
+};
+
+}  // namespace
+
+Gpus& machine_gpus() {
+  static NoGpus none;
+  return none;
+}
+
+}  // namespace melflow::cuda

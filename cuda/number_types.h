@@ -1,0 +1,167 @@
+// number_types.h - samples, operands and rows in their types; the same values on host and device.
+//
+// float16 is IEEE 754 binary16, bfloat16 the upper half of a float; both are rounded to nearest,
+// ties to even, and a float16 beyond 65504 becomes infinite.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "cuda/complex.h"
+#include "cuda/host_device.h"
+#include "stages/float16.h"
+
+#if defined(__CUDACC__)
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#endif
+
+namespace melflow::cuda {
+
+// In memory, of values that are computed in float.
+enum class NumberType { float32, float16, bfloat16 };
+enum class SampleType { int16, float32 };
+
+constexpr std::size_t bytes_of(NumberType type) { return type == NumberType::float32 ? 4 : 2; }
+constexpr std::size_t bytes_of(SampleType type) { return type == SampleType::float32 ? 4 : 2; }
+
+MELFLOW_HD std::uint32_t bits_of(float value) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(value);
+#else
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+#endif
+}
+
+MELFLOW_HD float float_of(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(bits);
+#else
+  float value = 0.0F;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+#endif
+}
+
+MELFLOW_HD std::uint16_t float16_bits(float value) {
+#if defined(__CUDA_ARCH__)
+  return __half_as_ushort(__float2half_rn(value));
+#else
+  return to_float16(value);
+#endif
+}
+
+MELFLOW_HD float float_of_float16(std::uint16_t half) {
+#if defined(__CUDA_ARCH__)
+  return __half2float(__ushort_as_half(half));
+#else
+  const std::uint32_t sign = (half & 0x8000U) << 16, magnitude = half & 0x7FFFU;
+  if (magnitude >= 0x7C00U) return float_of(sign | 0x7F800000U | (magnitude & 0x3FFU) << 13);
+  // The exponent's bias is 112 smaller; a multiplication by 2^112 also takes the denormals along.
+  return float_of(sign | bits_of(float_of(magnitude << 13) * 0x1p112F));
+#endif
+}
+
+MELFLOW_HD std::uint16_t bfloat16_bits(float value) {
+#if defined(__CUDA_ARCH__)
+  return __bfloat16_as_ushort(__float2bfloat16_rn(value));
+#else
+  const std::uint32_t bits = bits_of(value);
+  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return 0x7FFFU;  // NaN
+  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+#endif
+}
+
+MELFLOW_HD float float_of_bfloat16(std::uint16_t bits) {
+  return float_of(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// A complex number as it lies between the passes of a transform.
+template <NumberType type>
+struct Operand;
+
+template <>
+struct Operand<NumberType::float32> {
+  using Stored = Complex;
+  static MELFLOW_HD Stored pack(Complex z) { return z; }
+  static MELFLOW_HD Complex unpack(Stored z) { return z; }
+};
+
+template <>
+struct Operand<NumberType::float16> {
+  using Stored = std::uint32_t;
+  static MELFLOW_HD Stored pack(Complex z) {
+    return float16_bits(z.re) | static_cast<std::uint32_t>(float16_bits(z.im)) << 16;
+  }
+  static MELFLOW_HD Complex unpack(Stored z) {
+    return {float_of_float16(static_cast<std::uint16_t>(z & 0xFFFFU)),
+            float_of_float16(static_cast<std::uint16_t>(z >> 16))};
+  }
+};
+
+template <>
+struct Operand<NumberType::bfloat16> {
+  using Stored = std::uint32_t;
+  static MELFLOW_HD Stored pack(Complex z) {
+    return bfloat16_bits(z.re) | static_cast<std::uint32_t>(bfloat16_bits(z.im)) << 16;
+  }
+  static MELFLOW_HD Complex unpack(Stored z) {
+    return {float_of(z << 16), float_of(z & 0xFFFF0000U)};
+  }
+};
+
+// Two samples that follow each other; the first one of a pair at an even place of the buffer is
+// aligned for both.
+template <class Sample>
+struct alignas(2 * sizeof(Sample)) SamplePair {
+  Sample first, second;
+};
+
+// Samples are read once: they need not stay in a device's cache.
+MELFLOW_HD SamplePair<std::int16_t> load_pair(const std::int16_t* from) {
+#if defined(__CUDA_ARCH__)
+  const int both = __ldcs(reinterpret_cast<const int*>(from));
+  return {static_cast<std::int16_t>(both & 0xFFFF), static_cast<std::int16_t>(both >> 16)};
+#else
+  return {from[0], from[1]};
+#endif
+}
+MELFLOW_HD SamplePair<float> load_pair(const float* from) {
+#if defined(__CUDA_ARCH__)
+  const float2 both = __ldcs(reinterpret_cast<const float2*>(from));
+  return {both.x, both.y};
+#else
+  return {from[0], from[1]};
+#endif
+}
+
+// Tables that no kernel writes.
+MELFLOW_HD Complex read_only(const Complex* from) {
+#if defined(__CUDA_ARCH__)
+  const float2 both = __ldg(reinterpret_cast<const float2*>(from));
+  return {both.x, both.y};
+#else
+  return *from;
+#endif
+}
+
+// Rows [frames, columns] of one of the types.
+struct Rows {
+  void* data = nullptr;
+  NumberType type = NumberType::float32;
+
+  MELFLOW_HD void store(std::size_t at, float value) const {
+    if (type == NumberType::float32) {
+      static_cast<float*>(data)[at] = value;
+    } else {
+      static_cast<std::uint16_t*>(data)[at] =
+          type == NumberType::float16 ? float16_bits(value) : bfloat16_bits(value);
+    }
+  }
+};
+
+}  // namespace melflow::cuda

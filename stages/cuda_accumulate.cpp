@@ -1,0 +1,51 @@
+// cuda_accumulate: batches put together until one is large enough for a device.
+//
+// In:  Batch.
+// Out: Batch. Which files come together never changes a row.
+
+#include "pipeline/registry.h"
+#include "stages/items.h"
+#include "stages/mel_backend.h"
+
+namespace melflow {
+namespace {
+
+class CudaAccumulate final : public Combine<Batch, Batch> {
+ public:
+  explicit CudaAccumulate(AccumulateOptions options) : options_(options) {}
+
+  bool push(std::shared_ptr<const Batch> in) override {
+    if (!batch_) batch_ = std::make_shared<Batch>();
+    bytes_ += in->bytes();
+    batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
+    return bytes_ >= options_.bytes.count;
+  }
+
+  std::shared_ptr<const Batch> pull() override {
+    bytes_ = 0;
+    return std::move(batch_);
+  }
+
+  // The samples stay where they are.
+  [[nodiscard]] bool passes_on() const override { return true; }
+
+ private:
+  AccumulateOptions options_;
+  std::shared_ptr<Batch> batch_;
+  std::size_t bytes_ = 0;
+};
+
+// The queue is every node's own option.
+struct Options : AccumulateOptions {
+  void describe(Schema& s) {
+    s.field("bytes", bytes, "samples after which a batch for the device is full")
+        .range(4096, 2.0e9)
+        .tuning();
+  }
+};
+
+const RegisterStage<CudaAccumulate, Options> registered{
+    "cuda_accumulate", "Puts batches together until one is large enough for a graphics processor."};
+
+}  // namespace
+}  // namespace melflow

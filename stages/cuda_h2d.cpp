@@ -1,0 +1,92 @@
+// cuda_h2d: packs a batch into page-locked memory and starts its way through a device.
+//
+// In:  Batch.
+// Out: DeviceBatch, whose samples may still be on their way.
+
+#include <mutex>
+
+#include "cuda/error.h"
+#include "pipeline/cpu.h"
+#include "pipeline/registry.h"
+#include "stages/cuda_run.h"
+
+namespace melflow {
+namespace {
+
+struct NoOptions {
+  void describe(Schema&) {}
+};
+
+class CudaH2d final : public Transform<Batch, DeviceBatch> {
+ public:
+  explicit CudaH2d(NoOptions) {}
+
+  [[nodiscard]] StageTraits traits() const override {
+    StageTraits t = Transform::traits();
+    t.in_order = false;
+    return t;
+  }
+
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+    run_ = std::const_pointer_cast<CudaRun>(demanded.get_object<CudaRun>(CudaRun::kFact));
+    if (!run_) check.error("", "what it gives has to go to cuda_mel");
+    return given;
+  }
+  // It waits for a lane to be free, and copies into memory that the workers do not need.
+  [[nodiscard]] bool blocking() const override { return true; }
+  [[nodiscard]] int default_concurrency() const override {
+    return std::clamp(available_cpus() / 2, 1, 8);
+  }
+  [[nodiscard]] bool passes_on() const override { return true; }
+
+  void start(RunContext& run) override { run_->start(run); }
+
+  Result<std::shared_ptr<const DeviceBatch>> process(std::shared_ptr<const Batch> in,
+                                                     ItemContext& context) const override {
+    const Lease scratch(*this);
+    auto out = std::make_shared<DeviceBatch>();
+    try {
+      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), run_->lanes().take(),
+                                               *scratch, context);
+    } catch (const cuda::CudaError& e) {
+      return ItemError::failed(e.what());
+    }
+    return std::shared_ptr<const DeviceBatch>(std::move(out));
+  }
+
+ private:
+  // Work space of one thread; kept between items.
+  class Lease {
+   public:
+    explicit Lease(const CudaH2d& stage) : stage_(stage) {
+      const std::lock_guard lock(stage_.mutex_);
+      if (!stage_.free_.empty()) {
+        scratch_ = std::move(stage_.free_.back());
+        stage_.free_.pop_back();
+      } else {
+        scratch_ = std::make_unique<CudaBatch::Scratch>(stage_.run_->front());
+      }
+    }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      const std::lock_guard lock(stage_.mutex_);
+      stage_.free_.push_back(std::move(scratch_));
+    }
+    CudaBatch::Scratch& operator*() const { return *scratch_; }
+
+   private:
+    const CudaH2d& stage_;
+    std::unique_ptr<CudaBatch::Scratch> scratch_;
+  };
+
+  std::shared_ptr<CudaRun> run_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<CudaBatch::Scratch>> free_;
+};
+
+const RegisterStage<CudaH2d, NoOptions> registered{
+    "cuda_h2d", "Packs a batch into page-locked memory and sends it to a graphics processor."};
+
+}  // namespace
+}  // namespace melflow

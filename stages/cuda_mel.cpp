@@ -1,0 +1,85 @@
+// cuda_mel: mel spectrogram rows on graphics processors. The work is given to the device by
+// cuda_h2d, all of it at once; an item is here until its rows are computed.
+//
+// In:  DeviceBatch.
+// Out: DeviceRows.
+
+#include "cuda/gpu.h"
+#include "pipeline/registry.h"
+#include "stages/cuda_run.h"
+
+namespace melflow {
+namespace {
+
+class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
+ public:
+  static constexpr const char* kContractName = "mel";
+
+  explicit CudaMel(const MelNodeOptions& options) : run_(std::make_shared<CudaRun>(options)) {}
+
+  [[nodiscard]] StageTraits traits() const override {
+    StageTraits t = Transform::traits();
+    t.in_order = false;
+    return t;
+  }
+
+  [[nodiscard]] Facts demand(const Facts& below) const override {
+    Facts above = run_->front().demand(below);
+    above.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
+    return above;
+  }
+  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+    const auto devices = cuda::gpus().list();
+    if (devices.empty()) {
+      check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");
+      return given;
+    }
+    for (const int index : run_->options().devices.indices)
+      if (index >= static_cast<int>(devices.size()))
+        check.error("devices", "there is no device " + std::to_string(index) + ", there are " +
+                                   std::to_string(devices.size()) + ", counted from 0");
+    Facts out = run_->front().plan(given, check, "cuda", devices.front().architecture);
+    if (run_->front().is_planned()) {
+      const bool has_fused = cuda::has_fused_kernel(run_->front().mel_plan()->n_fft());
+      if (run_->options().path == cuda::Path::fused && !has_fused)
+        check.error("path",
+                    "there is no fused kernel for this n_fft, only for 256, 400, 512, 1024 "
+                    "and 2048; use cufft or auto");
+      const bool is_fused = has_fused && run_->options().path != cuda::Path::cufft;
+      if (!is_fused && run_->options().operands.type != cuda::NumberType::float32)
+        check.error("operands", "only the fused kernel has others than fp32");
+    }
+    out.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
+    return out;
+  }
+  [[nodiscard]] std::optional<Value> settings() const override { return run_->front().settings(); }
+  [[nodiscard]] bool passes_on() const override { return true; }
+  // More than there are lanes.
+  [[nodiscard]] int default_concurrency() const override { return 64; }
+  [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
+    return std::make_unique<PhaseEngine<DeviceBatch, DeviceRows>>(cuda::Phase::computed);
+  }
+
+  void start(RunContext& run) override { run_->start(run); }
+  void finish(RunContext&, Ending) override { run_->finish(); }
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    return run_->summary();
+  }
+
+  Result<std::shared_ptr<const DeviceRows>> process(std::shared_ptr<const DeviceBatch> in,
+                                                    ItemContext&) const override {
+    auto out = std::make_shared<DeviceRows>();
+    out->batch = in->batch;
+    return std::shared_ptr<const DeviceRows>(std::move(out));
+  }
+
+ private:
+  std::shared_ptr<CudaRun> run_;
+};
+
+const RegisterStage<CudaMel, MelNodeOptions> registered{
+    "cuda_mel", "Mel spectrogram on graphics processors: what mel becomes with backend: cuda.",
+    true};
+
+}  // namespace
+}  // namespace melflow

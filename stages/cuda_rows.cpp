@@ -1,0 +1,51 @@
+// cuda_rows: rows out of page-locked memory, finished like those of the stage mel; the lane is free
+// for the next batch.
+//
+// In:  PinnedRows.
+// Out: MelBatch.
+
+#include "pipeline/registry.h"
+#include "stages/cuda_run.h"
+
+namespace melflow {
+namespace {
+
+struct NoOptions {
+  void describe(Schema&) {}
+};
+
+class CudaRows final : public Transform<PinnedRows, MelBatch> {
+ public:
+  explicit CudaRows(NoOptions) {}
+
+  [[nodiscard]] StageTraits traits() const override {
+    StageTraits t = Transform::traits();
+    t.in_order = false;
+    return t;
+  }
+
+  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+    run_ = given.get_object<CudaRun>(CudaRun::kFact);
+    if (!run_) check.error("", "it takes what came from cuda_mel");
+    return given;
+  }
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    return run_->front().output_bound(input);
+  }
+
+  Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const PinnedRows> in,
+                                                  ItemContext& context) const override {
+    auto out = in->batch->rows(run_->front(), context);
+    in->batch->give_back();
+    return out;
+  }
+
+ private:
+  std::shared_ptr<const CudaRun> run_;
+};
+
+const RegisterStage<CudaRows, NoOptions> registered{
+    "cuda_rows", "Takes rows out of page-locked memory and finishes them."};
+
+}  // namespace
+}  // namespace melflow

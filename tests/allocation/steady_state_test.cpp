@@ -1,0 +1,98 @@
+// What a run takes from the system for one more file: no buffers, which come from the pool, and
+// few small objects of the bookkeeping. A program of its own, because it counts every `new`.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
+
+namespace {
+
+constexpr std::size_t kLarge = 1024;  // [bytes], from there on it is no bookkeeping
+std::atomic<long> g_small{0}, g_large{0};
+
+void* counted(std::size_t size, std::size_t alignment = 0) {
+  (size < kLarge ? g_small : g_large).fetch_add(1, std::memory_order_relaxed);
+  void* p = alignment == 0
+                ? std::malloc(size)
+                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void* operator new(std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a));
+}
+void* operator new[](std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a));
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr const char* kPipeline = R"(version: 1
+memory: {host: 64MiB}
+workers: 2
+graph:
+  files:   {stage: file_list, root: "${DATA}"}
+  read:    {stage: disk_read, from: files}
+  decode:  {stage: decode, from: read}
+  segment: {stage: segment, from: decode, long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}}
+  batch:   {stage: batch, from: segment}
+  mel:     {stage: mel, from: batch, sample_rate: 8000, n_fft: 512, n_mels: 32, center: false, log: db}
+  write:   {stage: hdf5_write, from: mel, path: "${OUT}", overwrite: true}
+)";
+
+struct Allocations {
+  long small = 0, large = 0;
+};
+
+Allocations of_run(const TempFolder& folder, const std::string& clips) {
+  const long small = g_small, large = g_large;
+  LoadOptions options;
+  options.vars = {{"DATA", folder / clips}, {"OUT", folder / "out.h5"}};
+  const JobResult job = run_job(kPipeline, options);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  return {g_small - small, g_large - large};
+}
+
+}  // namespace
+
+TEST_CASE("steady state: a file takes no large memory from the system, and few small objects") {
+  const TempFolder folder;
+  constexpr long kFew = 300, kMany = 1500;
+  for (long i = 0; i < kMany; ++i) {
+    write_wav(folder.file(fmt::format("many/{:04}.wav", i)), 20'000, 8000);
+    if (i < kFew) write_wav(folder.file(fmt::format("few/{:04}.wav", i)), 20'000, 8000);
+  }
+  of_run(folder, "few");  // whatever is made once in a process
+  const Allocations few = of_run(folder, "few"), many = of_run(folder, "many");
+  const auto per_file = [](long a, long b) {
+    return static_cast<double>(b - a) / static_cast<double>(kMany - kFew);
+  };
+  MESSAGE("a file: " << per_file(few.small, many.small) << " small, "
+                     << per_file(few.large, many.large) << " large");
+  // Tables with a line for each file grow now and then, and so does the pool when more files than
+  // ever before are under way.
+  CHECK(per_file(few.large, many.large) < 0.1);
+  CHECK(per_file(few.small, many.small) < 26);
+}

@@ -1,0 +1,291 @@
+// MelKernels on a device, against the definition in double precision. Without a device every test
+// here says so and is skipped.
+
+#include "cuda/mel_kernels.h"
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/error.h"
+#include "cuda/fused_shape.h"
+#include "tests/support/kernel_checks.h"
+
+namespace melflow::cuda {
+namespace {
+
+using O = MelOptions;
+using namespace testing;
+
+bool has_device(const char* test) {
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result == cudaSuccess && count > 0) return true;
+  MESSAGE("skipped, no CUDA device (" << cudaGetErrorString(result) << "): " << test);
+  return false;
+}
+#define MELFLOW_NEEDS_DEVICE(test) \
+  if (!has_device(test)) return
+
+void check_call(cudaError_t result) {
+  REQUIRE(std::string(cudaGetErrorString(result)) == "no error");
+}
+
+// Device memory with a copy of host memory, or filled with NaN.
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes) : bytes_(bytes) {
+    check_call(cudaMalloc(&data_, std::max<std::size_t>(bytes, 1)));
+    check_call(cudaMemset(data_, 0xFF, bytes));
+  }
+  Memory(const void* from, std::size_t bytes) : Memory(bytes) {
+    check_call(cudaMemcpy(data_, from, bytes, cudaMemcpyHostToDevice));
+  }
+  ~Memory() { cudaFree(data_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  void* data() const { return data_; }
+  void read(void* to) const { check_call(cudaMemcpy(to, data_, bytes_, cudaMemcpyDeviceToHost)); }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+struct Stream {
+  Stream() { check_call(cudaStreamCreate(&handle)); }
+  ~Stream() { cudaStreamDestroy(handle); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  cudaStream_t handle = nullptr;
+};
+
+// A batch with its rows on the device.
+class Job {
+ public:
+  Job(const MelPlan& plan, const Batch& batch, SampleType type, const KernelOptions& options)
+      : kernels_(plan, options, static_cast<std::uint32_t>(batch.n_frames())),
+        rows_host_(options.rows, batch.n_frames() * static_cast<std::size_t>(plan.columns())),
+        samples_(batch.samples(type),
+                 bytes_of(type) *
+                     (type == SampleType::int16 ? batch.int16.size() : batch.float32.size())),
+        offsets_(batch.offsets.data(), 4 * batch.n_frames()),
+        n_frames_(sizeof(std::uint32_t)),
+        rows_(rows_host_.size_bytes()),
+        work_(kernels_.work_bytes()) {
+    launch_.samples = samples_.data();
+    launch_.sample_type = type;
+    launch_.offsets = static_cast<const std::uint32_t*>(offsets_.data());
+    launch_.n_frames = static_cast<const std::uint32_t*>(n_frames_.data());
+    launch_.capacity = static_cast<std::uint32_t>(batch.n_frames());
+    launch_.rows = rows_.data();
+    launch_.work = work_.data();
+  }
+
+  MelKernels& kernels() { return kernels_; }
+  void enqueue(cudaStream_t stream) { kernels_.launch(stream, launch_); }
+  void set_count(std::size_t n_frames) {
+    const auto n = static_cast<std::uint32_t>(n_frames);
+    check_call(cudaMemcpy(n_frames_.data(), &n, sizeof n, cudaMemcpyHostToDevice));
+    check_call(cudaMemset(rows_.data(), 0xFF, rows_host_.size_bytes()));
+  }
+  std::vector<double> values() {
+    check_call(cudaDeviceSynchronize());
+    rows_.read(rows_host_.rows().data);
+    return rows_host_.values();
+  }
+
+ private:
+  MelKernels kernels_;
+  RowBuffer rows_host_;
+  Memory samples_, offsets_, n_frames_, rows_, work_;
+  MelKernels::Launch launch_;
+};
+
+std::vector<double> rows_of(const MelOptions& options, const Batch& batch, SampleType type,
+                            const KernelOptions& kernel_options) {
+  const Stream stream;
+  Job job(MelPlan(options), batch, type, kernel_options);
+  job.set_count(batch.n_frames());
+  job.enqueue(stream.handle);
+  return job.values();
+}
+
+void check_front_ends(const std::vector<int>& sizes, const KernelOptions& options, Errors limit) {
+  const std::vector<std::int16_t> samples = recording(3001);
+  Errors worst;
+  for (const int n_fft : sizes) {
+    for (const Named& set : front_ends(n_fft)) {
+      CAPTURE(n_fft);
+      CAPTURE(set.name);
+      const MelOptions o = linear(set.options);
+      const reference::Rows expected = reference::mel(o, exact(samples));
+      const Batch batch = make_batch(MelPlan(o), samples);
+      for (const SampleType type : {SampleType::int16, SampleType::float32}) {
+        if (type == SampleType::int16 && batch.int16.empty()) continue;  // conditioned
+        const Errors e = errors_of(o, expected, rows_of(o, batch, type, options),
+                                   rows_of(in_db(o), batch, type, options));
+        CHECK(e.of_peak <= limit.of_peak);
+        CHECK(e.db <= limit.db);
+        widen(worst, e);
+      }
+    }
+  }
+  MESSAGE("at most " << worst.of_peak << " of the peak, " << worst.db << " dB");
+}
+
+const std::vector<int> sizes_of_fused(std::begin(fused_sizes), std::end(fused_sizes));
+
+TEST_CASE("device: fused rows agree with the definition") {
+  MELFLOW_NEEDS_DEVICE("fused rows agree with the definition");
+  check_front_ends(sizes_of_fused, {Path::fused, {}, {}}, {1e-6, 1e-3});
+}
+
+TEST_CASE("device: fused rows with operands of 16 bits stay within their limits") {
+  MELFLOW_NEEDS_DEVICE("fused rows with operands of 16 bits stay within their limits");
+  check_front_ends(sizes_of_fused, {Path::fused, NumberType::float16, {}}, fp16_operand_limits);
+  check_front_ends(sizes_of_fused, {Path::fused, NumberType::bfloat16, {}}, bf16_operand_limits);
+}
+
+TEST_CASE("device: rows by cuFFT agree with the definition") {
+  MELFLOW_NEEDS_DEVICE("rows by cuFFT agree with the definition");
+  check_front_ends({400, 401, 512, 1000, 1103}, {Path::cufft, {}, {}}, {1e-6, 1e-3});
+}
+
+TEST_CASE("device: rows of every type are the fp32 rows, rounded once") {
+  MELFLOW_NEEDS_DEVICE("rows of every type are the fp32 rows, rounded once");
+  const std::vector<std::int16_t> samples = recording(3001);
+  for (const Path path : {Path::fused, Path::cufft}) {
+    MelOptions o;
+    o.n_fft = 512;
+    o.n_mels = 33;
+    o.log = O::Log::ln;
+    const Batch batch = make_batch(MelPlan(o), samples);
+    const std::vector<double> whole = rows_of(o, batch, SampleType::int16, {path, {}, {}});
+    for (const NumberType type : {NumberType::float16, NumberType::bfloat16}) {
+      const std::vector<double> rounded = rows_of(o, batch, SampleType::int16, {path, {}, type});
+      const double step = type == NumberType::float16 ? 0x1p-11 : 0x1p-8;
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        CHECK(std::abs(rounded[i] - whole[i]) <= step * std::abs(whole[i]));
+    }
+  }
+}
+
+TEST_CASE("device: a captured graph is launched again with fewer frames") {
+  MELFLOW_NEEDS_DEVICE("a captured graph is launched again with fewer frames");
+  const std::vector<std::int16_t> samples = recording(9000);
+  for (const Path path : {Path::fused, Path::cufft}) {
+    MelOptions o;
+    o.n_fft = 256;
+    o.hop = 100;
+    o.n_mels = 20;
+    o.log = O::Log::db;
+    const Batch batch = make_batch(MelPlan(o), samples);
+    const std::size_t n = batch.n_frames();
+    const Stream stream;
+    Job job(MelPlan(o), batch, SampleType::int16, {path, {}, {}});
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    check_call(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal));
+    job.enqueue(stream.handle);
+    check_call(cudaStreamEndCapture(stream.handle, &graph));
+    check_call(cudaGraphInstantiate(&executable, graph, 0));
+    std::vector<double> all;
+    for (const std::size_t count : {n, n / 2, std::size_t{1}, std::size_t{0}, n}) {
+      CAPTURE(count);
+      job.set_count(count);
+      check_call(cudaGraphLaunch(executable, stream.handle));
+      const std::vector<double> rows = job.values();
+      if (all.empty()) all = rows;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i < count * 20)
+          CHECK(rows[i] == all[i]);
+        else
+          CHECK(std::isnan(rows[i]));  // not written
+      }
+    }
+    check_call(cudaGraphExecDestroy(executable));
+    check_call(cudaGraphDestroy(graph));
+  }
+}
+
+TEST_CASE("device: many frames, more than are worked on at a time and than a chunk has") {
+  MELFLOW_NEEDS_DEVICE("many frames");
+  for (const Path path : {Path::fused, Path::cufft}) {
+    MelOptions o;
+    o.n_fft = 400;
+    o.n_mels = 80;
+    const std::vector<std::int16_t> samples = recording(4000);
+    Batch batch = make_batch(MelPlan(o), samples);
+    const std::size_t n = batch.n_frames();
+    const std::vector<double> few = rows_of(o, batch, SampleType::int16, {path, {}, {}});
+    for (std::size_t i = n; i < 50001; ++i) batch.offsets.push_back(batch.offsets[i % n]);
+    const std::vector<double> many = rows_of(o, batch, SampleType::int16, {path, {}, {}});
+    bool same = true;
+    for (std::size_t i = 0; i < many.size(); ++i)
+      same = same && many[i] == few[i / 80 % n * 80 + i % 80];
+    CHECK(same);
+  }
+}
+
+TEST_CASE("device: what cannot be launched is refused") {
+  MELFLOW_NEEDS_DEVICE("what cannot be launched is refused");
+  MelOptions o;
+  o.n_fft = 480;
+  const MelPlan plan(o);
+  CHECK_FALSE(MelKernels::has_fused(plan));
+  CHECK_THROWS_AS(MelKernels(plan, {Path::fused, {}, {}}, 10), std::invalid_argument);
+  CHECK_THROWS_AS(MelKernels(plan, {Path::cufft, NumberType::float16, {}}, 10),
+                  std::invalid_argument);
+  CHECK_THROWS_AS(MelKernels(plan, {}, 0), std::invalid_argument);
+  MelKernels kernels(plan, {}, 10);
+  CHECK(kernels.path() == Path::cufft);
+  MelKernels::Launch launch;
+  launch.capacity = 11;
+  CHECK_THROWS_WITH_AS(kernels.launch(nullptr, launch),
+                       "a launch for 11 frames, at most 10 were announced", std::invalid_argument);
+  launch.capacity = 10;
+  CHECK_THROWS_AS(kernels.launch(nullptr, launch), std::invalid_argument);
+}
+
+TEST_CASE("mel kernels: which front ends have a fused kernel") {
+  MelOptions o;
+  for (const int n_fft : fused_sizes) {
+    o.n_fft = n_fft;
+    CHECK(MelKernels::has_fused(MelPlan(o)));
+  }
+  o.n_mels = 20000;  // no room for so many bands in shared memory
+  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+  o.n_mels = 80;
+  o.n_fft = 401;
+  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+}
+
+TEST_CASE("mel kernels: without a device the error names the call and CUDA's reason") {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) {
+    MESSAGE("skipped, there is a CUDA device: without a device the error names the call");
+    return;
+  }
+  try {
+    const MelKernels kernels(MelPlan(MelOptions{}), {}, 10);
+    FAIL("there is no device");
+  } catch (const CudaError& error) {
+    const std::string text = error.what();
+    CAPTURE(text);
+    CHECK(text.starts_with("cuda"));
+    CHECK(text.find(": cudaError") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace melflow::cuda

@@ -1,0 +1,285 @@
+// Whole jobs with backend: cuda, on a device that is a thread of the host: rows are those of the
+// processor, within what two orders of summation differ by, whatever the batches are and wherever
+// they run; and what a device refuses or breaks is said.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/host_gpu.h"
+#include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kRate = 16000;
+
+struct Case {
+  const char* name;
+  std::string segment;
+  std::string mel;
+  double tolerance;  ///< of a value, absolute; logarithms are kept away from their floor
+};
+
+std::string pipeline(const std::string& segment, const std::string& mel) {
+  return R"(version: 1
+memory: {host: 256MiB}
+workers: 2
+graph:
+  files:   {stage: file_list, root: "${DATA}"}
+  read:    {stage: disk_read, from: files, whole: 64KiB}
+  decode:  {stage: decode, from: read, block: 64KiB}
+  segment: {stage: segment, from: decode)" +
+         segment + R"(}
+  batch:   {stage: batch, from: segment, files: 3}
+  mel:     {stage: mel, from: batch, )" +
+         mel + R"(}
+  write:   {stage: hdf5_write, from: mel, path: "${OUT}", overwrite: true}
+)";
+}
+
+JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
+  return run_job(yaml, options);
+}
+
+// Short ones, one of several blocks, floats among int16, and two that do not become rows.
+void make_clips(const TempFolder& folder) {
+  for (unsigned i = 0; i < 7; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 9000 + 777 * i, kRate, i);
+  write_audio(folder.file("clips/long.flac"), audio_kind("flac s16"), kRate, test_signal(120'000));
+  write_audio(folder.file("clips/x_float.wav"), audio_kind("wav float"), kRate,
+              test_signal(20'000));
+  write_wav(folder.file("clips/y_short.wav"), 20, kRate);
+  folder.write("clips/z_broken.wav", "no sound");
+}
+
+// A file that mel refuses is refused where its samples are packed.
+std::map<std::string, std::string> remarks_of(const JobResult& job) {
+  std::map<std::string, std::string> out = job.remarks_by_name();
+  for (auto& [name, remark] : out)
+    if (const std::size_t at = remark.find("mel.h2d"); at != remark.npos)
+      remark.replace(at, 7, "mel");
+  return out;
+}
+
+double largest_difference(const Output& a, const Output& b) {
+  REQUIRE(a.mel.size() == b.mel.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.mel.size(); ++i) {
+    const double d = std::abs(static_cast<double>(a.mel[i]) - b.mel[i]);
+    if (!(d <= largest)) largest = d;  // NaN, too
+  }
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and front end") {
+  const TempFolder folder;
+  make_clips(folder);
+  const Case cases[] = {
+      {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+       "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, log: db", 2e-3},
+      {"windows of several frames", ", length: 2048, hop: 1000",
+       "sample_rate: 16000, n_fft: 256, hop: 100, n_mels: 20, log: ln", 1e-3},
+      {"padded tails", ", length: 3000, hop: 2000, tail: pad",
+       "sample_rate: 16000, n_fft: 1024, hop: 512, center: false, n_mels: 40, log: db, amin: 1e-6",
+       2e-3},
+      {"whole recordings", "", "preset: whisper", 1e-4},
+      {"Kaldi: conditioned samples and an energy", "", "preset: kaldi, use_energy: true", 1e-3},
+      {"any size, by cuFFT's way", "",
+       "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 40, log: db, top_db: 60", 2e-3},
+      {"a spectrogram", "",
+       "sample_rate: 16000, n_fft: 2048, hop: 512, output: spectrogram, power: 1", 1e-4},
+      {"statistics of the file", "",
+       "sample_rate: 16000, n_fft: 400, hop: 160, n_mels: 64, log: ln, log_offset: 1e-6, "
+       "normalize: per_feature",
+       1e-3},
+  };
+  for (const Case& c : cases) {
+    CAPTURE(std::string(c.name));
+    const JobResult on_cpu = run(pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
+    REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+    const Output expected = read_output(folder / "cpu.h5");
+    REQUIRE(expected.rows() > 0);
+    std::string first_bytes;
+    for (const char* how :
+         {"", ", accumulate: {bytes: 4KiB}", ", streams: 1, accumulate: {bytes: 60KiB}",
+          ", devices: [1, 0], streams: 2, accumulate: {bytes: 100KiB}"}) {
+      CAPTURE(std::string(how));
+      HostGpus gpus({.devices = 2});
+      {
+        const cuda::ScopedGpus scope(gpus);
+        const JobResult job =
+            run(pipeline(c.segment, c.mel + ", backend: cuda" + how), folder, "cuda.h5");
+        REQUIRE_MESSAGE(job.complete(), job.text());
+        CHECK(remarks_of(job) == remarks_of(on_cpu));
+      }
+      CHECK(gpus.complaints() == "");
+      CHECK(gpus.counts.launches > 0);
+      const Output got = read_output(folder / "cuda.h5");
+      CHECK(got.shape == expected.shape);
+      CHECK(got.files == expected.files);
+      CHECK(largest_difference(got, expected) <= c.tolerance);
+      // However the work was dealt out.
+      if (first_bytes.empty()) first_bytes = got.mel_bytes;
+      CHECK(got.mel_bytes == first_bytes);
+      CHECK(got.texts.at("backend") == "cuda");
+    }
+  }
+}
+
+TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 40; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
+  const std::string mel = "sample_rate: 16000, n_fft: 512, center: false, log: db, n_mels: 20";
+  const std::string cut = ", length: 512, hop: 512";
+  REQUIRE(run(pipeline(cut, mel + ", backend: cpu"), folder, "cpu.h5").complete());
+  HostGpus gpus;
+  JobResult job;
+  {
+    const cuda::ScopedGpus scope(gpus);
+    job = run(pipeline(cut, mel + ", backend: cuda, streams: 1, accumulate: {bytes: 48KiB}"),
+              folder, "cuda.h5");
+  }
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(gpus.complaints() == "");
+  CHECK(gpus.counts.replays >= 5);
+  CHECK(largest_difference(read_output(folder / "cuda.h5"), read_output(folder / "cpu.h5")) < 2e-3);
+}
+
+TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  options.sets = {{"mel.h2d.queue", "4"}, {"mel.d2h.concurrency", "2"}};
+  const JobResult job = run_job(pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  std::string names;
+  for (const StageReport& s : job.report.stages) names += s.name + " ";
+  CHECK(names ==
+        "files read decode segment batch mel.accumulate mel.h2d mel mel.d2h mel.rows write ");
+  CHECK(job.stage("mel.d2h").concurrency == 2);
+  for (const EdgeReport& e : job.report.edges) {
+    if (e.to == "mel.h2d") CHECK(e.capacity == 4);
+    if (e.to == "mel") CHECK(e.capacity == 7);
+  }
+}
+
+TEST_CASE("cuda: without a device, auto takes the processor and cuda says what is missing") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus none({.devices = 0});
+  const cuda::ScopedGpus scope(none);
+  const JobResult job = run(pipeline("", "preset: whisper"), folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(read_output(folder / "out.h5").texts.at("backend") == "cpu");
+  std::string told;
+  for (const auto& [name, value] : job.stage("mel").summary) told += name + ": " + value.text();
+  CHECK(told.find("the test has none") != std::string::npos);
+  std::string problem;
+  try {
+    run(pipeline("", "preset: whisper, backend: cuda"), folder, "out2.h5");
+  } catch (const ConfigError& e) {
+    problem = e.what();
+  }
+  CHECK(problem.find("mel.backend: cuda: the test has none; use backend: cpu, or auto") !=
+        std::string::npos);
+}
+
+TEST_CASE("cuda: what cannot be had is an error before the run") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  struct Row {
+    const char* mel;
+    const char* expected;
+  };
+  const Row rows[] = {
+      {"operands: fp8", "mel.operands: fp8 is not one of fp32, fp16, bf16: it rounds"},
+      {"operands: fp64", "mel.operands: 'fp64' is not one of fp32, fp16, bf16"},
+      {"path: fused, n_fft: 600, win_length: 400", "mel.path: there is no fused kernel"},
+      {"path: cufft, operands: bf16", "mel.operands: only the fused kernel has others than fp32"},
+      {"devices: [3]", "mel.devices: there is no device 3, there are 1, counted from 0"},
+      {"devices: [0, 0]", "mel.devices: a device stands there twice"},
+      {"h2d: {depth: 3}", "mel.h2d.depth: unknown option"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.mel));
+    std::string problem;
+    try {
+      run(pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel), folder,
+          "out.h5");
+    } catch (const ConfigError& e) {
+      problem = e.what();
+    }
+    CAPTURE(problem);
+    CHECK(problem.find(row.expected) != std::string::npos);
+  }
+}
+
+TEST_CASE("cuda: memory that is not allowed or not there is named, with what to lower") {
+  const TempFolder folder;
+  make_clips(folder);
+  const auto error_of = [&](HostGpuOptions options, const std::string& memory) {
+    HostGpus gpus(options);
+    std::string error;
+    {
+      const cuda::ScopedGpus scope(gpus);
+      std::string yaml = pipeline("", "preset: whisper, backend: cuda");
+      yaml.replace(yaml.find("{host: 256MiB}"), 14, memory);
+      error = run(yaml, folder, "out.h5").error;
+    }
+    CHECK(gpus.complaints() == "");
+    return error;
+  };
+  CHECK(error_of({}, "{host: 256MiB, pinned: 10MiB}")
+            .find("memory.pinned: a batch on the device "
+                  "needs ") != std::string::npos);
+  CHECK(error_of({}, "{host: 256MiB, device: 10MiB}").find("memory.device: ") != std::string::npos);
+  CHECK(error_of({.device_memory = 10 << 20}, "{host: 256MiB}")
+            .find("device memory: there is no "
+                  "room") != std::string::npos);
+  CHECK(error_of({.pinned_memory = 10 << 20}, "{host: 256MiB}").find("pinned memory: ") !=
+        std::string::npos);
+  // Enough for one batch at a time: fewer lanes.
+  CHECK(error_of({.device_memory = 48 << 20}, "{host: 256MiB}") == "");
+}
+
+TEST_CASE("cuda: a device that breaks fails the files that were on it, and the run ends") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 60; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
+  HostGpus gpus({.break_at = 5});
+  JobResult job;
+  {
+    const cuda::ScopedGpus scope(gpus);
+    job =
+        run(pipeline("", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 32KiB}"),
+            folder, "out.h5");
+  }
+  const Ledger::Counts& c = job.report.counts;
+  CHECK(c.ok + c.failed == 60);
+  CHECK(c.failed > 0);
+  CHECK(c.ok > 0);
+  for (const auto& [name, remark] : job.remarks_by_name())
+    CHECK(remark.find("the device is broken") != std::string::npos);
+  // What was finished before is in the output.
+  const Output out = read_output(folder / "out.h5");
+  std::int64_t rows = 0;
+  for (const Output::File& f : out.files) rows += f.count;
+  CHECK(rows == static_cast<std::int64_t>(out.rows()));
+  CHECK(rows > 0);
+}

@@ -1,0 +1,278 @@
+#include "tests/support/host_gpu.h"
+
+#include <xxhash.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cuda/error.h"
+#include "cuda/host_driver.h"
+#include "cuda/mel_tables.h"
+#include "stages/raii/fftw.h"
+
+namespace melflow::test {
+namespace {
+
+using cuda::CudaError;
+
+class HostMel final : public cuda::MelProgram {
+ public:
+  HostMel(const MelPlan& plan, const cuda::KernelOptions& options)
+      : operands_(options.operands), any_(plan), fft_(plan.n_fft()) {
+    const bool has_fused = cuda::has_fused_kernel(plan.n_fft());
+    if (has_fused && options.path != cuda::Path::cufft)
+      fused_ = std::make_unique<cuda::FusedTables>(plan, options.operands);
+  }
+  [[nodiscard]] std::string description() const override { return fused_ ? "fused" : "cufft"; }
+  [[nodiscard]] std::size_t scratch_bytes() const override { return fused_ ? 0 : 256; }
+
+  void run(const cuda::MelWork& work) const {
+    cuda::HostBatch batch;
+    batch.samples = work.samples;
+    batch.sample_type = work.sample_type;
+    batch.offsets = work.offsets;
+    batch.n_frames = *work.n_frames;
+    cuda::Rows rows;
+    rows.data = work.rows;
+    if (fused_) return cuda::run_fused(*fused_, operands_, batch, rows);
+    const auto n_fft = static_cast<std::size_t>(any_.settings.n_fft);
+    const auto n_bins = static_cast<std::size_t>(any_.settings.n_bins);
+    std::vector<float> frames(batch.n_frames * n_fft);
+    std::vector<cuda::Complex> spectra(batch.n_frames * n_bins);
+    cuda::run_window(any_, batch, frames.data());
+    AlignedBuffer in(n_fft), out(2 * n_bins);
+    for (std::size_t t = 0; t < batch.n_frames; ++t) {
+      std::copy_n(frames.data() + t * n_fft, n_fft, in.data());
+      fft_.execute(in.data(), out.data());
+      for (std::size_t k = 0; k < n_bins; ++k)
+        spectra[t * n_bins + k] = {out.data()[2 * k], out.data()[2 * k + 1]};
+    }
+    cuda::run_levels(any_, spectra.data(), batch.n_frames, rows, true);
+  }
+
+ private:
+  cuda::NumberType operands_;
+  cuda::AnySizeTables any_;
+  FftPlan fft_;
+  std::unique_ptr<cuda::FusedTables> fused_;
+};
+
+using Step = std::function<void()>;
+
+struct HostRecording final : cuda::Recording {
+  // Makes the step of one launch: what it looks at is as it is then.
+  std::vector<std::function<Step()>> steps;
+};
+
+class HostStream final : public cuda::Stream {
+ public:
+  explicit HostStream(HostGpus& gpus) : gpus_(gpus), thread_([this] { run(); }) {}
+  HostStream(const HostStream&) = delete;
+  HostStream& operator=(const HostStream&) = delete;
+  ~HostStream() override {
+    {
+      const std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    came_.notify_all();
+    thread_.join();
+  }
+
+  void copy_in(void* device, const void* host, std::size_t bytes) override {
+    const long before = gpus_.counts.copies_in++;
+    if (gpus_.options().break_at >= 0 && before >= gpus_.options().break_at) gpus_.is_broken = true;
+    give([this, device, host, bytes]() -> Step {
+      const std::uint64_t as_given = XXH3_64bits(host, bytes);
+      return [this, device, host, bytes, as_given] {
+        if (XXH3_64bits(host, bytes) != as_given)
+          gpus_.complain("pinned memory changed before it was copied");
+        std::memcpy(device, host, bytes);
+      };
+    });
+  }
+
+  void copy_out(void* host, const void* device, std::size_t bytes) override {
+    give([host, device, bytes]() -> Step {
+      std::memset(host, 0xFF, bytes);  // NaN for whoever looks too early
+      return [host, device, bytes] { std::memcpy(host, device, bytes); };
+    });
+  }
+
+  void mel(cuda::MelProgram& program, const cuda::MelWork& work) override {
+    ++gpus_.counts.launches;
+    give([&program, work]() -> Step {
+      return [&program, work] { static_cast<HostMel&>(program).run(work); };
+    });
+  }
+
+  void call(void (*function)(void*), void* argument) override {
+    give([function, argument]() -> Step { return [function, argument] { function(argument); }; });
+  }
+
+  [[nodiscard]] std::unique_ptr<cuda::Recording> record(
+      const std::function<void()>& work) override {
+    auto out = std::make_unique<HostRecording>();
+    recording_ = out.get();
+    work();
+    recording_ = nullptr;
+    return out;
+  }
+
+  void launch(cuda::Recording& recording) override {
+    ++gpus_.counts.replays;
+    for (const auto& step : static_cast<HostRecording&>(recording).steps) put(step());
+  }
+
+  void mark(int place) override {
+    give([this, place]() -> Step {
+      return [this, place] {
+        marks_.at(static_cast<std::size_t>(place)) = std::chrono::steady_clock::now();
+      };
+    });
+  }
+  [[nodiscard]] double between(int from, int to) override {
+    return std::chrono::duration<double>(marks_.at(static_cast<std::size_t>(to)) -
+                                         marks_.at(static_cast<std::size_t>(from)))
+        .count();
+  }
+
+  void check() override {
+    if (gpus_.is_broken) throw CudaError("cudaStreamQuery on device 0: the device is broken");
+  }
+
+  void wait() override {
+    check();
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return steps_.empty() && !is_busy_; });
+  }
+
+ private:
+  void give(std::function<Step()> make) {
+    if (recording_ != nullptr)
+      recording_->steps.push_back(std::move(make));
+    else
+      put(make());
+  }
+  void put(Step step) {
+    {
+      const std::lock_guard lock(mutex_);
+      steps_.push_back(std::move(step));
+    }
+    came_.notify_one();
+  }
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      came_.wait(lock, [this] { return closed_ || !steps_.empty(); });
+      if (steps_.empty()) return;
+      const Step step = std::move(steps_.front());
+      steps_.pop_front();
+      is_busy_ = true;
+      lock.unlock();
+      if (!gpus_.is_broken) step();
+      std::this_thread::yield();
+      lock.lock();
+      is_busy_ = false;
+      if (steps_.empty()) idle_.notify_all();
+    }
+  }
+
+  HostGpus& gpus_;
+  HostRecording* recording_ = nullptr;
+  std::array<std::chrono::steady_clock::time_point, places> marks_;
+  std::mutex mutex_;
+  std::condition_variable came_, idle_;
+  std::deque<Step> steps_;
+  bool is_busy_ = false, closed_ = false;
+  std::thread thread_;  // last: it uses all of them
+};
+
+class HostGpu final : public cuda::Gpu {
+ public:
+  HostGpu(HostGpus& gpus, int index) : gpus_(gpus), index_(index) {}
+
+  [[nodiscard]] cuda::GpuInfo info() const override {
+    return gpus_.list().at(static_cast<std::size_t>(index_));
+  }
+  [[nodiscard]] void* allocate(std::size_t bytes) override {
+    return take(bytes, gpus_.device_used, gpus_.options().device_memory);
+  }
+  void release(void* memory) noexcept override { free(memory, gpus_.device_used); }
+  [[nodiscard]] void* allocate_pinned(std::size_t bytes) override {
+    return take(bytes, gpus_.pinned_used, gpus_.options().pinned_memory);
+  }
+  void release_pinned(void* memory) noexcept override { free(memory, gpus_.pinned_used); }
+  [[nodiscard]] std::unique_ptr<cuda::Stream> make_stream() override {
+    return std::make_unique<HostStream>(gpus_);
+  }
+  [[nodiscard]] std::unique_ptr<cuda::MelProgram> make_mel(const MelPlan& plan,
+                                                           const cuda::KernelOptions& options,
+                                                           std::uint32_t) override {
+    return std::make_unique<HostMel>(plan, options);
+  }
+
+ private:
+  void* take(std::size_t bytes, std::atomic<std::size_t>& used, std::size_t limit) {
+    if (used.fetch_add(bytes) + bytes > limit) {
+      used -= bytes;
+      return nullptr;
+    }
+    void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+    std::memset(memory, 0xFF, bytes);
+    const std::lock_guard lock(mutex_);
+    sizes_[memory] = bytes;
+    return memory;
+  }
+  void free(void* memory, std::atomic<std::size_t>& used) noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto it = sizes_.find(memory);
+    if (it == sizes_.end()) return gpus_.complain("memory given back that was never taken");
+    used -= it->second;
+    sizes_.erase(it);
+    std::free(memory);
+  }
+
+  HostGpus& gpus_;
+  int index_;
+  std::mutex mutex_;
+  std::map<void*, std::size_t> sizes_;
+};
+
+}  // namespace
+
+HostGpus::~HostGpus() = default;
+
+std::vector<cuda::GpuInfo> HostGpus::list() const {
+  std::vector<cuda::GpuInfo> out;
+  for (int i = 0; i < options_.devices; ++i)
+    out.push_back({i, "a thread of the host", "host", options_.device_memory,
+                   options_.device_memory - device_used});
+  return out;
+}
+
+std::unique_ptr<cuda::Gpu> HostGpus::open(int index) {
+  return std::make_unique<HostGpu>(*this, index);
+}
+
+std::string HostGpus::complaints() const {
+  const std::lock_guard lock(mutex_);
+  std::string out = complaints_;
+  if (device_used > 0) out += "device memory was not given back\n";
+  if (pinned_used > 0) out += "pinned memory was not given back\n";
+  return out;
+}
+
+void HostGpus::complain(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  complaints_ += text + "\n";
+}
+
+}  // namespace melflow::test

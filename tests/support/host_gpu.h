@@ -1,0 +1,56 @@
+// A device that is a thread of the host: the same kernels' phases, run one lane after another, and
+// streams that notice when what they work on changes under their hands.
+//
+//   HostGpus gpus({.devices = 2});
+//   const cuda::ScopedGpus scope(gpus);
+//   ... run a job with backend: cuda ...
+//   CHECK(gpus.complaints() == "");
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "cuda/gpu.h"
+
+namespace melflow::test {
+
+struct HostGpuOptions {
+  int devices = 1;
+  std::size_t device_memory = std::size_t{1} << 32;  // [bytes]
+  std::size_t pinned_memory = std::size_t{1} << 32;
+  long break_at = -1;  ///< that many copies to a device go well; then it is broken
+};
+
+class HostGpus final : public cuda::Gpus {
+ public:
+  explicit HostGpus(HostGpuOptions options = {}) : options_(options) {}
+  ~HostGpus() override;
+
+  [[nodiscard]] std::vector<cuda::GpuInfo> list() const override;
+  [[nodiscard]] std::string why_none() const override { return "the test has none"; }
+  [[nodiscard]] std::unique_ptr<cuda::Gpu> open(int index) override;
+
+  /// What went wrong in the order of things, or "" : memory that changed while it was copied,
+  /// memory that was never given back.
+  [[nodiscard]] std::string complaints() const;
+  void complain(const std::string& text);
+
+  struct Counts {
+    std::atomic<long> copies_in{0}, launches{0}, replays{0};
+  };
+  Counts counts;
+
+  [[nodiscard]] const HostGpuOptions& options() const { return options_; }
+  std::atomic<std::size_t> device_used{0}, pinned_used{0};
+  /// No call comes back from it any more.
+  std::atomic<bool> is_broken{false};
+
+ private:
+  HostGpuOptions options_;
+  mutable std::mutex mutex_;
+  std::string complaints_;
+};
+
+}  // namespace melflow::test

@@ -1,0 +1,81 @@
+// kernel_checks.h - front ends, batches and comparisons for the kernels' tests, on host and device.
+//
+// In:  a front end's options and a recording.
+// Out: the batch in the kernels' work format (cuda/mel_tables.h), the rows of the definition in
+//      double precision (tests/support/reference_mel.h), and how far rows are from them.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cuda/mel_tables.h"
+#include "cuda/number_types.h"
+#include "stages/mel_options.h"
+#include "stages/mel_plan.h"
+#include "tests/support/reference_mel.h"
+
+namespace melflow::cuda::testing {
+
+struct Named {
+  std::string name;
+  MelOptions options;
+};
+
+// The presets without what is done to whole units, and every setting that matters to a kernel, for
+// one n_fft.
+std::vector<Named> front_ends(int n_fft);
+
+// Two gliding tones with an offset, on noise 60 dB below full scale.
+std::vector<std::int16_t> recording(std::int64_t n);
+// At full scale 1.
+std::vector<double> exact(const std::vector<std::int16_t>& samples);
+
+// The frames of a unit; those that reach over its ends are gathered behind it. Conditioned frames
+// are floats, one after another.
+struct Batch {
+  std::vector<std::int16_t> int16;  // empty for conditioned frames
+  std::vector<float> float32;       // the same values, full scale 1
+  std::vector<std::uint32_t> offsets;
+
+  const void* samples(SampleType type) const;
+  std::size_t n_frames() const { return offsets.size(); }
+};
+Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples);
+
+// Rows [n_frames, columns] of any type, every value NaN until it is written.
+class RowBuffer {
+ public:
+  RowBuffer(NumberType type, std::size_t values);
+  Rows rows() { return {bytes_.data(), type_}; }
+  std::size_t size_bytes() const { return bytes_.size() * sizeof(std::uint32_t); }
+  std::vector<double> values() const;
+
+ private:
+  NumberType type_;
+  std::size_t count_;
+  std::vector<std::uint32_t> bytes_;
+};
+
+struct Errors {
+  double of_peak = 0.0;  // of a value, over its frame's largest one
+  double db = 0.0;       // of a level within 60 dB of it [dB]
+};
+// For operands of 16 bits, over all of front_ends.
+constexpr Errors fp16_operand_limits = {2e-3, 1.5};
+constexpr Errors bf16_operand_limits = {1.5e-2, 10.0};
+void widen(Errors& worst, const Errors& more);
+
+// Of rows without a log, and of the same front end's with Log::db and amin 1e-30.
+MelOptions linear(MelOptions options);
+MelOptions in_db(MelOptions options);
+Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
+                 const std::vector<double>& values, const std::vector<double>& levels);
+
+// Largest difference of levels, in the units of the log.
+double level_error(const MelPlan& plan, const reference::Rows& expected,
+                   const std::vector<double>& rows);
+
+}  // namespace melflow::cuda::testing
