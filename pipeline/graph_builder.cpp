@@ -1,6 +1,8 @@
 #include "pipeline/graph_builder.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -89,6 +91,7 @@ class Builder {
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     Plan plan = make();
     check_stages(plan);
+    check_files(plan);
     check_memory(plan);
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     record_settings(plan);
@@ -379,6 +382,23 @@ class Builder {
       for (int to : n.to) below.merge_max(demands[static_cast<std::size_t>(to)]);
       const Facts given = n.from < 0 ? Facts{} : offers[static_cast<std::size_t>(n.from)];
       offers[i] = n.stage->plan(given, below, check);
+    }
+  }
+
+  // Each would write over what the other wrote.
+  void check_files(const Plan& plan) {
+    std::map<std::string, const PlanNode*> makers;
+    for (const PlanNode& n : plan.nodes) {
+      for (const std::string& path : n.stage->files_made()) {
+        if (path.empty()) continue;
+        const auto [it, is_first] =
+            makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
+        if (is_first) continue;
+        error(mark_of(spec_of(n), "path"),
+              fmt::format("{}: {} would be written by {} ({}), too; give it another path", n.name,
+                          path, it->second->name, it->second->info->name));
+        break;
+      }
     }
   }
 
