@@ -28,6 +28,13 @@ __global__ void __launch_bounds__(32 * window_warps)
     AnySize::window_frame(lane, a.settings, a.window, samples,
                           a.frames + static_cast<std::size_t>(i) * a.settings.n_fft);
   }
+  // What an earlier batch left could be infinite, and cuFFT may compute several frames as one.
+  const std::size_t end = static_cast<std::size_t>(a.transformed) * a.settings.n_fft;
+  const std::size_t threads = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+  for (std::size_t i = static_cast<std::size_t>(n) * a.settings.n_fft +
+                       static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+       i < end; i += threads)
+    a.frames[i] = 0.0F;
 }
 
 template <bool stored>

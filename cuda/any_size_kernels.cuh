@@ -30,7 +30,8 @@ struct WindowArguments {
   const void* samples;
   const std::uint32_t* offsets;
   Chunk chunk;
-  float* frames;  // [chunk.frames, n_fft]
+  std::uint32_t transformed;  // frames that the transform takes; those without samples become 0
+  float* frames;              // [transformed, n_fft]
 };
 
 struct LevelsArguments {

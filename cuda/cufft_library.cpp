@@ -99,7 +99,7 @@ CufftLibrary::CufftLibrary(const std::vector<std::string>& places) {
   std::string said;
   for (const std::string& place : places) {
     for (const std::string& candidate : candidates(place)) {
-      handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
+      handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
       if (handle_ == nullptr) {
         said = dlerror();
         continue;

@@ -13,9 +13,6 @@
 
 namespace melflow::cuda {
 
-// Warps of a block share the tables of the bands; few of them, so that registers and shared memory
-// are given out in small parts.
-constexpr int fused_warps = 4;
 
 struct FusedArguments {
   Settings settings;
@@ -30,10 +27,6 @@ struct FusedArguments {
   std::uint32_t frame_bytes;  // of shared memory
 };
 
-// Shared memory of a block: the bands' tables, then its frames.
-MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
-  return (4U * static_cast<std::uint32_t>(bands.indices + bands.weights) + 15U) / 16U * 16U;
-}
 
 using FusedKernel = void (*)(FusedArguments);
 

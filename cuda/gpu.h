@@ -78,9 +78,6 @@ class Stream {
   virtual void wait() = 0;
 };
 
-// True: the fused kernel takes this n_fft.
-bool has_fused_kernel(int n_fft);
-
 class Gpu {
  public:
   virtual ~Gpu() = default;

@@ -1,9 +1,5 @@
 // gpus.cpp - which devices there are: those of the build, or a test's.
 
-#include <algorithm>
-#include <iterator>
-
-#include "cuda/fused_shape.h"
 #include "cuda/gpu.h"
 #include "cuda/machine_gpus.h"
 
@@ -13,10 +9,6 @@ namespace {
 Gpus* g_replacement = nullptr;
 
 }  // namespace
-
-bool has_fused_kernel(int n_fft) {
-  return std::find(std::begin(fused_sizes), std::end(fused_sizes), n_fft) != std::end(fused_sizes);
-}
 
 Gpus& gpus() { return g_replacement != nullptr ? *g_replacement : machine_gpus(); }
 

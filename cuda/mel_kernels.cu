@@ -17,8 +17,6 @@ namespace {
 
 using Launch = MelKernels::Launch;
 
-// Shared memory that a block can have on every device from compute capability 8.0 on.
-constexpr std::size_t block_bytes = 99U << 10;
 // Frames of a chunk: as many as fit with their spectra into half of a large device's L2 cache.
 constexpr std::size_t chunk_bytes = 12U << 20;
 
@@ -27,15 +25,6 @@ void require(bool ok, const std::string& text) {
 }
 
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-std::size_t block_bytes_of(const FusedTables& tables, NumberType operands) {
-  const std::size_t frames = static_cast<std::size_t>(fused_warps * 32 / tables.lanes);
-  return table_bytes(tables.bands.counts()) + frames * tables.bytes_of_frame(operands);
-}
-
-bool is_fused_size(int n_fft) {
-  return std::find(std::begin(fused_sizes), std::end(fused_sizes), n_fft) != std::end(fused_sizes);
-}
 
 FusedKernel fused_kernel_for(int n_fft, SampleType samples, NumberType operands) {
   switch (n_fft) {
@@ -69,15 +58,16 @@ class FusedPath {
         window_float_(tables_.window_float),
         band_indices_(tables_.bands.indices()),
         band_weights_(tables_.bands.weights()),
-        bytes_(block_bytes_of(tables_, operands_)) {
+        bytes_(fused_block_bytes(tables_, operands_)) {
     int device = 0, processors = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
     check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
           "cudaDeviceGetAttribute");
     for (const SampleType type : {SampleType::int16, SampleType::float32}) {
       const auto* kernel = reinterpret_cast<const void*>(kernel_for(type));
+      // The kernel's for the whole process: the same for every front end.
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes_)),
+                                 static_cast<int>(most_block_bytes)),
             "cudaFuncSetAttribute");
       int blocks = 0;
       check(
@@ -131,7 +121,7 @@ void check_cufft(int result, const char* call) {
 
 class CufftPath {
  public:
-  CufftPath(const MelPlan& plan, std::uint32_t most_frames)
+  explicit CufftPath(const MelPlan& plan)
       : tables_(plan),
         window_int16_(tables_.window_int16),
         window_float_(tables_.window_float),
@@ -139,8 +129,9 @@ class CufftPath {
         band_weights_(tables_.bands.weights()),
         layout_(levels_layout(tables_)) {
     const auto n = static_cast<std::size_t>(tables_.settings.n_fft);
+    // The same for any batch: another count may make cuFFT compute in another order.
     chunk_ = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(chunk_bytes / (n * sizeof(float)), 1, most_frames));
+        std::max<std::size_t>(chunk_bytes / (n * sizeof(float)), 1));
     frame_bytes_ = aligned(chunk_ * n * sizeof(float));
     spectrum_bytes_ =
         aligned(chunk_ * static_cast<std::size_t>(tables_.settings.n_bins) * sizeof(Complex));
@@ -184,7 +175,7 @@ class CufftPath {
     for (std::uint32_t first = 0; first < launch.capacity; first += chunk_) {
       const Chunk chunk{first, std::min(chunk_, launch.capacity - first), launch.n_frames};
       launch_window(stream, launch.sample_type,
-                    {tables_.settings, window, launch.samples, launch.offsets, chunk, frames});
+                    {tables_.settings, window, launch.samples, launch.offsets, chunk, chunk_, frames});
       check_cufft(fft.execute_real_to_complex(plan_, frames, spectra), "cufftExecR2C");
       launch_levels(stream, layout_,
                     {tables_.settings, band_indices_.data(), band_weights_.data(),
@@ -234,7 +225,7 @@ class MelKernels::Impl {
       require(options.operands == NumberType::float32,
               std::string("operands are ") + name_of(options.operands) +
                   ", but a transform by cuFFT has fp32 only");
-      cufft_.emplace(plan, most_frames);
+      cufft_.emplace(plan);
     }
   }
 
@@ -276,11 +267,7 @@ MelKernels::~MelKernels() = default;
 MelKernels::MelKernels(MelKernels&&) noexcept = default;
 MelKernels& MelKernels::operator=(MelKernels&&) noexcept = default;
 
-bool MelKernels::has_fused(const MelPlan& plan) {
-  if (!is_fused_size(plan.n_fft())) return false;
-  const FusedTables tables(plan, NumberType::float32);  // whose points take the most room
-  return block_bytes_of(tables, NumberType::float32) <= block_bytes;
-}
+bool MelKernels::has_fused(const MelPlan& plan) { return has_fused_kernel(plan); }
 
 Path MelKernels::path() const { return impl_->path(); }
 std::string MelKernels::description() const { return impl_->description(); }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -156,6 +157,21 @@ std::size_t FusedTables::bytes_of_frame(NumberType operands) const {
   const std::size_t points = static_cast<std::size_t>(exchanged) * 2 * bytes_of(operands);
   const std::size_t power = 4 * static_cast<std::size_t>(settings.n_bins + bands.counts().slots());
   return (std::max(points, power) + 15) / 16 * 16;
+}
+
+std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands) {
+  const auto frames = static_cast<std::size_t>(fused_warps * 32 / tables.lanes);
+  return table_bytes(tables.bands.counts()) + frames * tables.bytes_of_frame(operands);
+}
+
+bool is_fused_size(int n_fft) {
+  return std::find(std::begin(fused_sizes), std::end(fused_sizes), n_fft) != std::end(fused_sizes);
+}
+
+bool has_fused_kernel(const MelPlan& plan) {
+  if (!is_fused_size(plan.n_fft())) return false;
+  const FusedTables tables(plan, NumberType::float32);  // whose points take the most room
+  return fused_block_bytes(tables, NumberType::float32) <= most_block_bytes;
 }
 
 }  // namespace melflow::cuda

@@ -96,4 +96,20 @@ struct FusedTables {
   std::size_t bytes_of_frame(NumberType operands) const;
 };
 
+// Shared memory that a block can have on every device from compute capability 8.0 on.
+constexpr std::size_t most_block_bytes = 99U << 10;
+
+// Warps of a block share the tables of the bands; few of them, so that registers and shared memory
+// are given out in small parts.
+constexpr int fused_warps = 4;
+// Shared memory of a block: the bands' tables, then its frames.
+MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
+  return (4U * static_cast<std::uint32_t>(bands.indices + bands.weights) + 15U) / 16U * 16U;
+}
+// Of a block of the fused kernel: the tables of the bands, then its frames.
+std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands);
+// True: there is a fused kernel for this n_fft, and a block has room for its bands.
+bool has_fused_kernel(const MelPlan& plan);
+bool is_fused_size(int n_fft);
+
 }  // namespace melflow::cuda

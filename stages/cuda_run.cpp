@@ -48,7 +48,7 @@ std::vector<cuda::GpuInfo> CudaRun::devices() const {
 }
 
 bool CudaRun::is_fused() const {
-  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(front_.mel_plan()->n_fft());
+  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(*front_.mel_plan());
 }
 
 std::string CudaRun::instruction_set() const {

@@ -106,7 +106,7 @@ bool can_run(const NodeSpec& spec) {
   Problems ignored;
   schema.read(known, "", ignored);
   const bool is_fused =
-      options.backend.path != cuda::Path::cufft && cuda::has_fused_kernel(options.mel.mel.n_fft);
+      options.backend.path != cuda::Path::cufft && cuda::is_fused_size(options.mel.mel.n_fft);
   return is_fused || cuda::gpus().why_no_cufft().empty();
 }
 

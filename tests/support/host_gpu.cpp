@@ -27,7 +27,7 @@ class HostMel final : public cuda::MelProgram {
  public:
   HostMel(const MelPlan& plan, const cuda::KernelOptions& options)
       : operands_(options.operands), any_(plan), fft_(plan.n_fft()) {
-    const bool has_fused = cuda::has_fused_kernel(plan.n_fft());
+    const bool has_fused = cuda::has_fused_kernel(plan);
     if (has_fused && options.path != cuda::Path::cufft)
       fused_ = std::make_unique<cuda::FusedTables>(plan, options.operands);
   }
@@ -88,7 +88,9 @@ class HostStream final : public cuda::Stream {
 
   void copy_in(void* device, const void* host, std::size_t bytes) override {
     const long before = gpus_.counts.copies_in++;
-    if (gpus_.options().break_at >= 0 && before >= gpus_.options().break_at) gpus_.is_broken = true;
+    int none = -1;
+    if (gpus_.options().break_at >= 0 && before >= gpus_.options().break_at)
+      gpus_.broken.compare_exchange_strong(none, index_);
     give([this, device, host, bytes]() -> Step {
       const std::uint64_t as_given = XXH3_64bits(host, bytes);
       return [this, device, host, bytes, as_given] {
