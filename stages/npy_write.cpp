@@ -27,6 +27,9 @@ struct NpyWriteOptions : RowSinkOptions {
 
 class NpyWrite final : public RowSink {
  public:
+  // Equal values are equal features, whatever file they are in.
+  static constexpr const char* kContractName = "hdf5_write";
+
   explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
 
   Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override {

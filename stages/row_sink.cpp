@@ -34,11 +34,8 @@ Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
   return given;
 }
 
-// Equal values are equal features, whatever file they are in: the name is that of the first sink
-// there was, for all of them.
 std::optional<Value> RowSink::settings() const {
   Value out = Value::map({});
-  out.set("stage", Value::scalar("hdf5_write"));
   out.set("dtype", OptionType<RowType>::echo(target_.dtype));
   return out;
 }
