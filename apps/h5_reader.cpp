@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/npy_reader.h"
 #include "pipeline/problem.h"
 
 namespace melflow {
@@ -114,6 +115,10 @@ const char* to_text(FeatureFile::Status status) {
 
 FeatureFile::FeatureFile(const std::string& path) : path_(path) {
   open();
+  if (rows_) {
+    read_npy();
+    return;
+  }
   try {
     read_mel();
     read_files();
@@ -130,6 +135,7 @@ void FeatureFile::open() {
     throw RunError(fmt::format("{}: {}{}", path_, std::strerror(errno), advice(path_)));
   if (S_ISDIR(st.st_mode)) throw RunError(path_ + ": is a folder; name the .h5 file in it");
   file_bytes_ = static_cast<std::uint64_t>(st.st_size);
+  if ((rows_ = open_if_npy(path_))) return;
   if (H5Fis_hdf5(path_.c_str()) <= 0)
     throw RunError(path_ +
                    (path_.ends_with(".part")
@@ -141,11 +147,15 @@ void FeatureFile::open() {
                    ": is an HDF5 file that cannot be opened: it is not complete, or another "
                    "program is writing it");
   file_ = Hid(id, H5Fclose, path_);
-  const auto format = integer("format");
-  if (!format || text("melflow_version").empty())
+  if (!integer("format") || text("melflow_version").empty())
     throw RunError(path_ +
                    ": is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
+  check_format();
+}
+
+void FeatureFile::check_format() const {
+  const auto format = integer("format");
   if (*format > kFormat)
     throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
                                path_, text("melflow_version"), *format, kFormat));
@@ -213,6 +223,10 @@ void FeatureFile::read_remarks() {
 }
 
 std::optional<std::int64_t> FeatureFile::integer(const std::string& name) const {
+  if (rows_) {
+    const auto it = integers_.find(name);
+    return it == integers_.end() ? std::nullopt : std::optional(it->second);
+  }
   if (H5Aexists(file_, name.c_str()) <= 0) return std::nullopt;
   const Hid id(H5Aopen(file_, name.c_str(), H5P_DEFAULT), H5Aclose, name);
   std::int64_t value = 0;
@@ -220,12 +234,17 @@ std::optional<std::int64_t> FeatureFile::integer(const std::string& name) const 
   return value;
 }
 
-std::string FeatureFile::text(const std::string& name) const { return text_attribute(file_, name); }
+std::string FeatureFile::text(const std::string& name) const {
+  if (!rows_) return text_attribute(file_, name);
+  const auto it = texts_.find(name);
+  return it == texts_.end() ? "" : it->second;
+}
 
 std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
   if (offset + count > rows())
     throw RunError(fmt::format("{}: rows {} to {} are asked for, /mel has {}", path_, offset,
                                offset + count, rows()));
+  if (rows_) return read_npy_rows(offset, count);
   std::vector<float> out(count * frames_per_row() * bands());
   if (out.empty()) return out;
   std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());

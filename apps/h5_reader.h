@@ -1,4 +1,4 @@
-// Reads the files that hdf5_write makes; docs/output-format.md says what is in them.
+// Reads the files that hdf5_write and npy_write make; docs/output-format.md says what is in them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stages/raii/hdf5.h"
+#include "stages/raii/unique_fd.h"
 
 namespace melflow {
 
@@ -51,7 +52,7 @@ class FeatureFile {
   [[nodiscard]] const std::vector<std::string>& splits() const { return splits_; }
   [[nodiscard]] const std::vector<Remark>& remarks() const { return remarks_; }
 
-  /// Attributes of the root group; nothing or "" where there is no such attribute.
+  /// Attributes of the root group, entries of the .npy document; nothing or "" where there is no such attribute.
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const;
   [[nodiscard]] std::string text(const std::string& name) const;
 
@@ -60,6 +61,12 @@ class FeatureFile {
 
  private:
   void open();
+  void check_format() const;
+  // In npy_reader.cpp:
+  void read_npy();
+  void check_npy_rows() const;
+  void read_npy_index(const std::string& path);
+  [[nodiscard]] std::vector<float> read_npy_rows(std::uint64_t offset, std::uint64_t count) const;
   void read_mel();
   void read_files();
   void read_remarks();
@@ -74,6 +81,10 @@ class FeatureFile {
   std::vector<Entry> files_;
   std::vector<std::string> labels_, splits_;
   std::vector<Remark> remarks_;
+  // Of a .npy file:
+  UniqueFd rows_;
+  std::map<std::string, std::int64_t> integers_;
+  std::map<std::string, std::string> texts_;
 };
 
 const char* to_text(FeatureFile::Status status);

@@ -52,7 +52,7 @@ struct AnySize {
 
   static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
                                    const Bins& bins) {
-    sum_pieces<lanes>(
+    sum_pieces<lanes, 1>(
         lane, bands, [&](int k) { return bins.value(s, k); }, bins.slots);
   }
 

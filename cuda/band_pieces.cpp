@@ -33,28 +33,31 @@ std::vector<Piece> cut(std::span<const MelBand> bands, int longest) {
   return pieces;
 }
 
+int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
+
 // Accesses to shared memory of a frame: power and weight for each step, and for each slot its
 // write and its reading by the band.
-int cost(const std::vector<Piece>& pieces, int lanes) {
+int cost(const std::vector<Piece>& pieces, int lanes, int unit) {
   int sum = 0;
   for (std::size_t i = 0; i < pieces.size(); i += static_cast<std::size_t>(lanes))
-    sum += 2 * pieces[i].count + 4;
+    sum += 2 * round_up(pieces[i].count, unit) + 4;
   return sum;
 }
 
-std::vector<Piece> best_cut(std::span<const MelBand> bands, int lanes) {
+std::vector<Piece> best_cut(std::span<const MelBand> bands, int n_bins, int lanes, int unit) {
   int widest = 1, total = 0;
   for (const MelBand& band : bands) {
     widest = std::max(widest, band.count);
     total += band.count;
   }
+  widest = std::min(widest, n_bins / unit * unit);
   std::vector<Piece> best = cut(bands, widest);
   // Shorter pieces than an eighth of a lane's share cost more in slots than they level out.
   const int shortest = std::max(4, total / lanes / 8);
   const int step = std::max(1, (widest - shortest) / 64);
   for (int longest = widest - step; longest >= shortest; longest -= step) {
     std::vector<Piece> pieces = cut(bands, longest);
-    if (cost(pieces, lanes) < cost(best, lanes)) best = std::move(pieces);
+    if (cost(pieces, lanes, unit) < cost(best, lanes, unit)) best = std::move(pieces);
   }
   return best;
 }
@@ -79,21 +82,21 @@ std::vector<int> place(std::span<const Piece> pieces, int steps, int n_bins) {
 }  // namespace
 
 BandTables::BandTables(std::span<const MelBand> bands, std::span<const float> weights, int n_bins,
-                       int lanes) {
+                       int lanes, int unit) {
   const auto width = static_cast<std::size_t>(lanes);
-  const std::vector<Piece> pieces = best_cut(bands, lanes);
+  const std::vector<Piece> pieces = best_cut(bands, n_bins, lanes, unit);
   const std::size_t rounds = (pieces.size() + width - 1) / width;
   std::vector<std::int32_t> steps(rounds), weights_at(rounds), first_bin(rounds * width);
   std::vector<std::vector<std::int32_t>> slots(bands.size());
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t begin = round * width;
     const auto here = std::span(pieces).subspan(begin, std::min(width, pieces.size() - begin));
-    const auto n = static_cast<std::size_t>(here[0].count);
-    steps[round] = here[0].count;
+    steps[round] = round_up(here[0].count, unit);
+    const auto n = static_cast<std::size_t>(steps[round]);
     weights_at[round] = static_cast<std::int32_t>(weights_.size());
     weights_.resize(weights_.size() + n * width, 0.0F);
     float* const to = weights_.data() + weights_at[round];
-    const std::vector<int> first = place(here, here[0].count, n_bins);
+    const std::vector<int> first = place(here, steps[round], n_bins);
     for (std::size_t lane = 0; lane < here.size(); ++lane) {
       const Piece& piece = here[lane];
       first_bin[begin + lane] = first[lane];

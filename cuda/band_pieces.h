@@ -61,8 +61,10 @@ struct BandCounts {
 class BandTables {
  public:
   BandTables() = default;
-  // lanes: a power of two. Bands must lie inside [0, n_bins).
-  BandTables(std::span<const MelBand> bands, std::span<const float> weights, int n_bins, int lanes);
+  // lanes: a power of two. Every round has a multiple of `unit` steps, at most n_bins of them;
+  // bands must lie inside [0, n_bins).
+  BandTables(std::span<const MelBand> bands, std::span<const float> weights, int n_bins, int lanes,
+             int unit);
 
   const BandCounts& counts() const { return counts_; }
   // Steps of all rounds: what a frame's bands cost a lane.

@@ -3,9 +3,11 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "cuda/cufft_library.h"
 #include "cuda/error.h"
 #include "cuda/machine_gpus.h"
 #include "cuda/mel_kernels.h"
@@ -25,14 +27,24 @@ void use(int device) { must(cudaSetDevice(device), "cudaSetDevice", device); }
 
 class CudaMel final : public MelProgram {
  public:
-  CudaMel(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
-      : kernels_(plan, options, most_frames) {}
-  [[nodiscard]] std::string description() const override { return kernels_.description(); }
-  [[nodiscard]] std::size_t scratch_bytes() const override { return kernels_.work_bytes(); }
-  MelKernels& kernels() { return kernels_; }
+  CudaMel(int device, const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
+      : device_(device), kernels_(std::in_place, plan, options, most_frames) {
+    // Copies of tables need not have arrived when they return, and streams do not wait for them.
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize", device_);
+  }
+  CudaMel(const CudaMel&) = delete;
+  CudaMel& operator=(const CudaMel&) = delete;
+  ~CudaMel() override {
+    cudaSetDevice(device_);
+    kernels_.reset();
+  }
+  [[nodiscard]] std::string description() const override { return kernels_->description(); }
+  [[nodiscard]] std::size_t scratch_bytes() const override { return kernels_->work_bytes(); }
+  MelKernels& kernels() { return *kernels_; }
 
  private:
-  MelKernels kernels_;
+  int device_;
+  std::optional<MelKernels> kernels_;
 };
 
 class CudaRecording final : public Recording {
@@ -59,17 +71,21 @@ class CudaStream final : public Stream {
  public:
   explicit CudaStream(int device) : device_(device) {
     use(device_);
-    must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
-         device_);
-    for (cudaEvent_t& event : events_) must(cudaEventCreate(&event), "cudaEventCreate", device_);
+    try {
+      must(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
+           device_);
+      for (cudaEvent_t& event : events_) must(cudaEventCreate(&event), "cudaEventCreate", device_);
+    } catch (...) {
+      release();
+      throw;
+    }
   }
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   ~CudaStream() override {
     cudaSetDevice(device_);
     cudaStreamSynchronize(stream_);
-    for (cudaEvent_t event : events_) cudaEventDestroy(event);
-    cudaStreamDestroy(stream_);
+    release();
   }
 
   void copy_in(void* device, const void* host, std::size_t bytes) override {
@@ -157,27 +173,35 @@ class CudaStream final : public Stream {
   }
 
  private:
+  void release() noexcept {
+    for (cudaEvent_t event : events_)
+      if (event != nullptr) cudaEventDestroy(event);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+
   int device_;
   cudaStream_t stream_ = nullptr;
   bool is_recording_ = false;
   std::array<cudaEvent_t, places> events_{};
 };
 
+// Asks the driver only: no context is made on the device.
+GpuInfo info_of(int index) {
+  cudaDeviceProp properties{};
+  must(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties", index);
+  GpuInfo out;
+  out.index = index;
+  out.name = properties.name;
+  out.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
+  out.memory = properties.totalGlobalMem;
+  return out;
+}
+
 class CudaGpu final : public Gpu {
  public:
   explicit CudaGpu(int index) : index_(index) { use(index_); }
 
-  [[nodiscard]] GpuInfo info() const override {
-    cudaDeviceProp properties{};
-    must(cudaGetDeviceProperties(&properties, index_), "cudaGetDeviceProperties", index_);
-    GpuInfo out;
-    out.index = index_;
-    out.name = properties.name;
-    out.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
-    use(index_);
-    must(cudaMemGetInfo(&out.free_memory, &out.memory), "cudaMemGetInfo", index_);
-    return out;
-  }
+  [[nodiscard]] GpuInfo info() const override { return info_of(index_); }
 
   [[nodiscard]] void* allocate(std::size_t bytes) override {
     use(index_);
@@ -216,7 +240,7 @@ class CudaGpu final : public Gpu {
                                                      const KernelOptions& options,
                                                      std::uint32_t most_frames) override {
     use(index_);
-    return std::make_unique<CudaMel>(plan, options, most_frames);
+    return std::make_unique<CudaMel>(index_, plan, options, most_frames);
   }
 
  private:
@@ -226,9 +250,12 @@ class CudaGpu final : public Gpu {
 class CudaGpus final : public Gpus {
  public:
   CudaGpus() {
-    const cudaError_t result = cudaGetDeviceCount(&count_);
-    if (result == cudaSuccess && count_ > 0) return;
-    count_ = 0;
+    int count = 0;
+    const cudaError_t result = cudaGetDeviceCount(&count);
+    if (result == cudaSuccess && count > 0) {
+      look_at(count);
+      return;
+    }
     cudaGetLastError();
     int driver = 0;
     cudaDriverGetVersion(&driver);
@@ -245,18 +272,41 @@ class CudaGpus final : public Gpus {
     else
       why_none_ = std::string("no CUDA device can be used: ") + cudaGetErrorString(result);
   }
-  [[nodiscard]] std::vector<GpuInfo> list() const override {
-    std::vector<GpuInfo> out;
-    for (int i = 0; i < count_; ++i) out.push_back(CudaGpu(i).info());
-    return out;
-  }
+  [[nodiscard]] std::vector<GpuInfo> list() const override { return usable_; }
   [[nodiscard]] std::string why_none() const override { return why_none_; }
+  [[nodiscard]] std::string why_no_cufft() const override {
+    try {
+      const CufftLibrary library;
+      return {};
+    } catch (const CudaError& e) {
+      return e.what();
+    }
+  }
   [[nodiscard]] std::unique_ptr<Gpu> open(int index) override {
     return std::make_unique<CudaGpu>(index);
   }
 
  private:
-  int count_ = 0;
+  static constexpr int oldest = 8;  // compute capability that there are kernels for
+
+  void look_at(int count) {
+    for (int i = 0; i < count; ++i) {
+      try {
+        const GpuInfo info = info_of(i);
+        const int major = std::stoi(info.architecture.substr(3)) / 10;
+        if (major >= oldest) {
+          usable_.push_back(info);
+        } else if (why_none_.empty()) {
+          why_none_ = "device " + std::to_string(i) + " (" + info.name + ", " + info.architecture +
+                      ") is older than the kernels, which are for sm_80 and later";
+        }
+      } catch (const CudaError& e) {
+        if (why_none_.empty()) why_none_ = e.what();
+      }
+    }
+  }
+
+  std::vector<GpuInfo> usable_;
   std::string why_none_;
 };
 

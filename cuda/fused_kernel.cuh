@@ -13,12 +13,15 @@
 
 namespace melflow::cuda {
 
-// Registers decide how many blocks fit: 65,536 of them over 128 threads a block.
-template <class S>
-constexpr int fused_blocks = S::points <= 512 ? 4 : 3;
+// Registers decide how many blocks of 128 threads a processor has room for: 65,536 of them. Tables
+// and the next frame's samples take many; floats twice as many as int16.
+template <class S, class Sample>
+constexpr int fused_blocks = S::points > 512                          ? 3
+                             : S::keeps_tables && sizeof(Sample) == 2 ? 5
+                                                                      : 4;
 
 template <class S, class Sample, NumberType operands>
-__global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S>)
+__global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S, Sample>)
     fused_kernel(const __grid_constant__ FusedArguments a) {
   using F = Fused<S, Sample, operands>;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -66,6 +69,10 @@ __global__ void __launch_bounds__(32 * fused_warps, fused_blocks<S>)
     __syncwarp();
     F::store_power(lane, a.settings, shared, state);
     __syncwarp();
+    if (has_exponent(a.settings)) {
+      F::exponent(lane, a.settings, shared);
+      __syncwarp();
+    }
     if (a.settings.is_mel) {
       F::sum_bands(lane, a.settings, bands, shared);
       __syncwarp();

@@ -14,7 +14,8 @@
 //   middle_load    shared                                        -> registers
 //   middle_store   butterflies r2, twiddles                      -> shared, in another order
 //   last           butterflies r3, even and odd part, power      -> registers
-//   store_power    powers, exponent                              -> shared, in place of the points
+//   store_power    power                                         -> shared, in place of the points
+//   exponent       (unless it is 2 without an offset) in place
 //   sum_bands      pieces of bands                               -> shared, behind the power
 //   write          bands or bins, logarithm                      -> row
 //
@@ -49,21 +50,21 @@ struct Fused {
   static constexpr int middle_twiddles = S::middle_twiddles * (S::r2 - 1);
   static constexpr int turns = S::tasks_per_lane * S::r3;
 
-  // A value of every lane that `keeps_tables` holds in registers, or else reads when it needs it.
-  template <int count>
+  // Values that a lane keeps in registers, or else reads when it needs them.
+  template <int count, bool keeps = S::keeps_tables>
   struct LaneTable {
-    Complex kept[S::keeps_tables ? count : 1];
+    Complex kept[keeps ? count : 1];
     const Complex* table;
 
     MELFLOW_HD void load(const Complex* from, int lane) {
       table = from + lane;
-      if constexpr (S::keeps_tables) {
+      if constexpr (keeps) {
         MELFLOW_UNROLL
         for (int k = 0; k < count; ++k) kept[k] = read_only(table + k * S::lanes);
       }
     }
     MELFLOW_HD Complex at(int k) const {
-      if constexpr (S::keeps_tables) return kept[k];
+      if constexpr (keeps) return kept[k];
       return read_only(table + k * S::lanes);
     }
   };
@@ -72,8 +73,8 @@ struct Fused {
   struct Lane {
     LaneTable<first_points> window;
     LaneTable<first_twiddles> first;
-    LaneTable<middle_twiddles> middle;
-    LaneTable<turns> turn;
+    LaneTable<middle_twiddles, S::keeps_all_tables> middle;
+    LaneTable<turns, S::keeps_all_tables> turn;
     SamplePair<Sample> samples[first_points];
     Complex points[middle_points];
     float power[last_points + 1];
@@ -95,24 +96,31 @@ struct Fused {
   }
 
   // `samples`: aligned for a pair of samples. Neighbouring lanes take neighbouring pairs: with 16
-  // bytes a lane, the points of a lane's butterfly would lie in other lanes.
+  // bytes a lane, the points of a lane's butterfly would lie in other lanes. Where the frame has
+  // no sample, the window is 0; its first pair is read there, since nothing outside may be.
   static MELFLOW_HD void fetch(int lane, const Settings& s, const Sample* samples,
                                std::uint32_t offset, Lane& state) {
-    const bool is_aligned = offset % 2 == 0;
-    MELFLOW_UNROLL
-    for (int k = 0; k < first_points; ++k) {
-      const int j = lane + S::lanes * (k / S::r1);
-      const int at = 2 * (j + S::per_section * (k % S::r1));
-      SamplePair<Sample> pair = {0, 0};
-      if (j < S::per_section) {
-        const Sample* from = samples + offset + at;
-        if (at + 1 < s.frame_length) {
-          pair = is_aligned ? load_pair(from) : SamplePair<Sample>{from[0], from[1]};
-        } else if (at < s.frame_length) {
-          pair.first = from[0];
-        }
+    const Sample* frame = samples + offset;
+    const int length = s.frame_length;
+    if (length == S::n_fft && offset % 2 == 0) {
+      const Sample* from =
+          frame + 2 * (S::per_section < S::lanes && lane >= S::per_section ? 0 : lane);
+      MELFLOW_UNROLL
+      for (int k = 0; k < first_points; ++k)
+        state.samples[k] = load_pair(from + 2 * point_of(0, k));
+    } else if ((offset | static_cast<std::uint32_t>(length)) % 2 == 0) {
+      MELFLOW_UNROLL
+      for (int k = 0; k < first_points; ++k) {
+        const int at = 2 * point_of(lane, k);
+        state.samples[k] = load_pair(frame + (at < length ? at : 0));
       }
-      state.samples[k] = pair;
+    } else {
+      MELFLOW_UNROLL
+      for (int k = 0; k < first_points; ++k) {
+        const int at = 2 * point_of(lane, k);
+        state.samples[k] =
+            make_pair(frame[at < length ? at : 0], frame[at + 1 < length ? at + 1 : 0]);
+      }
     }
   }
 
@@ -125,7 +133,7 @@ struct Fused {
       for (int q = 0; q < S::r1; ++q) {
         const SamplePair<Sample> pair = state.samples[i * S::r1 + q];
         const Complex w = state.window.at(i * S::r1 + q);
-        x[q] = {static_cast<float>(pair.first) * w.re, static_cast<float>(pair.second) * w.im};
+        x[q] = {pair.first() * w.re, pair.second() * w.im};
       }
       Dft<S::r1>::run(x);
       if (j >= S::per_section) continue;
@@ -203,8 +211,8 @@ struct Fused {
                                      const Lane& state) {
     float* to = shared.power();
     const auto store = [&](int k, float squared_magnitude) {
-      if (operands == NumberType::float16) squared_magnitude *= s.power_scale;
-      to[k] = bin_value(s, squared_magnitude);
+      to[k] =
+          operands == NumberType::float16 ? squared_magnitude * s.power_scale : squared_magnitude;
     };
     MELFLOW_UNROLL
     for (int i = 0; i < S::tasks_per_lane; ++i) {
@@ -220,10 +228,17 @@ struct Fused {
     }
   }
 
+  // Only where `has_exponent`: a loop over memory, since for bins in registers the code of every
+  // exponent would be there once a bin.
+  static MELFLOW_HD void exponent(int lane, const Settings& s, const Shared& shared) {
+    float* power = shared.power();
+    for (int k = lane; k < s.n_bins; k += S::lanes) power[k] = bin_value(s, power[k]);
+  }
+
   static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
                                    const Shared& shared) {
     const float* power = shared.power();
-    sum_pieces<S::lanes>(
+    sum_pieces<S::lanes, FusedTables::steps_of>(
         lane, bands, [power](int k) { return power[k]; }, shared.slots(s));
   }
 
@@ -238,6 +253,10 @@ struct Fused {
   }
 
  private:
+  static MELFLOW_HD int point_of(int lane, int k) {
+    return lane + S::lanes * (k / S::r1) + S::per_section * (k % S::r1);
+  }
+
   // Blocks 0 (x) and blocks/2 (mirror) mirror themselves: pairs lie within each of them.
   static MELFLOW_HD void pair_of_first_task(int q, const Complex (&x)[S::r3],
                                             const Complex (&mirror)[S::r3], Complex& low,

@@ -53,6 +53,7 @@ struct Shape {
   // A lane's part of window and twiddles stays in registers while it works on frame after frame,
   // and the next frame's samples are fetched ahead; larger frames leave no room for that.
   static constexpr bool keeps_tables = points <= 256;
+  static constexpr bool keeps_all_tables = keeps_tables && same_r;
 
   // The block of a task, k0 = q1 + r1 * q2: task_run neighbours in q1, then every q2, then the
   // rest of q1.

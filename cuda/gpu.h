@@ -22,9 +22,8 @@ namespace melflow::cuda {
 struct GpuInfo {
   int index = 0;
   std::string name;
-  std::string architecture;     // "sm_90"
-  std::size_t memory = 0;       // [bytes]
-  std::size_t free_memory = 0;  // [bytes], when asked
+  std::string architecture;  // "sm_90"
+  std::size_t memory = 0;    // [bytes]
 };
 
 // What one launch works on; all but `capacity` in device memory.
@@ -69,7 +68,7 @@ class Stream {
   virtual void launch(Recording& recording) = 0;
   // Notes the device's time when all before it is done, at one of `places` places; in a recording
   // at every launch anew.
-  static constexpr int places = 4;
+  static constexpr int places = 5;
   virtual void mark(int place) = 0;
   // Seconds between two marks that were both reached.
   [[nodiscard]] virtual double between(int from, int to) = 0;
@@ -102,9 +101,12 @@ class Gpu {
 class Gpus {
  public:
   virtual ~Gpus() = default;
-  // Empty where there is none; `why_none` then says why in half a sentence.
+  // Those that this build has kernels for, without touching them; empty where there is none, and
+  // `why_none` then says why in half a sentence. Does not throw.
   [[nodiscard]] virtual std::vector<GpuInfo> list() const = 0;
   [[nodiscard]] virtual std::string why_none() const = 0;
+  // Why sizes without a fused kernel cannot be had; "" when they can.
+  [[nodiscard]] virtual std::string why_no_cufft() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;
 };
 

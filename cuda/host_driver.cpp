@@ -59,6 +59,11 @@ void run_shape(const FusedTables& tables, const HostBatch& batch, const Rows& ro
     phase(base, [&](int lane, auto& state, const auto& shared, std::size_t) {
       F::store_power(lane, s, shared, state);
     });
+    if (has_exponent(s)) {
+      phase(base, [&](int lane, auto&, const auto& shared, std::size_t) {
+        F::exponent(lane, s, shared);
+      });
+    }
     if (s.is_mel) {
       phase(base, [&](int lane, auto&, const auto& shared, std::size_t) {
         F::sum_bands(lane, s, bands, shared);

@@ -60,11 +60,16 @@ LaneMemory::LaneMemory(Lanes& all, Gpu& on, std::size_t bytes, std::uint32_t mos
   lanes.charge(gpu, in + out, in + out + more);
   pinned_ = in + out;
   device_ = in + out + more;
-  host_in = static_cast<std::byte*>(gpu.allocate_pinned(in));
-  host_out = static_cast<std::byte*>(gpu.allocate_pinned(out));
-  device_in = static_cast<std::byte*>(gpu.allocate(in));
-  device_out = static_cast<std::byte*>(gpu.allocate(out));
-  if (more > 0) scratch = static_cast<std::byte*>(gpu.allocate(more));
+  try {
+    host_in = static_cast<std::byte*>(gpu.allocate_pinned(in));
+    host_out = static_cast<std::byte*>(gpu.allocate_pinned(out));
+    device_in = static_cast<std::byte*>(gpu.allocate(in));
+    device_out = static_cast<std::byte*>(gpu.allocate(out));
+    if (more > 0) scratch = static_cast<std::byte*>(gpu.allocate(more));
+  } catch (...) {
+    release();
+    throw;
+  }
   const bool has_pinned = host_in != nullptr && host_out != nullptr;
   const bool has_device =
       device_in != nullptr && device_out != nullptr && (scratch != nullptr || more == 0);
@@ -93,23 +98,18 @@ std::size_t LaneMemory::samples_at() const {
 
 Lane::Lane(Lanes& lanes, Gpu& gpu) : lanes_(lanes), gpu_(gpu), stream_(gpu.make_stream()) {}
 
-Lane::~Lane() = default;
+Lane::~Lane() { finish(); }
 
-void Lane::reserve(std::size_t sample_bytes, std::size_t kept_bytes, std::uint32_t frames,
-                   std::uint32_t kept_frames) {
-  if (memory_ && sample_bytes <= memory_->sample_bytes && frames <= memory_->frames) return;
+void Lane::reserve(std::size_t sample_bytes, std::uint32_t frames) {
   const std::size_t had_bytes = memory_ ? memory_->sample_bytes : 0;
   const std::uint32_t had_frames = memory_ ? memory_->frames : 0;
-  auto grown = std::make_unique<LaneMemory>(lanes_, gpu_, std::max(sample_bytes, had_bytes),
-                                            std::max(frames, had_frames));
-  if (memory_) {
-    std::memcpy(grown->host_in + LaneMemory::header, offsets(),
-                kept_frames * sizeof(std::uint32_t));
-    std::memcpy(grown->host_in + grown->samples_at(), samples(), kept_bytes);
-  }
+  if (memory_ && sample_bytes <= had_bytes && frames <= had_frames) return;
+  // What there was goes back first: the limits are for one of them.
   recording_.reset();
-  recorded_ = {};
-  memory_ = std::move(grown);
+  recorded_ = last_ = {};
+  memory_.reset();
+  memory_ = std::make_unique<LaneMemory>(lanes_, gpu_, std::max(sample_bytes, had_bytes),
+                                         std::max(frames, had_frames));
 }
 
 std::size_t Lane::row_bytes(std::uint32_t frames) const {
@@ -124,7 +124,6 @@ void Lane::enqueue(const Size& size) {
   s.copy_in(m.device_in, m.host_in, LaneMemory::header + size.frames * sizeof(std::uint32_t));
   s.copy_in(m.device_in + m.samples_at(), samples(), size.sample_bytes);
   s.mark(1);
-  s.call(reach<Phase::copied_in>, this);
   MelWork work;
   work.samples = m.device_in + m.samples_at();
   work.sample_type = size.type;
@@ -139,17 +138,14 @@ void Lane::enqueue(const Size& size) {
   }
   s.mark(2);
   s.call(reach<Phase::computed>, this);
-  s.copy_out(m.host_out, m.device_out, row_bytes(size.frames));
   s.mark(3);
+  s.copy_out(m.host_out, m.device_out, row_bytes(size.frames));
+  s.mark(4);
   s.call(reach<Phase::copied_out>, this);
 }
 
 void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames) {
   note_times();
-  {
-    const std::lock_guard lock(mutex_);
-    phases_reached_ = 0;
-  }
   std::memcpy(memory_->host_in, &frames, sizeof frames);
   const Size size{type, sample_bytes, frames};
   // A recording copies what it was made for, so what it is used for may not be much less.
@@ -159,22 +155,39 @@ void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
   const bool is_recorded = recording_ && type == recorded_.type &&
                            fits(sample_bytes, recorded_.sample_bytes) &&
                            fits(frames, recorded_.frames);
-  if (!is_recorded && size == last_) {
-    recording_ = stream_->record([&] { enqueue(size); });
-    recorded_ = size;
+  bool replays = is_recorded;
+  if (!is_recorded && size == last_ && may_record_) {
+    try {
+      recording_ = stream_->record([&] { enqueue(size); });
+      recorded_ = size;
+      replays = true;
+    } catch (const CudaError&) {
+      // What cannot be recorded goes plainly.
+      may_record_ = false;
+    }
   }
-  const bool replays = is_recorded || (recording_ && size == recorded_);
   last_ = size;
+  {
+    const std::lock_guard lock(mutex_);
+    phases_reached_ = 0;
+    waiting_.clear();
+  }
+  try {
+    if (replays)
+      stream_->launch(*recording_);
+    else
+      enqueue(size);
+  } catch (...) {
+    // A part of it may have begun.
+    is_broken_ = true;
+    finish();
+    throw;
+  }
   has_times_ = true;
   ++times_.batches;
+  if (replays) ++times_.replayed;
   times_.bytes_in += LaneMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
   times_.bytes_out += row_bytes(frames);
-  if (replays) {
-    ++times_.replayed;
-    stream_->launch(*recording_);
-  } else {
-    enqueue(size);
-  }
 }
 
 void Lane::note_times() {
@@ -182,11 +195,11 @@ void Lane::note_times() {
   {
     // A batch that failed on the way has none.
     const std::lock_guard lock(mutex_);
-    if (phases_reached_ < 3) return;
+    if (phases_reached_ < all_phases || is_broken_) return;
   }
   times_.copy_in += stream_->between(0, 1);
   times_.compute += stream_->between(1, 2);
-  times_.copy_out += stream_->between(2, 3);
+  times_.copy_out += stream_->between(3, 4);
 }
 
 void Lane::when(Phase phase, Completions& to, void* tag) {
@@ -200,16 +213,28 @@ void Lane::when(Phase phase, Completions& to, void* tag) {
   to.post(tag);
 }
 
+void Lane::check() {
+  try {
+    stream_->check();
+  } catch (...) {
+    is_broken_ = true;
+    throw;
+  }
+}
+
 void Lane::finish() noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (phases_reached_ == 3) return;
+    waiting_.clear();
+    if (phases_reached_ == all_phases) return;
   }
   try {
     stream_->wait();
   } catch (const std::exception&) {
-    // The device is broken: nothing of it is under way any more.
+    is_broken_ = true;  // nothing of it is under way any more
   }
+  const std::lock_guard lock(mutex_);
+  phases_reached_ = all_phases;
 }
 
 // Posts with the mutex held: once a tag is out, this lane may be somebody else's.
@@ -231,6 +256,7 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings setti
   for (const int index : settings_.devices) {
     Device device;
     device.gpu = gpus.open(index);
+    infos_.push_back(device.gpu->info());
     devices_.push_back(std::move(device));
   }
   // A device with little memory gets fewer lanes, but one at least.
@@ -238,7 +264,7 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings setti
     for (Device& device : devices_) {
       auto lane = std::make_unique<Lane>(*this, *device.gpu);
       try {
-        lane->reserve(sample_bytes, 0, frames, 0);
+        lane->reserve(sample_bytes, frames);
       } catch (const CudaError&) {
         if (stream == 0) throw;
         continue;
@@ -247,24 +273,30 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings setti
     }
   }
   for (auto& lane : lanes_) free_.push_back(lane.get());
+  working_ = lanes_.size();
 }
 
 Lanes::~Lanes() = default;
 
 Lanes::Lease Lanes::take() {
   std::unique_lock lock(mutex_);
-  free_came_.wait(lock, [this] { return !free_.empty(); });
+  free_came_.wait(lock, [this] { return !free_.empty() || working_ == 0; });
+  if (working_ == 0) throw CudaError("no device works any more");
   Lane* lane = free_.back();
   free_.pop_back();
   return {lane, [this](Lane* done) { give_back(done); }};
 }
 
 void Lanes::give_back(Lane* lane) {
+  bool is_last = false;
   {
     const std::lock_guard lock(mutex_);
-    free_.push_back(lane);
+    if (lane->is_broken_)
+      is_last = --working_ == 0;
+    else
+      free_.push_back(lane);
   }
-  free_came_.notify_one();
+  is_last ? free_came_.notify_all() : free_came_.notify_one();
 }
 
 Lanes::Device& Lanes::device_of(const Gpu& gpu) {
@@ -308,20 +340,18 @@ void Lanes::refund(const Gpu& gpu, std::size_t pinned, std::size_t device) noexc
   device_of(gpu).used -= device;
 }
 
-std::vector<GpuInfo> Lanes::devices() const {
-  std::vector<GpuInfo> out;
-  for (const Device& d : devices_) out.push_back(d.gpu->info());
-  return out;
-}
-
 std::string Lanes::description() const {
   return devices_.front().program ? devices_.front().program->mel->description() : "";
 }
 
-LaneTimes Lanes::times() {
+LaneTimes Lanes::times() noexcept {
   LaneTimes sum;
   for (auto& lane : lanes_) {
-    lane->note_times();
+    try {
+      lane->note_times();
+    } catch (const std::exception&) {
+      lane->is_broken_ = true;
+    }
     sum.copy_in += lane->times_.copy_in;
     sum.compute += lane->times_.compute;
     sum.copy_out += lane->times_.copy_out;

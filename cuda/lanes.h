@@ -10,7 +10,7 @@
 
 #pragma once
 
-#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ class Completions {
   bool woken_ = false;
 };
 
-enum class Phase { copied_in, computed, copied_out };
+enum class Phase { computed, copied_out };
 
 struct LaneTimes {
   double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
@@ -95,16 +95,13 @@ class Lane {
 
   // ---- while it is filled: nothing of it is under way
 
-  // Room for so much in pinned memory; keeps what the first `kept_*` of it hold.
-  void reserve(std::size_t sample_bytes, std::size_t kept_bytes, std::uint32_t frames,
-               std::uint32_t kept_frames);
-  [[nodiscard]] std::size_t sample_capacity() const { return memory_->sample_bytes; }  // [bytes]
-  [[nodiscard]] std::uint32_t frame_capacity() const { return memory_->frames; }
+  // Room for a batch of so much; before anything is put there. Throws CudaError.
+  void reserve(std::size_t sample_bytes, std::uint32_t frames);
   [[nodiscard]] std::byte* samples() const { return memory_->host_in + memory_->samples_at(); }
   [[nodiscard]] std::uint32_t* offsets() const {
     return reinterpret_cast<std::uint32_t*>(memory_->host_in + LaneMemory::header);
   }
-  // Starts the batch. Throws CudaError.
+  // Starts the batch. Throws CudaError; then nothing of it is under way.
   void submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames);
 
   // ---- while it is under way
@@ -112,8 +109,8 @@ class Lane {
   // Posts `tag` when the phase is reached, at once when it was already.
   void when(Phase phase, Completions& to, void* tag);
   // Throws CudaError where the device has failed.
-  void check() { stream_->check(); }
-  // Waits until nothing of it is under way, if something is.
+  void check();
+  // Waits until nothing of it is under way, if something is; nobody is told any more.
   void finish() noexcept;
 
   // ---- once it is copied out
@@ -149,16 +146,20 @@ class Lane {
 
   Lanes& lanes_;
   Gpu& gpu_;
+  static constexpr int all_phases = 2;
+
+  std::mutex mutex_;                 // of what follows: the device's thread comes here
+  int phases_reached_ = all_phases;  // nothing is under way
+  std::vector<Waiting> waiting_;
+
+  std::atomic<bool> is_broken_{false};
   std::unique_ptr<LaneMemory> memory_;
   std::unique_ptr<Stream> stream_;
 
   Size last_;
   Size recorded_;
+  bool may_record_ = true;
   std::unique_ptr<Recording> recording_;
-
-  std::mutex mutex_;        // of what follows: the device's thread comes here
-  int phases_reached_ = 3;  // nothing is under way
-  std::vector<Waiting> waiting_;
 
   bool has_times_ = false;  // of a batch that is not counted yet
   LaneTimes times_;
@@ -181,16 +182,17 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
   ~Lanes();
 
-  // A lane that nothing is under way in; waits for one.
+  // A lane that nothing is under way in, of a device that works; waits for one. Throws CudaError
+  // when no device works any more.
   using Lease = std::shared_ptr<Lane>;
   [[nodiscard]] Lease take();
 
   [[nodiscard]] std::size_t count() const { return lanes_.size(); }
   [[nodiscard]] const MelPlan& plan() const { return *plan_; }
-  [[nodiscard]] std::vector<GpuInfo> devices() const;
+  [[nodiscard]] const std::vector<GpuInfo>& devices() const { return infos_; }
   [[nodiscard]] std::string description() const;
-  // Of all batches so far; when nothing is under way.
-  [[nodiscard]] LaneTimes times();
+  // Of all batches so far, but those of a device that broke; when nothing is under way.
+  [[nodiscard]] LaneTimes times() noexcept;
 
  private:
   friend class Lane;
@@ -210,11 +212,13 @@ class Lanes {
   std::shared_ptr<const MelPlan> plan_;
   LaneSettings settings_;
   std::vector<Device> devices_;
+  std::vector<GpuInfo> infos_;
   std::mutex mutex_;
   std::condition_variable free_came_;
   std::size_t pinned_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> free_;
+  std::size_t working_ = 0;  // lanes that are not broken
 };
 
 }  // namespace melflow::cuda

@@ -23,6 +23,10 @@ MELFLOW_HD float bin_value(const Settings& s, float squared_magnitude) {
   return value;
 }
 
+MELFLOW_HD bool has_exponent(const Settings& s) {
+  return s.power != PowerKind::square || s.power_offset > 0.0F;
+}
+
 // Natural logarithm of x >= the smallest normal float, relative error below 1e-6; x itself when x
 // is infinite or NaN. x = 2^e (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1), and
 // ln(1 + r) = r + r^2 Q(r) with the polynomial of lane_vector.h. The device's own __logf has an
@@ -53,18 +57,25 @@ MELFLOW_HD float level(const Settings& s, float value) {
   return value;
 }
 
-// One lane's pieces of bands, into slots [rounds * lanes]; bin(k) is the value of a bin.
-template <int lanes, class Bin>
+// One lane's pieces of bands, into slots [rounds * lanes]; bin(k) is the value of a bin. Every
+// round has a multiple of `unit` steps.
+template <int lanes, int unit, class Bin>
 MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, float* slots) {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
   for (int round = 0; round < bands.rounds; ++round) {
     const float* weight = bands.weights + bands.weights_at[round] + lane;
     int k = bands.first_bin[round * lanes + lane];
     const int end = k + bands.steps[round];
     float sum = 0.0F;
 #if defined(__CUDA_ARCH__)
-#pragma unroll 4
+#pragma unroll 1
 #endif
-    for (; k < end; ++k, weight += lanes) sum += *weight * bin(k);
+    for (; k < end; k += unit, weight += unit * lanes) {
+      MELFLOW_UNROLL
+      for (int i = 0; i < unit; ++i) sum += weight[i * lanes] * bin(k + i);
+    }
     slots[round * lanes + lane] = sum;
   }
 }
@@ -77,6 +88,9 @@ MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands, 
   for (int m = lane; m < bands.n_bands; m += lanes) {
     float sum = 0.0F;
     const int end = bands.slots_at[m + 1];
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
     for (int i = bands.slots_at[m]; i < end; ++i) sum += slots[bands.slots[i]];
     rows.store(at + m, level(s, sum));
   }

@@ -21,7 +21,8 @@ Complex turned(double turns) {
 }
 
 // float16 ends at 65504: a power of two that keeps every sum of a frame's samples at full scale
-// below 32768, which also leaves the small ones as far above the type's smallest as can be.
+// below 32768. What is stored lacks the sums of the last pass, so that pre-emphasis and floats
+// beyond 1 have room as well; the small ones stay far above the type's smallest.
 float operand_scale(const MelPlan& plan) {
   double largest = 0.0;
   for (const double w : plan.window_double()) largest += std::abs(w);
@@ -115,7 +116,7 @@ AnySizeTables::AnySizeTables(const MelPlan& plan)
     : settings(make_settings(plan)),
       window_int16(scaled_window(plan, SampleType::int16, 1.0F)),
       window_float(scaled_window(plan, SampleType::float32, 1.0F)) {
-  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes);
+  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, 1);
 }
 
 FusedTables::FusedTables(const MelPlan& plan, NumberType operands) : settings(make_settings(plan)) {
@@ -142,7 +143,8 @@ FusedTables::FusedTables(const MelPlan& plan, NumberType operands) : settings(ma
       throw std::invalid_argument("n_fft is " + std::to_string(plan.n_fft()) +
                                   ", the fused kernel has 256, 400, 512, 1024 and 2048");
   }
-  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes);
+  if (settings.is_mel)
+    bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, steps_of);
 }
 
 FusedView FusedTables::view(SampleType samples) const {

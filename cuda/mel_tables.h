@@ -79,6 +79,8 @@ struct FusedView {
 
 // For the fused kernel of one of fused_sizes.
 struct FusedTables {
+  static constexpr int steps_of = 4;  // bins of a band that a lane takes between two decisions
+
   // Throws std::invalid_argument when n_fft is none of them.
   FusedTables(const MelPlan& plan, NumberType operands);
 

@@ -13,6 +13,7 @@ class NoGpus final : public Gpus {
     return "this program was built without CUDA; build it where nvcc is found (cmake --preset "
            "cuda)";
   }
+  [[nodiscard]] std::string why_no_cufft() const override { return why_none(); }
   [[nodiscard]] std::unique_ptr<Gpu> open(int) override { throw CudaError(why_none()); }
 };
 

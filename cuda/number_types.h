@@ -95,7 +95,12 @@ template <>
 struct Operand<NumberType::float16> {
   using Stored = std::uint32_t;
   static MELFLOW_HD Stored pack(Complex z) {
+#if defined(__CUDA_ARCH__)
+    const __half2 both = __floats2half2_rn(z.re, z.im);
+    return *reinterpret_cast<const std::uint32_t*>(&both);
+#else
     return float16_bits(z.re) | static_cast<std::uint32_t>(float16_bits(z.im)) << 16;
+#endif
   }
   static MELFLOW_HD Complex unpack(Stored z) {
     return {float_of_float16(static_cast<std::uint16_t>(z & 0xFFFFU)),
@@ -107,35 +112,62 @@ template <>
 struct Operand<NumberType::bfloat16> {
   using Stored = std::uint32_t;
   static MELFLOW_HD Stored pack(Complex z) {
+#if defined(__CUDA_ARCH__)
+    const __nv_bfloat162 both = __floats2bfloat162_rn(z.re, z.im);
+    return *reinterpret_cast<const std::uint32_t*>(&both);
+#else
     return bfloat16_bits(z.re) | static_cast<std::uint32_t>(bfloat16_bits(z.im)) << 16;
+#endif
   }
   static MELFLOW_HD Complex unpack(Stored z) {
     return {float_of(z << 16), float_of(z & 0xFFFF0000U)};
   }
 };
 
-// Two samples that follow each other; the first one of a pair at an even place of the buffer is
-// aligned for both.
+// Two samples that follow each other, as they are loaded: nothing is done to them before they are
+// needed, so that a device need not wait for one load before it starts the next.
 template <class Sample>
-struct alignas(2 * sizeof(Sample)) SamplePair {
-  Sample first, second;
+struct SamplePair;
+
+template <>
+struct SamplePair<std::int16_t> {
+  std::uint32_t both;
+
+  MELFLOW_HD float first() const { return static_cast<float>(static_cast<std::int16_t>(both)); }
+  MELFLOW_HD float second() const {
+    return static_cast<float>(static_cast<std::int16_t>(both >> 16));
+  }
 };
 
-// Samples are read once: they need not stay in a device's cache.
+template <>
+struct SamplePair<float> {
+  Complex both;
+
+  MELFLOW_HD float first() const { return both.re; }
+  MELFLOW_HD float second() const { return both.im; }
+};
+
+MELFLOW_HD SamplePair<std::int16_t> make_pair(std::int16_t first, std::int16_t second) {
+  return {static_cast<std::uint16_t>(first) |
+          static_cast<std::uint32_t>(static_cast<std::uint16_t>(second)) << 16};
+}
+MELFLOW_HD SamplePair<float> make_pair(float first, float second) { return {{first, second}}; }
+
+// From a place that is aligned for both. Samples are read once: they need not stay in a device's
+// cache.
 MELFLOW_HD SamplePair<std::int16_t> load_pair(const std::int16_t* from) {
 #if defined(__CUDA_ARCH__)
-  const int both = __ldcs(reinterpret_cast<const int*>(from));
-  return {static_cast<std::int16_t>(both & 0xFFFF), static_cast<std::int16_t>(both >> 16)};
+  return {__ldcs(reinterpret_cast<const unsigned*>(from))};
 #else
-  return {from[0], from[1]};
+  return make_pair(from[0], from[1]);
 #endif
 }
 MELFLOW_HD SamplePair<float> load_pair(const float* from) {
 #if defined(__CUDA_ARCH__)
   const float2 both = __ldcs(reinterpret_cast<const float2*>(from));
-  return {both.x, both.y};
+  return {{both.x, both.y}};
 #else
-  return {from[0], from[1]};
+  return make_pair(from[0], from[1]);
 #endif
 }
 

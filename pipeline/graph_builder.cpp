@@ -1,6 +1,8 @@
 #include "pipeline/graph_builder.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -89,6 +91,7 @@ class Builder {
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     Plan plan = make();
     check_stages(plan);
+    check_files(plan);
     check_memory(plan);
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     record_settings(plan);
@@ -313,6 +316,7 @@ class Builder {
         place[i] = static_cast<int>(plan.nodes.size());
         PlanNode n;
         n.name = d.spec->name;
+        n.written = spec_.nodes[d.written].name;
         n.mark = d.spec->mark;
         n.info = d.info;
         n.config = std::move(d.config);
@@ -338,6 +342,11 @@ class Builder {
     return std::find_if(expanded_.begin(), expanded_.end(),
                         [&](const Expanded& e) { return e.spec.name == n.name; })
         ->spec;
+  }
+
+  const NodeSpec& written(const std::string& name) const {
+    return *std::find_if(spec_.nodes.begin(), spec_.nodes.end(),
+                         [&name](const NodeSpec& s) { return s.name == name; });
   }
 
   void check_stages(Plan& plan) {
@@ -373,6 +382,23 @@ class Builder {
       for (int to : n.to) below.merge_max(demands[static_cast<std::size_t>(to)]);
       const Facts given = n.from < 0 ? Facts{} : offers[static_cast<std::size_t>(n.from)];
       offers[i] = n.stage->plan(given, below, check);
+    }
+  }
+
+  // Each would write over what the other wrote.
+  void check_files(const Plan& plan) {
+    std::map<std::string, const PlanNode*> makers;
+    for (const PlanNode& n : plan.nodes) {
+      for (const std::string& path : n.stage->files_made()) {
+        if (path.empty()) continue;
+        const auto [it, is_first] =
+            makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
+        if (is_first) continue;
+        error(mark_of(spec_of(n), "path"),
+              fmt::format("{}: {} would be written by {} ({}), too; give it another path", n.name,
+                          path, it->second->name, it->second->info->name));
+        break;
+      }
     }
   }
 
@@ -425,16 +451,19 @@ class Builder {
   void record_settings(Plan& plan) {
     Value graph = Value::map({});
     for (const PlanNode& n : plan.nodes) {
+      record_contract(plan, n);
+      if (n.name != n.written) continue;  // what is put around a node comes from its options
       Value node = Value::map({});
-      node.set("stage", Value::scalar(n.info->name));
-      if (n.from >= 0)
-        node.set("from", Value::scalar(plan.nodes[static_cast<std::size_t>(n.from)].name));
+      node.set("stage", *written(n.name).options.find("stage"));
+      const PlanNode* from = &n;
+      while (from->from >= 0 && from->written == n.written)
+        from = &plan.nodes[static_cast<std::size_t>(from->from)];
+      if (from->written != n.written) node.set("from", Value::scalar(from->written));
       node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));
       if (n.from >= 0) node.set("queue", Value::scalar(std::to_string(n.queue)));
       const Value own = n.config->schema().echo();
       for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
       graph.set(n.name, node);
-      record_contract(plan, n);
     }
     Value config = Value::map({});
     config.set("version", Value::scalar("1"));

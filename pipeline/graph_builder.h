@@ -46,6 +46,7 @@ struct GraphSpec {
 
 struct PlanNode {
   std::string name;
+  std::string written;  ///< name of the written node that it stands for, or belongs to
   Mark mark;
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;

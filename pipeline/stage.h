@@ -225,6 +225,9 @@ class AnyStage {
   /// time. Asked once, after the plan is complete.
   [[nodiscard]] virtual std::unique_ptr<Engine> engine(int /*slots*/) { return nullptr; }
 
+  /// After plan(): paths of the files that it will make. No two nodes may make the same one.
+  [[nodiscard]] virtual std::vector<std::string> files_made() const { return {}; }
+
   /// Before the first item; throws RunError when the run cannot start.
   virtual void start(RunContext& /*run*/) {}
   /// After the last item, before any stage's finish(): lets go of items that wait here for others.

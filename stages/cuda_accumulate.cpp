@@ -18,7 +18,8 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
-    return bytes_ >= options_.bytes.count;
+    // One more like it would be too many.
+    return bytes_ + in->bytes() > options_.bytes.count;
   }
 
   std::shared_ptr<const Batch> pull() override {

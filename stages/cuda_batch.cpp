@@ -26,6 +26,20 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
   if (!front.kernel().takes_plain_samples() ||
       !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
     type_ = cuda::SampleType::float32;
+  // Counted first, so that the lane's memory changes only while nothing is in it.
+  is_counting_ = true;
+  pack_parts(front, scratch, context);
+  is_counting_ = false;
+  if (n_frames_ > 0) lane_->reserve(sample_bytes_, n_frames_);
+  sample_bytes_ = n_frames_ = 0;
+  pack_parts(front, scratch, context);
+  if (n_frames_ > 0)
+    lane_->submit(type_, sample_bytes_, n_frames_);
+  else
+    lane_.reset();
+}
+
+void CudaBatch::pack_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (context.origin(i).stream->failed()) continue;
     const Windows& in = *batch_->parts[i];
@@ -34,9 +48,12 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
       continue;
     }
     Part& part = parts_[i];
-    part.rows = std::make_shared<MelPart>();
-    part.rows->last = in.last;
-    part.rows->file = in.file;
+    if (is_counting_) {
+      part.rows = std::make_shared<MelPart>();
+      part.rows->last = in.last;
+      part.rows->file = in.file;
+    }
+    // A stream may fail elsewhere in between, but not come back.
     part.first_frame = n_frames_;
     const std::uint64_t noise_key = front.noise_key(i, context);
     in.samples.type == SampleType::int16 ? pack<std::int16_t>(in, front, noise_key, scratch, part)
@@ -47,18 +64,11 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
       part.rows.reset();
     }
   }
-  if (n_frames_ > 0)
-    lane_->submit(type_, sample_bytes_, n_frames_);
-  else
-    lane_.reset();
 }
 
-CudaBatch::~CudaBatch() { give_back(); }
-
-void CudaBatch::give_back() {
+CudaBatch::~CudaBatch() {
   // Dropped on the way, because its files failed elsewhere: the device may still be at it.
   if (lane_) lane_->finish();
-  lane_.reset();
 }
 
 std::size_t CudaBatch::row_count() const {
@@ -75,15 +85,13 @@ std::uint32_t CudaBatch::room(std::int64_t count) {
   const std::size_t end = begin + static_cast<std::size_t>(count);
   if (end > std::numeric_limits<std::uint32_t>::max())
     throw cuda::CudaError("a batch of more than 2^32 samples; lower mel.accumulate.bytes");
-  if (end * size > lane_->sample_capacity())
-    lane_->reserve(std::max(end * size, 2 * sample_bytes_), sample_bytes_, lane_->frame_capacity(),
-                   n_frames_);
   sample_bytes_ = end * size;
   return static_cast<std::uint32_t>(begin);
 }
 
 template <class Sample>
 void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t count) {
+  if (is_counting_) return;
   std::byte* to = lane_->samples() + place * cuda::bytes_of(type_);
   if ((type_ == cuda::SampleType::int16) == (sizeof(Sample) == 2)) {
     std::memcpy(to, samples, static_cast<std::size_t>(count) * sizeof(Sample));
@@ -96,9 +104,10 @@ void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t cou
 }
 
 void CudaBatch::put_offset(std::uint32_t offset) {
-  if (n_frames_ == lane_->frame_capacity())
-    lane_->reserve(lane_->sample_capacity(), sample_bytes_, 2 * n_frames_ + 1024, n_frames_);
-  lane_->offsets()[n_frames_++] = offset;
+  if (n_frames_ == std::numeric_limits<std::uint32_t>::max())
+    throw cuda::CudaError("a batch of more than 2^32 frames; lower mel.accumulate.bytes");
+  if (!is_counting_) lane_->offsets()[n_frames_] = offset;
+  ++n_frames_;
 }
 
 // Frames [from, from + count) of the unit; `place`: where the view's samples lie in the lane.
@@ -113,6 +122,10 @@ void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, s
   for (std::int64_t t = from; t < from + count; ++t) {
     const std::int64_t start = plan.start(t);
     const bool lies_there = place && start >= view.begin && start + length <= end;
+    if (is_counting_) {
+      put_offset(lies_there ? 0 : room(length));
+      continue;
+    }
     if (!lies_there || has_energy) {
       float energy = 0;
       const void* samples = front.kernel().frame(view, t, scratch.kernel_, energy);

@@ -49,8 +49,6 @@ class CudaBatch {
   // Once the lane is copied out: the rows in memory of their own, finished as far as a part can be.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
                                                      ItemContext& context) const;
-  // Nothing of the lane is needed any more.
-  void give_back();
 
  private:
   struct Part {
@@ -68,6 +66,7 @@ class CudaBatch {
   void pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
                    std::optional<std::uint32_t> place, const MelFront& front, Scratch& scratch,
                    Part& out);
+  void pack_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
   // Room for `count` samples behind those that are there; their place.
   std::uint32_t room(std::int64_t count);
   template <class Sample>
@@ -77,6 +76,7 @@ class CudaBatch {
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
   cuda::SampleType type_ = cuda::SampleType::int16;
+  bool is_counting_ = false;  // nothing is written yet
   std::size_t sample_bytes_ = 0;
   std::uint32_t n_frames_ = 0;
   std::size_t columns_ = 0;

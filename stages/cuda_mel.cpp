@@ -29,30 +29,32 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
     return above;
   }
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
-    const auto devices = cuda::gpus().list();
-    if (devices.empty()) {
+    if (cuda::gpus().list().empty()) {
       check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");
       return given;
     }
-    for (const int index : run_->options().devices.indices)
-      if (index >= static_cast<int>(devices.size()))
-        check.error("devices", "there is no device " + std::to_string(index) + ", there are " +
-                                   std::to_string(devices.size()) + ", counted from 0");
-    Facts out = run_->front().plan(given, check, "cuda", devices.front().architecture);
+    try {
+      (void)run_->devices();
+    } catch (const std::invalid_argument& e) {
+      check.error("devices", e.what());
+      return given;
+    }
+    Facts out = run_->front().plan(given, check, "cuda", "");
     if (run_->front().is_planned()) {
-      const bool has_fused = cuda::has_fused_kernel(run_->front().mel_plan()->n_fft());
-      if (run_->options().path == cuda::Path::fused && !has_fused)
-        check.error("path",
-                    "there is no fused kernel for this n_fft, only for 256, 400, 512, 1024 "
-                    "and 2048; use cufft or auto");
-      const bool is_fused = has_fused && run_->options().path != cuda::Path::cufft;
-      if (!is_fused && run_->options().operands.type != cuda::NumberType::float32)
-        check.error("operands", "only the fused kernel has others than fp32");
+      check_path(check);
+      run_->front().set_instruction_set(run_->instruction_set());
+      out = run_->front().offer(given);
     }
     out.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
     return out;
   }
-  [[nodiscard]] std::optional<Value> settings() const override { return run_->front().settings(); }
+  // Other operands are other features.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    auto out = run_->front().settings();
+    if (out && run_->options().operands.type != cuda::NumberType::float32)
+      out->set("operands", OptionType<Operands>::echo(run_->options().operands));
+    return out;
+  }
   [[nodiscard]] bool passes_on() const override { return true; }
   // More than there are lanes.
   [[nodiscard]] int default_concurrency() const override { return 64; }
@@ -74,6 +76,19 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
   }
 
  private:
+  void check_path(PlanCheck& check) const {
+    const MelBackendOptions& o = run_->options();
+    if (o.path == cuda::Path::fused && !run_->is_fused())
+      check.error("path",
+                  "there is no fused kernel for this n_fft, only for 256, 400, 512, 1024 and 2048; "
+                  "use cufft or auto");
+    else if (!run_->is_fused() && o.operands.type != cuda::NumberType::float32)
+      check.error("operands", "only the fused kernel has others than fp32");
+    if (run_->is_fused()) return;
+    if (const std::string why = cuda::gpus().why_no_cufft(); !why.empty())
+      check.error("path", why + "; or use backend: cpu");
+  }
+
   std::shared_ptr<CudaRun> run_;
 };
 

@@ -35,9 +35,7 @@ class CudaRows final : public Transform<PinnedRows, MelBatch> {
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const PinnedRows> in,
                                                   ItemContext& context) const override {
-    auto out = in->batch->rows(run_->front(), context);
-    in->batch->give_back();
-    return out;
+    return in->batch->rows(run_->front(), context);
   }
 
  private:

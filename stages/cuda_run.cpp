@@ -1,6 +1,8 @@
 #include "stages/cuda_run.h"
 
 #include <algorithm>
+#include <iterator>
+#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,35 +18,66 @@ constexpr double kHeadroom = 1.25;
 
 Value seconds(double s) { return Value::scalar(fmt::format("{:.6f}", s)); }
 
-std::vector<int> indices_of(const Devices& devices) {
-  if (!devices.indices.empty()) return devices.indices;
-  std::vector<int> all;
-  for (const cuda::GpuInfo& g : cuda::gpus().list()) all.push_back(g.index);
-  return all;
-}
-
 }  // namespace
 
 CudaRun::CudaRun(const MelNodeOptions& options) : front_(options.mel), options_(options.backend) {}
+
+std::vector<cuda::GpuInfo> CudaRun::devices() const {
+  const std::vector<cuda::GpuInfo> all = cuda::gpus().list();
+  std::vector<cuda::GpuInfo> out;
+  if (options_.devices.indices.empty()) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&all](const cuda::GpuInfo& g) {
+      return g.architecture == all.front().architecture;
+    });
+    return out;
+  }
+  for (const int index : options_.devices.indices) {
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [index](const cuda::GpuInfo& g) { return g.index == index; });
+    if (it == all.end())
+      throw std::invalid_argument(
+          fmt::format("there is no device {}; there are {}, counted from 0", index, all.size()));
+    if (!out.empty() && out.front().architecture != it->architecture)
+      throw std::invalid_argument(fmt::format(
+          "device {} is {} and device {} {}: a row would depend on which of them was free; take "
+          "devices of one kind",
+          out.front().index, out.front().architecture, index, it->architecture));
+    out.push_back(*it);
+  }
+  return out;
+}
+
+bool CudaRun::is_fused() const {
+  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(front_.mel_plan()->n_fft());
+}
+
+std::string CudaRun::instruction_set() const {
+  return fmt::format("{}, {}, {}", devices().front().architecture, is_fused() ? "fused" : "cufft",
+                     OptionType<Operands>::echo(options_.operands).text());
+}
 
 void CudaRun::start(RunContext& run) {
   if (lanes_) return;
   const MelPlan& plan = *front_.mel_plan();
   const std::size_t bytes = options_.accumulate.value_or(AccumulateOptions{}).bytes.count;
-  const auto sample_bytes = static_cast<std::size_t>(kHeadroom * static_cast<double>(bytes));
   // As many frames as follow each other on so many int16 samples; a batch with more makes room.
-  const auto frames = static_cast<std::uint32_t>(
-      std::min<double>(4e9, static_cast<double>(sample_bytes) / 2 / plan.hop() + 1024));
+  const double samples = static_cast<double>(bytes) * kHeadroom / 2;
+  const double frames = std::min(4e9, samples / plan.hop() + 1024);
+  // Conditioned samples come frame by frame, as floats.
+  const double sample_bytes = front_.kernel().takes_plain_samples()
+                                  ? 2 * samples
+                                  : 4 * frames * static_cast<double>(plan.frame_length() + 8);
   cuda::LaneSettings settings;
-  settings.devices = indices_of(options_.devices);
+  for (const cuda::GpuInfo& g : devices()) settings.devices.push_back(g.index);
   settings.streams = options_.streams;
   settings.pinned_limit = run.pinned_memory;
   settings.device_limit = run.device_memory;
   settings.kernel.path = options_.path;
   settings.kernel.operands = options_.operands.type;
   try {
-    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), settings, sample_bytes,
-                                           frames);
+    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), settings,
+                                           static_cast<std::size_t>(sample_bytes),
+                                           static_cast<std::uint32_t>(frames));
   } catch (const std::exception& e) {
     throw RunError(e.what());
   }

@@ -2,6 +2,8 @@
 // edges between them.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -48,6 +50,12 @@ class CudaRun {
   [[nodiscard]] const MelFront& front() const { return front_; }
   [[nodiscard]] MelFront& front() { return front_; }
   [[nodiscard]] const MelBackendOptions& options() const { return options_; }
+  // Those that are asked for. All: those like the first one, so that every row comes from the same
+  // kind of device. Throws std::invalid_argument for one that is not there or of another kind.
+  [[nodiscard]] std::vector<cuda::GpuInfo> devices() const;
+  // "sm_90, fused, bf16": what values depend on beside the contract.
+  [[nodiscard]] std::string instruction_set() const;
+  [[nodiscard]] bool is_fused() const;
   // Before the first batch, by whichever node comes first; takes all memory. Throws RunError.
   void start(RunContext& run);
   void finish();
@@ -71,37 +79,49 @@ class PhaseEngine final : public Engine {
   void begin(void* tag, const Item& item, const ItemContext&) override {
     auto batch = payload_of<In>(item)->batch;
     cuda::Lane* lane = batch->lane();
-    under_way_.emplace(tag, std::move(batch));
+    // Numbers that never come again: an answer that is late cannot be taken for another's.
+    auto* number = reinterpret_cast<void*>(++last_number_);
+    under_way_.emplace(number, UnderWay{tag, std::move(batch)});
     if (lane == nullptr)
-      reached_.post(tag);
+      reached_.post(number);
     else
-      lane->when(phase_, reached_, tag);
+      lane->when(phase_, reached_, number);
   }
 
   void collect(std::vector<Done>& done) override {
-    std::vector<void*> tags;
-    // A device that broke calls nobody back: it is asked now and then.
-    if (!reached_.wait(tags, 1.0)) return fail_broken(done);
-    for (void* tag : tags) {
-      const auto it = under_way_.find(tag);
+    std::vector<void*> numbers;
+    reached_.wait(numbers, 1.0);
+    for (void* number : numbers) {
+      const auto it = under_way_.find(number);
       if (it == under_way_.end()) continue;
       auto out = std::make_shared<Out>();
-      out->batch = std::move(it->second);
+      out->batch = std::move(it->second.batch);
+      done.push_back({it->second.tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
       under_way_.erase(it);
-      done.push_back({tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
+    }
+    // A device that broke calls nobody back: it is asked now and then.
+    if (const auto now = Clock::now(); now - asked_ > std::chrono::seconds(1)) {
+      asked_ = now;
+      fail_broken(done);
     }
   }
 
   void wake() override { reached_.wake(); }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct UnderWay {
+    void* tag = nullptr;
+    std::shared_ptr<CudaBatch> batch;
+  };
+
   void fail_broken(std::vector<Done>& done) {
     for (auto it = under_way_.begin(); it != under_way_.end();) {
       try {
-        it->second->lane()->check();
+        if (cuda::Lane* lane = it->second.batch->lane()) lane->check();
         ++it;
       } catch (const std::exception& e) {
-        done.push_back({it->first, ItemError::failed(e.what())});
+        done.push_back({it->second.tag, ItemError::failed(e.what())});
         it = under_way_.erase(it);
       }
     }
@@ -109,7 +129,9 @@ class PhaseEngine final : public Engine {
 
   cuda::Phase phase_;
   cuda::Completions reached_;
-  std::map<void*, std::shared_ptr<CudaBatch>> under_way_;
+  std::uintptr_t last_number_ = 0;
+  std::map<void*, UnderWay> under_way_;
+  Clock::time_point asked_ = Clock::now();
 };
 
 }  // namespace melflow

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "stages/feature_hash.h"
-#include "stages/manifest.h"
 #include "stages/raii/hdf5.h"
 #include "stages/version.h"
 
@@ -27,23 +26,11 @@ Hid string_type() {
 
 Hid status_type() {
   Hid type(H5Tenum_create(H5T_STD_I8LE), H5Tclose, "status type");
-  const std::pair<const char*, std::int8_t> names[] = {
-      {"ok", 0}, {"skipped", 1}, {"failed", 2}, {"not_run", 3}};
-  for (const auto& [name, value] : names) h5_check(H5Tenum_insert(type, name, &value), name);
-  return type;
-}
-
-std::int8_t status_of(Outcome o) {
-  switch (o) {
-    case Outcome::ok:
-      return 0;
-    case Outcome::skipped:
-      return 1;
-    case Outcome::failed:
-      return 2;
-    default:
-      return 3;
+  for (std::int8_t value = 0; const char* name : OutputIndex::kStatusNames) {
+    h5_check(H5Tenum_insert(type, name, &value), name);
+    ++value;
   }
+  return type;
 }
 
 // A column of `count` entries, value(i) each, of memory type `memory`. Strings come as std::string.
@@ -98,8 +85,10 @@ Hid group(hid_t file, const char* name) {
 }
 
 // Axis labels of /mel, and where a column has a frequency, /band_hz as the scale of the last axis.
-void write_axes(hid_t file, hid_t rows, const FeatureInfo& info) {
-  const unsigned last = info.frames > 1 ? 2 : 1;
+void write_axes(hid_t file, hid_t rows, const OutputIndex& x) {
+  const FeatureInfo& info = x.info;
+  const std::vector<std::string> axes = x.axes();
+  const auto last = static_cast<unsigned>(axes.size() - 1);
   if (!info.column_hz.empty()) {
     column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.column_hz.size(),
                    [&](std::size_t i) { return info.column_hz[i]; });
@@ -108,20 +97,18 @@ void write_axes(hid_t file, hid_t rows, const FeatureInfo& info) {
              "dimension scale");
     h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
   }
-  h5_check(H5DSset_label(rows, 0, "row"), "label");
-  if (last == 2) h5_check(H5DSset_label(rows, 1, "frame"), "label");
-  h5_check(H5DSset_label(rows, last, info.axis.c_str()), "label");
+  for (unsigned i = 0; i <= last; ++i) h5_check(H5DSset_label(rows, i, axes[i].c_str()), "label");
   attribute(rows, "unit", info.unit);
   if (info.energy_column >= 0)
     attribute<std::int32_t>(rows, "energy_column", H5T_STD_I32LE, H5T_NATIVE_INT32,
                             info.energy_column);
 }
 
-void write_files(hid_t file, const OutputIndex& x, const Manifest* manifest) {
-  const std::size_t count = x.run.ledger.counts().found;
+void write_files(hid_t file, const OutputIndex& x) {
+  const std::size_t count = x.files();
   const Hid files = group(file, "files");
-  attribute(files, "root", manifest != nullptr ? manifest->root() : "");
-  strings(files, "path", count, [&](std::size_t i) { return x.run.source.source_name(i); });
+  attribute(files, "root", x.root());
+  strings(files, "path", count, [&](std::size_t i) { return x.path(i); });
   std::int64_t next = 0;  // asked in order
   column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count, [&](std::size_t i) {
     const std::int64_t at = next;
@@ -130,62 +117,44 @@ void write_files(hid_t file, const OutputIndex& x, const Manifest* manifest) {
   });
   column<std::int64_t>(files, "count", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
                        [&](std::size_t i) { return x.order.rows(i); });
-  column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count, [&](std::size_t i) {
-    return manifest != nullptr ? manifest->label(i) : -1;
-  });
-  column<std::int8_t>(files, "split", H5T_STD_I8LE, H5T_NATIVE_INT8, count, [&](std::size_t i) {
-    return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(i) : -1);
-  });
+  column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
+                       [&](std::size_t i) { return x.label(i); });
+  column<std::int8_t>(files, "split", H5T_STD_I8LE, H5T_NATIVE_INT8, count,
+                      [&](std::size_t i) { return x.split(i); });
   column<std::int32_t>(files, "sample_rate", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
                        [&](std::size_t i) { return x.order.audio(i).sample_rate; });
-  column<double>(files, "duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count, [&](std::size_t i) {
-    const FileAudio& a = x.order.audio(i);
-    return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
-  });
+  column<double>(files, "duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count,
+                 [&](std::size_t i) { return x.duration(i); });
   const Hid status = status_type();
   column<std::int8_t>(files, "status", status, status, count,
-                      [&](std::size_t i) { return status_of(x.run.ledger.outcome(i)); });
+                      [&](std::size_t i) { return x.status(i); });
   const Hid labels = group(file, "labels"), splits = group(file, "splits");
-  const std::vector<std::string> none;
-  const auto& label_names = manifest != nullptr ? manifest->label_names() : none;
-  const auto& split_names = manifest != nullptr ? manifest->split_names() : none;
+  const auto &label_names = x.label_names(), &split_names = x.split_names();
   strings(labels, "name", label_names.size(), [&](std::size_t i) { return label_names[i]; });
   strings(splits, "name", split_names.size(), [&](std::size_t i) { return split_names[i]; });
 }
 
 void write_remarks(hid_t file, const OutputIndex& x) {
   const Ledger& ledger = x.run.ledger;
-  std::vector<std::size_t> remarked;
-  const std::size_t count = ledger.counts().found;
-  for (std::size_t i = 0; i < count; ++i) {
-    const Outcome o = ledger.outcome(i);
-    if (o == Outcome::skipped || o == Outcome::failed || !ledger.entry(i).reason.empty())
-      remarked.push_back(i);
-  }
+  const std::vector<std::size_t> remarked = x.remarked();
   const Hid remarks = group(file, "remarks");
   const std::size_t n = remarked.size();
   column<std::int64_t>(remarks, "file", H5T_STD_I64LE, H5T_NATIVE_INT64, n,
                        [&](std::size_t i) { return static_cast<std::int64_t>(remarked[i]); });
-  strings(remarks, "path", n, [&](std::size_t i) { return x.run.source.source_name(remarked[i]); });
+  strings(remarks, "path", n, [&](std::size_t i) { return x.path(remarked[i]); });
   const Hid status = status_type();
   column<std::int8_t>(remarks, "status", status, status, n,
-                      [&](std::size_t i) { return status_of(ledger.outcome(remarked[i])); });
+                      [&](std::size_t i) { return x.status(remarked[i]); });
   strings(remarks, "stage", n, [&](std::size_t i) { return ledger.entry(remarked[i]).stage; });
   strings(remarks, "reason", n, [&](std::size_t i) { return ledger.entry(remarked[i]).reason; });
 }
 
 void write_attributes(hid_t file, const OutputIndex& x) {
-  const Ledger::Counts c = x.run.ledger.counts();
   attribute(file, "melflow_version", std::string(kVersion));
-  attribute<std::int32_t>(file, "format", H5T_STD_I32LE, H5T_NATIVE_INT32, 1);
+  attribute<std::int32_t>(file, "format", H5T_STD_I32LE, H5T_NATIVE_INT32, OutputIndex::kFormat);
   attribute<std::int8_t>(file, "complete", H5T_STD_I8LE, H5T_NATIVE_INT8, x.complete ? 1 : 0);
-  const std::pair<const char*, std::size_t> counts[] = {{"found", c.found},
-                                                        {"ok", c.ok},
-                                                        {"skipped", c.skipped},
-                                                        {"failed", c.failed},
-                                                        {"not_run", c.not_run}};
-  for (const auto& [name, n] : counts)
-    attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, static_cast<std::int64_t>(n));
+  for (const auto& [name, n] : x.counts())
+    attribute(file, name, H5T_STD_I64LE, H5T_NATIVE_INT64, n);
   attribute(file, "config", to_json(x.run.settings.config));
   attribute(file, "features", to_json(x.contract));
   attribute(file, "feature_hash", feature_hash(x.contract));
@@ -201,9 +170,8 @@ void write_attributes(hid_t file, const OutputIndex& x) {
 }  // namespace
 
 void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
-  const auto* listed = dynamic_cast<const ManifestSource*>(&index.run.source);
-  write_axes(file, rows, index.info);
-  write_files(file, index, listed != nullptr ? &listed->manifest() : nullptr);
+  write_axes(file, rows, index);
+  write_files(file, index);
   write_remarks(file, index);
   write_attributes(file, index);
 }

@@ -44,7 +44,11 @@ class Mel final : public Transform<Batch, MelBatch> {
   // Which one auto took, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
-    if (backend_ == MelBackend::automatic) text += " (" + cuda::gpus().why_none() + ")";
+    if (backend_ == MelBackend::automatic)
+      text +=
+          " (" +
+          (cuda::gpus().list().empty() ? cuda::gpus().why_none() : cuda::gpus().why_no_cufft()) +
+          ")";
     return {{"backend", Value::scalar(std::move(text))}};
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {

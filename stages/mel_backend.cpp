@@ -15,7 +15,8 @@ std::string OptionType<Operands>::parse(const Value& v, Operands& out) {
   if (text == "fp16") return out.type = cuda::NumberType::float16, "";
   if (text == "bf16") return out.type = cuda::NumberType::bfloat16, "";
   if (text == "fp8")
-    return "fp8 is not one of fp32, fp16, bf16: it rounds a point by up to 6 %, and that noise covers "
+    return "fp8 is not one of fp32, fp16, bf16: it rounds a point by up to 6 %, and that noise "
+           "covers "
            "whatever is 30 dB below the loudest band";
   return detail::describe_value(v) + " is not one of fp32, fp16, bf16";
 }
@@ -93,12 +94,29 @@ NodeSpec chain_node(const NodeSpec& spec, const char* suffix, const char* stage,
   return out;
 }
 
+// With the options as they are written, right or wrong: a device has a way to transform.
+bool can_run(const NodeSpec& spec) {
+  MelNodeOptions options;
+  Schema schema;
+  options.describe(schema);
+  const std::vector<std::string> names = schema.names();
+  Value known = Value::map({});
+  for (const Value::Entry& e : spec.options.entries())
+    if (std::find(names.begin(), names.end(), e.key) != names.end()) known.entries().push_back(e);
+  Problems ignored;
+  schema.read(known, "", ignored);
+  const bool is_fused =
+      options.backend.path != cuda::Path::cufft && cuda::has_fused_kernel(options.mel.mel.n_fft);
+  return is_fused || cuda::gpus().why_no_cufft().empty();
+}
+
 }  // namespace
 
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");
   const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "auto";
   if ((text != "cuda" && text != "auto") || cuda::gpus().list().empty()) return {spec};
+  if (text == "auto" && !can_run(spec)) return {spec};
   const Value* from = spec.options.find("from");
   NodeSpec first = chain_node(spec, "accumulate", "cuda_accumulate", "");
   if (from != nullptr)

@@ -65,6 +65,16 @@ Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string back
     check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
                                           window_, plan_->frame_length()));
   describe(std::move(backend), std::move(instruction_set));
+  return offer(given);
+}
+
+void MelFront::set_instruction_set(std::string instruction_set) {
+  auto info = std::make_shared<FeatureInfo>(*info_);
+  info->instruction_set = std::move(instruction_set);
+  info_ = std::move(info);
+}
+
+Facts MelFront::offer(const Facts& given) const {
   Facts out = given;
   out.set_object(FeatureInfo::kFact, info_);
   return out;

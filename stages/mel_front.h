@@ -30,6 +30,9 @@ class MelFront {
   Facts plan(const Facts& given, PlanCheck& check, std::string backend,
              std::string instruction_set);
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
+  // Where it is known only once the plan is; then the facts are these.
+  void set_instruction_set(std::string instruction_set);
+  [[nodiscard]] Facts offer(const Facts& given) const;
   // The stage's part of the contract.
   [[nodiscard]] std::optional<Value> settings() const;
 

@@ -11,7 +11,7 @@ constexpr std::int64_t kPieceValues = 1 << 16;
 
 class SpilledRows final : public UnitRows {
  public:
-  SpilledRows(RowFile& file, std::uint64_t begin, std::int64_t rows, int values)
+  SpilledRows(RowPartFile& file, std::uint64_t begin, std::int64_t rows, int values)
       : UnitRows(rows, values), file_(file), begin_(begin) {}
 
   [[nodiscard]] std::int64_t piece() const override {
@@ -41,13 +41,13 @@ class SpilledRows final : public UnitRows {
     return begin_ + size(row) * sizeof(float);
   }
 
-  RowFile& file_;
+  RowPartFile& file_;
   std::uint64_t begin_;
 };
 
 }  // namespace
 
-void finish_spilled(RowFile& file, const UnitFinish& finish, std::int64_t rows, int columns,
+void finish_spilled(RowPartFile& file, const UnitFinish& finish, std::int64_t rows, int columns,
                     const TakeRows& take) {
   auto unit = std::make_unique<SpilledRows>(file, 0, rows, columns);
   for (const auto& step : finish.steps()) {

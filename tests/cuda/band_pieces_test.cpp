@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda/levels.h"
+#include "cuda/mel_tables.h"
 #include "stages/mel_plan.h"
 
 namespace melflow::cuda {
@@ -28,14 +29,22 @@ MelPlan plan_of(int n_fft, int n_mels, int sample_rate, double fmin = 0.0) {
 }
 
 TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads outside the bins") {
-  for (const int lanes : {16, 32}) {
-    for (const auto& [n_fft, n_mels] : std::vector<std::pair<int, int>>{
-             {256, 1}, {256, 200}, {400, 80}, {512, 32}, {512, 23}, {1024, 80}, {2048, 128}}) {
+  for (const auto& [lanes, unit] : std::vector<std::pair<int, int>>{{16, 4}, {32, 4}, {32, 1}}) {
+    for (const auto& [n_fft, n_mels] : std::vector<std::pair<int, int>>{{2, 1},
+                                                                        {6, 2},
+                                                                        {256, 1},
+                                                                        {256, 200},
+                                                                        {400, 80},
+                                                                        {512, 32},
+                                                                        {512, 23},
+                                                                        {1024, 80},
+                                                                        {2048, 128}}) {
+      if (n_fft < 2 * unit) continue;
       CAPTURE(lanes);
       CAPTURE(n_fft);
       CAPTURE(n_mels);
       const MelPlan plan = plan_of(n_fft, n_mels, 16000, 100.0);
-      const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), lanes);
+      const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), lanes, unit);
       const BandView view = tables.view();
       const auto n_bins = static_cast<std::size_t>(plan.n_bins());
       std::vector<float> dense(static_cast<std::size_t>(n_mels) * n_bins, 0.0F);
@@ -55,6 +64,7 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
         }
       }
       CHECK(dense == plan.band_weights_dense());
+      for (int round = 0; round < view.rounds; ++round) CHECK(view.steps[round] % unit == 0);
       for (int slot = 0; slot < tables.counts().slots(); ++slot)
         CHECK(view.first_bin[slot] + view.steps[slot / lanes] <= plan.n_bins());
     }
@@ -72,7 +82,7 @@ TEST_CASE("band pieces: lanes share the work evenly") {
     CAPTURE(row.n_fft);
     CAPTURE(row.n_mels);
     const MelPlan plan = plan_of(row.n_fft, row.n_mels, row.sample_rate);
-    const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), 32);
+    const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), 32, FusedTables::steps_of);
     const double share = std::ceil(static_cast<double>(plan.weights().size()) / 32);
     // Reads of the power that hit the same bank, over all lanes of a step.
     const BandView view = tables.view();

@@ -212,7 +212,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
       {"operands: fp64", "mel.operands: 'fp64' is not one of fp32, fp16, bf16"},
       {"path: fused, n_fft: 600, win_length: 400", "mel.path: there is no fused kernel"},
       {"path: cufft, operands: bf16", "mel.operands: only the fused kernel has others than fp32"},
-      {"devices: [3]", "mel.devices: there is no device 3, there are 1, counted from 0"},
+      {"devices: [3]", "mel.devices: there is no device 3; there are 1, counted from 0"},
       {"devices: [0, 0]", "mel.devices: a device stands there twice"},
       {"h2d: {depth: 3}", "mel.h2d.depth: unknown option"},
   };
@@ -282,4 +282,82 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   for (const Output::File& f : out.files) rows += f.count;
   CHECK(rows == static_cast<std::int64_t>(out.rows()));
   CHECK(rows > 0);
+}
+
+TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 120; ++i)
+    write_wav(folder.file(fmt::format("clips/{:03}.wav", i)), 8192, kRate, i);
+  HostGpus gpus({.devices = 2, .break_at = 5});
+  JobResult job;
+  {
+    const cuda::ScopedGpus scope(gpus);
+    job =
+        run(pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 32KiB}"),
+            folder, "out.h5");
+  }
+  const Ledger::Counts& c = job.report.counts;
+  CHECK(c.ok + c.failed == 120);
+  CHECK(c.failed > 0);
+  CHECK(c.failed < 20);  // what was on it, and the batch that noticed
+  CHECK(gpus.complaints() == "");
+}
+
+TEST_CASE("cuda: rows come from devices of one kind") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus({.devices = 2, .second_architecture = "another"});
+  const cuda::ScopedGpus scope(gpus);
+  const JobResult all = run(pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
+  REQUIRE_MESSAGE(all.complete(), all.text());
+  for (const auto& [name, value] : all.stage("mel").summary)
+    if (name == "devices") CHECK(value.items().size() == 1);
+  std::string problem;
+  try {
+    run(pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder, "both.h5");
+  } catch (const ConfigError& e) {
+    problem = e.what();
+  }
+  CHECK(problem.find("mel.devices: device 0 is host and device 1 another: a row would depend") !=
+        std::string::npos);
+}
+
+TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus({.why_no_cufft = "cuFFT is not here"});
+  const cuda::ScopedGpus scope(gpus);
+  const std::string mel = "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20";
+  const JobResult automatic = run(pipeline("", mel + ", backend: auto"), folder, "auto.h5");
+  REQUIRE_MESSAGE(automatic.complete(), automatic.text());
+  CHECK(read_output(folder / "auto.h5").texts.at("backend") == "cpu");
+  CHECK(automatic.stage("mel").summary.at(0).second.text().find("cuFFT is not here") !=
+        std::string::npos);
+  std::string problem;
+  try {
+    run(pipeline("", mel + ", backend: cuda"), folder, "cuda.h5");
+  } catch (const ConfigError& e) {
+    problem = e.what();
+  }
+  CHECK(problem.find("mel.path: cuFFT is not here; or use backend: cpu") != std::string::npos);
+}
+
+TEST_CASE("cuda: operands are part of what features are, devices are not") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  const auto made = [&](const std::string& how) {
+    const JobResult job = run(pipeline("", "preset: whisper, " + how), folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    return read_output(folder / "out.h5");
+  };
+  const Output cpu = made("backend: cpu"), cuda = made("backend: cuda"),
+               narrow = made("backend: cuda, operands: bf16");
+  CHECK(cuda.texts.at("instruction_set") == "host, fused, fp32");
+  CHECK(narrow.texts.at("instruction_set") == "host, fused, bf16");
+  CHECK(cuda.texts.at("feature_hash") == cpu.texts.at("feature_hash"));
+  CHECK(narrow.texts.at("feature_hash") != cpu.texts.at("feature_hash"));
+  // The configuration is stored as it was written, and can be run elsewhere.
+  CHECK(cuda.texts.at("config").find("cuda_") == std::string::npos);
 }

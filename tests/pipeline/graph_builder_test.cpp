@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "pipeline/cpu.h"
 #include "tests/pipeline/test_stages.h"
 
@@ -33,9 +35,11 @@ Graph chain() {
 struct PlainOptions {
   int level = 1;
   std::string node;
+  std::string path;
   void describe(Schema& s) {
     s.field("level", level, "").range(0, 9);
     s.field("node", node, "");
+    s.field("path", path, "");
   }
 };
 
@@ -66,6 +70,10 @@ class Planner final : public Transform<test::Number, test::Number> {
   Result<std::shared_ptr<const test::Number>> process(std::shared_ptr<const test::Number> in,
                                                       ItemContext&) const override {
     return in;
+  }
+  std::vector<std::string> files_made() const override {
+    if (options_.path.empty()) return {""};
+    return {options_.path, options_.path + ".index"};
   }
   std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
     return options_.level == 9 ? 2 * source.bytes : 100;
@@ -342,6 +350,50 @@ TEST_CASE("builder: demands come up from all branches, offers go down into each"
   CHECK(seen.given["deep"].get("rate") == 4);
   CHECK(seen.given["left"].get("seen_top") == 5);
   CHECK_FALSE(seen.given["left"].get("seen_right").has_value());
+}
+
+TEST_CASE("builder: two nodes cannot make the same file, however its path is written") {
+  struct Row {
+    const char *one, *other, *problem;
+  };
+  const Row rows[] = {
+      {"out", "out2", ""},
+      {"", "", ""},
+      {"out", "out.index2", ""},
+      {"out", "out", "b: out would be written by a (planner), too; give it another path"},
+      {"out", "./x/../out",
+       "b: ./x/../out would be written by a (planner), too; give it another path"},
+      {"out", "out.index",
+       "b: out.index would be written by a (planner), too; give it another path"},
+      {"out.index", "out",
+       "b: out.index would be written by a (planner), too; give it another path"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.one));
+    CAPTURE(std::string(row.other));
+    World world;
+    Planned seen;
+    add_planner(world, seen);
+    const Graph g = Graph()
+                        .node("files", "numbers")
+                        .node("a", "planner", "files", {{"path", row.one}})
+                        .node("b", "planner", "a", {{"path", row.other}})
+                        .node("out", "keep", "b");
+    const std::string problem = row.problem;
+    CHECK(problems_of(g, world) == (problem.empty() ? "" : "test.yaml:3:35: " + problem));
+  }
+  // From another folder's point of view, too.
+  World world;
+  Planned seen;
+  add_planner(world, seen);
+  const std::string absolute = std::filesystem::current_path() / "out";
+  const Graph g = Graph()
+                      .node("files", "numbers")
+                      .node("a", "planner", "files", {{"path", absolute}})
+                      .node("b", "planner", "a", {{"path", "out"}})
+                      .node("out", "keep", "b");
+  CHECK(problems_of(g, world) ==
+        "test.yaml:3:35: b: out would be written by a (planner), too; give it another path");
 }
 
 TEST_CASE("builder: a node that stands for a chain gets its input at the front, gives at the end") {

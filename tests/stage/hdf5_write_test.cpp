@@ -676,6 +676,35 @@ TEST_CASE(
                        ConfigError);
 }
 
+TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, kRate);
+  const std::pair<const char*, hsize_t> table[] = {
+      {"compression: deflate", 262144 / 80},
+      {"compression: deflate, access: sequential", 262144 / 80},
+      {"compression: deflate, access: blocks", 32768 / 80},
+      {"compression: deflate, access: shuffled", 8192 / 80},
+      {"layout: chunked, access: shuffled", 8192 / 80},
+      {"layout: chunked, dtype: float16, access: shuffled", 8192 / 40},
+      {"layout: chunked, access: shuffled, chunk: 64KiB", 65536 / 80},
+      {"layout: chunked, access: shuffled, chunk: auto", 8192 / 80},
+      {"access: shuffled", 0},  // in one piece, where every row is as near
+  };
+  for (const auto& [write, rows] : table) {
+    CAPTURE(std::string(write));
+    const JobResult job =
+        run(pipeline({.write = std::string("overwrite: true, ") + write}), folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
+                   "file");
+    const Hid mel(H5Dopen2(file, "mel", H5P_DEFAULT), H5Dclose, "mel");
+    const Hid created(H5Dget_create_plist(mel), H5Pclose, "how it was made");
+    std::array<hsize_t, 2> chunk{};
+    if (H5Pget_layout(created) == H5D_CHUNKED) H5Pget_chunk(created, 2, chunk.data());
+    CHECK(chunk[0] == rows);
+  }
+}
+
 TEST_CASE("hdf5_write: a path is needed") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);

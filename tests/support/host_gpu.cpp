@@ -74,7 +74,7 @@ struct HostRecording final : cuda::Recording {
 
 class HostStream final : public cuda::Stream {
  public:
-  explicit HostStream(HostGpus& gpus) : gpus_(gpus), thread_([this] { run(); }) {}
+  HostStream(HostGpus& gpus, int index) : gpus_(gpus), index_(index), thread_([this] { run(); }) {}
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
   ~HostStream() override {
@@ -139,13 +139,14 @@ class HostStream final : public cuda::Stream {
     });
   }
   [[nodiscard]] double between(int from, int to) override {
+    check();
     return std::chrono::duration<double>(marks_.at(static_cast<std::size_t>(to)) -
                                          marks_.at(static_cast<std::size_t>(from)))
         .count();
   }
 
   void check() override {
-    if (gpus_.is_broken) throw CudaError("cudaStreamQuery on device 0: the device is broken");
+    if (is_broken()) throw CudaError("cudaStreamQuery: the device is broken");
   }
 
   void wait() override {
@@ -177,7 +178,7 @@ class HostStream final : public cuda::Stream {
       steps_.pop_front();
       is_busy_ = true;
       lock.unlock();
-      if (!gpus_.is_broken) step();
+      if (!is_broken()) step();
       std::this_thread::yield();
       lock.lock();
       is_busy_ = false;
@@ -185,7 +186,10 @@ class HostStream final : public cuda::Stream {
     }
   }
 
+  [[nodiscard]] bool is_broken() const { return gpus_.broken == index_; }
+
   HostGpus& gpus_;
+  int index_;
   HostRecording* recording_ = nullptr;
   std::array<std::chrono::steady_clock::time_point, places> marks_;
   std::mutex mutex_;
@@ -211,7 +215,7 @@ class HostGpu final : public cuda::Gpu {
   }
   void release_pinned(void* memory) noexcept override { free(memory, gpus_.pinned_used); }
   [[nodiscard]] std::unique_ptr<cuda::Stream> make_stream() override {
-    return std::make_unique<HostStream>(gpus_);
+    return std::make_unique<HostStream>(gpus_, index_);
   }
   [[nodiscard]] std::unique_ptr<cuda::MelProgram> make_mel(const MelPlan& plan,
                                                            const cuda::KernelOptions& options,
@@ -253,8 +257,8 @@ HostGpus::~HostGpus() = default;
 std::vector<cuda::GpuInfo> HostGpus::list() const {
   std::vector<cuda::GpuInfo> out;
   for (int i = 0; i < options_.devices; ++i)
-    out.push_back({i, "a thread of the host", "host", options_.device_memory,
-                   options_.device_memory - device_used});
+    out.push_back({i, "a thread of the host", i == 0 ? "host" : options_.second_architecture,
+                   options_.device_memory});
   return out;
 }
 

@@ -20,7 +20,9 @@ struct HostGpuOptions {
   int devices = 1;
   std::size_t device_memory = std::size_t{1} << 32;  // [bytes]
   std::size_t pinned_memory = std::size_t{1} << 32;
-  long break_at = -1;  ///< that many copies to a device go well; then it is broken
+  long break_at = -1;  ///< that many copies to a device go well; then one device is broken
+  std::string why_no_cufft{};
+  std::string second_architecture = "host";  ///< of all devices but the first
 };
 
 class HostGpus final : public cuda::Gpus {
@@ -30,6 +32,7 @@ class HostGpus final : public cuda::Gpus {
 
   [[nodiscard]] std::vector<cuda::GpuInfo> list() const override;
   [[nodiscard]] std::string why_none() const override { return "the test has none"; }
+  [[nodiscard]] std::string why_no_cufft() const override { return options_.why_no_cufft; }
   [[nodiscard]] std::unique_ptr<cuda::Gpu> open(int index) override;
 
   /// What went wrong in the order of things, or "" : memory that changed while it was copied,
@@ -44,8 +47,8 @@ class HostGpus final : public cuda::Gpus {
 
   [[nodiscard]] const HostGpuOptions& options() const { return options_; }
   std::atomic<std::size_t> device_used{0}, pinned_used{0};
-  /// No call comes back from it any more.
-  std::atomic<bool> is_broken{false};
+  /// The device from which no call comes back any more, or -1.
+  std::atomic<int> broken{-1};
 
  private:
   HostGpuOptions options_;

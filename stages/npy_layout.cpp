@@ -1,0 +1,170 @@
+#include "stages/npy_layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "stages/feature_hash.h"
+#include "stages/npy_header.h"
+#include "stages/utf8.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
+
+// What a file is made of, from its beginning, in pieces that are worth a call.
+class Appender {
+ public:
+  explicit Appender(const PartFile& file) : file_(file) {}
+  void add(std::string_view bytes) {
+    buffer_ += bytes;
+    if (buffer_.size() >= kPiece) write();
+  }
+  template <class T>
+  void number(T value) {
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    add({bytes, sizeof value});
+  }
+  void finish() {
+    write();
+    file_.cut(at_);
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 1 << 20;
+  void write() {
+    file_.put(buffer_.data(), buffer_.size(), at_);
+    at_ += buffer_.size();
+    buffer_.clear();
+  }
+  const PartFile& file_;
+  std::string buffer_;
+  std::uint64_t at_ = 0;
+};
+
+// So that the size of a record is a multiple of eight bytes.
+std::size_t path_width(const OutputIndex& x) {
+  std::size_t longest = 1;
+  for (std::size_t i = 0; i < x.files(); ++i) longest = std::max(longest, x.path(i).size());
+  return (kNpyNumberBytes + longest + 7) / 8 * 8 - kNpyNumberBytes;
+}
+
+std::string json(const std::string& text) {
+  return utf8_or_escaped(to_json(Value::scalar(text, {}, true)));
+}
+
+std::string json(const Value& value) { return utf8_or_escaped(to_json(value)); }
+
+std::string json(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& t : texts) out.push_back(json(t));
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
+std::string json(const std::vector<double>& numbers) {
+  std::vector<std::string> out;
+  for (const double n : numbers) out.push_back(std::isnan(n) ? "null" : fmt::format("{}", n));
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
+std::string remark(const OutputIndex& x, std::size_t file) {
+  const Ledger::Entry entry = x.run.ledger.entry(file);
+  return fmt::format(R"({{"file": {}, "path": {}, "status": "{}", "stage": {}, "reason": {}}})",
+                     file, json(x.path(file)),
+                     OutputIndex::kStatusNames[static_cast<std::size_t>(x.status(file))],
+                     json(entry.stage), json(entry.reason));
+}
+
+std::string without_ending(const std::string& rows) {
+  return rows.substr(0, rows.size() - std::strlen(kNpyEnding));
+}
+
+}  // namespace
+
+std::string npy_index_path(const std::string& rows) { return without_ending(rows) + ".index.npy"; }
+
+std::string npy_document_path(const std::string& rows) {
+  return without_ending(rows) + ".index.json";
+}
+
+std::string npy_index_type(std::size_t path_bytes) {
+  return fmt::format(
+      "[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
+      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('path', '|S{}')]",
+      path_bytes);
+}
+
+void write_npy_index(const PartFile& file, const OutputIndex& x) {
+  const std::size_t width = path_width(x);
+  const std::uint64_t count = x.files();
+  Appender out(file);
+  out.add(npy_header(npy_index_type(width), {&count, 1}));
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    out.number(next);
+    out.number(x.order.rows(i));
+    out.number(x.duration(i));
+    out.number(x.label(i));
+    out.number(static_cast<std::int32_t>(x.order.audio(i).sample_rate));
+    out.number(x.split(i));
+    out.number(x.status(i));
+    std::string path = x.path(i);
+    path.resize(width, '\0');
+    out.add(path);
+    next += x.order.rows(i);
+  }
+  out.finish();
+}
+
+void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, RowType type,
+                        const OutputIndex& x) {
+  Appender out(file);
+  out.add("{");
+  auto entry = [&, first = true](const char* name, const std::string& value) mutable {
+    out.add(fmt::format("{}\n\"{}\": {}", first ? "" : ",", name, value));
+    first = false;
+  };
+  entry("melflow_version", json(std::string(kVersion)));
+  entry("format", std::to_string(OutputIndex::kFormat));
+  entry("complete", x.complete ? "true" : "false");
+  entry("shape", fmt::format("[{}]", fmt::join(shape, ", ")));
+  entry("dtype", type == RowType::float32 ? "\"float32\"" : "\"float16\"");
+  entry("axes", json(x.axes()));
+  entry("unit", json(x.info.unit));
+  if (x.info.energy_column >= 0) entry("energy_column", std::to_string(x.info.energy_column));
+  if (!x.info.column_hz.empty()) entry("band_hz", json(x.info.column_hz));
+  for (const auto& [name, n] : x.counts()) entry(name, std::to_string(n));
+  entry("root", json(x.root()));
+  entry("labels", json(x.label_names()));
+  entry("splits", json(x.split_names()));
+  entry("status", json(std::vector<std::string>(std::begin(OutputIndex::kStatusNames),
+                                                std::end(OutputIndex::kStatusNames))));
+  entry("feature_hash", json(feature_hash(x.contract)));
+  if (!x.info.preset.empty()) entry("preset", json(x.info.preset));
+  entry("backend", json(x.info.backend));
+  entry("instruction_set", json(x.info.instruction_set));
+  entry("sample_rate", std::to_string(x.info.sample_rate));
+  entry("n_fft", std::to_string(x.info.n_fft));
+  entry("hop_length", std::to_string(x.info.hop));
+  entry("features", json(x.contract));
+  entry("config", json(x.run.settings.config));
+  entry("remarks", "[");
+  const char* before = "\n";
+  for (const std::size_t i : x.remarked()) {
+    out.add(before + remark(x, i));
+    before = ",\n";
+  }
+  out.add("]\n}\n");
+  out.finish();
+}
+
+}  // namespace melflow

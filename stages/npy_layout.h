@@ -1,0 +1,31 @@
+// OutputIndex as two files beside the rows: an array with a record for each file that was found,
+// and one JSON document with everything else.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "stages/output_index.h"
+#include "stages/part_file.h"
+#include "stages/row_part_file.h"
+
+namespace melflow {
+
+constexpr const char* kNpyEnding = ".npy";
+/// Of "features.npy": "features.index.npy", "features.index.json".
+std::string npy_index_path(const std::string& rows);
+std::string npy_document_path(const std::string& rows);
+
+/// The type of a record as numpy writes it; in front of the path are kNpyNumberBytes, in the order
+/// of docs/output-format.md.
+std::string npy_index_type(std::size_t path_bytes);
+constexpr std::size_t kNpyNumberBytes = 8 + 8 + 8 + 4 + 4 + 1 + 1;
+
+/// Writes all of the file; throws RunError.
+void write_npy_index(const PartFile& file, const OutputIndex& index);
+/// Likewise. `shape` and `type` are those of the rows.
+void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, RowType type,
+                        const OutputIndex& index);
+
+}  // namespace melflow

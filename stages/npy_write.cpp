@@ -1,0 +1,62 @@
+// npy_write: rows into one .npy file that numpy can map into memory, in manifest order, with an
+// index beside it. docs/output-format.md says what is in them.
+//
+// In: MelBatch.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/registry.h"
+#include "stages/npy_file.h"
+#include "stages/row_sink.h"
+
+namespace melflow {
+namespace {
+
+struct NpyWriteOptions : RowSinkOptions {
+  void describe(Schema& s) {
+    describe_rows(s,
+                  "the file to make, which ends in .npy; features.npy has its index in "
+                  "features.index.npy and features.index.json; until they are complete they are "
+                  "called <path>.part");
+    describe_ending(s);
+  }
+};
+
+class NpyWrite final : public RowSink {
+ public:
+  explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
+
+  Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override {
+    if (!target().path.empty() && !has_ending())
+      check.error("path", "'" + target().path +
+                              "' does not end in .npy; the names of the index are made from what "
+                              "is before that");
+    return RowSink::plan(given, below, check);
+  }
+
+  [[nodiscard]] std::vector<std::string> files_made() const override {
+    if (!has_ending()) return {};
+    return {target().path, npy_index_path(target().path), npy_document_path(target().path)};
+  }
+
+ private:
+  [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
+
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file() const override {
+    return std::make_unique<NpyFile>(target().path, target().dtype, info().values_per_row(),
+                                     target().overwrite);
+  }
+
+  void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
+    static_cast<NpyFile&>(file).make_npy(shape, index);
+  }
+};
+
+const RegisterStage<NpyWrite, NpyWriteOptions> registered{
+    "npy_write", "Writes rows to one .npy file, in manifest order.", true};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,221 @@
+#include "stages/row_sink.h"
+
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "stages/spilled_rows.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMostQueued = 8;  // parts
+
+}  // namespace
+
+void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
+  s.field("path", path, what).tuning();
+  s.field("dtype", dtype, "of the rows");
+}
+
+void RowSinkOptions::describe_ending(Schema& s) {
+  s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
+      .tuning();
+  s.field("sync", sync, "finish only when the system has everything on disk").tuning();
+}
+
+Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
+  if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+  info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
+  if (info_ && target_.dtype == RowType::float16 && !info_->is_log)
+    check.warning("dtype",
+                  "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
+                  "become 0 and loud ones may become infinite");
+  return given;
+}
+
+// Equal values are equal features, whatever file they are in: the name is that of the first sink
+// there was, for all of them.
+std::optional<Value> RowSink::settings() const {
+  Value out = Value::map({});
+  out.set("stage", Value::scalar("hdf5_write"));
+  out.set("dtype", OptionType<RowType>::echo(target_.dtype));
+  return out;
+}
+
+void RowSink::start(RunContext& run) {
+  file_ = make_row_file();
+  Ledger& ledger = run.ledger;
+  order_ = std::make_unique<RowOrder>(ledger.counts().found, [&ledger](std::size_t i) {
+    const Outcome o = ledger.outcome(i);
+    return o != Outcome::open && o != Outcome::ok;
+  });
+  ledger.subscribe([this](std::size_t index, Outcome outcome) {
+    if (outcome != Outcome::ok) closed(index);
+  });
+}
+
+std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
+                                          ItemContext& context) {
+  std::vector<PlacedPart> ready;
+  bool is_writer = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (error_) std::rethrow_exception(error_);
+    for (std::size_t i = 0; i < in->parts.size(); ++i) {
+      const Origin& origin = context.origin(i);
+      if (in->parts[i] && !origin.stream->failed())
+        order_->take(origin.stream->index(), in->parts[i], origin, ready);
+    }
+    roll_back();
+    finish_values(ready);
+    is_writer = queue(ready);
+  }
+  write(ready, is_writer);
+  return std::nullopt;
+}
+
+// A run that ended early leaves some.
+void RowSink::drop_waiting() {
+  order_->take_waiting().clear();
+  std::exchange(queued_, {}).clear();
+}
+
+void RowSink::finish(RunContext& run, Ending ending) {
+  if (!file_) return;
+  try {
+    if (error_) std::rethrow_exception(error_);
+    if (ending == Ending::failed) return file_.reset();
+    close_gaps(run);
+    complete_ = ending == Ending::complete;
+    complete_file(*file_, shape_of(order_->total()), {run, *order_, *info_, contract(), complete_});
+    if (complete_)
+      file_->publish(target_.sync);
+    else
+      file_->keep();
+    rows_ = order_->total();
+    written_ = true;
+  } catch (...) {
+    file_.reset();
+    throw;
+  }
+}
+
+std::vector<std::pair<std::string, Value>> RowSink::summary() const {
+  if (!written_) return {};
+  std::vector<Value> shape;
+  for (const std::uint64_t n : shape_of(rows_)) shape.push_back(Value::scalar(std::to_string(n)));
+  std::vector<std::pair<std::string, Value>> out{
+      {"path", Value::scalar(complete_ ? file_->target() : file_->part_path(), {}, true)},
+      {"complete", Value::scalar(complete_ ? "true" : "false")},
+      {"rows", Value::scalar(std::to_string(rows_))},
+      {"shape", Value::list(std::move(shape))},
+      {"dtype", OptionType<RowType>::echo(target_.dtype)}};
+  if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
+  out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
+                                                         file_->row_bytes())));
+  return out;
+}
+
+RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
+  Shape shape{static_cast<std::uint64_t>(rows)};
+  if (info_->frames > 1) shape.push_back(static_cast<std::uint64_t>(info_->frames));
+  shape.push_back(static_cast<std::uint64_t>(info_->columns));
+  return shape;
+}
+
+// A file ended without rows: those behind it need not wait for it. Called where a stream ends,
+// which may be in a destructor: an error is kept for the next call that can throw.
+void RowSink::closed(std::size_t index) {
+  try {
+    std::vector<PlacedPart> ready;
+    bool is_writer = false;
+    {
+      const std::lock_guard lock(mutex_);
+      order_->closed(index, ready);
+      roll_back();
+      finish_values(ready);
+      is_writer = queue(ready);
+    }
+    write(ready, is_writer);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+}
+
+// Before anything is written where a file's rows were that failed on the way.
+void RowSink::roll_back() {
+  if (const auto row = order_->take_rolled_back()) file_->roll_back(*row);
+}
+
+// With the mutex held; true: the caller is the writer from now on. Where a second writer would
+// only wait for the first, what is ready goes to that one, unless it has enough: rows that lie
+// about leave the cache.
+bool RowSink::queue(std::vector<PlacedPart>& ready) {
+  if (ready.empty() || !file_->is_serial()) return false;
+  if (!writing_) return writing_ = true;
+  if (queued_.size() + ready.size() <= kMostQueued) {
+    std::move(ready.begin(), ready.end(), std::back_inserter(queued_));
+    ready.clear();
+  }
+  return false;
+}
+
+void RowSink::write(std::vector<PlacedPart>& ready, bool is_writer) {
+  std::vector<RowRange> ranges;
+  while (!ready.empty()) {
+    ranges.clear();
+    for (const PlacedPart& p : ready)
+      if (p.part->row_count > 0 && !p.part->pending)
+        ranges.push_back({p.file_row + p.part->first_row, p.part->values(), p.part->row_count});
+    file_->write(ranges);
+    ready.clear();  // may close files' lines, and so come back here through closed()
+    if (!is_writer) return;
+    const std::lock_guard lock(mutex_);
+    ready.swap(queued_);
+    writing_ = !ready.empty();
+  }
+}
+
+// Values that depend on the whole file: its rows go to a temporary file until the last block is
+// there. With the mutex held; such files are long and rare.
+void RowSink::finish_values(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready) {
+    if (!p.part->pending) continue;
+    const auto columns = static_cast<std::uint64_t>(p.part->pending_columns);
+    if (p.part->row_count > 0)
+      file_->spill(static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float),
+                   p.part->values(),
+                   static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
+    if (p.file_rows <= 0) continue;
+    finish_spilled(*file_, *p.part->pending, p.file_rows, p.part->pending_columns,
+                   [&](std::int64_t row, const float* values, std::int64_t n) {
+                     file_->write(p.file_row + row, values, n);
+                   });
+  }
+}
+
+// Files that failed after their rows were placed (in another branch of the graph) leave none.
+void RowSink::close_gaps(RunContext& run) {
+  std::int64_t from = 0, to = 0;
+  std::size_t gaps = 0;
+  const std::size_t files = run.ledger.counts().found;
+  for (std::size_t i = 0; i < files; ++i) {
+    const std::int64_t rows = order_->rows(i);
+    if (rows == 0) continue;
+    if (run.ledger.outcome(i) != Outcome::ok) {
+      order_->forget(i);
+      ++gaps;
+    } else {
+      if (from != to) file_->move_rows(from, to, rows);
+      to += rows;
+    }
+    from += rows;
+  }
+  if (gaps > 0)
+    run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
+                         target_.path));
+}
+
+}  // namespace melflow

@@ -1,0 +1,90 @@
+// What sinks of rows have in common, whatever the format of the file: rows go to their place in
+// manifest order as soon as that is known, and the file gets its name when the run is complete.
+//
+// In: MelBatch.
+//
+// A sink of a format says which RowPartFile takes the rows and how it is completed.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/schema.h"
+#include "pipeline/stage.h"
+#include "stages/items.h"
+#include "stages/output_index.h"
+#include "stages/row_order.h"
+#include "stages/row_part_file.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<RowType> {
+  static constexpr std::pair<const char*, RowType> values[] = {{"float32", RowType::float32},
+                                                               {"float16", RowType::float16}};
+};
+
+struct RowSinkOptions {
+  std::string path;
+  RowType dtype = RowType::float32;
+  bool overwrite = false;
+  bool sync = false;
+
+  void describe_rows(Schema& s, const std::string& what);
+  void describe_ending(Schema& s);
+};
+
+class RowSink : public Sink<MelBatch> {
+ public:
+  explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
+
+  Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override;
+  [[nodiscard]] std::optional<Value> settings() const override;
+  [[nodiscard]] std::vector<std::string> files_made() const override { return {target_.path}; }
+  void start(RunContext& run) override;
+  std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
+                                   ItemContext& context) override;
+  void drop_waiting() override;
+  void finish(RunContext& run, Ending ending) override;
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
+
+ protected:
+  using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
+
+  /// Before the first row.
+  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file() const = 0;
+  /// After the last one: adds to the file that make_row_file() made what belongs around the rows.
+  virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
+  /// For the report; "" where there is only one.
+  [[nodiscard]] virtual std::string layout_name() const { return ""; }
+
+  [[nodiscard]] const RowSinkOptions& target() const { return target_; }
+  [[nodiscard]] const FeatureInfo& info() const { return *info_; }
+  [[nodiscard]] Shape shape_of(std::int64_t rows) const;
+
+ private:
+  void closed(std::size_t index);
+  void roll_back();
+  bool queue(std::vector<PlacedPart>& ready);
+  void write(std::vector<PlacedPart>& ready, bool is_writer);
+  void finish_values(const std::vector<PlacedPart>& ready);
+  void close_gaps(RunContext& run);
+
+  RowSinkOptions target_;
+  std::shared_ptr<const FeatureInfo> info_;
+  std::unique_ptr<RowPartFile> file_;
+  std::mutex mutex_;
+  std::unique_ptr<RowOrder> order_;
+  bool writing_ = false;            // somebody is, where only one can
+  std::vector<PlacedPart> queued_;  // for that one
+  std::exception_ptr error_;
+  std::int64_t rows_ = 0;
+  bool complete_ = false, written_ = false;
+};
+
+}  // namespace melflow

@@ -1,0 +1,177 @@
+// The program's readers on what npy_write made: inspect, show and compare say what they say of
+// HDF5.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Folder : TempFolder {
+  Folder() {
+    test::write_wav(*this / "data/en/one.wav", 8000, 1.0, 1);
+    test::write_wav(*this / "data/en/two.wav", 8000, 0.5, 2);
+    test::write_wav(*this / "data/fr/d\xE9j\xE0.wav", 8000, 0.7, 3);
+    write_text(*this / "data/fr/not.wav", "no sound at all");
+    write_text(*this / "p.yaml",
+               "version: 1\n"
+               "graph:\n"
+               "  files: {stage: file_list, root: data, labels: parent_dir}\n"
+               "  read: {stage: disk_read, from: files}\n"
+               "  decode: {stage: decode, from: read}\n"
+               "  segment: {stage: segment, from: decode}\n"
+               "  batch: {stage: batch, from: segment}\n"
+               "  mel: {stage: mel, from: batch, sample_rate: 8000, n_mels: 32, log: db, "
+               "use_energy: true}\n"
+               "  h5: {stage: hdf5_write, from: mel, path: out.h5, dtype: \"${TYPE:-float32}\"}\n"
+               "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: "
+               "\"${TYPE:-float32}\"}\n");
+  }
+  Ended melflow(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), kMelflow);
+    return run(*this, arguments);
+  }
+  void clear() const {
+    for (const char* name : {"out.h5", "out.npy", "out.index.npy", "out.index.json"})
+      fs::remove(*this / name);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
+  const Folder folder;
+  for (const char* type : {"float32", "float16"}) {
+    CAPTURE(std::string(type));
+    folder.clear();
+    const Ended made =
+        folder.melflow({"run", "p.yaml", "--quiet", "--var", std::string("TYPE=") + type});
+    INFO(made.err);
+    REQUIRE(made.code == 3);
+    const auto inspect = [&](const std::string& file) {
+      const Ended e = folder.melflow({"inspect", file, "--json", "--files"});
+      INFO(e.err);
+      REQUIRE(e.code == 0);
+      Json json = Json::parse(e.out);
+      CHECK(json["path"] == file);
+      CHECK(json["bytes"] == fs::file_size(folder / file));
+      json.erase("path");
+      json.erase("bytes");
+      return json;
+    };
+    const Json npy = inspect("out.npy");
+    CHECK(npy["dtype"] == type);
+    CHECK(npy["files"].size() == 4);
+    CHECK(npy["remarks"].size() == 1);
+    CHECK(npy == inspect("out.h5"));
+
+    const auto text = [&](const std::string& file) {
+      const std::string out = folder.melflow({"inspect", file, "--files"}).out;
+      return out.substr(out.find('\n'));  // without the first line, which names the file
+    };
+    CHECK(has(text("out.npy"), "fr/d\xE9j\xE0.wav"));
+    CHECK(text("out.npy") == text("out.h5"));
+
+    const Ended equal = folder.melflow({"compare", "out.npy", "out.h5"});
+    CHECK(equal.code == 0);
+    CHECK(has(equal.out, "equal: same features"));
+    CHECK(folder.melflow({"compare", "out.npy", "p.yaml", "--var", std::string("TYPE=") + type})
+              .code == 0);
+
+    for (const char* file : {"out.npy", "out.h5"}) {
+      const Ended shown = folder.melflow(
+          {"show", file, "--file", "two.wav", "--rows", "3:40", "-o", std::string(file) + ".png"});
+      INFO(shown.err);
+      CHECK(shown.code == 0);
+    }
+    CHECK(read_text(folder / "out.npy.png") == read_text(folder / "out.h5.png"));
+  }
+}
+
+TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's, or not whole") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "p.yaml", "--quiet"}).code == 3);
+  const std::string rows = read_text(folder / "out.npy");
+  const std::string index = read_text(folder / "out.index.npy");
+  const std::string document = read_text(folder / "out.index.json");
+  const auto with = [](std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return text.replace(at, from.size(), to);
+  };
+  std::string shifted = index;  // the second record's offset, its first field
+  const std::size_t header = index.find('\n') + 1;
+  ++shifted[header + (index.size() - header) / 4];
+  const std::string damaged =
+      "melflow: out.npy: is damaged, or not as docs/output-format.md describes it: ";
+  struct Row {
+    const char* what;
+    std::string rows, index, document, message;
+  };
+  const Row table[] = {
+      {"rows that end early", rows.substr(0, rows.size() - 1), index, document,
+       damaged + "the file has "},
+      {"another shape", with(rows, "'shape': (", "'shape': (1"), index, document,
+       damaged + "its header is not that of float32 ["},
+      {"an index that ends early", rows, index.substr(0, index.size() - 1), document,
+       damaged + "out.index.npy is no list of 4 files"},
+      {"no index", rows, "", document, damaged + "out.index.npy is no list of 4 files"},
+      {"half a document", rows, index, document.substr(0, document.size() / 2), damaged},
+      {"an empty document", rows, index, "{}",
+       "melflow: out.index.json: is no index that melflow wrote"},
+      {"a remark on no file", rows, index, with(document, "{\"file\": 3", "{\"file\": 9"), damaged},
+      {"offsets of another run", rows, shifted, document,
+       "melflow: out.npy: is damaged: the rows of en/two.wav begin at "},
+      {"a later format", rows, index, with(document, "\"format\": 1", "\"format\": 2"),
+       "melflow: out.npy: was written by melflow 0.1.0 in format 2, this program reads 1"},
+  };
+  for (const Row& row : table) {
+    CAPTURE(std::string(row.what));
+    write_text(folder / "out.npy", row.rows);
+    write_text(folder / "out.index.npy", row.index);
+    write_text(folder / "out.index.json", row.document);
+    const Ended e = folder.melflow({"inspect", "out.npy"});
+    INFO(e.err);
+    CHECK(e.code == 1);
+    CHECK(has(e.err, row.message));
+  }
+  write_text(folder / "foreign.npy", rows);
+  CHECK(has(folder.melflow({"inspect", "foreign.npy"}).err,
+            "foreign.npy: is a .npy file, but no rows that melflow wrote (there is no "
+            "foreign.index.json)"));
+  write_text(folder / "foreign.bin", rows);
+  CHECK(has(folder.melflow({"inspect", "foreign.bin"}).err,
+            "foreign.bin: is a .npy file, but no rows that melflow wrote\n"));
+  write_text(folder / "new.npy.part", std::string(5000, '\0'));
+  CHECK(has(folder.melflow({"inspect", "new.npy.part"}).err, "cannot be read yet"));
+}
+
+TEST_CASE("npy: a set that a stopped run left is shown as not complete") {
+  const Folder folder;
+  REQUIRE(folder.melflow({"run", "p.yaml", "--quiet"}).code == 3);
+  for (const char* name : {"out.npy", "out.index.npy", "out.index.json"})
+    fs::rename(folder / name, folder / (name + std::string(".part")));
+  std::string document = read_text(folder / "out.index.json.part");
+  document.replace(document.find("\"complete\": true"), 16, "\"complete\": false");
+  write_text(folder / "out.index.json.part", document);
+  const Ended e = folder.melflow({"inspect", "out.npy.part"});
+  INFO(e.err);
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "NOT COMPLETE"));
+}

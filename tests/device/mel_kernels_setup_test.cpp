@@ -1,0 +1,48 @@
+// What of MelKernels needs no device, and what it says where there is none.
+
+#include <cuda_runtime_api.h>
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cuda/error.h"
+#include "cuda/fused_shape.h"
+#include "cuda/mel_kernels.h"
+
+namespace melflow::cuda {
+namespace {
+
+using O = MelOptions;
+
+TEST_CASE("mel kernels: which front ends have a fused kernel") {
+  O o;
+  for (const int n_fft : fused_sizes) {
+    o.n_fft = n_fft;
+    CHECK(MelKernels::has_fused(MelPlan(o)));
+  }
+  o.n_mels = 20000;  // no room for so many bands in shared memory
+  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+  o.n_mels = 80;
+  o.n_fft = 401;
+  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+}
+
+TEST_CASE("mel kernels: without a device the error names the call and CUDA's reason") {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) {
+    MESSAGE("skipped, there is a CUDA device: without a device the error names the call");
+    return;
+  }
+  try {
+    const MelKernels kernels(MelPlan(O{}), {}, 10);
+    FAIL("there is no device");
+  } catch (const CudaError& error) {
+    const std::string text = error.what();
+    CAPTURE(text);
+    CHECK(text.starts_with("cuda"));
+    CHECK(text.find(": cudaError") != std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace melflow::cuda

@@ -1,0 +1,195 @@
+#include "stages/npy_file.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "stages/npy_header.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+std::string complaint(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+using Names = std::set<std::string>;
+Names names_in(const std::string& path) {
+  Names out;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    out.insert(entry.path().filename());
+  return out;
+}
+
+constexpr const char* kSet[] = {"out.npy", "out.index.npy", "out.index.json"};
+const Names kWhole{kSet[0], kSet[1], kSet[2]};
+
+}  // namespace
+
+TEST_CASE("npy header: as numpy writes it, of any length that is asked for") {
+  const std::uint64_t one[] = {7}, three[] = {0, 1ULL << 62, 80};
+  const std::string small = npy_header("'<f4'", one);
+  CHECK(small.size() == 128);
+  CHECK(small.substr(0, 10) == std::string("\x93NUMPY\1\0\x76\0", 10));
+  CHECK(small.substr(10, 58) == "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), } ");
+  CHECK(small.find_first_not_of(' ', 68) == 127);
+  CHECK(small.back() == '\n');
+  const std::string large = npy_header("'<f2'", three, 4096);
+  CHECK(large.size() == 4096);
+  CHECK(large.substr(6, 4) == std::string("\1\0\xF6\x0F", 4));
+  CHECK(large.find("'shape': (0, 4611686018427387904, 80), }") != large.npos);
+  CHECK(npy_header("'<f4'", three, 128).size() == 128);
+  const std::string long_type = "[('a', '|S" + std::string(100, '1') + "')]";
+  CHECK(npy_header(long_type, one).size() == 192);
+  CHECK(complaint([&] {
+          npy_header(long_type, one, 128);
+        }).starts_with("a .npy header of 128 bytes has no room for"));
+  CHECK(complaint([&] { npy_header(std::string(70'000, 'x'), one); }) != "");
+}
+
+TEST_CASE("npy file: an unfinished set goes with its owner, unless it is to stay") {
+  const TempFolder folder;
+  const std::string target = folder / "out.npy";
+  {
+    const NpyFile file(target, RowType::float32, 1, false);
+    CHECK(names_in(folder.path()) ==
+          Names{"out.npy.part", "out.index.npy.part", "out.index.json.part"});
+  }
+  CHECK(names_in(folder.path()).empty());
+  {
+    NpyFile file(target, RowType::float32, 1, false);
+    file.keep();
+  }
+  CHECK(names_in(folder.path()).size() == 3);
+  // A later run begins anew.
+  { const NpyFile file(target, RowType::float32, 1, false); }
+  CHECK(names_in(folder.path()).empty());
+}
+
+TEST_CASE("npy file: where a name cannot be given, no set looks whole and the rows are kept") {
+  struct Row {
+    std::string in_the_way;
+    bool overwrite;
+    std::string error;
+    Names left;
+  };
+  // What is in the way comes there while the run goes on; with `overwrite` only a folder is.
+  const Row rows[] = {
+      {"out.npy",
+       false,
+       "File exists",
+       {"out.npy", "out.npy.part", "out.index.npy.part", "out.index.json.part"}},
+      {"out.index.npy",
+       false,
+       "File exists",
+       {"out.index.npy", "out.npy.part", "out.index.npy.part", "out.index.json.part"}},
+      {"out.index.json",
+       false,
+       "File exists",
+       {"out.index.json", "out.npy.part", "out.index.npy", "out.index.json.part"}},
+      {"out.npy",
+       true,
+       "Is a directory",
+       {"out.npy", "out.npy.part", "out.index.npy.part", "out.index.json.part", "out.index.npy",
+        "out.index.json"}},
+      {"out.index.npy",
+       true,
+       "Is a directory",
+       {"out.index.npy", "out.npy.part", "out.index.npy.part", "out.index.json.part",
+        "out.index.json"}},
+      {"out.index.json",
+       true,
+       "Is a directory",
+       {"out.index.json", "out.npy.part", "out.index.npy", "out.index.json.part"}},
+  };
+  for (const Row& row : rows) {
+    for (const bool sync : {false, true}) {
+      CAPTURE(row.in_the_way);
+      CAPTURE(row.overwrite);
+      const TempFolder folder;
+      if (row.overwrite)  // an earlier run's
+        for (const char* name : kSet) folder.write(name, "old");
+      {
+        NpyFile file(folder / "out.npy", RowType::float32, 1, row.overwrite);
+        const float value = 7;
+        file.write(0, &value, 1);
+        if (row.overwrite) {
+          std::filesystem::remove(folder / row.in_the_way);
+          folder.folder(row.in_the_way);
+        } else {
+          folder.write(row.in_the_way, "precious");
+        }
+        CHECK(complaint([&] { file.publish(sync); }) ==
+              folder / row.in_the_way + ": cannot be given its name: " + row.error +
+                  "; the complete file is " + (folder / row.in_the_way) + ".part");
+      }
+      CHECK(names_in(folder.path()) == row.left);
+      CHECK(read_bytes(folder / "out.npy.part").size() == 4096 + 4);
+      if (!row.overwrite) CHECK(read_bytes(folder / row.in_the_way) == "precious");
+    }
+  }
+}
+
+TEST_CASE("npy file: rows under their name and the files beside them are always of one run") {
+  const TempFolder folder;
+  const std::string target = folder / "out.npy";
+  std::atomic<bool> over{false};
+  std::atomic<int> seen{0}, mixed{0};
+  const auto read = [](const std::string& path) -> std::string {
+    try {
+      return read_bytes(path);
+    } catch (const std::exception&) {
+      return "";
+    }
+  };
+  std::thread reader([&] {
+    while (!over) {
+      const int rows = ::open(target.c_str(), O_RDONLY);
+      struct stat before {
+      }, after{};
+      if (rows < 0) continue;
+      float generation = 0;
+      const bool has = ::pread(rows, &generation, 4, NpyFile::kDataOffset) == 4;
+      ::fstat(rows, &before);
+      const std::string index = read(folder / "out.index.npy");
+      const std::string document = read(folder / "out.index.json");
+      // Unchanged all the while, and so was what belongs to them.
+      const bool is_same = ::stat(target.c_str(), &after) == 0 && after.st_ino == before.st_ino &&
+                           after.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
+      ::close(rows);
+      if (!has || !is_same) continue;
+      const std::string expected = std::to_string(static_cast<int>(generation));
+      ++seen;
+      if (index != expected || document != expected) ++mixed;
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (int i = 1; std::chrono::steady_clock::now() < end; ++i) {
+    NpyFile file(target, RowType::float32, 1, true);
+    const auto generation = static_cast<float>(i);
+    file.write(0, &generation, 1);
+    // Stands for what make_npy() writes there.
+    write_bytes(folder / "out.index.npy.part", std::to_string(i));
+    write_bytes(folder / "out.index.json.part", std::to_string(i));
+    file.publish(false);
+  }
+  over = true;
+  reader.join();
+  CHECK(seen > 0);
+  CHECK(mixed == 0);
+  CHECK(names_in(folder.path()) == kWhole);
+}

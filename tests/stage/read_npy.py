@@ -1,0 +1,156 @@
+"""Reads a .npy output and its index as docs/output-format.md tells a Python user to, and says what is not as it says.
+
+In:  read_npy.py FILE.npy [--h5 FILE.h5] [--float32 OTHER.npy]
+       --h5       what hdf5_write made in the same run: the same rows, byte for byte, and the same of everything else
+       --float32  the same features as float32, where FILE has float16
+     A FILE.npy.part is read with the .part files beside it.
+Out: one line for each thing that is wrong; exit status 0 when there is none, 3 where a package is missing.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+try:
+    import numpy as np
+except ImportError as e:
+    print(f"python3 lacks a package this test needs ({e}): apt-get install python3-numpy")
+    sys.exit(3)
+
+FIELDS = [("offset", "<i8"), ("count", "<i8"), ("duration", "<f8"), ("label", "<i4"), ("sample_rate", "<i4"),
+          ("split", "|i1"), ("status", "|i1")]
+wrong = []
+
+
+def check(is_true, text):
+    if not is_true:
+        wrong.append(text)
+
+
+def refuse(constant):
+    wrong.append(f"{constant} is no JSON")
+
+
+def read_set(path):
+    part = ".part" if path.endswith(".part") else ""
+    stem = path[: -len(".npy" + part)]
+    rows = np.load(path, mmap_mode="r")
+    index = np.load(stem + ".index.npy" + part, mmap_mode="r")
+    with open(stem + ".index.json" + part, encoding="utf-8") as f:
+        return rows, index, json.load(f, parse_constant=refuse)
+
+
+def check_rows(path, rows, about):
+    check(isinstance(rows, np.memmap), "the rows are not mapped")
+    check(rows.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"rows are {rows.dtype}")
+    check(str(rows.dtype) == about["dtype"], f"rows are {rows.dtype}, the index says {about['dtype']}")
+    check(list(rows.shape) == about["shape"], f"rows are {rows.shape}, the index says {about['shape']}")
+    check(rows.flags.c_contiguous and not rows.flags.writeable, "rows are not in C order")
+    check(rows.offset % 64 == 0, f"rows begin at {rows.offset}")
+    check(os.path.getsize(path) == rows.offset + rows.nbytes, "there is something behind the rows")
+    check(np.load(path).tobytes() == rows.tobytes(), "the rows read and mapped differ")
+    with open(path, "rb") as f:
+        version = np.lib.format.read_magic(f)
+        check(version == (1, 0), f"format version {version}")
+        np.lib.format.read_array_header_1_0(f)
+        check(f.tell() == rows.offset, "the header does not end where the rows begin")
+
+
+def check_index(rows, index, about):
+    check([d[:2] for d in index.dtype.descr[:-1]] == FIELDS, f"fields of the index: {index.dtype.descr}")
+    check(index.dtype.names[-1] == "path" and index.dtype["path"].kind == "S", "the field path")
+    check(index.dtype.itemsize % 8 == 0, f"a record has {index.dtype.itemsize} bytes")
+    check(about["axes"] in (["row", about["axes"][-1]], ["row", "frame", about["axes"][-1]]), "axes")
+    check(len(about["axes"]) == rows.ndim, f"axes {about['axes']} of {rows.shape}")
+    check(rows.shape[0] == index["count"].sum(), f"{rows.shape[0]} rows, files say {index['count'].sum()}")
+    check((index["offset"] == np.cumsum(index["count"]) - index["count"]).all(), "offsets are no sums of counts")
+    check(about["status"] == ["ok", "skipped", "failed", "not_run"], f"status is {about['status']}")
+    for value, name in enumerate(about["status"]):
+        number = int((index["status"] == value).sum())
+        check(about[name] == number, f"{name} is {about[name]}, files say {number}")
+    check(about["found"] == len(index), "found")
+    check(((index["label"] >= -1) & (index["label"] < len(about["labels"]))).all(), "label of a file")
+    check(((index["split"] >= -1) & (index["split"] < len(about["splits"]))).all(), "split of a file")
+    check(about["labels"] == sorted(about["labels"], key=os.fsencode), "labels are not sorted")
+    if "band_hz" in about:
+        check(len(about["band_hz"]) == rows.shape[-1], "one frequency for each column")
+        check(None not in about["band_hz"] or about["band_hz"].index(None) == about["energy_column"], "energy_column")
+    at = [r["file"] for r in about["remarks"]]
+    check(at == sorted(set(at)), "remarks are not in manifest order")
+    for r in about["remarks"]:
+        check(os.fsencode(r["path"]) == index["path"][r["file"]], f"path of the remark {r}")
+        check(about["status"].index(r["status"]) == index["status"][r["file"]], f"status of the remark {r}")
+        check(r["stage"] and r["reason"], f"a remark without reason: {r}")
+    silent = set(np.flatnonzero(np.isin(index["status"], (1, 2)))) - set(at)
+    check(not silent, f"no remark on {[index['path'][i] for i in silent]}")
+    check(len(about["feature_hash"]) == 32 and about["features"][-1]["dtype"] == about["dtype"], "features")
+    check("graph" in about["config"], "config")
+
+
+def raw(dataset):
+    """Strings as the bytes that they are."""
+    return [s if isinstance(s, bytes) else os.fsencode(s) for s in dataset[:]]
+
+
+def compare_h5(path, rows, index, about):
+    try:
+        import h5py
+    except ImportError as e:
+        print(f"python3 lacks a package this test needs ({e}): apt-get install python3-h5py")
+        sys.exit(3)
+    f = h5py.File(path, "r")
+    mel = f["mel"]
+    check(mel.shape == rows.shape and mel.dtype == rows.dtype, f"/mel is {mel.dtype} {mel.shape}")
+    check(mel[...].tobytes() == rows.tobytes(), "rows differ from /mel")
+    for name, _ in FIELDS:
+        check((f["files"][name][:] == index[name]).all(), f"{name} differs from /files/{name}")
+    check(raw(f["files/path"]) == list(index["path"]), "path differs from /files/path")
+    for ours, theirs in (("labels", "labels/name"), ("splits", "splits/name")):
+        check([os.fsencode(s) for s in about[ours]] == raw(f[theirs]), f"{ours} differs from /{theirs}")
+    remarks = f["remarks"]
+    check([r["file"] for r in about["remarks"]] == list(remarks["file"][:]), "remarks differ in files")
+    for name in ("path", "stage", "reason"):
+        check([os.fsencode(r[name]) for r in about["remarks"]] == raw(remarks[name]), f"remarks differ in {name}")
+    check([d.label for d in mel.dims] == about["axes"], f"axes are {about['axes']}")
+    check(mel.attrs["unit"] == about["unit"], "unit")
+    check(mel.attrs.get("energy_column") == about.get("energy_column"), "energy_column")
+    check(("band_hz" in f) == ("band_hz" in about), "band_hz")
+    if "band_hz" in f:
+        ours = np.array([np.nan if hz is None else hz for hz in about["band_hz"]])
+        check(ours.tobytes() == f["band_hz"][:].tobytes(), f"band_hz differs: {ours}")
+    root = f["files"].attrs["root"]
+    check(os.fsencode(about["root"]) == (root if isinstance(root, bytes) else os.fsencode(root)), "root")
+    for name, value in f.attrs.items():
+        if name in ("config", "features"):
+            text = value if isinstance(value, bytes) else os.fsencode(value)
+            check(json.loads(text.decode(errors="surrogateescape")) == about[name], f"{name} differs")
+        else:
+            check(about.get(name) == value, f"{name} is {about.get(name)}, in HDF5 {value}")
+    ours = set(about) - set(f.attrs)
+    check(ours - {"energy_column", "band_hz"} == {"shape", "dtype", "axes", "unit", "root", "labels", "splits", "status",
+                                                 "remarks"}, f"entries: {sorted(ours)}")
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("file")
+    arguments.add_argument("--h5")
+    arguments.add_argument("--float32")
+    a = arguments.parse_args()
+    rows, index, about = read_set(a.file)
+    check_rows(a.file, rows, about)
+    check_index(rows, index, about)
+    check(about["complete"] == (not a.file.endswith(".part")), f"complete is {about['complete']}")
+    if a.h5:
+        compare_h5(a.h5, rows, index, about)
+    if a.float32:
+        exact = np.load(a.float32)
+        check(rows.dtype == np.float16 and exact.dtype == np.float32, "types")
+        with np.errstate(over="ignore"):
+            check(exact.astype(np.float16).tobytes() == rows.tobytes(), "float16 is not numpy's rounding")
+    print("\n".join(w.encode(errors="backslashreplace").decode() for w in wrong))
+    sys.exit(1 if wrong else 0)
+
+
+main()
