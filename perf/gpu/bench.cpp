@@ -10,6 +10,7 @@
 #include "bench.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <fstream>
@@ -23,7 +24,7 @@ constexpr int kNoDevice = 77;
 struct Options {
   std::string json;
   std::vector<int> devices;
-  bool quick = false, list = false;
+  bool quick = false, list = false, cufft = false;
 };
 
 Json facts_json(const cuda::GpuInfo& info) {
@@ -65,6 +66,11 @@ int measure(const Options& options) {
     std::fprintf(stderr, "melflow_gpu_bench: %s\n", gpus.why_none().c_str());
     return kNoDevice;
   }
+  if (options.cufft) {
+    const std::string why = gpus.why_no_cufft();
+    std::printf("%s\n", why.empty() ? "cuFFT is there" : why.c_str());
+    return why.empty() ? 0 : 1;
+  }
   const Effort effort = options.quick ? Effort::quick() : Effort{};
   Json document{{"quick", options.quick}, {"devices", Json::array()}};
   for (const cuda::GpuInfo& info : all) {
@@ -97,6 +103,7 @@ int run(int argc, char** argv) {
   app.add_flag("--quick", options.quick, "small and few: figures are not to be quoted");
   app.add_flag("--list", options.list,
                "only prints number, name, architecture and MiB of each device");
+  app.add_flag("--cufft", options.cufft, "only says whether cuFFT can be had; exit status 1: no");
   CLI11_PARSE(app, argc, argv);
   try {
     return measure(options);

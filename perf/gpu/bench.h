@@ -26,7 +26,7 @@ struct Effort {
   std::size_t copy_bytes = 64U << 20;   // of a large copy
   std::size_t copied_bytes = 1U << 30;  // by one repetition of a copy
   std::size_t batch_bytes = 16U << 20;  // of samples, a batch through a lane
-  std::size_t batches = 200;            // of one repetition through lanes
+  std::size_t batches = 128;            // of one repetition through lanes
   std::vector<int> streams = {1, 2, 3, 4, 5, 6, 7, 8};
 
   static Effort quick();

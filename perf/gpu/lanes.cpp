@@ -32,6 +32,14 @@ void submit(cuda::Lane& lane, const Pack& pack, cuda::Completions& done) {
   lane.when(cuda::Phase::copied_out, done, &lane);
 }
 
+// Before `done` goes away: a batch that is under way would be posted there.
+struct FinishAtEnd {
+  const std::vector<cuda::Lanes::Lease>& lanes;
+  ~FinishAtEnd() {
+    for (const auto& lane : lanes) lane->finish();
+  }
+};
+
 // The next tags; throws where a lane's device has failed and no more will come.
 std::vector<void*> next(cuda::Completions& done, const std::vector<cuda::Lanes::Lease>& lanes) {
   std::vector<void*> tags;
@@ -47,6 +55,7 @@ double link_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t batches) {
     fill(*leases.back(), pack);
   }
   cuda::Completions done;
+  const FinishAtEnd guard{leases};
   std::size_t started = 0, finished = 0;
   const auto begin = Clock::now();
   for (; started < std::min(batches, leases.size()); ++started)
@@ -76,6 +85,7 @@ double packed_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t row_byte
           cuda::Completions done;
           while (started++ < batches) {
             const std::vector<cuda::Lanes::Lease> lane{lanes.take()};
+            const FinishAtEnd guard{lane};
             fill(*lane.front(), pack);
             submit(*lane.front(), pack, done);
             next(done, lane);
