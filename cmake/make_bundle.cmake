@@ -1,0 +1,81 @@
+# Makes a bundle: cmake -D PROGRAMS=... -D NAME=... -D SOURCE=... -D BINARY=... -D STRIP=... -P make_bundle.cmake
+#
+# In:  built programs with an RPATH of $ORIGIN/../lib.
+# Out: BINARY/NAME.tar.gz with NAME/bin, NAME/lib, NAME/share, and the GPU check in NAME/perf.
+#      glibc and NVIDIA's driver are the machine's own; everything else that the programs load is
+#      in lib/. Fails where the archive is larger than it may be.
+cmake_minimum_required(VERSION 3.25)
+set(most_mib 40)
+
+set(folder ${BINARY}/bundle/${NAME})
+file(REMOVE_RECURSE ${BINARY}/bundle)
+file(MAKE_DIRECTORY ${folder}/bin ${folder}/lib ${folder}/licences)
+
+find_program(CMAKE_OBJDUMP objdump REQUIRED)
+set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
+set(CMAKE_GET_RUNTIME_DEPENDENCIES_TOOL objdump)
+set(CMAKE_GET_RUNTIME_DEPENDENCIES_COMMAND ${CMAKE_OBJDUMP})
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${PROGRAMS}
+  RESOLVED_DEPENDENCIES_VAR libraries UNRESOLVED_DEPENDENCIES_VAR missing
+  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|util|anl|mvec|nsl|BrokenLocale)\\.so"
+                      "^libcuda\\.so" "^libnvidia")
+if(missing)
+  message(FATAL_ERROR "bundle: these libraries were not found: ${missing}")
+endif()
+
+foreach(program ${PROGRAMS})
+  file(COPY ${program} DESTINATION ${folder}/bin)
+  get_filename_component(name ${program} NAME)
+  file(RPATH_SET FILE ${folder}/bin/${name} NEW_RPATH "$ORIGIN/../lib")
+  if(STRIP)
+    execute_process(COMMAND ${STRIP} ${folder}/bin/${name} COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+endforeach()
+
+# A library under the name by which it is looked for, and the licence of its package.
+set(about "")
+foreach(library ${libraries})
+  get_filename_component(name ${library} NAME)
+  file(REAL_PATH ${library} real)
+  configure_file(${real} ${folder}/lib/${name} COPYONLY)
+  set(package "")
+  string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})  # as packages older than the merge of both name it
+  execute_process(COMMAND dpkg-query -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE failed)
+  if(failed)
+    execute_process(COMMAND dpkg-query -S ${short} OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE failed)
+  endif()
+  if(NOT failed AND owner MATCHES "^([^:]+):")
+    set(package ${CMAKE_MATCH_1})
+    if(EXISTS /usr/share/doc/${package}/copyright)
+      file(REAL_PATH /usr/share/doc/${package}/copyright notice)
+      configure_file(${notice} ${folder}/licences/${package}.txt COPYONLY)
+    endif()
+  endif()
+  string(APPEND about "  lib/${name}  ${package}\n")
+endforeach()
+foreach(text GPL-2 GPL-3 LGPL-2.1 LGPL-3 Apache-2.0)
+  if(EXISTS /usr/share/common-licenses/${text})
+    configure_file(/usr/share/common-licenses/${text} ${folder}/licences/${text} COPYONLY)
+  endif()
+endforeach()
+configure_file(${SOURCE}/LICENSE ${folder}/licences/melflow.txt COPYONLY)
+set(BUNDLE_LIBRARIES "${about}")
+configure_file(${SOURCE}/cmake/LICENCES.in ${folder}/LICENCES @ONLY)
+
+file(COPY ${SOURCE}/config/pipelines DESTINATION ${folder}/share/melflow FILES_MATCHING PATTERN *.yaml)
+file(COPY ${SOURCE}/tests/golden/presets.json ${SOURCE}/apps/parity_reference.py
+  DESTINATION ${folder}/share/melflow/parity)
+file(COPY ${SOURCE}/perf/gpu.sh DESTINATION ${folder}/perf)
+file(COPY ${SOURCE}/perf/gpu DESTINATION ${folder}/perf FILES_MATCHING PATTERN *.sh PATTERN *.yaml)
+file(COPY ${SOURCE}/perf/rivals/torchaudio_gpu.py DESTINATION ${folder}/perf/rivals)
+
+set(archive ${BINARY}/${NAME}.tar.gz)
+execute_process(COMMAND ${CMAKE_COMMAND} -E tar czf ${archive} ${NAME}
+  WORKING_DIRECTORY ${BINARY}/bundle COMMAND_ERROR_IS_FATAL ANY)
+file(SIZE ${archive} bytes)
+math(EXPR mib "${bytes} / 1048576")
+list(LENGTH libraries count)
+message(STATUS "${archive}: ${mib} MiB, ${count} libraries")
+if(mib GREATER_EQUAL most_mib)
+  message(FATAL_ERROR "bundle: ${mib} MiB, allowed are ${most_mib}")
+endif()

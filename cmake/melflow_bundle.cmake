@@ -1,0 +1,22 @@
+# The target `bundle`: the program, what the GPU check runs, and the libraries of both as one archive
+# that runs where it is unpacked. In: the programs that were built. Out: in the build folder
+# melflow-bundle-VERSION-ARCHITECTURE.tar.gz.
+set(MELFLOW_BUNDLE_NAME melflow-bundle-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
+set(bundled)
+foreach(program melflow melflow_make_corpus melflow_compare_rows melflow_measure_child melflow_gpu_bench
+                melflow_device_tests)
+  if(TARGET ${program})
+    list(APPEND bundled ${program})
+    # As DT_RPATH, which also counts for what the libraries in that folder need.
+    set_property(TARGET ${program} APPEND PROPERTY BUILD_RPATH "$ORIGIN/../lib")
+    target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)
+  endif()
+endforeach()
+list(TRANSFORM bundled REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+
+add_custom_target(bundle
+  COMMAND ${CMAKE_COMMAND} -D "PROGRAMS=${files}" -D "NAME=${MELFLOW_BUNDLE_NAME}"
+          -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "BINARY=${PROJECT_BINARY_DIR}" -D "STRIP=${CMAKE_STRIP}"
+          -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
+  COMMENT "Bundle ${MELFLOW_BUNDLE_NAME}.tar.gz" VERBATIM)
+add_dependencies(bundle ${bundled})

@@ -1,0 +1,123 @@
+// The kernels alone. One launch after another takes the next input set; all sets together are
+// several times the L2 cache, so that every sample comes from the device's memory.
+//
+// The bytes that a launch cannot do without are counted: each sample and each window's place once,
+// and each value of a row. Where windows overlap, what is read again comes from a cache and is not
+// counted. Their rate over that of a copy inside the device is the share of the memory ceiling.
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "bench.h"
+#include "stages/mel_plan.h"
+
+namespace melflow::bench {
+namespace {
+
+using Kind = Memory::Kind;
+
+// An input set on the device, with room for its rows.
+struct Set {
+  Set(cuda::Gpu& gpu, const Pack& pack, std::size_t row_bytes)
+      : samples(gpu, Kind::device, pack.sample_bytes()),
+        offsets(gpu, Kind::device, pack.frames() * sizeof(std::uint32_t)),
+        count(gpu, Kind::device, sizeof(std::uint32_t)),
+        rows(gpu, Kind::device, row_bytes) {}
+  Memory samples, offsets, count, rows;
+};
+
+void upload(cuda::Gpu& gpu, cuda::Stream& stream, const void* data, std::size_t bytes,
+            const Memory& to) {
+  const Memory pinned(gpu, Kind::pinned, bytes);
+  std::memcpy(pinned.data(), data, bytes);
+  stream.copy_in(to.data(), pinned.data(), bytes);
+  stream.wait();
+}
+
+struct Case {
+  const char* name;
+  cuda::KernelOptions options;
+};
+
+Json measure(cuda::Gpu& gpu, const Geometry& geometry, const Pack& pack, const Case& one,
+             std::size_t n_sets, const Effort& effort, const Ceilings& ceilings) {
+  const MelPlan plan(geometry.options);
+  const std::uint32_t frames = pack.frames();
+  const std::size_t row_bytes = frames * sizeof(float) * static_cast<std::size_t>(plan.columns());
+  const auto program = gpu.make_mel(plan, one.options, frames);
+  const Memory scratch(gpu, Kind::device, program->scratch_bytes());
+  const auto stream = gpu.make_stream();
+  std::vector<std::unique_ptr<Set>> sets;
+  for (std::size_t i = 0; i < n_sets; ++i) {
+    sets.push_back(std::make_unique<Set>(gpu, pack, row_bytes));
+    const Set& s = *sets.back();
+    upload(gpu, *stream, pack.samples.data(), pack.sample_bytes(), s.samples);
+    upload(gpu, *stream, pack.offsets.data(), frames * sizeof(std::uint32_t), s.offsets);
+    upload(gpu, *stream, &frames, sizeof frames, s.count);
+  }
+  // Recorded, so that the device never waits for the host between two launches.
+  const auto recording = stream->record([&] {
+    stream->mark(0);
+    for (const auto& s : sets) {
+      cuda::MelWork work;
+      work.samples = s->samples.data();
+      work.offsets = static_cast<const std::uint32_t*>(s->offsets.data());
+      work.n_frames = static_cast<const std::uint32_t*>(s->count.data());
+      work.capacity = frames;
+      work.rows = s->rows.data();
+      work.scratch = scratch.data();
+      stream->mel(*program, work);
+    }
+    stream->mark(1);
+  });
+  std::vector<double> seconds;
+  for (int i = -3; i < effort.repetitions; ++i) {
+    stream->launch(*recording);
+    stream->wait();
+    if (i >= 0) seconds.push_back(stream->between(0, 1) / static_cast<double>(n_sets));
+  }
+  const double launch = median(seconds);
+  const std::size_t bytes = pack.sample_bytes() + frames * sizeof(std::uint32_t) + row_bytes;
+  const double rate = static_cast<double>(bytes) / launch;
+  return {{"path", one.name},
+          {"kernels", program->description()},
+          {"launch_seconds", launch},
+          {"best_seconds", *std::min_element(seconds.begin(), seconds.end())},
+          {"files_per_second", static_cast<double>(pack.files) / launch},
+          {"windows_per_second", static_cast<double>(frames) / launch},
+          {"bytes_per_second", rate},
+          {"share_of_memory", rate / ceilings.memory}};
+}
+
+}  // namespace
+
+Json measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
+                     const Effort& effort, const Ceilings& ceilings) {
+  using cuda::NumberType;
+  using cuda::Path;
+  const Case cases[] = {{"fused, fp32", {Path::fused, NumberType::float32, {}}},
+                        {"fused, fp16", {Path::fused, NumberType::float16, {}}},
+                        {"fused, bf16", {Path::fused, NumberType::bfloat16, {}}},
+                        {"cuFFT", {Path::cufft, NumberType::float32, {}}}};
+  const Pack pack(geometry, effort.set_bytes);
+  const std::size_t n_sets =
+      std::max<std::size_t>(3, effort.sets_over_cache * l2_bytes / pack.sample_bytes() + 1);
+  Json out{{"geometry", geometry.name},
+           {"files_of_set", pack.files},
+           {"windows_of_set", pack.frames()},
+           {"sample_bytes_of_set", pack.sample_bytes()},
+           {"sets", n_sets},
+           {"results", Json::array()}};
+  for (const Case& one : cases) {
+    try {
+      out["results"].push_back(measure(gpu, geometry, pack, one, n_sets, effort, ceilings));
+    } catch (const std::exception& e) {
+      out["results"].push_back({{"path", one.name}, {"error", e.what()}});
+    }
+  }
+  return out;
+}
+
+}  // namespace melflow::bench
