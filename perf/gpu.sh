@@ -131,7 +131,7 @@ step() {
       0) state=ok ;;
       77) state="left out: $(tail -n 1 "$LOGS/$name.log")" ;;
       124 | 137) state="failed: not done after $limit s" ;;
-      *) state="failed: $(tail -n 1 "$LOGS/$name.log")" ;;
+      *) state="failed, exit status $status: $(tail -n 1 "$LOGS/$name.log")" ;;
     esac
     printf '%s (%d s)\n' "$state" $((SECONDS - from)) >&2
   fi
