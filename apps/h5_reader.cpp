@@ -1,20 +1,15 @@
 #include "apps/h5_reader.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "apps/npy_reader.h"
 #include "pipeline/problem.h"
+#include "stages/raii/hdf5.h"
 
 namespace melflow {
 namespace {
-
-constexpr std::int64_t kFormat = 1;
 
 std::size_t count_of(hid_t space) {
   const hssize_t n = H5Sget_simple_extent_npoints(space);
@@ -86,177 +81,155 @@ std::string text_attribute(hid_t object, const std::string& name) {
   return all.empty() ? "" : all.front();
 }
 
-// What to say of a path that cannot be opened as a feature file.
-std::string advice(const std::string& path) {
-  struct stat other {};
-  if (stat((path + ".part").c_str(), &other) == 0)
-    return fmt::format(
-        "; {}.part is there: a run is still writing it, or was ended before it was "
-        "complete",
-        path);
-  return {};
-}
-
-}  // namespace
-
-const char* to_text(FeatureFile::Status status) {
-  switch (status) {
-    case FeatureFile::Status::ok:
-      return "ok";
-    case FeatureFile::Status::skipped:
-      return "skipped";
-    case FeatureFile::Status::failed:
-      return "failed";
-    case FeatureFile::Status::not_run:
-      return "not run";
-  }
-  return "?";
-}
-
-FeatureFile::FeatureFile(const std::string& path) : path_(path) {
-  open();
-  if (rows_) {
-    read_npy();
-    return;
-  }
-  try {
-    read_mel();
-    read_files();
-    read_remarks();
-  } catch (const RunError& e) {
-    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
-                               path_, e.what()));
+// Texts and integers of the root group.
+void read_attributes(hid_t file, FeatureData& out) {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  h5_check(H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, take, &names), "attributes");
+  for (const std::string& name : names) {
+    const Hid id(H5Aopen(file, name.c_str(), H5P_DEFAULT), H5Aclose, name);
+    const Hid type(H5Aget_type(id), H5Tclose, name);
+    if (H5Tget_class(type) == H5T_STRING) {
+      out.texts[name] = text_attribute(file, name);
+    } else if (H5Tget_class(type) == H5T_INTEGER) {
+      std::int64_t value = 0;
+      h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
+      out.integers[name] = value;
+    }
   }
 }
 
-void FeatureFile::open() {
-  struct stat st {};
-  if (stat(path_.c_str(), &st) != 0)
-    throw RunError(fmt::format("{}: {}{}", path_, std::strerror(errno), advice(path_)));
-  if (S_ISDIR(st.st_mode)) throw RunError(path_ + ": is a folder; name the .h5 file in it");
-  file_bytes_ = static_cast<std::uint64_t>(st.st_size);
-  if ((rows_ = open_if_npy(path_))) return;
-  if (H5Fis_hdf5(path_.c_str()) <= 0)
-    throw RunError(path_ +
-                   (path_.ends_with(".part")
-                        ? ": cannot be read yet: a run is still writing it, or died while it did"
-                        : ": is not an HDF5 file"));
-  const hid_t id = H5Fopen(path_.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (id < 0)
-    throw RunError(path_ +
-                   ": is an HDF5 file that cannot be opened: it is not complete, or another "
-                   "program is writing it");
-  file_ = Hid(id, H5Fclose, path_);
-  if (!integer("format") || text("melflow_version").empty())
-    throw RunError(path_ +
-                   ": is an HDF5 file, but none that melflow wrote (it has no attributes "
-                   "'format' and 'melflow_version')");
-  check_format();
-}
-
-void FeatureFile::check_format() const {
-  const auto format = integer("format");
-  if (*format > kFormat)
-    throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
-                               path_, text("melflow_version"), *format, kFormat));
-}
-
-void FeatureFile::read_mel() {
-  mel_ = Hid(H5Dopen2(file_, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
-  const Hid space(H5Dget_space(mel_), H5Sclose, "/mel");
+void read_mel(hid_t file, hid_t mel, FeatureData& out) {
+  const Hid space(H5Dget_space(mel), H5Sclose, "/mel");
   const int rank = H5Sget_simple_extent_ndims(space);
   if (rank != 2 && rank != 3) throw RunError(fmt::format("/mel has {} axes, not 2 or 3", rank));
   std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
   H5Sget_simple_extent_dims(space, shape.data(), nullptr);
-  shape_.assign(shape.begin(), shape.end());
-  const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
-  dtype_ = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
-                       8 * H5Tget_size(type));
-  unit_ = text_attribute(mel_, "unit");
-  if (H5Lexists(file_, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
-  band_hz_ = DatasetReader(file_, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
-  if (band_hz_.size() != bands())
-    throw RunError(fmt::format("/band_hz has {} values, /mel {} bands", band_hz_.size(), bands()));
+  out.shape.assign(shape.begin(), shape.end());
+  const Hid type(H5Dget_type(mel), H5Tclose, "/mel");
+  out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
+                          8 * H5Tget_size(type));
+  out.unit = text_attribute(mel, "unit");
+  if (H5Lexists(file, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
+  out.band_hz = DatasetReader(file, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
+  if (out.band_hz.size() != out.bands())
+    throw RunError(
+        fmt::format("/band_hz has {} values, /mel {} bands", out.band_hz.size(), out.bands()));
 }
 
-void FeatureFile::read_files() {
-  const Hid group(H5Gopen2(file_, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
-  root_ = text_attribute(group, "root");
-  labels_ = DatasetReader(file_, "/labels/name").strings();
-  splits_ = DatasetReader(file_, "/splits/name").strings();
-  std::vector<std::string> paths = DatasetReader(file_, "/files/path").strings();
-  files_.resize(paths.size());
+void read_files(hid_t file, FeatureData& out) {
+  const Hid group(H5Gopen2(file, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
+  out.root = text_attribute(group, "root");
+  out.labels = DatasetReader(file, "/labels/name").strings();
+  out.splits = DatasetReader(file, "/splits/name").strings();
+  std::vector<std::string> paths = DatasetReader(file, "/files/path").strings();
+  out.files.resize(paths.size());
   const auto column = [&](const std::string& name, auto member, hid_t type) {
-    using T = std::remove_reference_t<decltype(files_.front().*member)>;
-    const std::vector<T> values = DatasetReader(file_, "/files/" + name).numbers<T>(type);
-    if (values.size() != files_.size())
+    using T = std::remove_reference_t<decltype(out.files.front().*member)>;
+    const std::vector<T> values = DatasetReader(file, "/files/" + name).numbers<T>(type);
+    if (values.size() != out.files.size())
       throw RunError(fmt::format("/files/{} has {} entries, /files/path {}", name, values.size(),
-                                 files_.size()));
-    for (std::size_t i = 0; i < values.size(); ++i) files_[i].*member = values[i];
+                                 out.files.size()));
+    for (std::size_t i = 0; i < values.size(); ++i) out.files[i].*member = values[i];
   };
-  column("offset", &Entry::offset, H5T_NATIVE_INT64);
-  column("count", &Entry::count, H5T_NATIVE_INT64);
-  column("label", &Entry::label, H5T_NATIVE_INT32);
-  column("split", &Entry::split, H5T_NATIVE_INT8);
-  column("sample_rate", &Entry::sample_rate, H5T_NATIVE_INT32);
-  column("duration", &Entry::duration, H5T_NATIVE_DOUBLE);
+  column("offset", &FeatureData::Entry::offset, H5T_NATIVE_INT64);
+  column("count", &FeatureData::Entry::count, H5T_NATIVE_INT64);
+  column("label", &FeatureData::Entry::label, H5T_NATIVE_INT32);
+  column("split", &FeatureData::Entry::split, H5T_NATIVE_INT8);
+  column("sample_rate", &FeatureData::Entry::sample_rate, H5T_NATIVE_INT32);
+  column("duration", &FeatureData::Entry::duration, H5T_NATIVE_DOUBLE);
   // The status is an enumeration in the file; its numbers are read as the integers they are.
-  const auto status = DatasetReader(file_, "/files/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
-  for (std::size_t i = 0; i < files_.size(); ++i) {
-    files_[i].path = std::move(paths[i]);
-    files_[i].status = static_cast<Status>(status.at(i));
+  const auto status = DatasetReader(file, "/files/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
+  for (std::size_t i = 0; i < out.files.size(); ++i) {
+    out.files[i].path = std::move(paths[i]);
+    out.files[i].status = static_cast<FeatureData::Status>(status.at(i));
   }
 }
 
-void FeatureFile::read_remarks() {
-  const auto file = DatasetReader(file_, "/remarks/file").numbers<std::int64_t>(H5T_NATIVE_INT64);
-  const auto status = DatasetReader(file_, "/remarks/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
-  std::vector<std::string> path = DatasetReader(file_, "/remarks/path").strings();
-  std::vector<std::string> stage = DatasetReader(file_, "/remarks/stage").strings();
-  std::vector<std::string> reason = DatasetReader(file_, "/remarks/reason").strings();
-  if (status.size() != file.size() || path.size() != file.size() || stage.size() != file.size() ||
-      reason.size() != file.size())
+void read_remarks(hid_t file, FeatureData& out) {
+  const auto index = DatasetReader(file, "/remarks/file").numbers<std::int64_t>(H5T_NATIVE_INT64);
+  const auto status = DatasetReader(file, "/remarks/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
+  std::vector<std::string> path = DatasetReader(file, "/remarks/path").strings();
+  std::vector<std::string> stage = DatasetReader(file, "/remarks/stage").strings();
+  std::vector<std::string> reason = DatasetReader(file, "/remarks/reason").strings();
+  if (status.size() != index.size() || path.size() != index.size() ||
+      stage.size() != index.size() || reason.size() != index.size())
     throw RunError("the datasets of /remarks are not equally long");
-  for (std::size_t i = 0; i < file.size(); ++i)
-    remarks_.push_back({file[i], std::move(path[i]), static_cast<Status>(status[i]),
-                        std::move(stage[i]), std::move(reason[i])});
+  for (std::size_t i = 0; i < index.size(); ++i)
+    out.remarks.push_back({index[i], std::move(path[i]),
+                           static_cast<FeatureData::Status>(status[i]), std::move(stage[i]),
+                           std::move(reason[i])});
 }
 
-std::optional<std::int64_t> FeatureFile::integer(const std::string& name) const {
-  if (rows_) {
-    const auto it = integers_.find(name);
-    return it == integers_.end() ? std::nullopt : std::optional(it->second);
+class H5Rows final : public FeatureRows {
+ public:
+  H5Rows(Hid file, Hid mel, const std::vector<std::uint64_t>& shape)
+      : file_(std::move(file)), mel_(std::move(mel)), shape_(shape) {}
+
+  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
+    start[0] = offset;
+    extent[0] = count;
+    std::size_t values = 1;
+    for (const hsize_t n : extent) values *= n;
+    std::vector<float> out(values);
+    if (out.empty()) return out;
+    const Hid space(H5Dget_space(mel_), H5Sclose, "/mel");
+    const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                     H5Sclose, "/mel");
+    h5_check(
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
+        "/mel");
+    h5_check(H5Dread(mel_, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out.data()),
+             "reading /mel");
+    return out;
   }
-  if (H5Aexists(file_, name.c_str()) <= 0) return std::nullopt;
-  const Hid id(H5Aopen(file_, name.c_str(), H5P_DEFAULT), H5Aclose, name);
-  std::int64_t value = 0;
-  h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
-  return value;
+
+ private:
+  QuietHdf5 quiet_;
+  Hid file_, mel_;
+  std::vector<std::uint64_t> shape_;
+};
+
+Hid open_h5(const std::string& path) {
+  if (H5Fis_hdf5(path.c_str()) <= 0)
+    throw RunError(path +
+                   (path.ends_with(".part")
+                        ? ": cannot be read yet: a run is still writing it, or died while it did"
+                        : ": is not an HDF5 file"));
+  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  if (id < 0)
+    throw RunError(path +
+                   ": is an HDF5 file that cannot be opened: it is not complete, or another "
+                   "program is writing it");
+  return {id, H5Fclose, path};
 }
 
-std::string FeatureFile::text(const std::string& name) const {
-  if (!rows_) return text_attribute(file_, name);
-  const auto it = texts_.find(name);
-  return it == texts_.end() ? "" : it->second;
-}
+}  // namespace
 
-std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
-  if (offset + count > rows())
-    throw RunError(fmt::format("{}: rows {} to {} are asked for, /mel has {}", path_, offset,
-                               offset + count, rows()));
-  if (rows_) return read_npy_rows(offset, count);
-  std::vector<float> out(count * frames_per_row() * bands());
-  if (out.empty()) return out;
-  std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
-  start[0] = offset;
-  extent[0] = count;
-  const Hid space(H5Dget_space(mel_), H5Sclose, "/mel");
-  const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                   H5Sclose, "/mel");
-  h5_check(
-      H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
-      "/mel");
-  h5_check(H5Dread(mel_, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out.data()), "reading /mel");
+FeatureContents read_h5(const std::string& path) {
+  const QuietHdf5 quiet;
+  FeatureContents out;
+  Hid file = open_h5(path);
+  read_attributes(file, out.data);
+  if (!out.data.integer("format") || out.data.text("melflow_version").empty())
+    throw RunError(path +
+                   ": is an HDF5 file, but none that melflow wrote (it has no attributes "
+                   "'format' and 'melflow_version')");
+  check_format(path, out.data);
+  try {
+    Hid mel(H5Dopen2(file, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
+    read_mel(file, mel, out.data);
+    read_files(file, out.data);
+    read_remarks(file, out.data);
+    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
+  } catch (const RunError& e) {
+    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
+                               path, e.what()));
+  }
   return out;
 }
 

@@ -13,7 +13,7 @@
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
 #include "apps/format.h"
-#include "apps/h5_reader.h"
+#include "apps/feature_file.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"

@@ -1,8 +1,8 @@
 #include "apps/npy_reader.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
-#include <bit>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "apps/h5_reader.h"
 #include "pipeline/problem.h"
 #include "stages/npy_file.h"
 #include "stages/npy_header.h"
@@ -98,70 +97,31 @@ class RecordReader {
   const char* at_;
 };
 
-}  // namespace
-
-UniqueFd open_if_npy(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || read_at(file.get(), 0, std::strlen(kMagic)) != kMagic) return {};
-  return file;
-}
-
-void FeatureFile::read_npy() {
-  const bool has_name =
-      path_.ends_with(kNpyEnding) || path_.ends_with(kNpyEnding + std::string(kPart));
-  const std::string document = has_name ? beside(path_, npy_document_path) : "";
-  if (document.empty() || ::access(document.c_str(), F_OK) != 0)
-    throw RunError(fmt::format("{}: is a .npy file, but no rows that melflow wrote{}", path_,
-                               has_name ? fmt::format(" (there is no {})", document) : ""));
-  Json about;
-  or_damaged(path_, [&] { about = Json::parse(without_escaped_bytes(read_all(document))); });
+void read_texts_and_numbers(const Json& about, FeatureData& out) {
   for (const auto& [name, value] : about.items()) {
     if (value.is_boolean())
-      integers_[name] = value.get<bool>() ? 1 : 0;
+      out.integers[name] = value.get<bool>() ? 1 : 0;
     else if (value.is_number_integer())
-      integers_[name] = value.get<std::int64_t>();
+      out.integers[name] = value.get<std::int64_t>();
     else
-      texts_[name] = value.is_string() ? value.get<std::string>() : value.dump();
+      out.texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
   }
-  if (!integer("format")) throw RunError(document + ": is no index that melflow wrote");
-  check_format();
-  or_damaged(path_, [&] {
-    about.at("shape").get_to(shape_);
-    if (shape_.size() != 2 && shape_.size() != 3)
-      throw RunError(fmt::format("rows have {} axes, not 2 or 3", shape_.size()));
-    about.at("dtype").get_to(dtype_);
-    about.at("unit").get_to(unit_);
-    about.at("root").get_to(root_);
-    about.at("labels").get_to(labels_);
-    about.at("splits").get_to(splits_);
-    for (const Json& hz : about.value("band_hz", Json::array()))
-      band_hz_.push_back(hz.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                      : hz.get<double>());
-    check_npy_rows();
-    read_npy_index(beside(path_, npy_index_path));
-    for (const Json& r : about.at("remarks")) {
-      const auto file = r.at("file").get<std::size_t>();
-      const Entry& entry = files_.at(file);  // which has the bytes of its name
-      remarks_.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
-                          r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
-    }
-  });
 }
 
-void FeatureFile::check_npy_rows() const {
-  const RowType type = row_type(dtype_);
-  const std::string header = NpyFile::header(shape_, type);
-  if (read_at(rows_.get(), 0, header.size()) != header)
+void check_rows(int fd, std::uint64_t file_bytes, const FeatureData& data) {
+  const RowType type = row_type(data.dtype);
+  const std::string header = NpyFile::header(data.shape, type);
+  if (read_at(fd, 0, header.size()) != header)
     throw RunError(fmt::format("its header is not that of {} [{}], which the index describes",
-                               dtype_, fmt::join(shape_, ", ")));
-  const std::uint64_t bytes = header.size() + rows() * frames_per_row() * bands() * size_of(type);
-  if (file_bytes_ != bytes)
-    throw RunError(fmt::format("the file has {} bytes, its rows end at {}", file_bytes_, bytes));
+                               data.dtype, fmt::join(data.shape, ", ")));
+  const std::uint64_t bytes = header.size() + data.rows() * data.values_per_row() * size_of(type);
+  if (file_bytes != bytes)
+    throw RunError(fmt::format("the file has {} bytes, its rows end at {}", file_bytes, bytes));
 }
 
-void FeatureFile::read_npy_index(const std::string& path) {
+void read_index(const std::string& path, FeatureData& out) {
   const std::string bytes = read_all(path);
-  const auto count = static_cast<std::uint64_t>(integer("found").value_or(0));
+  const auto count = static_cast<std::uint64_t>(out.integer("found").value_or(0));
   std::size_t at = bytes.find("'|S"), width = 0;
   for (at += 3; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && width < 1U << 20; ++at)
     width = 10 * width + static_cast<std::size_t>(bytes[at] - '0');
@@ -169,9 +129,9 @@ void FeatureFile::read_npy_index(const std::string& path) {
   const std::size_t record = kNpyNumberBytes + width;
   if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record)
     throw RunError(fmt::format("{} is no list of {} files", path, count));
-  files_.resize(count);
+  out.files.resize(count);
   const char* next = bytes.data() + header.size();
-  for (Entry& e : files_) {
+  for (FeatureData::Entry& e : out.files) {
     RecordReader r(next);
     std::int8_t status = 0;
     r.take(e.offset);
@@ -181,28 +141,91 @@ void FeatureFile::read_npy_index(const std::string& path) {
     r.take(e.sample_rate);
     r.take(e.split);
     r.take(status);
-    e.status = static_cast<Status>(status);
+    e.status = static_cast<FeatureData::Status>(status);
     e.path = r.text(width);
     next += record;
   }
 }
 
-std::vector<float> FeatureFile::read_npy_rows(std::uint64_t offset, std::uint64_t count) const {
-  const RowType type = row_type(dtype_);
-  std::vector<float> out(count * frames_per_row() * bands());
-  const std::size_t row_bytes = frames_per_row() * bands() * size_of(type);
-  const std::string bytes =
-      read_at(rows_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes);
-  if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
-  if (type == RowType::float32) {
-    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+class NpyRows final : public FeatureRows {
+ public:
+  NpyRows(std::string path, UniqueFd fd, RowType type, std::uint64_t values_per_row)
+      : path_(std::move(path)), fd_(std::move(fd)), type_(type), values_per_row_(values_per_row) {}
+
+  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    std::vector<float> out(count * values_per_row_);
+    const std::size_t row_bytes = values_per_row_ * size_of(type_);
+    const std::string bytes =
+        read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes);
+    if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
+    if (type_ == RowType::float32) {
+      if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+      return out;
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, bytes.data() + 2 * i, 2);
+      out[i] = from_float16(half);
+    }
     return out;
   }
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, bytes.data() + 2 * i, 2);
-    out[i] = from_float16(half);
-  }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  RowType type_;
+  std::uint64_t values_per_row_;
+};
+
+UniqueFd open_rows(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+bool is_npy(const std::string& path) {
+  const UniqueFd file = open_rows(path);
+  return file && read_at(file.get(), 0, std::strlen(kMagic)) == kMagic;
+}
+
+FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
+  const bool has_name =
+      path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
+  const std::string document = has_name ? beside(path, npy_document_path) : "";
+  if (document.empty() || ::access(document.c_str(), F_OK) != 0)
+    throw RunError(fmt::format("{}: is a .npy file, but no rows that melflow wrote{}", path,
+                               has_name ? fmt::format(" (there is no {})", document) : ""));
+  FeatureContents out;
+  FeatureData& data = out.data;
+  Json about;
+  or_damaged(path, [&] { about = Json::parse(without_escaped_bytes(read_all(document))); });
+  read_texts_and_numbers(about, data);
+  if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
+  check_format(path, data);
+  or_damaged(path, [&] {
+    about.at("shape").get_to(data.shape);
+    if (data.shape.size() != 2 && data.shape.size() != 3)
+      throw RunError(fmt::format("rows have {} axes, not 2 or 3", data.shape.size()));
+    about.at("dtype").get_to(data.dtype);
+    about.at("unit").get_to(data.unit);
+    about.at("root").get_to(data.root);
+    about.at("labels").get_to(data.labels);
+    about.at("splits").get_to(data.splits);
+    for (const Json& hz : about.value("band_hz", Json::array()))
+      data.band_hz.push_back(hz.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                          : hz.get<double>());
+    UniqueFd fd = open_rows(path);
+    check_rows(fd.get(), file_bytes, data);
+    read_index(beside(path, npy_index_path), data);
+    for (const Json& r : about.at("remarks")) {
+      const auto file = r.at("file").get<std::size_t>();
+      const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name
+      data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
+                              r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
+    }
+    out.rows =
+        std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype), data.values_per_row());
+  });
   return out;
 }
 

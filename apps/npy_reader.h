@@ -1,13 +1,16 @@
-// The part of FeatureFile that reads .npy files and what lies beside them.
+// Reads what npy_write made.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include "stages/raii/unique_fd.h"
+#include "apps/feature_data.h"
 
 namespace melflow {
 
-/// The file where it is of that format, nothing otherwise.
-UniqueFd open_if_npy(const std::string& path);
+/// By its first bytes.
+bool is_npy(const std::string& path);
+/// All but the rows, from the files beside it. Throws RunError, saying what is wrong.
+FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes);
 
 }  // namespace melflow

@@ -21,7 +21,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/h5_reader.h"
+#include "apps/feature_file.h"
 
 namespace melflow {
 namespace {
