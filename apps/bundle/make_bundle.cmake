@@ -60,7 +60,7 @@ foreach(text GPL-2 GPL-3 LGPL-2.1 LGPL-3 Apache-2.0)
 endforeach()
 configure_file(${SOURCE}/LICENSE ${folder}/licences/melflow.txt COPYONLY)
 set(BUNDLE_LIBRARIES "${about}")
-configure_file(${SOURCE}/cmake/LICENCES.in ${folder}/LICENCES @ONLY)
+configure_file(${SOURCE}/apps/bundle/LICENCES.in ${folder}/LICENCES @ONLY)
 
 file(COPY ${SOURCE}/config/pipelines DESTINATION ${folder}/share/melflow FILES_MATCHING PATTERN *.yaml)
 file(COPY ${SOURCE}/tests/golden/presets.json ${SOURCE}/apps/parity_reference.py

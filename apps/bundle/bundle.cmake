@@ -17,6 +17,6 @@ list(TRANSFORM bundled REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND} -D "PROGRAMS=${files}" -D "NAME=${MELFLOW_BUNDLE_NAME}"
           -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "BINARY=${PROJECT_BINARY_DIR}" -D "STRIP=${CMAKE_STRIP}"
-          -P ${PROJECT_SOURCE_DIR}/cmake/make_bundle.cmake
+          -P ${PROJECT_SOURCE_DIR}/apps/bundle/make_bundle.cmake
   COMMENT "Bundle ${MELFLOW_BUNDLE_NAME}.tar.gz" VERBATIM)
 add_dependencies(bundle ${bundled})
