@@ -9,7 +9,7 @@
 #include "apps/feature_file.h"
 #include "apps/json_value.h"
 #include "stages/feature_hash.h"
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 #include "stages/mel_stage_options.h"
 #include "stages/version.h"
 

@@ -1,5 +1,6 @@
 # What `cmake --install` puts where: the program, its pipelines, and a package for find_package(melflow) with
 #   melflow::pipeline   the framework
+#   melflow::mel        samples to rows on the processor
 #   melflow::cuda_host  devices, as stages see them (and melflow::cuda, the kernels, in a build that has them)
 #   melflow::stages     all stages, as objects: they register themselves in whatever they are linked into
 #   melflow::config     YAML to plans
@@ -11,7 +12,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_IN
 install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity_reference.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
 
-set(rooms melflow_pipeline melflow_stages melflow_config melflow_cuda_host)
+set(rooms melflow_pipeline melflow_mel melflow_stages melflow_config melflow_cuda_host)
 if(TARGET melflow_cuda)
   list(APPEND rooms melflow_cuda)
 endif()
@@ -19,7 +20,7 @@ foreach(room ${rooms})
   string(REPLACE melflow_ "" name ${room})
   set_target_properties(${room} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-foreach(room pipeline stages cuda config)
+foreach(room pipeline mel stages cuda config)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
     FILES_MATCHING PATTERN *.h)
 endforeach()

@@ -7,7 +7,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"
 #include "stages/items.h"
-#include "stages/mel_signal.h"
+#include "mel/mel_signal.h"
 
 namespace melflow {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "apps/parity_reference.h"
 #include "apps/parity_report.h"
-#include "stages/mel_presets.h"
+#include "mel/mel_presets.h"
 
 namespace melflow {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 
 namespace melflow {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "stages/cepstrum.h"
-#include "stages/delta_step.h"
-#include "stages/mel_options.h"
+#include "mel/cepstrum.h"
+#include "mel/delta_step.h"
+#include "mel/mel_options.h"
 
 namespace melflow {
 

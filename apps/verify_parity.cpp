@@ -13,8 +13,8 @@
 #include "apps/shipped.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
-#include "stages/mel_kernel.h"
-#include "stages/mel_presets.h"
+#include "mel/mel_kernel.h"
+#include "mel/mel_presets.h"
 #include "stages/version.h"
 
 namespace melflow {

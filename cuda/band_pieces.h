@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "cuda/host_device.h"
-#include "stages/mel_filterbank.h"
+#include "mel/mel_filterbank.h"
 
 namespace melflow::cuda {
 

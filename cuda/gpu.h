@@ -15,7 +15,7 @@
 
 #include "cuda/mel_kernels.h"
 #include "cuda/number_types.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 

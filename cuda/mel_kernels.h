@@ -16,7 +16,7 @@
 
 #include "cuda/mel_tables.h"
 #include "cuda/number_types.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "cuda/fused_shape.h"
-#include "stages/mel_signal.h"
+#include "mel/mel_signal.h"
 
 namespace melflow::cuda {
 namespace {

@@ -18,7 +18,7 @@
 #include "cuda/band_pieces.h"
 #include "cuda/complex.h"
 #include "cuda/number_types.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 

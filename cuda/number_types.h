@@ -11,7 +11,7 @@
 
 #include "cuda/complex.h"
 #include "cuda/host_device.h"
-#include "stages/float16.h"
+#include "mel/float16.h"
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>

@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "stages/float16.h"
-#include "stages/mel_kernel.h"
-#include "stages/mel_presets.h"
+#include "mel/float16.h"
+#include "mel/mel_kernel.h"
+#include "mel/mel_presets.h"
 
 namespace {
 

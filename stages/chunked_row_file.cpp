@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "stages/float16.h"
+#include "mel/float16.h"
 
 namespace melflow {
 

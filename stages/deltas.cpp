@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "pipeline/registry.h"
-#include "stages/delta_step.h"
+#include "mel/delta_step.h"
 #include "stages/row_stage.h"
 
 namespace melflow {

@@ -15,7 +15,7 @@
 
 #include "pipeline/memory.h"
 #include "stages/raii/unique_fd.h"
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 namespace melflow {
 

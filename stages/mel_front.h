@@ -13,9 +13,9 @@
 
 #include "pipeline/stage.h"
 #include "stages/items.h"
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 #include "stages/mel_stage_options.h"
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 namespace melflow {
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "pipeline/schema.h"
-#include "stages/mel_options.h"
-#include "stages/mel_presets.h"
+#include "mel/mel_options.h"
+#include "mel/mel_presets.h"
 
 namespace melflow {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "stages/items.h"
-#include "stages/mel_signal.h"
+#include "mel/mel_signal.h"
 
 namespace melflow {
 

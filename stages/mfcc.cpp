@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/cepstrum.h"
+#include "mel/cepstrum.h"
 #include "stages/row_stage.h"
 
 namespace melflow {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "stages/float16.h"
+#include "mel/float16.h"
 
 namespace melflow {
 namespace {

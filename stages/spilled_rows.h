@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "stages/row_part_file.h"
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 namespace melflow {
 

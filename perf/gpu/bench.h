@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cuda/gpu.h"
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow::bench {
 

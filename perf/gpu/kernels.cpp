@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "bench.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {

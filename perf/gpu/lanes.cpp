@@ -15,7 +15,7 @@
 #include "bench.h"
 #include "cuda/error.h"
 #include "cuda/lanes.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bench.h"
 #include "cuda/error.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cuda/host_driver.h"
-#include "stages/raii/fftw.h"
+#include "mel/fftw.h"
 #include "tests/support/kernel_checks.h"
 
 namespace melflow::cuda {

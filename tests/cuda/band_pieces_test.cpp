@@ -14,7 +14,7 @@
 
 #include "cuda/levels.h"
 #include "cuda/mel_tables.h"
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 namespace {

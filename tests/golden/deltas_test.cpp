@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/delta_step.h"
+#include "mel/delta_step.h"
 
 namespace melflow {
 namespace {

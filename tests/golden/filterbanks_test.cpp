@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 #include "tests/support/golden_options.h"
 
 namespace melflow {

@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/mel_kernel.h"
-#include "stages/unit_finish.h"
+#include "mel/mel_kernel.h"
+#include "mel/unit_finish.h"
 #include "tests/support/recordings.h"
 
 namespace melflow {

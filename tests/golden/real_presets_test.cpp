@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "stages/mel_kernel.h"
-#include "stages/unit_finish.h"
+#include "mel/mel_kernel.h"
+#include "mel/unit_finish.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
 

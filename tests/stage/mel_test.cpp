@@ -6,7 +6,7 @@
 #include <cstring>
 #include <random>
 
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "pipeline/problem.h"
-#include "stages/float16.h"
+#include "mel/float16.h"
 #include "stages/raii/hdf5.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow::test {
 

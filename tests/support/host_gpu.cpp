@@ -16,7 +16,7 @@
 #include "cuda/error.h"
 #include "cuda/host_driver.h"
 #include "cuda/mel_tables.h"
-#include "stages/raii/fftw.h"
+#include "mel/fftw.h"
 
 namespace melflow::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "stages/mel_presets.h"
-#include "stages/mel_signal.h"
+#include "mel/mel_presets.h"
+#include "mel/mel_signal.h"
 
 namespace melflow::cuda::testing {
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow::reference {
 

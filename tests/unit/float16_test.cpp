@@ -1,4 +1,4 @@
-#include "stages/float16.h"
+#include "mel/float16.h"
 
 #include <doctest/doctest.h>
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "stages/mel_kernel.h"
-#include "stages/mel_presets.h"
-#include "stages/unit_finish.h"
+#include "mel/mel_kernel.h"
+#include "mel/mel_presets.h"
+#include "mel/unit_finish.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

@@ -1,6 +1,6 @@
 // MelKernel's rows against the definition, and what their bytes may depend on.
 
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 
 #include <doctest/doctest.h>
 

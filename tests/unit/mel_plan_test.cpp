@@ -1,6 +1,6 @@
 // Options, window, filterbank and frame geometry of MelPlan.
 
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 #include <doctest/doctest.h>
 

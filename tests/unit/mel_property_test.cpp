@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "stages/cepstrum.h"
-#include "stages/delta_step.h"
-#include "stages/mel_kernel.h"
+#include "mel/cepstrum.h"
+#include "mel/delta_step.h"
+#include "mel/mel_kernel.h"
 #include "stages/mel_stage_options.h"
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 namespace melflow {
 namespace {

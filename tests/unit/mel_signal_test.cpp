@@ -1,6 +1,6 @@
 // Dither: noise that belongs to a sample and not to whoever computes it.
 
-#include "stages/mel_signal.h"
+#include "mel/mel_signal.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 
 namespace melflow {
 namespace {

@@ -1,6 +1,6 @@
 // The steps that finish a unit's rows, against the definition in double precision.
 
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "stages/cepstrum.h"
+#include "mel/cepstrum.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

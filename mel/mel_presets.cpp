@@ -4,7 +4,7 @@
 // SpeechBrain's Fbank; HiFi-GAN's mel_spectrogram (22.05 kHz); AST's fbank with AudioSet's
 // statistics. tests/golden compares each with the library itself.
 
-#include "stages/mel_presets.h"
+#include "mel/mel_presets.h"
 
 #include <array>
 

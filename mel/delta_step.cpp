@@ -1,4 +1,4 @@
-#include "stages/delta_step.h"
+#include "mel/delta_step.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "stages/mel_signal.h"
+#include "mel/mel_signal.h"
 
 #include <algorithm>
 #include <cmath>

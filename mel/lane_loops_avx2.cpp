@@ -1,5 +1,5 @@
 // Eight frames at once. Compiled with -mavx2 -mfma.
-#include "stages/lane_loops_body.h"
+#include "mel/lane_loops_body.h"
 
 namespace melflow::lanes {
 

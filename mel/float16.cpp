@@ -1,4 +1,4 @@
-#include "stages/float16.h"
+#include "mel/float16.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

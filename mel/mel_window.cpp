@@ -1,4 +1,4 @@
-#include "stages/mel_window.h"
+#include "mel/mel_window.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // Sixteen frames at once. Compiled with -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma.
-#include "stages/lane_loops_body.h"
+#include "mel/lane_loops_body.h"
 
 namespace melflow::lanes {
 

@@ -1,7 +1,7 @@
 // fftw.cpp - see fftw.h. FFTW's planner is not thread-safe, so one mutex guards every call but
 // execution.
 
-#include "stages/raii/fftw.h"
+#include "mel/fftw.h"
 
 #include <fftw3.h>
 

@@ -17,11 +17,11 @@
 #include <span>
 #include <string_view>
 
-#include "stages/lane_loops.h"
-#include "stages/lane_tables.h"
-#include "stages/mel_plan.h"
-#include "stages/mel_signal.h"
-#include "stages/raii/fftw.h"
+#include "mel/lane_loops.h"
+#include "mel/lane_tables.h"
+#include "mel/mel_plan.h"
+#include "mel/mel_signal.h"
+#include "mel/fftw.h"
 
 namespace melflow {
 

@@ -1,4 +1,4 @@
-#include "stages/cepstrum.h"
+#include "mel/cepstrum.h"
 
 #include <algorithm>
 #include <cmath>

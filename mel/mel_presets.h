@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow {
 

@@ -1,6 +1,6 @@
 // Four frames at once, with what every processor of the architecture has (SSE2, Neon); and which
 // loops the processor at hand can take.
-#include "stages/lane_loops_body.h"
+#include "mel/lane_loops_body.h"
 
 namespace melflow::lanes {
 

@@ -1,4 +1,4 @@
-#include "stages/lane_tables.h"
+#include "mel/lane_tables.h"
 
 #include <cmath>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 #include <algorithm>
 #include <cmath>

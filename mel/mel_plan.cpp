@@ -1,6 +1,6 @@
 // Everything is computed in double and rounded to float once, at the end.
 
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "stages/mel_window.h"
+#include "mel/mel_window.h"
 
 namespace melflow {
 

@@ -1,4 +1,4 @@
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 #include <algorithm>
 #include <cmath>

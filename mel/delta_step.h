@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "stages/unit_finish.h"
+#include "mel/unit_finish.h"
 
 namespace melflow {
 

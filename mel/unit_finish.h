@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow {
 

@@ -7,8 +7,8 @@
 
 #pragma once
 
-#include "stages/lane_loops.h"
-#include "stages/lane_vector.h"
+#include "mel/lane_loops.h"
+#include "mel/lane_vector.h"
 
 namespace melflow::lanes {
 namespace {

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "stages/mel_filterbank.h"
-#include "stages/mel_options.h"
+#include "mel/mel_filterbank.h"
+#include "mel/mel_options.h"
 
 namespace melflow {
 

@@ -4,7 +4,7 @@
 // unit's end, or is changed before the window, is gathered first. A group that is not full repeats
 // its last frame into a row that nobody reads.
 
-#include "stages/mel_kernel.h"
+#include "mel/mel_kernel.h"
 
 #include <algorithm>
 #include <cmath>

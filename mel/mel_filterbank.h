@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "stages/mel_options.h"
+#include "mel/mel_options.h"
 
 namespace melflow {
 

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "stages/mel_plan.h"
+#include "mel/mel_plan.h"
 
 namespace melflow {
 

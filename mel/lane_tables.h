@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "stages/lane_loops.h"
-#include "stages/mel_plan.h"
+#include "mel/lane_loops.h"
+#include "mel/mel_plan.h"
 
 namespace melflow {
 

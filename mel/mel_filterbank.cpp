@@ -2,7 +2,7 @@
 // below 1 kHz with 200/3 Hz a mel, above it 27 steps from 1 to 6.4 kHz); Kaldi's mel-computations
 // for the triangles over mel and for the piecewise linear warp of the vocal tract length.
 
-#include "stages/mel_filterbank.h"
+#include "mel/mel_filterbank.h"
 
 #include <algorithm>
 #include <cmath>
