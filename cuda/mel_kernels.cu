@@ -11,6 +11,7 @@
 #include "cuda/device.cuh"
 #include "cuda/fused_launch.cuh"
 #include "cuda/fused_shape.h"
+#include "mel/mel_signal.h"
 
 namespace melflow::cuda {
 namespace {
@@ -216,9 +217,9 @@ class MelKernels::Impl {
     require(most_frames >= 1 && most_frames <= 1U << 30,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
     const bool fused =
-        options.path == Path::fused || (options.path == Path::automatic && has_fused(plan));
+        options.path == Path::fused || (options.path == Path::automatic && has_fused_kernel(plan));
     if (fused) {
-      require(has_fused(plan), "no fused kernel has n_fft " + std::to_string(plan.n_fft()) +
+      require(has_fused_kernel(plan), "no fused kernel has n_fft " + std::to_string(plan.n_fft()) +
                                    " and room for " + std::to_string(plan.columns()) + " columns");
       fused_.emplace(plan, options);
     } else {
@@ -266,8 +267,6 @@ MelKernels::MelKernels(const MelPlan& plan, const KernelOptions& options, std::u
 MelKernels::~MelKernels() = default;
 MelKernels::MelKernels(MelKernels&&) noexcept = default;
 MelKernels& MelKernels::operator=(MelKernels&&) noexcept = default;
-
-bool MelKernels::has_fused(const MelPlan& plan) { return has_fused_kernel(plan); }
 
 Path MelKernels::path() const { return impl_->path(); }
 std::string MelKernels::description() const { return impl_->description(); }

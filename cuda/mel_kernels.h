@@ -50,8 +50,6 @@ class MelKernels {
   MelKernels(MelKernels&&) noexcept;
   MelKernels& operator=(MelKernels&&) noexcept;
 
-  static bool has_fused(const MelPlan& plan);
-
   // What automatic became.
   Path path() const;
   // For a run's provenance: the path, the operands and, of cuFFT, its version and file.

@@ -103,8 +103,6 @@ Settings make_settings(const MelPlan& plan) {
   return s;
 }
 
-bool takes_plain_samples(const MelPlan& plan) { return !Conditioner(plan).needed(); }
-
 std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor) {
   if (takes_plain_samples(plan)) factor *= static_cast<float>(plan.options().input_scale);
   if (samples == SampleType::int16) factor *= kInt16Scale;

@@ -54,10 +54,6 @@ Settings make_settings(const MelPlan& plan);
 // conditioned, and with `factor`.
 std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor);
 
-// False: samples come from the host conditioned (dither, pre-emphasis, removal of the mean), as
-// floats and with input_scale in them.
-bool takes_plain_samples(const MelPlan& plan);
-
 // For the kernels around a transform by cuFFT: any n_fft.
 struct AnySizeTables {
   static constexpr int lanes = 32;

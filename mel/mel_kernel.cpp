@@ -245,8 +245,6 @@ const void* MelKernel::frame(const SignalView<Sample>& view, std::int64_t t, Scr
   return samples;
 }
 
-bool MelKernel::takes_plain_samples() const { return !tables_->conditioner.needed(); }
-
 void MelKernel::flush(Scratch& scratch) const {
   const int n = std::exchange(scratch.waiting_, 0);
   if (n == 0) return;

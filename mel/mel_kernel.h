@@ -81,8 +81,6 @@ class MelKernel {
   template <class Sample>
   const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                     float& energy) const;
-  // False: samples are conditioned (mel_signal.h) before the window.
-  bool takes_plain_samples() const;
 
   // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
   // beside FFTW's version.

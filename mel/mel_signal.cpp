@@ -187,4 +187,6 @@ template double Conditioner::frame<std::int16_t>(const SignalView<std::int16_t>&
 template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t, float*,
                                           float*) const;
 
+bool takes_plain_samples(const MelPlan& plan) { return !Conditioner(plan).needed(); }
+
 }  // namespace melflow

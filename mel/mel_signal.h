@@ -75,4 +75,8 @@ class Conditioner {
   bool raw_energy_ = false;
 };
 
+// False: samples have to be conditioned before the window (dither, pre-emphasis, removal of the
+// mean, raw energy), and are floats with input_scale in them then.
+bool takes_plain_samples(const MelPlan& plan);
+
 }  // namespace melflow

@@ -43,7 +43,8 @@ void NodeOptions::describe(Schema& s) {
   s.field("stage", stage, "the kind of stage; `melflow stages` lists them");
   s.field("from", from, "the node whose output this one takes");
   s.field("concurrency", concurrency,
-          "items processed at the same time; auto: as many as there are workers")
+          "items processed at the same time; auto: as many as there are workers, or what the stage "
+          "says")
       .range(1, 1024)
       .tuning();
   s.field("queue", queue,

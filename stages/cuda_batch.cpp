@@ -23,8 +23,8 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
       columns_(static_cast<std::size_t>(front.mel_plan()->columns())),
       parts_(batch_->parts.size()) {
   const auto is_narrow = [](const auto& part) { return part->samples.type == SampleType::int16; };
-  if (!front.kernel().takes_plain_samples() ||
-      !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
+  is_plain_ = takes_plain_samples(*front.mel_plan());
+  if (!is_plain_ || !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
     type_ = cuda::SampleType::float32;
   // Counted first, so that the lane's memory changes only while nothing is in it.
   is_counting_ = true;
@@ -132,8 +132,8 @@ void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, s
       if (has_energy) out.energies.push_back(energy);
       if (!lies_there) {
         const std::uint32_t at = room(length);
-        front.kernel().takes_plain_samples() ? put(at, static_cast<const Sample*>(samples), length)
-                                             : put(at, static_cast<const float*>(samples), length);
+        is_plain_ ? put(at, static_cast<const Sample*>(samples), length)
+                  : put(at, static_cast<const float*>(samples), length);
         put_offset(at);
         continue;
       }
@@ -147,7 +147,7 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
                      Scratch& scratch, Part& out) {
   const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
   std::optional<std::uint32_t> place;
-  if (front.kernel().takes_plain_samples() && in.samples.count > 0) {
+  if (is_plain_ && in.samples.count > 0) {
     place = room(in.samples.count);
     put(*place, samples, in.samples.count);
   }

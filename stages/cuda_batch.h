@@ -76,6 +76,7 @@ class CudaBatch {
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
   cuda::SampleType type_ = cuda::SampleType::int16;
+  bool is_plain_ = true;      // samples need no conditioning
   bool is_counting_ = false;  // nothing is written yet
   std::size_t sample_bytes_ = 0;
   std::uint32_t n_frames_ = 0;

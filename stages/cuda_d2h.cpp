@@ -9,10 +9,6 @@
 namespace melflow {
 namespace {
 
-struct NoOptions {
-  void describe(Schema&) {}
-};
-
 class CudaD2h final : public Transform<DeviceRows, PinnedRows> {
  public:
   explicit CudaD2h(NoOptions) {}

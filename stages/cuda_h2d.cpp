@@ -13,10 +13,6 @@
 namespace melflow {
 namespace {
 
-struct NoOptions {
-  void describe(Schema&) {}
-};
-
 class CudaH2d final : public Transform<Batch, DeviceBatch> {
  public:
   explicit CudaH2d(NoOptions) {}

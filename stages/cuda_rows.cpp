@@ -10,10 +10,6 @@
 namespace melflow {
 namespace {
 
-struct NoOptions {
-  void describe(Schema&) {}
-};
-
 class CudaRows final : public Transform<PinnedRows, MelBatch> {
  public:
   explicit CudaRows(NoOptions) {}

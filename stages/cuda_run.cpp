@@ -64,7 +64,7 @@ void CudaRun::start(RunContext& run) {
   const double samples = static_cast<double>(bytes) * kHeadroom / 2;
   const double frames = std::min(4e9, samples / plan.hop() + 1024);
   // Conditioned samples come frame by frame, as floats.
-  const double sample_bytes = front_.kernel().takes_plain_samples()
+  const double sample_bytes = takes_plain_samples(plan)
                                   ? 2 * samples
                                   : 4 * frames * static_cast<double>(plan.frame_length() + 8);
   cuda::LaneSettings settings;

@@ -18,13 +18,13 @@ TEST_CASE("mel kernels: which front ends have a fused kernel") {
   O o;
   for (const int n_fft : fused_sizes) {
     o.n_fft = n_fft;
-    CHECK(MelKernels::has_fused(MelPlan(o)));
+    CHECK(has_fused_kernel(MelPlan(o)));
   }
   o.n_mels = 20000;  // no room for so many bands in shared memory
-  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+  CHECK_FALSE(has_fused_kernel(MelPlan(o)));
   o.n_mels = 80;
   o.n_fft = 401;
-  CHECK_FALSE(MelKernels::has_fused(MelPlan(o)));
+  CHECK_FALSE(has_fused_kernel(MelPlan(o)));
 }
 
 TEST_CASE("mel kernels: without a device the error names the call and CUDA's reason") {

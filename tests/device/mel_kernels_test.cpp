@@ -242,7 +242,7 @@ TEST_CASE("device: what cannot be launched is refused") {
   MelOptions o;
   o.n_fft = 480;
   const MelPlan plan(o);
-  CHECK_FALSE(MelKernels::has_fused(plan));
+  CHECK_FALSE(has_fused_kernel(plan));
   CHECK_THROWS_AS(MelKernels(plan, {Path::fused, {}, {}}, 10), std::invalid_argument);
   CHECK_THROWS_AS(MelKernels(plan, {Path::cufft, NumberType::float16, {}}, 10),
                   std::invalid_argument);
