@@ -53,6 +53,7 @@ class Facts {
     const auto it = objects_.find(name);
     return it == objects_.end() ? nullptr : std::static_pointer_cast<const T>(it->second);
   }
+  void erase_object(const std::string& name) { objects_.erase(name); }
   /// A value that all readers of one edge have to want alike.
   void set_exact(const std::string& name, double value) {
     set(name, value);
@@ -104,6 +105,10 @@ struct RunContext {
   std::function<void(std::string)> warn;  ///< a remark on the run as a whole
   std::size_t pinned_memory = 0;          ///< that devices may copy to and from [bytes]
   std::size_t device_memory = 0;          ///< of each device [bytes]
+  /// That a stage may take of the budget in a filling pass and keep to the end of the run [bytes].
+  std::size_t keep_memory = 0;
+  /// In a filling pass: nothing more needs to come. From any thread.
+  std::function<void()> end_filling = {};
 };
 
 /// What a process() call may know and say about the item at hand.
@@ -230,6 +235,12 @@ class AnyStage {
 
   /// Before the first item; throws RunError when the run cannot start.
   virtual void start(RunContext& /*run*/) {}
+  /// After start(). True: before the run proper the nodes from the source to this one, between which
+  /// there is no branch, run by themselves over all source items, so that this one can keep what the
+  /// run proper needs. Nothing of that pass is in the ledger.
+  [[nodiscard]] virtual bool fills() const { return false; }
+  /// After that pass.
+  virtual void filled(RunContext& /*run*/) {}
   /// After the last item, before any stage's finish(): lets go of items that wait here for others.
   /// That closes their lines in the ledger, which tells every listener.
   virtual void drop_waiting() {}

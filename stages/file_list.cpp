@@ -18,6 +18,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/csv.h"
+#include "stages/feed.h"
 #include "stages/glob.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
@@ -46,6 +47,7 @@ struct FileListOptions {
   Labels labels = Labels::none;
   std::string label_file;
   bool follow_links = false;
+  FeedOptions feed;
 
   void describe(Schema& s) {
     s.field("root", root,
@@ -62,15 +64,19 @@ struct FileListOptions {
     s.field("label_file", label_file,
             "for labels: csv; a .csv with a header and the columns path and label");
     s.field("follow_links", follow_links, "also look into folders that are symbolic links");
+    feed.describe(s);
   }
 };
 
 class FileList final : public Source<FileRef>, public ManifestSource {
  public:
-  explicit FileList(FileListOptions options) : options_(std::move(options)) {
+  explicit FileList(FileListOptions options)
+      : options_(std::move(options)), feed_(std::make_shared<Feed>(options_.feed)) {
     for (const std::string& p : options_.include) include_.emplace_back(p);
     for (const std::string& p : options_.exclude) exclude_.emplace_back(p);
   }
+
+  static std::optional<Insertion> insert(const NodeSpec& spec) { return Feed::insertion(spec); }
 
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     if (options_.root.empty() && options_.manifest.empty())
@@ -86,7 +92,10 @@ class FileList final : public Source<FileRef>, public ManifestSource {
                                 options_.manifest);
     if (!options_.manifest.empty() && !options_.exclude.empty())
       check.error("exclude", "a manifest is taken as it stands; leave the files out there");
-    return given;
+    feed_->check(check);
+    Facts out = given;
+    out.set_object(Feed::kFact, std::make_shared<const FeedLink>(FeedLink{feed_}));
+    return out;
   }
 
   void start(RunContext& run) override {
@@ -105,7 +114,7 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   }
   // Beside the index itself, what ledger and writer keep for every file.
   [[nodiscard]] std::size_t source_index_bytes() const override {
-    return manifest_.memory_bytes() + 40 * manifest_.size();
+    return manifest_.memory_bytes() + (40 + feed_->index_bytes()) * manifest_.size();
   }
   [[nodiscard]] SourceItem source_item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
@@ -113,10 +122,15 @@ class FileList final : public Source<FileRef>, public ManifestSource {
     struct stat st {};
     if (stat(file->path.c_str(), &st) == 0 && S_ISREG(st.st_mode))
       file->size = static_cast<std::uint64_t>(st.st_size);
+    feed_->attach(*file, i, st);
     const SourceInfo info{file->path, file->size};
     return {std::move(file), info};
   }
   [[nodiscard]] const Manifest& manifest() const override { return manifest_; }
+  void finish(RunContext& run, Ending) override { feed_->finish(run); }
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    return feed_->summary();
+  }
 
  private:
   static bool any_matches(const std::vector<Glob>& globs, const std::string& path) {
@@ -294,6 +308,7 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   }
 
   FileListOptions options_;
+  std::shared_ptr<Feed> feed_;
   std::vector<Glob> include_, exclude_;
   Manifest manifest_;
 };
