@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "stages/cache_store.h"
+#include "stages/manifest.h"
+
 namespace melflow {
 
 void KeepNodeOptions::describe(Schema& s) {
@@ -50,6 +53,10 @@ bool only_streams(const FeedOptions& o) {
   return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
 }
 
+const Manifest& manifest_of(const RunContext& run) {
+  return dynamic_cast<const ManifestSource&>(run.source).manifest();
+}
+
 }  // namespace
 
 std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
@@ -71,7 +78,9 @@ void Feed::check(PlanCheck& check) const {
 }
 
 void Feed::open(RunContext& run, const Value& contract) {
-  (void)contract;
+  if (options_.feed == FeedKind::cache)
+    store_ = std::make_unique<CacheStore>(run, manifest_of(run),
+                                          cache_place(options_.cache_path, contract));
   if (options_.feed == FeedKind::preload)
     store_ = std::make_unique<PreloadStore>(run, options_.preload_overflow, "feed: preload");
 }

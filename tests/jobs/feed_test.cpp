@@ -8,6 +8,7 @@
 
 #include "stages/uring_engine.h"
 #include "tests/jobs/shared.h"
+#include "tests/support/small_disk.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -236,4 +237,223 @@ TEST_CASE("feed: two segments behind one resample share what is stored") {
   both("feed: preload", folder / "b.h5");
   CHECK(read_output(folder / "a.h5").difference(read_output(folder / "b.h5")) == "");
   CHECK(read_output(folder / "a.h5.2").difference(read_output(folder / "b.h5.2")) == "");
+}
+
+TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and in later ones") {
+  for (const char* segment : {"", ", length: 4000, hop: 1500, tail: pad"}) {
+    CAPTURE(segment);
+    const TempFolder folder;
+    make_corpus(folder);
+    const Ran expected = run_feed(folder, "", {}, segment);
+    REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
+    unsigned way = 0;
+    for (const Knobs& knobs : ways_to_run()) {
+      CAPTURE(knobs.text());
+      const std::string feed =
+          "feed: cache, cache_path: " + (folder / ("cache" + std::to_string(way++)));
+      const Ran first = run_feed(folder, feed, knobs, segment);
+      check_same(expected, first);
+      CHECK(number(first.job, "from_cache") == 0);
+      const std::size_t added = number(first.job, "added");
+      CHECK(added > 20);
+      for (const Knobs& other : ways_to_run()) {
+        CAPTURE(other.text());
+        const Ran later = run_feed(folder, feed, other, segment);
+        check_same(expected, later);
+        CHECK(number(later.job, "from_cache") == added);
+        CHECK(number(later.job, "added") == 0);
+        CHECK(later.job.report.warnings.empty());
+      }
+    }
+  }
+}
+
+namespace {
+
+// The only cache file in a folder.
+std::string cache_file(const std::string& folder) {
+  std::string found;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    REQUIRE(found == "");
+    found = entry.path().string();
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("feed: other settings of decode and resample have a cache file of their own, mel's not") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const auto run = [&](const std::string& from, const std::string& to, const std::string& mel = "") {
+    std::string yaml = with_feed(speech_pipeline({}, "", mel), feed);
+    if (!from.empty()) yaml.replace(yaml.find(from), from.size(), to);
+    std::filesystem::remove(folder / "out.h5");
+    const JobResult job = run_job(yaml, in_out(folder / "clips", folder / "out.h5"));
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    return number(job, "from_cache");
+  };
+  CHECK(run("", "") == 0);
+  CHECK(run("", "", ", preset: kaldi") > 0);
+  CHECK(run("stage: decode,", "stage: decode, downmix: left,") == 0);
+  CHECK(run("rate: 16000", "rate: 22050") == 0);
+  CHECK(run("rate: 16000", "rate: 16000, quality: medium") == 0);
+  CHECK(run("", "") > 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder / "cache"),
+                      std::filesystem::directory_iterator()) == 4);
+}
+
+TEST_CASE("feed: a cache follows files that change, come and go") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 12; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 9000, 16000, i + 1);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  check_same(run_feed(folder, ""), run_feed(folder, feed));
+
+  write_wav(folder / "clips/new.wav", 7000, 16000, 99);                // added
+  std::filesystem::remove(folder / "clips/0.wav");                     // gone
+  write_wav(folder / "clips/1.wav", 9500, 16000, 50);                  // another size
+  const auto time = std::filesystem::last_write_time(folder / "clips/2.wav");
+  write_wav(folder / "clips/2.wav", 9000, 16000, 51);                  // the same size
+  std::filesystem::last_write_time(folder / "clips/2.wav", time + std::chrono::seconds(2));
+  const Ran expected = run_feed(folder, ""), after = run_feed(folder, feed);
+  check_same(expected, after);
+  CHECK(number(after.job, "from_cache") == 9);
+  CHECK(number(after.job, "added") == 3);
+  const Ran again = run_feed(folder, feed);
+  check_same(expected, again);
+  CHECK(number(again.job, "from_cache") == 12);
+
+  // The same folder by another way.
+  std::filesystem::create_directory_symlink(folder / "clips", folder / "link");
+  std::filesystem::remove(folder / "out.h5");
+  const JobResult linked =
+      run_job(with_feed(speech_pipeline({}), feed), in_out(folder / "link/../clips", folder / "out.h5"));
+  CHECK(number(linked, "from_cache") == 12);
+}
+
+TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const Ran expected = run_feed(folder, "");
+  for (const Knobs& knobs : ways_to_run()) {
+    CAPTURE(knobs.text());
+    std::filesystem::remove_all(folder / "cache");
+    const Ran first = run_feed(folder, feed, knobs);
+    check_same(expected, first);
+    const std::string path = cache_file(folder / "cache");
+    std::string bytes = read_bytes(path);
+    for (std::size_t at = 5000; at < 400'000; at += 60'000) bytes[at] = static_cast<char>(~bytes[at]);
+    write_bytes(path, bytes);
+    const Ran damaged = run_feed(folder, feed, knobs);
+    check_same(expected, damaged);
+    CHECK(number(damaged.job, "damaged") > 0);
+    CHECK(number(damaged.job, "added") == number(damaged.job, "damaged"));
+    const Ran after = run_feed(folder, feed, knobs);
+    check_same(expected, after);
+    CHECK(number(after.job, "damaged") == 0);
+    CHECK(number(after.job, "from_cache") == number(first.job, "added"));
+  }
+}
+
+TEST_CASE("feed: a cache that is no cache is made anew, with a remark on the run") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const Ran expected = run_feed(folder, feed);
+  const std::string path = cache_file(folder / "cache");
+  write_bytes(path, read_bytes(path).substr(0, 3000));
+  const Ran after = run_feed(folder, feed);
+  check_same(expected, after);
+  REQUIRE(after.job.report.warnings.size() == 1);
+  CHECK(after.job.report.warnings[0].find("is made anew") != std::string::npos);
+  CHECK(number(after.job, "added") == number(expected.job, "added"));
+  CHECK(number(run_feed(folder, feed).job, "from_cache") == number(expected.job, "added"));
+}
+
+TEST_CASE("feed: two runs with one cache at the same time are both right") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const Ran expected = run_feed(folder, "");
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const std::string yaml =
+      with_feed(speech_pipeline({}, ", length: 4000, hop: 1500, tail: pad"), feed);
+  for (int round = 0; round < 3; ++round) {
+    JobResult jobs[2];
+    std::thread threads[2];
+    for (int i = 0; i < 2; ++i)
+      threads[i] = std::thread([&, i] {
+        const std::string out = folder / ("out" + std::to_string(i) + ".h5");
+        std::filesystem::remove(out);
+        jobs[i] = run_job(yaml, in_out(folder / "clips", out));
+      });
+    for (std::thread& t : threads) t.join();
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE_MESSAGE(jobs[i].complete(), jobs[i].text());
+      CHECK(expected.output.difference(read_output(folder / ("out" + std::to_string(i) + ".h5"))) ==
+            "");
+    }
+  }
+  CHECK(number(run_feed(folder, feed).job, "from_cache") > 20);
+}
+
+TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 30; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 90'000, 16000, i + 1);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const Ran expected = run_feed(folder, "");
+  {
+    // Rows take less than that.
+    const FileSizeLimit limit(2'500'000);
+    const Ran full = run_feed(folder, feed);
+    check_same(expected, full);
+    REQUIRE(full.job.report.warnings.size() == 1);
+    CHECK_MESSAGE(full.job.report.warnings[0].find("is not stored") != std::string::npos,
+                  full.job.report.warnings[0]);
+  }
+  check_same(expected, run_feed(folder, feed));
+}
+
+TEST_CASE("feed: a folder where no cache can be made is an error, one that can be read is read") {
+  const TempFolder folder;
+  make_corpus(folder);
+  ::chmod(folder.folder("out").c_str(), 0777);
+  folder.folder("closed");
+  const auto run = [&](const std::string& cache) {
+    std::filesystem::remove(folder / "out/o.h5");
+    return run_job(with_feed(speech_pipeline({}), "feed: cache, cache_path: " + cache),
+                   in_out(folder / "clips", folder / "out/o.h5"));
+  };
+  REQUIRE(run(folder / "cache").complete());
+  ::chmod(cache_file(folder / "cache").c_str(), 0444);
+  const OtherUser nobody;
+  if (!nobody.ok()) return;
+  const JobResult closed = run(folder / "closed/cache");
+  CHECK_FALSE(closed.started);
+  CHECK_MESSAGE(closed.error.find("cannot be written") != std::string::npos, closed.error);
+  const JobResult read = run(folder / "cache");
+  REQUIRE_MESSAGE(read.complete(), read.text());
+  CHECK(number(read, "from_cache") > 20);
+  CHECK(read.report.warnings.size() == 1);
+}
+
+TEST_CASE("feed: a stopped run leaves what it stored") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 300; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 40'000, 16000, i + 1);
+  const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
+  const JobResult job = run_job(with_feed(speech_pipeline({}), feed),
+                                in_out(folder / "clips", folder / "out.h5"), [](Runner& runner) {
+                                  while (runner.progress().counts.closed() < 20)
+                                    std::this_thread::yield();
+                                  runner.stop();
+                                });
+  const std::size_t added = number(job, "added");
+  CHECK(added >= 20);
+  const Ran after = run_feed(folder, feed);
+  check_same(run_feed(folder, ""), after);
+  CHECK(number(after.job, "from_cache") == added);
 }
