@@ -2,6 +2,8 @@
 // for every file it lists; keep_audio fills it.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +22,11 @@ struct FileState {
   std::int64_t mtime_ns = 0;  ///< last modification [ns since 1970]
   friend bool operator==(const FileState&, const FileState&) = default;
 };
+inline FileState file_state(const struct stat& st) {
+  return {S_ISREG(st.st_mode) ? static_cast<std::uint64_t>(st.st_size) : 0,
+          std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 +
+              static_cast<std::int64_t>(st.st_mtim.tv_nsec)};
+}
 
 class AudioStore {
  public:

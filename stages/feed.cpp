@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/problem.h"
 #include "stages/cache_store.h"
+#include "stages/feed_choice.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -48,6 +50,9 @@ FeedOptions written(const NodeSpec& source) {
   return options;
 }
 
+const std::string kNothingToChoose =
+    "there is no cache_path, and loading everything before the work costs more than it saves";
+
 // auto cannot choose anything else, whatever it finds.
 bool only_streams(const FeedOptions& o) {
   return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
@@ -78,18 +83,30 @@ void Feed::check(PlanCheck& check) const {
 }
 
 void Feed::open(RunContext& run, const Value& contract) {
-  if (options_.feed == FeedKind::cache)
-    store_ = std::make_unique<CacheStore>(run, manifest_of(run),
-                                          cache_place(options_.cache_path, contract));
-  if (options_.feed == FeedKind::preload)
-    store_ = std::make_unique<PreloadStore>(run, options_.preload_overflow, "feed: preload");
+  if (options_.feed == FeedKind::preload) {
+    store_ = std::make_unique<PreloadStore>(run, options_.preload_overflow);
+    return;
+  }
+  const Manifest& manifest = manifest_of(run);
+  const CachePlace place = cache_place(options_.cache_path, contract);
+  const bool is_free_to_choose = options_.feed == FeedKind::automatic;
+  if (is_free_to_choose) {
+    const FeedChoice choice =
+        choose_feed(look_at_corpus(manifest, contract, place, options_.uses));
+    why_ = choice.why;
+    if (!choice.caches) return;
+  }
+  try {
+    store_ = std::make_unique<CacheStore>(run, manifest, place);
+  } catch (const RunError& e) {
+    if (!is_free_to_choose) throw;
+    why_ = e.what();
+  }
 }
 
 void Feed::attach(FileRef& file, std::size_t index, const struct stat& st) const {
   if (!store_) return;
-  const FileState state{file.size, std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 +
-                                       static_cast<std::int64_t>(st.st_mtim.tv_nsec)};
-  file.stored = store_->find(index, state);
+  file.stored = store_->find(index, file_state(st));
 }
 
 void Feed::finish(RunContext& run) {
@@ -100,8 +117,15 @@ std::size_t Feed::index_bytes() const { return only_streams(options_) ? 0 : 64; 
 
 std::vector<std::pair<std::string, Value>> Feed::summary() const {
   if (options_.feed == FeedKind::stream) return {};
-  std::vector<std::pair<std::string, Value>> out;
-  if (store_) out = store_->summary();
+  const FeedKind feed = options_.feed != FeedKind::automatic ? options_.feed
+                        : store_                             ? FeedKind::cache
+                                                             : FeedKind::stream;
+  std::vector<std::pair<std::string, Value>> out{{"feed", OptionType<FeedKind>::echo(feed)}};
+  if (options_.feed == FeedKind::automatic)
+    out.emplace_back("why", Value::scalar(why_.empty() ? kNothingToChoose : why_, {}, true));
+  if (!store_) return out;
+  const auto more = store_->summary();
+  out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 

@@ -82,9 +82,8 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   std::vector<Piece> pieces_;
 };
 
-PreloadStore::PreloadStore(RunContext& run, PreloadOverflow overflow, std::string source)
+PreloadStore::PreloadStore(RunContext& run, PreloadOverflow overflow)
     : overflow_(overflow),
-      source_(std::move(source)),
       budget_(*run.budget),
       pool_(run.pool),
       limit_(run.keep_memory),
@@ -134,9 +133,9 @@ bool PreloadStore::add_slab(std::size_t bytes) {
 std::string PreloadStore::refusal() const {
   const std::size_t all = audio_.size();
   std::string text =
-      fmt::format("{}: the decoded audio does not fit into memory: {} of {} files fill the {:.1f} "
-                  "MiB that memory.host leaves for it",
-                  source_, files_, all, mebibytes(limit_));
+      fmt::format("feed: preload: the decoded audio does not fit into memory: {} of {} files fill "
+                  "the {:.1f} MiB that memory.host leaves for it",
+                  files_, all, mebibytes(limit_));
   if (files_ > 0)
     text += fmt::format(", all of them may take {:.0f} MiB",
                         mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_));

@@ -17,8 +17,8 @@ enum class PreloadOverflow { refuse, stream };
 
 class PreloadStore final : public AudioStore {
  public:
-  /// Takes up to run.keep_memory of run.budget. `source` names the node whose option `overflow` is.
-  PreloadStore(RunContext& run, PreloadOverflow overflow, std::string source);
+  /// Takes up to run.keep_memory of run.budget.
+  PreloadStore(RunContext& run, PreloadOverflow overflow);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileState& state) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
@@ -35,7 +35,6 @@ class PreloadStore final : public AudioStore {
   [[nodiscard]] std::string refusal() const;
 
   const PreloadOverflow overflow_;
-  const std::string source_;
   MemoryBudget& budget_;
   BufferPool& pool_;
   const std::size_t limit_;      // [bytes]

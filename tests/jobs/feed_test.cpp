@@ -404,17 +404,17 @@ TEST_CASE("feed: a cache that cannot be written on leaves the run as it is") {
   for (unsigned i = 0; i < 30; ++i)
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 90'000, 16000, i + 1);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
-  const Ran expected = run_feed(folder, "");
+  const Ran expected = run_feed(folder, "", {}, ", length: 4000");
   {
-    // Rows take less than that.
-    const FileSizeLimit limit(2'500'000);
-    const Ran full = run_feed(folder, feed);
+    // Rows take less than that, samples more.
+    const FileSizeLimit limit(3'500'000);
+    const Ran full = run_feed(folder, feed, {}, ", length: 4000");
     check_same(expected, full);
     REQUIRE(full.job.report.warnings.size() == 1);
     CHECK_MESSAGE(full.job.report.warnings[0].find("is not stored") != std::string::npos,
                   full.job.report.warnings[0]);
   }
-  check_same(expected, run_feed(folder, feed));
+  check_same(expected, run_feed(folder, feed, {}, ", length: 4000"));
 }
 
 TEST_CASE("feed: a folder where no cache can be made is an error, one that can be read is read") {
@@ -456,4 +456,32 @@ TEST_CASE("feed: a stopped run leaves what it stored") {
   const Ran after = run_feed(folder, feed);
   check_same(run_feed(folder, ""), after);
   CHECK(number(after.job, "from_cache") == added);
+}
+
+TEST_CASE("feed: auto streams what is used once, caches what is used often, and says why") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const Ran expected = run_feed(folder, "");
+  const std::string to = ", cache_path: " + (folder / "cache");
+  struct Row {
+    std::string feed;
+    const char *chosen, *says;
+    bool has_node;
+  };
+  const Row rows[] = {
+      {"feed: auto", "stream", "there is no cache_path", false},
+      {"feed: auto, uses: 10", "stream", "there is no cache_path", false},
+      {"feed: auto, uses: 1" + to, "stream", "used once", true},
+      {"feed: auto, uses: 2, cache_path: /proc/no", "stream", "would take", true},
+      {"feed: auto, uses: 2" + to, "cache", "used 2 times", true},
+      {"feed: auto, uses: 1" + to, "cache", "a valid cache holds", true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.feed);
+    const Ran r = run_feed(folder, row.feed);
+    check_same(expected, r);
+    CHECK(figure(r.job, "feed") == row.chosen);
+    CHECK_MESSAGE(figure(r.job, "why").find(row.says) != std::string::npos, figure(r.job, "why"));
+    CHECK((r.job.report.stages.size() > expected.job.report.stages.size()) == row.has_node);
+  }
 }
