@@ -253,9 +253,9 @@ class Builder {
                                             source.name, d.spec->name, d.behind->name));
     if (ends.size() > 1)
       return error(source.mark,
-                   fmt::format("{}: {} has several places in the graph: {} come out of {}; it takes "
-                               "a graph where one node gives them to all others",
-                               source.name, d.spec->name, d.behind->name, fmt::join(names, ", ")));
+                   fmt::format("{}: {} has several places in the graph: {} leaves the chain at {}; "
+                               "let one of these nodes give it to all others",
+                               source.name, d.spec->name, d.behind->name, fmt::join(names, " and ")));
     const std::vector<int> readers = readers_of(ends.front());
     d.from = {ends.front()};
     for (const int reader : readers) drafts_[static_cast<std::size_t>(reader)].from = {self(d)};
