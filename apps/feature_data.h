@@ -21,6 +21,8 @@ struct FeatureData {
     std::int32_t sample_rate = 0;  ///< of the file itself [Hz]
     double duration = 0;           ///< [s]
     Status status = Status::ok;
+    std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
+    std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
   };
   struct Remark {
     std::int64_t file = 0;
@@ -33,7 +35,7 @@ struct FeatureData {
   std::string dtype, unit, root;
   std::vector<double> band_hz;
   std::vector<Entry> files;
-  std::vector<std::string> labels, splits;
+  std::vector<std::string> labels, splits, targets;  ///< names
   std::vector<Remark> remarks;
   std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
   std::map<std::string, std::string> texts;      ///< likewise

@@ -35,6 +35,7 @@ class FeatureFile {
   [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
+  [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
 
   /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.

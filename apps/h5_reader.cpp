@@ -149,6 +149,32 @@ void read_files(hid_t file, FeatureData& out) {
   }
 }
 
+// Numbers [files, columns]; nothing where there is no such dataset.
+template <class T>
+std::vector<T> files_table(hid_t file, const std::string& name, hid_t type, std::size_t values) {
+  if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return {};
+  std::vector<T> out = DatasetReader(file, name).numbers<T>(type);
+  if (out.size() != values)
+    throw RunError(fmt::format("{} has {} values, not {}", name, out.size(), values));
+  return out;
+}
+
+void read_targets(hid_t file, FeatureData& out) {
+  const std::size_t files = out.files.size(), labels = out.labels.size();
+  if (H5Lexists(file, "/targets", H5P_DEFAULT) > 0)
+    out.targets = DatasetReader(file, "/targets/name").strings();
+  const std::size_t n = out.targets.size();
+  const auto targets = files_table<float>(file, "/files/targets", H5T_NATIVE_FLOAT, files * n);
+  const auto flags =
+      files_table<std::uint8_t>(file, "/files/labels", H5T_NATIVE_UINT8, files * labels);
+  for (std::size_t i = 0; i < files; ++i) {
+    if (!targets.empty())
+      out.files[i].targets.assign(targets.data() + i * n, targets.data() + (i + 1) * n);
+    for (std::size_t l = 0; l < labels && !flags.empty(); ++l)
+      if (flags[i * labels + l] != 0) out.files[i].labels.push_back(static_cast<std::int32_t>(l));
+  }
+}
+
 void read_remarks(hid_t file, FeatureData& out) {
   const auto index = DatasetReader(file, "/remarks/file").numbers<std::int64_t>(H5T_NATIVE_INT64);
   const auto status = DatasetReader(file, "/remarks/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
@@ -224,6 +250,7 @@ FeatureContents read_h5(const std::string& path) {
     Hid mel(H5Dopen2(file, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
     read_mel(file, mel, out.data);
     read_files(file, out.data);
+    read_targets(file, out.data);
     read_remarks(file, out.data);
     out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
   } catch (const RunError& e) {

@@ -67,6 +67,14 @@ int rank_of(std::string name) {
   return rank;
 }
 
+// What the output has beside its splits.
+constexpr std::array kTakenNames{"band_hz", "files", "labels", "mel", "remarks", "splits", "targets"};
+
+bool is_split_name(std::string_view name) {
+  return !name.empty() && !name.starts_with('.') && name.find('/') == name.npos &&
+         std::find(kTakenNames.begin(), kTakenNames.end(), name) == kTakenNames.end();
+}
+
 // Columns of a table with labels and numbers for files.
 class LabelColumns {
  public:
@@ -283,6 +291,11 @@ class Listing {
   }
 
   void set_split(std::size_t file, std::string_view name, const std::string& where) {
+    if (!is_split_name(name))
+      throw RunError(fmt::format(
+          "{}: '{}' cannot be the name of a split: it becomes part of names in the output, so it has "
+          "no '/', does not begin with '.', and is none of {}",
+          where, name, fmt::join(kTakenNames, ", ")));
     if (!manifest_.set_split(file, name))
       throw RunError(fmt::format("{}: more than {} splits", where, Manifest::kMostSplits));
   }

@@ -1,5 +1,7 @@
 #include "stages/output_index.h"
 
+#include <array>
+
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -17,11 +19,23 @@ const Manifest* OutputIndex::manifest_of(const AnyStage& source) {
 std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }
 
 std::int32_t OutputIndex::label(std::size_t file) const {
-  return manifest != nullptr ? manifest->label(file) : -1;
+  return manifest != nullptr ? manifest->label(first + file) : -1;
+}
+
+bool OutputIndex::has_label_sets() const {
+  return manifest != nullptr && manifest->has_label_sets();
+}
+
+std::span<const std::int32_t> OutputIndex::labels(std::size_t file) const {
+  return manifest != nullptr ? manifest->labels(first + file) : std::span<const std::int32_t>();
+}
+
+float OutputIndex::target(std::size_t file, std::size_t target) const {
+  return manifest->target(first + file, target);
 }
 
 std::int8_t OutputIndex::split(std::size_t file) const {
-  return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(file) : -1);
+  return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(first + file) : -1);
 }
 
 const std::vector<std::string>& OutputIndex::label_names() const {
@@ -32,13 +46,17 @@ const std::vector<std::string>& OutputIndex::split_names() const {
   return manifest != nullptr ? manifest->split_names() : kNoNames;
 }
 
+const std::vector<std::string>& OutputIndex::target_names() const {
+  return manifest != nullptr ? manifest->target_names() : kNoNames;
+}
+
 double OutputIndex::duration(std::size_t file) const {
-  const FileAudio& a = order.audio(file);
+  const FileAudio& a = order.audio(first + file);
   return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
 }
 
 std::int8_t OutputIndex::status(std::size_t file) const {
-  switch (run.ledger.outcome(file)) {
+  switch (run.ledger.outcome(first + file)) {
     case Outcome::ok:
       return 0;
     case Outcome::skipped:
@@ -52,23 +70,35 @@ std::int8_t OutputIndex::status(std::size_t file) const {
 
 std::vector<std::size_t> OutputIndex::remarked() const {
   std::vector<std::size_t> out;
-  const std::size_t count = files();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Outcome o = run.ledger.outcome(i);
-    if (o == Outcome::skipped || o == Outcome::failed || !run.ledger.entry(i).reason.empty())
-      out.push_back(i);
+  for (std::size_t i = 0; i < files(); ++i) {
+    const Outcome o = run.ledger.outcome(first + i);
+    if (o == Outcome::skipped || o == Outcome::failed || !entry(i).reason.empty()) out.push_back(i);
+  }
+  return out;
+}
+
+std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
+  std::vector<SplitRows> out;
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < files(); ++i) {
+    const int s = split(i);
+    if (s >= 0 && (i == 0 || split(i - 1) != s))
+      out.push_back({split_names()[static_cast<std::size_t>(s)], i, i, row, 0});
+    row += rows(i);
+    if (s < 0) continue;
+    out.back().last = i + 1;
+    out.back().row_count += rows(i);
   }
   return out;
 }
 
 std::vector<std::pair<const char*, std::int64_t>> OutputIndex::counts() const {
-  const Ledger::Counts c = run.ledger.counts();
-  const auto number = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-  return {{"found", number(c.found)},
-          {"ok", number(c.ok)},
-          {"skipped", number(c.skipped)},
-          {"failed", number(c.failed)},
-          {"not_run", number(c.not_run)}};
+  std::array<std::int64_t, std::size(kStatusNames)> counts{};
+  for (std::size_t i = 0; i < files(); ++i) ++counts[static_cast<std::size_t>(status(i))];
+  std::vector<std::pair<const char*, std::int64_t>> out{
+      {"found", static_cast<std::int64_t>(files())}};
+  for (std::size_t s = 0; s < counts.size(); ++s) out.emplace_back(kStatusNames[s], counts[s]);
+  return out;
 }
 
 std::vector<std::string> OutputIndex::axes() const {

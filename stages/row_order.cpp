@@ -4,8 +4,13 @@
 
 namespace melflow {
 
-RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void)
-    : is_void_(std::move(is_void)), rows_(files, 0), audio_(files) {}
+RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
+                   std::vector<std::size_t> sections)
+    : is_void_(std::move(is_void)),
+      sections_(std::move(sections)),
+      totals_(sections_.size(), 0),
+      rows_(files, 0),
+      audio_(files) {}
 
 void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
                     std::vector<PlacedPart>& ready) {
@@ -26,11 +31,11 @@ void RowOrder::place(std::shared_ptr<const MelPart> part, Origin origin,
   if (part->last) current_expected_ = part->first_row + part->row_count;
   audio_[file] = {part->file.sample_rate, std::max(audio_[file].frames, part->file.frames)};
   const bool complete = current_rows_ == current_expected_;
-  ready.push_back(
-      {file, total_, complete ? current_rows_ : -1, std::move(part), std::move(origin)});
+  ready.push_back({file, section_, totals_[section_], complete ? current_rows_ : -1,
+                   std::move(part), std::move(origin)});
   if (!complete) return;
   rows_[file] = current_rows_;
-  total_ += current_rows_;
+  totals_[section_] += current_rows_;
   next();
 }
 
@@ -38,6 +43,7 @@ void RowOrder::next() {
   current_rows_ = 0;
   current_expected_ = -1;
   ++current_;
+  if (section_ + 1 < sections_.size() && current_ == sections_[section_ + 1]) ++section_;
 }
 
 void RowOrder::closed(std::size_t file, std::vector<PlacedPart>& ready) {
@@ -49,7 +55,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
   while (current_ < rows_.size()) {
     const std::size_t file = current_;
     if (is_void_(file)) {
-      if (current_rows_ > 0) rolled_back_ = total_;
+      if (current_rows_ > 0) rolled_back_.push_back({section_, totals_[section_]});
       audio_[file] = {};  // how much of it had arrived is a matter of chance
       next();
       continue;
@@ -67,13 +73,14 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
 std::vector<PlacedPart> RowOrder::take_waiting() {
   std::vector<PlacedPart> out;
   for (auto& [file, parts] : waiting_)
-    for (Waiting& w : parts) out.push_back({file, 0, -1, std::move(w.part), std::move(w.origin)});
+    for (Waiting& w : parts) out.push_back({file, 0, 0, -1, std::move(w.part), std::move(w.origin)});
   waiting_.clear();
   return out;
 }
 
 void RowOrder::forget(std::size_t file) {
-  total_ -= rows_[file];
+  const auto behind = std::upper_bound(sections_.begin(), sections_.end(), file);
+  totals_[static_cast<std::size_t>(behind - sections_.begin()) - 1] -= rows_[file];
   rows_[file] = 0;
   audio_[file] = {};
 }

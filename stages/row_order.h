@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,8 @@ namespace melflow {
 /// ledger and its memory charged.
 struct PlacedPart {
   std::size_t file = 0;
-  std::int64_t file_row = 0;
+  std::size_t section = 0;
+  std::int64_t file_row = 0;  ///< in the section
   std::int64_t file_rows = -1;  ///< of the whole file, with the part that makes it complete
   std::shared_ptr<const MelPart> part;
   Origin origin;
@@ -29,8 +29,10 @@ struct PlacedPart {
 /// Not thread-safe: the writer guards it.
 class RowOrder {
  public:
-  /// `is_void(file)`: the file is closed and leaves no rows.
-  RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void);
+  /// `is_void(file)`: the file is closed and leaves no rows. `sections`: the first file of each
+  /// section, ascending from 0; every section counts its rows from 0.
+  RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
+           std::vector<std::size_t> sections = {0});
 
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
@@ -40,13 +42,16 @@ class RowOrder {
 
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return rows_[file]; }
   [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
-  /// Rows of all complete files so far.
-  [[nodiscard]] std::int64_t total() const { return total_; }
-  /// The first row of a file that was given rows and then closed without them, since the last call:
-  /// the rows from there on are void.
-  [[nodiscard]] std::optional<std::int64_t> take_rolled_back() {
-    return std::exchange(rolled_back_, std::nullopt);
-  }
+  /// Rows of all complete files of a section so far.
+  [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
+  struct Row {
+    std::size_t section = 0;
+    std::int64_t row = 0;
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  /// The first rows of files that were given rows and then closed without them, since the last call:
+  /// the rows of the section from there on are void.
+  [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
   /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its line in
   /// the ledger, which comes back here through closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();
@@ -66,8 +71,10 @@ class RowOrder {
   std::size_t current_ = 0;             // oldest file that is not complete
   std::int64_t current_rows_ = 0;       // of it, so far
   std::int64_t current_expected_ = -1;  // of it, once its last block came; blocks may overtake
-  std::int64_t total_ = 0;
-  std::optional<std::int64_t> rolled_back_;
+  std::vector<std::size_t> sections_;
+  std::size_t section_ = 0;  // of the current file
+  std::vector<std::int64_t> totals_;
+  std::vector<Row> rolled_back_;
   std::vector<std::int64_t> rows_;
   std::vector<FileAudio> audio_;
   std::map<std::size_t, std::vector<Waiting>> waiting_;

@@ -32,6 +32,7 @@ struct EnumNames<RowType> {
 struct RowSinkOptions {
   std::string path;
   RowType dtype = RowType::float32;
+  bool split_files = false;
   bool overwrite = false;
   bool sync = false;
 
@@ -57,7 +58,8 @@ class RowSink : public Sink<MelBatch> {
   using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
 
   /// Before the first row.
-  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(
+      const std::string& path) const = 0;
   /// After the last one: adds to the file that make_row_file() made what belongs around the rows.
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
   /// For the report; "" where there is only one.
@@ -73,11 +75,18 @@ class RowSink : public Sink<MelBatch> {
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer);
   void finish_values(const std::vector<PlacedPart>& ready);
-  void close_gaps(RunContext& run);
+  void open_files(RunContext& run);
+  void close_gaps(RunContext& run, std::size_t section);
+  void complete(RunContext& run);
+  [[nodiscard]] std::size_t end_of(std::size_t section, std::size_t files) const {
+    return section + 1 < first_files_.size() ? first_files_[section + 1] : files;
+  }
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
-  std::unique_ptr<RowPartFile> file_;
+  // One, or one for each split, which are sections of the order of rows.
+  std::vector<std::unique_ptr<RowPartFile>> files_;
+  std::vector<std::size_t> first_files_;  // of the source, in each of them
   std::mutex mutex_;
   std::unique_ptr<RowOrder> order_;
   bool writing_ = false;            // somebody is, where only one can
