@@ -12,7 +12,7 @@
 
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
-#include "apps/feature_file.h"
+#include "stages/feature_file.h"
 #include "apps/format.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
@@ -74,13 +74,19 @@ std::string name_of(const std::vector<std::string>& names, int index) {
   return index >= 0 && i < names.size() ? names[i] : "(none)";
 }
 
-// What must hold in a sound file: every row belongs to one file, in order.
+// What must hold in a sound file: every row belongs to one file.
 std::string inconsistency(const FeatureFile& f) {
+  std::vector<const FeatureFile::Entry*> by_row;
+  for (const FeatureFile::Entry& e : f.files())
+    if (e.count > 0) by_row.push_back(&e);
+  // In the order of the files, but for those that an update added.
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [](const auto* a, const auto* b) { return a->offset < b->offset; });
   std::int64_t next = 0;
-  for (const FeatureFile::Entry& e : f.files()) {
-    if (e.count > 0 && e.offset != next)
-      return fmt::format("the rows of {} begin at {} and not at {}", e.path, e.offset, next);
-    next += e.count;
+  for (const FeatureFile::Entry* e : by_row) {
+    if (e->offset != next)
+      return fmt::format("the rows of {} begin at {} and not at {}", e->path, e->offset, next);
+    next += e->count;
   }
   if (static_cast<std::uint64_t>(next) != f.rows())
     return fmt::format("the files have {} rows, /mel has {}", next, f.rows());

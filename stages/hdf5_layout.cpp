@@ -152,12 +152,9 @@ void write_files(hid_t file, const OutputIndex& x) {
   const Hid files = group(file, "files");
   attribute(files, "root", x.root());
   strings(files, "path", count, [&](std::size_t i) { return x.path(i); });
-  std::int64_t next = 0;  // asked in order
-  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count, [&](std::size_t i) {
-    const std::int64_t at = next;
-    next += x.rows(i);
-    return at;
-  });
+  const std::vector<std::int64_t> offsets = x.offsets();
+  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return offsets[i]; });
   column<std::int64_t>(files, "count", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
                        [&](std::size_t i) { return x.rows(i); });
   column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
@@ -168,6 +165,10 @@ void write_files(hid_t file, const OutputIndex& x) {
                        [&](std::size_t i) { return x.sample_rate(i); });
   column<double>(files, "duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count,
                  [&](std::size_t i) { return x.duration(i); });
+  column<std::int64_t>(files, "size", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return x.stamp(i).size; });
+  column<std::int64_t>(files, "modified", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return x.stamp(i).modified; });
   const Hid status = status_type();
   column<std::int8_t>(files, "status", status, status, count,
                       [&](std::size_t i) { return x.status(i); });
@@ -186,6 +187,11 @@ void write_files(hid_t file, const OutputIndex& x) {
                });
 }
 
+void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& count) {
+  h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+           "selection");
+}
+
 // The rows of a split as a dataset of their own, which has no bytes: it shows those of /mel.
 Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
   const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");
@@ -195,14 +201,16 @@ Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
   const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
                   "dataspace");
   const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
-  if (split.row_count > 0) {  // HDF5 cannot show nothing
-    std::vector<hsize_t> start(shape.size(), 0);
-    start.front() = static_cast<hsize_t>(split.row);
-    h5_check(
-        H5Sselect_hyperslab(source, H5S_SELECT_SET, start.data(), nullptr, shape.data(), nullptr),
-        "selection");
+  std::vector<hsize_t> from(shape.size(), 0), to(shape.size(), 0), count = shape;
+  for (const OutputIndex::Rows& range : split.rows) {
+    from.front() = static_cast<hsize_t>(range.first);
+    count.front() = static_cast<hsize_t>(range.count);
+    select(source, from, count);
+    select(space, to, count);
     h5_check(H5Pset_virtual(create, space, ".", "/mel", source), "virtual dataset");
+    to.front() += count.front();
   }
+  h5_check(H5Sselect_all(space), "selection");
   const Hid type(H5Dget_type(rows), H5Tclose, "type");
   return {H5Dcreate2(where, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
           split.name + "/mel"};

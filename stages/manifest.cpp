@@ -1,5 +1,7 @@
 #include "stages/manifest.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -165,6 +167,13 @@ std::string Manifest::path(std::size_t i) const {
   std::string below = relative(i);
   if (root_.empty() || below.starts_with('/')) return below;
   return root_ + (root_.ends_with('/') ? "" : "/") + below;
+}
+
+FileStamp stamp_of(const std::string& path) {
+  struct stat st {};
+  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
+  return {static_cast<std::int64_t>(st.st_size),
+          static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
 
 std::size_t Manifest::memory_bytes() const {

@@ -88,11 +88,24 @@ class Manifest {
   std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // its number; until close()
 };
 
+/// By which a file is known to be the same as before.
+struct FileStamp {
+  std::int64_t size = -1;      ///< [bytes]; -1: nobody has asked
+  std::int64_t modified = -1;  ///< [ns] since 1970
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+/// Of whatever is there now, -1 for what is no file; the links on the way are followed.
+FileStamp stamp_of(const std::string& path);
+
 /// A source that lists files.
 class ManifestSource {
  public:
   virtual ~ManifestSource() = default;
   [[nodiscard]] virtual const Manifest& manifest() const = 0;
+  /// As it was before the file was read.
+  [[nodiscard]] virtual FileStamp stamp(std::size_t file) const = 0;
+  /// For a file that is not going to be read; before the run.
+  virtual void set_stamp(std::size_t file, const FileStamp& stamp) = 0;
 };
 
 }  // namespace melflow

@@ -103,7 +103,8 @@ std::string NpyRecord::type() const {
   if (labels > 0) more += fmt::format("('labels', '|u1', ({},)), ", labels);
   return fmt::format(
       "[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
-      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), {}('path', '|S{}')]",
+      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('size', '<i8'), "
+      "('modified', '<i8'), {}('path', '|S{}')]",
       more, path);
 }
 
@@ -112,16 +113,18 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
   const std::uint64_t count = x.files();
   Appender out(file);
   out.add(npy_header(record.type(), {&count, 1}));
-  std::int64_t next = 0;
+  const std::vector<std::int64_t> offsets = x.offsets();
   std::string flags;
   for (std::size_t i = 0; i < count; ++i) {
-    out.number(next);
+    out.number(offsets[i]);
     out.number(x.rows(i));
     out.number(x.duration(i));
     out.number(x.label(i));
     out.number(static_cast<std::int32_t>(x.sample_rate(i)));
     out.number(x.split(i));
     out.number(x.status(i));
+    out.number(x.stamp(i).size);
+    out.number(x.stamp(i).modified);
     for (std::size_t t = 0; t < record.targets; ++t) out.number(x.target(i, t));
     flags.assign(record.labels, '\0');
     for (const std::int32_t l : x.labels(i))
@@ -130,7 +133,6 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
     std::string path = x.path(i);
     path.resize(record.path, '\0');
     out.add(path);
-    next += x.rows(i);
   }
   out.finish();
 }

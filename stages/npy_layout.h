@@ -24,7 +24,7 @@ struct NpyRecord {
   std::size_t path = 0;     ///< [bytes]
 
   [[nodiscard]] std::size_t number_bytes() const {
-    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 4 * targets + labels;
+    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 8 + 8 + 4 * targets + labels;
   }
   [[nodiscard]] std::size_t bytes() const { return number_bytes() + path; }
   /// As numpy writes it.

@@ -50,9 +50,9 @@ class NpyWrite final : public RowSink {
  private:
   [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
 
-  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path) const override {
-    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(),
-                                     target().overwrite);
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                           Existing existing) const override {
+    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), existing);
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {

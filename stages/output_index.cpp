@@ -2,8 +2,6 @@
 
 #include <array>
 
-#include "stages/manifest.h"
-
 namespace melflow {
 namespace {
 
@@ -11,9 +9,12 @@ const std::vector<std::string> kNoNames;
 
 }  // namespace
 
-const Manifest* OutputIndex::manifest_of(const AnyStage& source) {
-  const auto* listed = dynamic_cast<const ManifestSource*>(&source);
-  return listed != nullptr ? &listed->manifest() : nullptr;
+const ManifestSource* OutputIndex::listed_by(const AnyStage& source) {
+  return dynamic_cast<const ManifestSource*>(&source);
+}
+
+FileStamp OutputIndex::stamp(std::size_t file) const {
+  return listed != nullptr ? listed->stamp(first + file) : FileStamp{};
 }
 
 std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }
@@ -79,17 +80,28 @@ std::vector<std::size_t> OutputIndex::remarked() const {
 
 std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
   std::vector<SplitRows> out;
-  std::int64_t row = 0;
+  if (split_names().empty()) return out;
+  const std::vector<std::int64_t> offset = offsets();
   for (std::size_t i = 0; i < files(); ++i) {
     const int s = split(i);
-    if (s >= 0 && (i == 0 || split(i - 1) != s))
-      out.push_back({split_names()[static_cast<std::size_t>(s)], i, i, row, 0});
-    row += rows(i);
     if (s < 0) continue;
-    out.back().last = i + 1;
-    out.back().row_count += rows(i);
+    if (i == 0 || split(i - 1) != s)
+      out.push_back({split_names()[static_cast<std::size_t>(s)], i, i, {}, 0});
+    SplitRows& of = out.back();
+    of.last = i + 1;
+    if (rows(i) == 0) continue;
+    if (of.rows.empty() || of.rows.back().first + of.rows.back().count != offset[i])
+      of.rows.push_back({offset[i], 0});
+    of.rows.back().count += rows(i);
+    of.row_count += rows(i);
   }
   return out;
+}
+
+std::vector<std::int64_t> OutputIndex::offsets() const {
+  const std::vector<std::int64_t> all = order.offsets();
+  return {all.begin() + static_cast<std::ptrdiff_t>(first),
+          all.begin() + static_cast<std::ptrdiff_t>(last)};
 }
 
 std::vector<std::pair<const char*, std::int64_t>> OutputIndex::counts() const {

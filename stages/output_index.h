@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "pipeline/stage.h"
+#include "stages/manifest.h"
 #include "stages/row_order.h"
 
 namespace melflow {
-
-class Manifest;
 
 struct OutputIndex {
   static constexpr int kFormat = 1;
@@ -27,7 +26,8 @@ struct OutputIndex {
   const Value& contract;  ///< the settings that decided the rows (AnyStage::contract)
   bool complete;
   std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
-  const Manifest* manifest = manifest_of(run.source);  ///< null where the source lists no files
+  const ManifestSource* listed = listed_by(run.source);  ///< null where the source lists no files
+  const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
 
   [[nodiscard]] std::size_t files() const { return last - first; }
   [[nodiscard]] std::string root() const;
@@ -38,6 +38,7 @@ struct OutputIndex {
   [[nodiscard]] int sample_rate(std::size_t file) const {
     return order.audio(first + file).sample_rate;
   }
+  [[nodiscard]] FileStamp stamp(std::size_t file) const;
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
     return run.ledger.entry(first + file);
   }
@@ -55,11 +56,17 @@ struct OutputIndex {
   [[nodiscard]] std::int8_t status(std::size_t file) const;
   /// Files that were skipped, failed, or are ok with a remark, in order.
   [[nodiscard]] std::vector<std::size_t> remarked() const;
+  /// The first row of each file.
+  [[nodiscard]] std::vector<std::int64_t> offsets() const;
+  struct Rows {
+    std::int64_t first = 0, count = 0;
+  };
   /// Splits of these files; several, or none where there are no splits.
   struct SplitRows {
     std::string name;
-    std::size_t first = 0, last = 0;      ///< files, as above
-    std::int64_t row = 0, row_count = 0;  ///< the rows are side by side
+    std::size_t first = 0, last = 0;  ///< files, as above
+    std::vector<Rows> rows;           ///< in the files' order; what is side by side is one
+    std::int64_t row_count = 0;
   };
   [[nodiscard]] std::vector<SplitRows> splits() const;
   /// The accounts and their names.
@@ -69,7 +76,7 @@ struct OutputIndex {
   [[nodiscard]] std::vector<std::string> axes() const;
 
  private:
-  static const Manifest* manifest_of(const AnyStage& source);
+  static const ManifestSource* listed_by(const AnyStage& source);
 };
 
 }  // namespace melflow

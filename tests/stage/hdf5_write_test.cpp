@@ -115,9 +115,11 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
                                                  "files/count",
                                                  "files/duration",
                                                  "files/label",
+                                                 "files/modified",
                                                  "files/offset",
                                                  "files/path",
                                                  "files/sample_rate",
+                                                 "files/size",
                                                  "files/split",
                                                  "files/status",
                                                  "labels",
@@ -149,7 +151,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
         {"files/sample_rate", "int32"}, {"files/duration", "float64"}, {"files/status", status},
         {"labels/name", "string"},      {"splits/name", "string"},     {"remarks/file", "int64"},
         {"remarks/path", "string"},     {"remarks/status", status},    {"remarks/stage", "string"},
-        {"remarks/reason", "string"}};
+        {"remarks/reason", "string"},   {"files/size", "int64"},       {"files/modified", "int64"}};
     for (const auto& [name, type] : types) {
       CAPTURE(std::string(name));
       CHECK(h5.type(name) == type);
@@ -480,7 +482,7 @@ TEST_CASE("hdf5_write: of two outputs one cannot begin, and nothing of the other
 TEST_CASE("hdf5_write: an output that another run is writing is left to it") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  const RowFile other(folder / "out.h5", RowType::float32, 1, false);
+  const RowFile other(folder / "out.h5", RowType::float32, 1, Existing::refuse);
   const JobResult job = run(pipeline(), folder);
   CHECK_FALSE(job.started);
   CHECK(job.error == folder / "out.h5.part: another run is writing it");

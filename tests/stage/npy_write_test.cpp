@@ -492,8 +492,8 @@ TEST_CASE("npy_write: a set is replaced only where that is asked for, each file 
     const JobResult job = run(pipeline(alone()), folder);
     CHECK_FALSE(job.started);
     CHECK(job.error == folder / name +
-                           ": exists already; remove it, write elsewhere, or set overwrite: true "
-                           "on npy_write");
+                           ": exists already; remove it, write elsewhere, set overwrite: true on npy_write, "
+        "or go on with it (melflow update)");
     CHECK(read_bytes(folder / name) == "precious");
     CHECK(names_in(folder.path()) == Names{"clips", name});
     const JobResult forced = run(pipeline(alone({.write = "overwrite: true"})), folder);
@@ -536,7 +536,7 @@ TEST_CASE("npy_write: an output that another run is writing is left to it") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
   for (const char* name : {"out.npy", "out.index.npy", "out.index.json"}) {
-    const PartFile other(folder / name, "npy_write", false);
+    const PartFile other(folder / name, "npy_write", Existing::refuse);
     const JobResult job = run(pipeline(alone()), folder);
     CHECK_FALSE(job.started);
     CHECK(job.error == folder / name + ".part: another run is writing it");

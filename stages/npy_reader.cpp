@@ -1,4 +1,4 @@
-#include "apps/npy_reader.h"
+#include "stages/npy_reader.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -142,6 +142,8 @@ void read_index(const std::string& path, FeatureData& out) {
     r.take(e.sample_rate);
     r.take(e.split);
     r.take(status);
+    r.take(e.stamp.size);
+    r.take(e.stamp.modified);
     e.status = static_cast<FeatureData::Status>(status);
     e.targets.resize(record.targets);
     for (float& t : e.targets) r.take(t);
@@ -223,6 +225,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
                                           : hz.get<double>());
     UniqueFd fd = open_rows(path);
     check_rows(fd.get(), file_bytes, data);
+    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
     read_index(beside(path, npy_index_path), data);
     for (const Json& r : about.at("remarks")) {
       const auto file = r.at("file").get<std::size_t>();

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "stages/manifest.h"
+
 namespace melflow {
 
 struct FeatureData {
@@ -21,6 +23,7 @@ struct FeatureData {
     std::int32_t sample_rate = 0;  ///< of the file itself [Hz]
     double duration = 0;           ///< [s]
     Status status = Status::ok;
+    FileStamp stamp;                   ///< of the file when it was read
     std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
   };
@@ -31,7 +34,8 @@ struct FeatureData {
     std::string stage, reason;
   };
 
-  std::vector<std::uint64_t> shape;  ///< of the rows: [rows, bands] or [rows, frames, bands]
+  std::optional<std::uint64_t> rows_at;  ///< [byte] where the rows begin, if they are in one piece
+  std::vector<std::uint64_t> shape;      ///< of the rows: [rows, bands] or [rows, frames, bands]
   std::string dtype, unit, root;
   std::vector<double> band_hz;
   std::vector<Entry> files;
