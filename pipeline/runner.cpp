@@ -157,7 +157,11 @@ void Runner::Impl::fill(RunContext run, RunReport& report) {
   const auto began = Clock::now();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < nodes; ++i) names.push_back(plan_.nodes[i].name);
-  filling_ledger_.open(source().source_count(), std::move(names));
+  const std::size_t found = source().source_count();
+  filling_ledger_.open(found, std::move(names));
+  if (ledger_.counts().closed() > 0)  // what the run proper passes over
+    for (std::size_t i = 0; i < found; ++i)
+      if (ledger_.outcome(i) != Outcome::open) filling_ledger_.close(i, Outcome::not_run, -1, "");
   filling_budget_ =
       std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
   RunContext filling{run.pool,
@@ -169,6 +173,8 @@ void Runner::Impl::fill(RunContext run, RunReport& report) {
                      run.warn,
                      run.pinned_memory,
                      run.device_memory,
+                     run.update,
+                     run.sinks,
                      keep_memory_,
                      [this] { scheduler_->stop(); }};
   is_filling_ = true;
@@ -183,7 +189,7 @@ void Runner::Impl::fill(RunContext run, RunReport& report) {
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().source_count();
   for (std::size_t i = scheduler_->admitted(); i < found; ++i)
-    ledger_.close(i, Outcome::not_run, -1, "");
+    if (ledger_.outcome(i) == Outcome::open) ledger_.close(i, Outcome::not_run, -1, "");
   const Ledger::Counts c = ledger_.counts();
   if (c.not_run > 0) report.ending = Ending::stopped;
   if (too_many_failures_) {
@@ -233,7 +239,11 @@ RunReport Runner::Impl::run() {
                        warnings_.push_back(std::move(text));
                      },
                      plan_.pinned_memory,
-                     plan_.device_memory};
+                     plan_.device_memory,
+                     plan_.update,
+                     static_cast<int>(std::count_if(
+                         plan_.nodes.begin(), plan_.nodes.end(),
+                         [](const PlanNode& n) { return n.info->traits.kind == StageKind::sink; }))};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());
   start_stages(context);
   execute(context, report);

@@ -11,6 +11,8 @@ namespace melflow {
 
 Scheduler::Scheduler(Plan& plan, RunContext& run, std::size_t nodes)
     : plan_(plan), run_(run), total_(run.source.source_count()), began_(Clock::now()) {
+  some_are_done_ = run.ledger.counts().closed() > 0;
+  skip_done();
   for (std::size_t i = 0; i < nodes; ++i) {
     PlanNode& p = plan_.nodes[i];
     auto n = std::make_unique<Node>();

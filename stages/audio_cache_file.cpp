@@ -225,11 +225,11 @@ std::uint64_t AudioCacheFile::slot_checksum(const Slot& slot) {
 // ---- reading --------------------------------------------------------------------------------------
 
 std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
-                                                          const FileState& state) const {
+                                                          const FileStamp& stamp) const {
   if (map_ == nullptr) return std::nullopt;
   const auto* table = reinterpret_cast<const Entry*>(map_ + opened_.index_offset);
   const Entry& e = table[place_of(table, opened_.capacity, key)];
-  if (e.count <= 0 || !(e.state == state)) return std::nullopt;
+  if (e.count <= 0 || !(e.stamp == stamp)) return std::nullopt;
   return e;
 }
 

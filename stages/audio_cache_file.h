@@ -43,7 +43,7 @@ class AudioCacheFile {
   /// A recording, as it is stored in the index.
   struct Entry {
     CacheKey key;
-    FileState state;
+    FileStamp stamp;
     std::uint64_t place = 0;  ///< of the samples, or of the table of extents where there are several
     std::int64_t count = 0;   ///< samples; 0 marks a free place of the table
     std::int64_t file_frames = 0;
@@ -74,8 +74,8 @@ class AudioCacheFile {
 
   // ---- reading: what was committed when the file was opened; from any thread
 
-  /// The entry of a path in this state.
-  [[nodiscard]] std::optional<Entry> find(const CacheKey& key, const FileState& state) const;
+  /// The entry of a path with this stamp.
+  [[nodiscard]] std::optional<Entry> find(const CacheKey& key, const FileStamp& stamp) const;
   /// Where its samples are in memory; empty when that does not lie within the file.
   [[nodiscard]] std::vector<std::span<const std::byte>> samples(const Entry& entry) const;
   /// All of them are what was stored.

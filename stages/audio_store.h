@@ -2,8 +2,6 @@
 // for every file it lists; keep_audio fills it.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,21 +10,10 @@
 #include <vector>
 
 #include "pipeline/stage.h"
+#include "stages/manifest.h"
 #include "stages/stored_audio.h"
 
 namespace melflow {
-
-/// Which state of a file its samples belong to.
-struct FileState {
-  std::uint64_t size = 0;     ///< [bytes]
-  std::int64_t mtime_ns = 0;  ///< last modification [ns since 1970]
-  friend bool operator==(const FileState&, const FileState&) = default;
-};
-inline FileState file_state(const struct stat& st) {
-  return {S_ISREG(st.st_mode) ? static_cast<std::uint64_t>(st.st_size) : 0,
-          std::int64_t{st.st_mtim.tv_sec} * 1'000'000'000 +
-              static_cast<std::int64_t>(st.st_mtim.tv_nsec)};
-}
 
 class AudioStore {
  public:
@@ -48,9 +35,8 @@ class AudioStore {
   AudioStore& operator=(const AudioStore&) = delete;
   virtual ~AudioStore() = default;
 
-  /// What is stored of source item `index` in this state, or null. One call at a time, and before
-  /// the item's begin().
-  virtual std::shared_ptr<const StoredAudio> find(std::size_t index, const FileState& state) = 0;
+  /// What is stored of source item `index` with this stamp, or null. One call at a time.
+  virtual std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) = 0;
   /// From any thread. Null: the store takes nothing more.
   virtual std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) = 0;
 

@@ -101,7 +101,7 @@ class CacheStore::Adding final : public AudioStore::Entry {
   void close() override {
     if (entry_.count == 0) return;
     entry_.key = store_.keys_(index_);
-    entry_.state = store_.states_[index_];
+    entry_.stamp = store_.files_.stamp(index_);
     entry_.checksum = XXH3_64bits_digest(sum_);
     if (!store_.file_->add(entry_, extents_)) return store_.give_up(run_);
     ++store_.added_;
@@ -126,10 +126,10 @@ std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place) {
 
 }  // namespace
 
-CacheStore::CacheStore(RunContext& run, const Manifest& manifest, const CachePlace& place)
+CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place)
     : file_(open_cache(place)),
-      keys_(manifest),
-      states_(manifest.size()),
+      keys_(files.manifest()),
+      files_(files),
       takes_more_(file_->is_writer()),
       damaged_(std::make_shared<std::atomic<std::size_t>>(0)) {
   if (!file_->note().empty())
@@ -137,9 +137,8 @@ CacheStore::CacheStore(RunContext& run, const Manifest& manifest, const CachePla
                          takes_more_ ? "" : "; what is not in it is decoded and not stored"));
 }
 
-std::shared_ptr<const StoredAudio> CacheStore::find(std::size_t index, const FileState& state) {
-  states_[index] = state;
-  const auto entry = file_->find(keys_(index), state);
+std::shared_ptr<const StoredAudio> CacheStore::find(std::size_t index, const FileStamp& stamp) {
+  const auto entry = file_->find(keys_(index), stamp);
   if (!entry) return nullptr;
   ++found_;
   file_->prefetch(*entry);

@@ -35,9 +35,9 @@ class FileKeys {
 class CacheStore final : public AudioStore {
  public:
   /// Makes the folder if need be. Throws RunError where there is no cache and none can be made.
-  CacheStore(RunContext& run, const Manifest& manifest, const CachePlace& place);
+  CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place);
 
-  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileState& state) override;
+  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
   void finish(RunContext& run) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
@@ -50,8 +50,7 @@ class CacheStore final : public AudioStore {
 
   std::shared_ptr<AudioCacheFile> file_;
   FileKeys keys_;
-  // Of the files that are read in this run: what their samples belong to.
-  std::vector<FileState> states_;
+  const ManifestSource& files_;
   std::atomic<bool> takes_more_;
   std::size_t found_ = 0;
   std::shared_ptr<std::atomic<std::size_t>> damaged_;  // outlives the store with its last sample

@@ -58,8 +58,8 @@ bool only_streams(const FeedOptions& o) {
   return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
 }
 
-const Manifest& manifest_of(const RunContext& run) {
-  return dynamic_cast<const ManifestSource&>(run.source).manifest();
+const ManifestSource& files_of(const RunContext& run) {
+  return dynamic_cast<const ManifestSource&>(run.source);
 }
 
 }  // namespace
@@ -84,29 +84,24 @@ void Feed::check(PlanCheck& check) const {
 
 void Feed::open(RunContext& run, const Value& contract) {
   if (options_.feed == FeedKind::preload) {
-    store_ = std::make_unique<PreloadStore>(run, options_.preload_overflow);
+    store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow);
     return;
   }
-  const Manifest& manifest = manifest_of(run);
+  const ManifestSource& files = files_of(run);
   const CachePlace place = cache_place(options_.cache_path, contract);
   const bool is_free_to_choose = options_.feed == FeedKind::automatic;
   if (is_free_to_choose) {
     const FeedChoice choice =
-        choose_feed(look_at_corpus(manifest, contract, place, options_.uses));
+        choose_feed(look_at_corpus(files.manifest(), contract, place, options_.uses));
     why_ = choice.why;
     if (!choice.caches) return;
   }
   try {
-    store_ = std::make_unique<CacheStore>(run, manifest, place);
+    store_ = std::make_unique<CacheStore>(run, files, place);
   } catch (const RunError& e) {
     if (!is_free_to_choose) throw;
     why_ = e.what();
   }
-}
-
-void Feed::attach(FileRef& file, std::size_t index, const struct stat& st) const {
-  if (!store_) return;
-  file.stored = store_->find(index, file_state(st));
 }
 
 void Feed::finish(RunContext& run) {

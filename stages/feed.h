@@ -3,8 +3,6 @@
 // by the node keep_audio behind the last stage that gives waveforms, which fills the store.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -65,8 +63,11 @@ class Feed {
   void open(RunContext& run, const Value& contract);
   /// Null: everything is streamed.
   [[nodiscard]] AudioStore* store() const { return store_.get(); }
-  /// Gives a listed file what is stored of it.
-  void attach(FileRef& file, std::size_t index, const struct stat& st) const;
+  /// What is stored of a listed file, or null.
+  [[nodiscard]] std::shared_ptr<const StoredAudio> find(std::size_t index,
+                                                        const FileStamp& stamp) const {
+    return store_ ? store_->find(index, stamp) : nullptr;
+  }
   void finish(RunContext& run);
 
   /// Memory for every file beside its samples [bytes].

@@ -111,8 +111,7 @@ double share_cached(const Manifest& manifest, const CachePlace& place, std::size
     const FileKeys keys(manifest);
     std::size_t found = 0, seen = 0;
     for (std::size_t i = 0; i < manifest.size(); i += step, ++seen) {
-      struct stat st {};
-      if (stat(manifest.path(i).c_str(), &st) == 0 && file.find(keys(i), file_state(st))) ++found;
+      if (file.find(keys(i), stamp_of(manifest.path(i)))) ++found;
     }
     return seen == 0 ? 0 : static_cast<double>(found) / static_cast<double>(seen);
   } catch (const RunError&) {

@@ -23,11 +23,15 @@ struct Piece {
   const std::byte* data = nullptr;
 };
 
+}  // namespace
+
 // Samples in slabs, which live as long as the store, and that as long as the run.
 class LoadedAudio final : public StoredAudio {
  public:
-  LoadedAudio(const Info& info, std::vector<Piece> pieces)
-      : StoredAudio(info), pieces_(std::move(pieces)) {}
+  LoadedAudio(const Info& info, const FileStamp& stamp, std::vector<Piece> pieces)
+      : StoredAudio(info), stamp_(stamp), pieces_(std::move(pieces)) {}
+
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
 
   [[nodiscard]] bool verify() const override { return true; }
   [[nodiscard]] Samples at(std::int64_t start, std::int64_t most) const override {
@@ -41,8 +45,11 @@ class LoadedAudio final : public StoredAudio {
   }
 
  private:
+  FileStamp stamp_;
   std::vector<Piece> pieces_;
 };
+
+namespace {
 
 std::size_t slab_size(std::size_t limit) {
   return std::clamp(std::bit_floor(limit / 32 + 1), std::size_t{64} << 10, kLargestSlab);
@@ -70,7 +77,8 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   }
   void close() override {
     if (pieces_.empty()) return;
-    store_.audio_[index_] = std::make_shared<LoadedAudio>(info_, std::move(pieces_));
+    store_.audio_[index_] = std::make_shared<LoadedAudio>(
+        info_, store_.files_listed_.stamp(index_), std::move(pieces_));
     const std::lock_guard lock(store_.mutex_);
     ++store_.files_;
     store_.bytes_ += static_cast<std::size_t>(info_.count) * size_of(info_.type);
@@ -84,16 +92,18 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   std::vector<Piece> pieces_;
 };
 
-PreloadStore::PreloadStore(RunContext& run, PreloadOverflow overflow)
-    : overflow_(overflow),
+PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow)
+    : files_listed_(files),
+      overflow_(overflow),
       budget_(*run.budget),
       pool_(run.pool),
       limit_(run.keep_memory),
       slab_size_(slab_size(run.keep_memory)),
       audio_(run.source.source_count()) {}
 
-std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileState&) {
-  return is_filled_ ? audio_[index] : nullptr;
+std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileStamp& stamp) {
+  if (!is_filled_ || !audio_[index] || !(audio_[index]->stamp() == stamp)) return nullptr;
+  return audio_[index];
 }
 
 std::unique_ptr<AudioStore::Entry> PreloadStore::begin(std::size_t index, RunContext& run) {

@@ -15,12 +15,14 @@ namespace melflow {
 /// What happens to files that do not fit.
 enum class PreloadOverflow { refuse, stream };
 
+class LoadedAudio;
+
 class PreloadStore final : public AudioStore {
  public:
   /// Takes up to run.keep_memory of run.budget.
-  PreloadStore(RunContext& run, PreloadOverflow overflow);
+  PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow);
 
-  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileState& state) override;
+  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
   [[nodiscard]] bool fills() const override { return true; }
   void filled() override;
@@ -34,6 +36,7 @@ class PreloadStore final : public AudioStore {
   [[nodiscard]] bool add_slab(std::size_t bytes);
   [[nodiscard]] std::string refusal() const;
 
+  const ManifestSource& files_listed_;
   const PreloadOverflow overflow_;
   MemoryBudget& budget_;
   BufferPool& pool_;
@@ -48,7 +51,7 @@ class PreloadStore final : public AudioStore {
   std::byte *free_begin_ = nullptr, *free_end_ = nullptr;  // of the newest slab
   std::size_t files_ = 0, bytes_ = 0;
 
-  std::vector<std::shared_ptr<const StoredAudio>> audio_;  // by source item
+  std::vector<std::shared_ptr<const LoadedAudio>> audio_;  // by source item
   std::atomic<bool> is_full_{false}, is_filled_{false};
 };
 

@@ -31,7 +31,7 @@ std::vector<std::int16_t> recording(unsigned number) {
   return out;
 }
 CacheKey key_of(unsigned number) { return cache_key("recording " + std::to_string(number)); }
-FileState state_of(unsigned number) { return {1000 + number, 5'000'000'000 + number}; }
+FileStamp stamp_of_number(unsigned number) { return {1000 + number, 5'000'000'000 + number}; }
 
 // In `pieces` extents.
 bool put(File& file, unsigned number, std::size_t pieces = 1) {
@@ -39,7 +39,7 @@ bool put(File& file, unsigned number, std::size_t pieces = 1) {
   const auto bytes = std::as_bytes(std::span(samples));
   File::Entry e;
   e.key = key_of(number);
-  e.state = state_of(number);
+  e.stamp = stamp_of_number(number);
   e.count = static_cast<std::int64_t>(samples.size());
   e.type = static_cast<std::uint32_t>(SampleType::int16);
   e.sample_rate = 16000;
@@ -59,7 +59,7 @@ bool put(File& file, unsigned number, std::size_t pieces = 1) {
 
 // "" when the file gives the recording as it was put, else what is wrong.
 std::string look(const File& file, unsigned number) {
-  const auto entry = file.find(key_of(number), state_of(number));
+  const auto entry = file.find(key_of(number), stamp_of_number(number));
   if (!entry) return "not found";
   if (!file.verify(*entry)) return "damaged";
   if (entry->sample_rate != 16000 || entry->file_rate != 44100 ||
@@ -107,13 +107,13 @@ TEST_CASE("audio cache: what is committed is found again, by path, size and time
   CHECK(file.entries() == 500);
   CHECK(count_good(file, 500) == 500);
   CHECK(look(file, 500) == "not found");
-  FileState state = state_of(3);
-  ++state.size;
-  CHECK_FALSE(file.find(key_of(3), state));
-  state = state_of(3);
-  ++state.mtime_ns;
-  CHECK_FALSE(file.find(key_of(3), state));
-  const auto entry = file.find(key_of(3), state_of(3));
+  FileStamp stamp = stamp_of_number(3);
+  ++stamp.size;
+  CHECK_FALSE(file.find(key_of(3), stamp));
+  stamp = stamp_of_number(3);
+  ++stamp.modified;
+  CHECK_FALSE(file.find(key_of(3), stamp));
+  const auto entry = file.find(key_of(3), stamp_of_number(3));
   REQUIRE(entry);
   CHECK(entry->sample_rate == 16000);
   CHECK(entry->count == static_cast<std::int64_t>(recording(3).size()));
@@ -132,7 +132,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
     const auto bytes = std::as_bytes(std::span(samples));
     File::Entry e;
     e.key = key_of(5);
-    e.state = {1, 2};
+    e.stamp = {1, 2};
     e.count = static_cast<std::int64_t>(samples.size());
     e.type = static_cast<std::uint32_t>(SampleType::int16);
     e.checksum = XXH3_64bits(bytes.data(), bytes.size());
@@ -389,7 +389,7 @@ TEST_CASE("audio cache: opening and looking up cost next to nothing") {
   const double opened = seconds_since(began);
   began = std::chrono::steady_clock::now();
   unsigned found = 0;
-  for (unsigned i = 0; i < kFiles; ++i) found += file.find(key_of(i), state_of(i)).has_value();
+  for (unsigned i = 0; i < kFiles; ++i) found += file.find(key_of(i), stamp_of_number(i)).has_value();
   const double looked = seconds_since(began);
   CHECK(found == kFiles);
   MESSAGE("opened in " << 1e3 * opened << " ms, a look-up " << 1e6 * looked / kFiles << " us");
