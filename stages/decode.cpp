@@ -10,21 +10,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/decode_ahead.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/raii/sndfile.h"
+#include "stages/sample_reader.h"
 #include "stages/sound_header.h"
 
 namespace melflow {
 
-enum class Downmix { mean, left, right };
 template <>
 struct EnumNames<Downmix> {
   static constexpr std::pair<const char*, Downmix> values[] = {
@@ -45,6 +47,7 @@ struct DecodeOptions {
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
+  std::optional<int> ahead;
 
   void describe(Schema& s) {
     s.field("downmix", downmix, "how several channels become one");
@@ -55,10 +58,13 @@ struct DecodeOptions {
     s.field("block", block, "longest piece of a recording handled at once")
         .range(64 * 1024, 1 << 30)
         .tuning();
+    s.field("ahead", ahead,
+            "blocks of a long FLAC file that workers with nothing else to do may decode before their "
+            "turn; without it twice the number of workers")
+        .range(0, 1024)
+        .tuning();
   }
 };
-
-constexpr std::int64_t kChunk = 4096;  // frames read at once where they pass through a buffer
 
 // The bytes of a file, whether they are in memory or not.
 ReadAt reader_of(const RawBytes& raw) {
@@ -79,33 +85,33 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, bool is_count_known,
-          const DecodeOptions& options, std::size_t block_bytes)
+          const DecodeOptions& options, std::size_t block_bytes, std::atomic<int>& long_recordings)
       : raw_(std::move(raw)),
-        sound_(std::move(sound)),
+        info_(sound.info()),
+        reader_(std::in_place, std::move(sound), options.downmix, 0, info_.frames),
         options_(options),
-        is_count_known_(is_count_known && sound_.info().frames < (std::int64_t{1} << 62)) {
-    const SF_INFO& info = sound_.info();
-    channels_ = info.channels;
-    const int subtype = info.format & SF_FORMAT_SUBMASK;
-    narrow_ = subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
-              subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW || subtype == SF_FORMAT_ALAW;
-    type_ = narrow_ && channels_ == 1 ? SampleType::int16 : SampleType::float32;
+        long_recordings_(long_recordings),
+        is_count_known_(is_count_known && info_.frames < kCountUnknown),
+        type_(sample_type(info_)) {
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
-    if (options_.fit) fit_ = options_.fit->at(info.samplerate);
-    ahead_.resize(kChunk * size_of(type_));
-    if (channels_ > 1) {
-      const auto values = static_cast<std::size_t>(kChunk * channels_);
-      narrow_ ? narrow_interleaved_.resize(values) : interleaved_.resize(values);
-    }
+    if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
+    ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
   Result<Block> next(ItemContext& context) override {
+    if (!std::exchange(has_begun_, true)) begin_ahead(context.run());
+    if (decode_ahead_) {
+      if (auto block = decode_ahead_->next())
+        return given(std::make_shared<Buffer>(std::move(block->samples)), block->count);
+      read_on();
+    }
     const std::int64_t want = block_size();
     auto buffer = std::make_shared<Buffer>(
         context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
     std::int64_t have = take(buffer->data(), want);
-    if (bad_sample_ >= 0)
-      return ItemError::failed(fmt::format("sample {} is not a finite number", bad_sample_));
+    if (reader_->bad_sample() >= 0)
+      return ItemError::failed(
+          fmt::format("sample {} is not a finite number", reader_->bad_sample()));
     if (!over_ && fit_ < 0) look_ahead();
     if (over_ && !judged_) {
       judged_ = true;
@@ -116,24 +122,64 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
                   static_cast<std::size_t>(want - have) * size_of(type_));
       have = want;
     }
+    return given(std::move(buffer), have);
+  }
+
+ private:
+  static constexpr std::int64_t kChunk = SampleReader::kChunk;
+  static constexpr std::int64_t kCountUnknown = std::int64_t{1} << 62;
+
+  Block given(std::shared_ptr<const Buffer> buffer, std::int64_t have) {
     auto out = std::make_shared<Waveform>();
     out->samples = {buffer, buffer->data(), have, type_};
-    out->sample_rate = sound_.info().samplerate;
+    out->sample_rate = info_.samplerate;
     out->start = given_;
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {sound_.info().samplerate, decoded_};
+    out->file = {info_.samplerate, decode_ahead_ ? given_ : decoded()};
     const bool more = !out->last;
-    return Block{std::move(out), more};
+    return {std::move(out), more};
   }
 
- private:
+  // Where it is worth while and can be done: a FLAC file of several blocks, read piece by piece.
+  void begin_ahead(RunContext& run) {
+    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
+    const int ahead = options_.ahead.value_or(2 * run.workers);
+    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || run.workers < 2 ||
+        ahead == 0 || end < 4 * block_frames_)
+      return;
+    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
+    if (!frames) return;
+    reader_.reset();  // its window and its tables are not needed until the end
+    decode_ahead_ = std::make_unique<DecodeAhead>(
+        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
+        long_recordings_, run);
+  }
+
+  // Decodes what is left as one. libsndfile says what was wrong in its last call only, so the calls have
+  // to end at the same samples whether blocks were decoded ahead or not.
+  void read_on() {
+    reader_.emplace(decode_ahead_->rest(), options_.downmix, given_, info_.frames);
+    decode_ahead_.reset();
+    const std::int64_t in_block = given_ % block_frames_;
+    if (given_ == 0 || (in_block == 0 && fit_ >= 0)) return;
+    const bool is_mono = info_.channels == 1;
+    if (is_mono && (fit_ >= 0 || given_ < block_frames_ || in_block >= kChunk)) return;
+    const std::int64_t rest = kChunk - in_block % kChunk;
+    ahead_count_ = std::max<std::int64_t>(
+        0, reader_->read(ahead_.data(), std::min(rest, block_frames_ - in_block)));
+    over_ = ahead_count_ == 0;
+  }
+
+  std::int64_t decoded() const { return reader_->place(); }
+
   std::int64_t block_size() const {
-    if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
+    const std::int64_t room = block_frames_ - given_ % block_frames_;
+    if (fit_ >= 0) return std::min(room, fit_ - given_);
     // The header's count saves a small file from a buffer for a large one; no more than that.
-    const std::int64_t left = sound_.info().frames - given_;
-    return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
+    const std::int64_t left = info_.frames - given_;
+    return left > 0 && left < room ? std::max(left, ahead_count_) : room;
   }
 
   // Up to `want` frames into `out`; sets over_ when there are no more.
@@ -143,7 +189,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     ahead_count_ -= have;
     while (have < want && !over_) {
       const std::int64_t n =
-          read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
+          reader_->read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
       if (n <= 0) over_ = true;
       have += std::max<std::int64_t>(n, 0);
     }
@@ -153,87 +199,31 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   // Whether this block is the last is only known when there is nothing behind it.
   void look_ahead() {
     if (ahead_count_ > 0) return;
-    ahead_count_ = std::max<std::int64_t>(0, read(ahead_.data(), std::min(kChunk, block_frames_)));
+    ahead_count_ = std::max<std::int64_t>(
+        0, reader_->read(ahead_.data(), std::min(kChunk, block_frames_)));
     over_ = ahead_count_ == 0;
-  }
-
-  std::int64_t read(std::byte* out, std::int64_t want) {
-    std::int64_t n = 0;
-    if (type_ == SampleType::int16) {
-      n = sf_readf_short(sound_.handle(), reinterpret_cast<short*>(out), want);
-    } else if (channels_ == 1) {
-      n = sf_readf_float(sound_.handle(), reinterpret_cast<float*>(out), want);
-    } else if (narrow_) {
-      // Half the bytes of float, and the same values: every sum is exact until it is scaled.
-      n = sf_readf_short(sound_.handle(), narrow_interleaved_.data(), std::min(want, kChunk));
-      if (n > 0)
-        downmix(narrow_interleaved_.data(), 1.0F / 32768.0F, reinterpret_cast<float*>(out), n);
-    } else {
-      n = sf_readf_float(sound_.handle(), interleaved_.data(), std::min(want, kChunk));
-      if (n > 0) downmix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
-    }
-    if (n <= 0) return 0;
-    if (type_ == SampleType::float32 && !narrow_) find_bad(reinterpret_cast<const float*>(out), n);
-    decoded_ += n;
-    return n;
-  }
-
-  template <class Value>
-  void downmix(const Value* in, float scale, float* out, std::int64_t n) const {
-    if (options_.downmix != Downmix::mean) {
-      const int pick = options_.downmix == Downmix::left ? 0 : 1;
-      for (std::int64_t i = 0; i < n; ++i)
-        out[i] = static_cast<float>(in[i * channels_ + pick]) * scale;
-      return;
-    }
-    const float share = scale * (1.0F / static_cast<float>(channels_));
-    if (channels_ == 2) {  // a loop that compilers make vectors of
-      for (std::int64_t i = 0; i < n; ++i)
-        out[i] = (static_cast<float>(in[2 * i]) + static_cast<float>(in[2 * i + 1])) * share;
-      return;
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      float sum = 0;
-      for (int c = 0; c < channels_; ++c) sum += static_cast<float>(in[i * channels_ + c]);
-      out[i] = sum * share;
-    }
-  }
-
-  void find_bad(const float* samples, std::int64_t n) {
-    if (bad_sample_ >= 0) return;
-    constexpr std::uint32_t exponent = 0x7f800000;  // all ones: infinite or not a number
-    std::uint32_t any = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto bits = std::bit_cast<std::uint32_t>(samples[i]);
-      any |= (bits & exponent) == exponent ? 1U : 0U;
-    }
-    if (any == 0) return;
-    std::int64_t i = 0;
-    while (std::isfinite(samples[i])) ++i;
-    bad_sample_ = decoded_ + i;
   }
 
   // Once, when the file has no more to give: is that what it promised?
   std::optional<ItemError> judge(ItemContext& context) {
-    const SF_INFO& info = sound_.info();
-    if (sound_.io_error() != 0) {
+    if (reader_->io_error() != 0) {
       return ItemError::failed(
-          fmt::format("cannot be read on: {}", std::strerror(sound_.io_error())));
+          fmt::format("cannot be read on: {}", std::strerror(reader_->io_error())));
     }
     // Encoders of MP3 do not agree whether the frame with the count counts.
-    const bool is_mp3 = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
+    const bool is_mp3 = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
     const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
     std::string remark;
-    if (const std::string error = sound_.error(); !error.empty()) {
-      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded_), error);
-    } else if (is_count_known_ && decoded_ + slack < info.frames) {
+    if (const std::string error = reader_->error(); !error.empty()) {
+      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded()), error);
+    } else if (is_count_known_ && decoded() + slack < info_.frames) {
       remark =
           fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                      info.frames, seconds(info.frames), decoded_, seconds(decoded_));
+                      info_.frames, seconds(info_.frames), decoded(), seconds(decoded()));
     } else {
       remark = cut_off_remark(reader_of(*raw_), raw_->size);
     }
-    if (decoded_ == 0) {
+    if (decoded() == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_)))
         remark = "the header was never completed, the sizes in it are 0";
       if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
@@ -246,25 +236,23 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   }
 
   double seconds(std::int64_t frames) const {
-    return static_cast<double>(frames) / sound_.info().samplerate;
+    return static_cast<double>(frames) / info_.samplerate;
   }
 
   std::shared_ptr<const RawBytes> raw_;
-  SoundFile sound_;
+  const SF_INFO info_;
+  std::optional<SampleReader> reader_;  // none while blocks are decoded ahead
+  std::unique_ptr<DecodeAhead> decode_ahead_;
   const DecodeOptions& options_;
+  std::atomic<int>& long_recordings_;
   bool is_count_known_;  // by the header; no more than a promise
-  int channels_ = 1;
-  bool narrow_ = false;  // no more than 16 bits
-  SampleType type_ = SampleType::float32;
+  SampleType type_;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
-  std::int64_t decoded_ = 0, given_ = 0;
-  bool over_ = false, judged_ = false;
-  std::int64_t bad_sample_ = -1;
+  std::int64_t given_ = 0;
+  bool has_begun_ = false, over_ = false, judged_ = false;
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
-  std::vector<float> interleaved_;
-  std::vector<short> narrow_interleaved_;
 };
 
 // Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
@@ -359,8 +347,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
                       "least is {:.0f} Hz",
                       info.samplerate, lowest_rate_ / 8));
     const std::size_t block = block_bytes(*raw, info.samplerate);
-    return std::unique_ptr<Cursor>(
-        std::make_unique<Decoder>(std::move(raw), std::move(sound), !is_guessed, options_, block));
+    return std::unique_ptr<Cursor>(std::make_unique<Decoder>(
+        std::move(raw), std::move(sound), !is_guessed, options_, block, long_recordings_));
   }
 
  private:
@@ -388,6 +376,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   DecodeOptions options_;
+  mutable std::atomic<int> long_recordings_{0};  // that are being decoded ahead
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
 };
