@@ -66,6 +66,8 @@ struct DecodeOptions {
   }
 };
 
+constexpr std::int64_t kChunk = SampleReader::kChunk;
+
 // The bytes of a file, whether they are in memory or not.
 ReadAt reader_of(const RawBytes& raw) {
   return [&raw](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
@@ -88,30 +90,77 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
           const DecodeOptions& options, std::size_t block_bytes, std::atomic<int>& long_recordings)
       : raw_(std::move(raw)),
         info_(sound.info()),
-        reader_(std::in_place, std::move(sound), options.downmix, 0, info_.frames),
+        reader_(std::move(sound), options.downmix),
         options_(options),
         long_recordings_(long_recordings),
-        is_count_known_(is_count_known && info_.frames < kCountUnknown),
-        type_(sample_type(info_)) {
+        is_count_known_(is_count_known && info_.frames < (std::int64_t{1} << 62)),
+        type_(reader_.type()) {
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
     if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
     ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
   Result<Block> next(ItemContext& context) override {
-    if (!std::exchange(has_begun_, true)) begin_ahead(context.run());
-    if (decode_ahead_) {
-      if (auto block = decode_ahead_->next())
-        return given(std::make_shared<Buffer>(std::move(block->samples)), block->count);
-      read_on();
+    if (!std::exchange(has_begun_, true)) begin_early(context.run());
+    if (early_) {
+      if (auto block = early_->next()) return early_block(std::move(*block));
+      early_.reset();
+      early_end_ = 0;
+      repeated_ = std::exchange(given_, 0);
     }
+    auto block = read_block(context);
+    if (block && block->out->start < repeated_) return without_repeated(std::move(*block));
+    return block;
+  }
+
+ private:
+  // What of the recording is decoded on several cores, if that is worth while and can be done.
+  void begin_early(RunContext& run) {
+    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
+    const int ahead = options_.ahead.value_or(2 * run.workers);
+    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || !is_count_known_ ||
+        run.workers < 2 || ahead == 0 || end < 4 * block_frames_)
+      return;
+    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
+    if (!frames || !frames->is_complete(info_.frames)) return;
+    early_ = std::make_unique<DecodeAhead>(
+        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
+        long_recordings_, run);
+    early_end_ = end;
+  }
+
+  Block early_block(DecodeAhead::Block block) {
+    const auto buffer = std::make_shared<const Buffer>(std::move(block.samples));
+    const bool is_end = given_ + block.count == early_end_;
+    if (is_end) {
+      early_.reset();
+      over_ = judged_ = early_end_ == info_.frames;
+    }
+    return given(buffer, block.count, given_ + block.count);
+  }
+
+  // A piece decoded early was wrong, and the file is decoded as one from its beginning.
+  Block without_repeated(Block block) const {
+    const std::int64_t have = block.out->samples.count;
+    const std::int64_t drop = std::min(repeated_ - block.out->start, have);
+    if (drop == have && block.more) return {nullptr, true};
+    auto out = std::make_shared<Waveform>(*block.out);
+    out->samples.data += static_cast<std::size_t>(drop) * size_of(type_);
+    out->samples.count -= drop;
+    out->start += drop;
+    out->first = false;
+    return {std::move(out), block.more};
+  }
+
+  // The next block of the file decoded as one.
+  Result<Block> read_block(ItemContext& context) {
     const std::int64_t want = block_size();
     auto buffer = std::make_shared<Buffer>(
         context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
     std::int64_t have = take(buffer->data(), want);
-    if (reader_->bad_sample() >= 0)
+    if (reader_.bad_sample() >= 0)
       return ItemError::failed(
-          fmt::format("sample {} is not a finite number", reader_->bad_sample()));
+          fmt::format("sample {} is not a finite number", reader_.bad_sample()));
     if (!over_ && fit_ < 0) look_ahead();
     if (over_ && !judged_) {
       judged_ = true;
@@ -122,14 +171,12 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
                   static_cast<std::size_t>(want - have) * size_of(type_));
       have = want;
     }
-    return given(std::move(buffer), have);
+    return given(buffer, have, std::max(reader_.count(), early_end_));
   }
 
- private:
-  static constexpr std::int64_t kChunk = SampleReader::kChunk;
-  static constexpr std::int64_t kCountUnknown = std::int64_t{1} << 62;
-
-  Block given(std::shared_ptr<const Buffer> buffer, std::int64_t have) {
+  // `decoded`: samples of the file so far.
+  Block given(const std::shared_ptr<const Buffer>& buffer, std::int64_t have,
+              std::int64_t decoded) {
     auto out = std::make_shared<Waveform>();
     out->samples = {buffer, buffer->data(), have, type_};
     out->sample_rate = info_.samplerate;
@@ -137,49 +184,16 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, decode_ahead_ ? given_ : decoded()};
+    out->file = {info_.samplerate, decoded};
     const bool more = !out->last;
     return {std::move(out), more};
   }
 
-  // Where it is worth while and can be done: a FLAC file of several blocks, read piece by piece.
-  void begin_ahead(RunContext& run) {
-    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
-    const int ahead = options_.ahead.value_or(2 * run.workers);
-    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || run.workers < 2 ||
-        ahead == 0 || end < 4 * block_frames_)
-      return;
-    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
-    if (!frames) return;
-    reader_.reset();  // its window and its tables are not needed until the end
-    decode_ahead_ = std::make_unique<DecodeAhead>(
-        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
-        long_recordings_, run);
-  }
-
-  // Decodes what is left as one. libsndfile says what was wrong in its last call only, so the calls have
-  // to end at the same samples whether blocks were decoded ahead or not.
-  void read_on() {
-    reader_.emplace(decode_ahead_->rest(), options_.downmix, given_, info_.frames);
-    decode_ahead_.reset();
-    const std::int64_t in_block = given_ % block_frames_;
-    if (given_ == 0 || (in_block == 0 && fit_ >= 0)) return;
-    const bool is_mono = info_.channels == 1;
-    if (is_mono && (fit_ >= 0 || given_ < block_frames_ || in_block >= kChunk)) return;
-    const std::int64_t rest = kChunk - in_block % kChunk;
-    ahead_count_ = std::max<std::int64_t>(
-        0, reader_->read(ahead_.data(), std::min(rest, block_frames_ - in_block)));
-    over_ = ahead_count_ == 0;
-  }
-
-  std::int64_t decoded() const { return reader_->place(); }
-
   std::int64_t block_size() const {
-    const std::int64_t room = block_frames_ - given_ % block_frames_;
-    if (fit_ >= 0) return std::min(room, fit_ - given_);
+    if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
     // The header's count saves a small file from a buffer for a large one; no more than that.
     const std::int64_t left = info_.frames - given_;
-    return left > 0 && left < room ? std::max(left, ahead_count_) : room;
+    return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
   }
 
   // Up to `want` frames into `out`; sets over_ when there are no more.
@@ -189,7 +203,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     ahead_count_ -= have;
     while (have < want && !over_) {
       const std::int64_t n =
-          reader_->read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
+          reader_.read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
       if (n <= 0) over_ = true;
       have += std::max<std::int64_t>(n, 0);
     }
@@ -199,31 +213,31 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   // Whether this block is the last is only known when there is nothing behind it.
   void look_ahead() {
     if (ahead_count_ > 0) return;
-    ahead_count_ = std::max<std::int64_t>(
-        0, reader_->read(ahead_.data(), std::min(kChunk, block_frames_)));
+    ahead_count_ = reader_.read(ahead_.data(), std::min(kChunk, block_frames_));
     over_ = ahead_count_ == 0;
   }
 
   // Once, when the file has no more to give: is that what it promised?
   std::optional<ItemError> judge(ItemContext& context) {
-    if (reader_->io_error() != 0) {
+    const std::int64_t decoded = reader_.count();
+    if (reader_.io_error() != 0) {
       return ItemError::failed(
-          fmt::format("cannot be read on: {}", std::strerror(reader_->io_error())));
+          fmt::format("cannot be read on: {}", std::strerror(reader_.io_error())));
     }
     // Encoders of MP3 do not agree whether the frame with the count counts.
     const bool is_mp3 = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
     const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
     std::string remark;
-    if (const std::string error = reader_->error(); !error.empty()) {
-      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded()), error);
-    } else if (is_count_known_ && decoded() + slack < info_.frames) {
+    if (const std::string error = reader_.error(); !error.empty()) {
+      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded), error);
+    } else if (is_count_known_ && decoded + slack < info_.frames) {
       remark =
           fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                      info_.frames, seconds(info_.frames), decoded(), seconds(decoded()));
+                      info_.frames, seconds(info_.frames), decoded, seconds(decoded));
     } else {
       remark = cut_off_remark(reader_of(*raw_), raw_->size);
     }
-    if (decoded() == 0) {
+    if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_)))
         remark = "the header was never completed, the sizes in it are 0";
       if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
@@ -241,8 +255,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
 
   std::shared_ptr<const RawBytes> raw_;
   const SF_INFO info_;
-  std::optional<SampleReader> reader_;  // none while blocks are decoded ahead
-  std::unique_ptr<DecodeAhead> decode_ahead_;
+  SampleReader reader_;
   const DecodeOptions& options_;
   std::atomic<int>& long_recordings_;
   bool is_count_known_;  // by the header; no more than a promise
@@ -253,6 +266,9 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   bool has_begun_ = false, over_ = false, judged_ = false;
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
+  std::unique_ptr<DecodeAhead> early_;
+  std::int64_t early_end_ = 0;  // samples that it decodes
+  std::int64_t repeated_ = 0;   // samples that were given before the file is decoded as one
 };
 
 // Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
@@ -376,7 +392,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   DecodeOptions options_;
-  mutable std::atomic<int> long_recordings_{0};  // that are being decoded ahead
+  mutable std::atomic<int> long_recordings_{0};  // that several cores decode
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
 };

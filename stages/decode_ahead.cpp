@@ -40,8 +40,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
         recordings_(recordings),
         pool_(run.pool),
         budget_(run.budget),
-        cut_(plan_.frames.first()),
-        place_(cut_) {
+        cut_(plan_.frames.first()) {
     recordings_.fetch_add(1);
   }
 
@@ -52,7 +51,6 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
         if (!pieces_.front()->is_good) break;
         const std::shared_ptr<Piece> first = std::move(pieces_.front());
         pieces_.pop_front();
-        place_ = first->end;
         hire();
         lock.unlock();
         return std::move(first->block);
@@ -84,12 +82,6 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     dropped.swap(pieces_);
     lock.unlock();
   }
-
-  [[nodiscard]] FlacPlace place() const { return place_; }
-  [[nodiscard]] SoundFile sound(const FlacPlace& from, std::uint64_t end) const {
-    return {plan_.raw->fd.get(), plan_.frames.head(), from.at, end, plan_.raw->window};
-  }
-  [[nodiscard]] SoundFile rest() const { return sound(place_, plan_.raw->size); }
 
   // What a worker does who has nothing else to do.
   void help() {
@@ -126,7 +118,11 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
 
   bool can_cut() {
     if (!next_cut_ && !is_cut_up_) {
-      if (plan_.end - cut_.sample > plan_.block) next_cut_ = plan_.frames.after(cut_, plan_.block);
+      const std::int64_t left = plan_.end - cut_.sample;
+      if (left > plan_.block)
+        next_cut_ = plan_.frames.after(cut_, plan_.block);
+      else if (left > 0)
+        next_cut_ = FlacPlace{plan_.raw->size, plan_.end};
       is_cut_up_ = !next_cut_;
     }
     return !is_cut_up_;
@@ -164,10 +160,11 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   }
 
   [[nodiscard]] bool is_decoded(Piece& piece) const {
-    SoundFile file = sound(piece.begin, piece.end.at);
+    SoundFile file(plan_.raw->fd.get(), plan_.frames.head(), piece.begin.at, piece.end.at,
+                   plan_.raw->window);
     if (!file.ok()) return false;
+    SampleReader reader(std::move(file), plan_.downmix);
     const std::int64_t count = piece.end.sample - piece.begin.sample;
-    SampleReader reader(std::move(file), plan_.downmix, 0, count + 1);
     piece.block.samples = pool_.lease(block_bytes());
     std::byte* out = piece.block.samples.data();
     while (piece.block.count < count) {
@@ -177,6 +174,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
       if (n <= 0 || !reader.error().empty()) return false;
       piece.block.count += n;
     }
+    if (piece.end.sample == plan_.end) return true;
     // Between the last frame and the next piece there is nothing, not even what is no frame.
     std::array<std::byte, sizeof(float)> beyond;
     return reader.read(beyond.data(), 1) == 0 && reader.error().empty() && reader.io_error() == 0;
@@ -194,7 +192,6 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   std::deque<std::shared_ptr<Piece>> pieces_;  // not given yet, in order
   FlacPlace cut_;                              // where the next piece begins
   std::optional<FlacPlace> next_cut_;          // where it ends, if that is known
-  FlacPlace place_;                            // where the next block begins
   bool is_cut_up_ = false, is_closed_ = false;
   int hired_ = 0, decoding_ = 0;
 };
@@ -206,7 +203,5 @@ DecodeAhead::DecodeAhead(AheadPlan plan, int ahead, std::atomic<int>& recordings
 DecodeAhead::~DecodeAhead() { work_->close(); }
 
 std::optional<DecodeAhead::Block> DecodeAhead::next() { return work_->next(); }
-FlacPlace DecodeAhead::place() const { return work_->place(); }
-SoundFile DecodeAhead::rest() const { return work_->rest(); }
 
 }  // namespace melflow

@@ -26,7 +26,7 @@ struct AheadPlan {
   SF_INFO info{};
   Downmix downmix = Downmix::mean;
   std::int64_t block = 0;  ///< the longest piece [samples]
-  std::int64_t end = 0;    ///< the last piece ends before this sample
+  std::int64_t end = 0;    ///< samples to decode; the file has as many
 };
 
 class DecodeAhead {
@@ -44,11 +44,8 @@ class DecodeAhead {
   DecodeAhead(const DecodeAhead&) = delete;
   DecodeAhead& operator=(const DecodeAhead&) = delete;
 
-  /// Nothing: the rest has to be decoded as one, from place().
+  /// Nothing: there are no more, or the file has to be decoded as one.
   std::optional<Block> next();
-  [[nodiscard]] FlacPlace place() const;
-  /// As a sound file; not ok() when it cannot be opened.
-  [[nodiscard]] SoundFile rest() const;
 
  private:
   class Work;

@@ -9,12 +9,13 @@ namespace {
 constexpr std::size_t kMarker = 4, kBlockHeader = 4, kStreamInfo = 34;
 constexpr std::size_t kLongestHeader = 16;  // of a frame
 constexpr int kMostTries = 32;
+constexpr std::uint64_t kLongestFrame = 1 << 20;  // [bytes] that is looked for at the end
 
 std::uint32_t at(std::span<const std::byte> b, std::size_t i) {
   return std::to_integer<std::uint32_t>(b[i]);
 }
 
-// Polynomial x^8 + x^2 + x + 1.
+// Polynomial x^8 + x^2 + x + 1: of a frame's header.
 std::uint32_t crc8(std::span<const std::byte> bytes) {
   static constexpr auto table = [] {
     std::array<std::uint8_t, 256> out{};
@@ -27,6 +28,22 @@ std::uint32_t crc8(std::span<const std::byte> bytes) {
   }();
   std::uint8_t crc = 0;
   for (const std::byte b : bytes) crc = table[crc ^ std::to_integer<std::uint8_t>(b)];
+  return crc;
+}
+
+// Polynomial x^16 + x^15 + x^2 + 1: of a whole frame; 0 with the two bytes that follow it.
+std::uint32_t crc16(std::uint32_t crc, std::span<const std::byte> bytes) {
+  static constexpr auto table = [] {
+    std::array<std::uint16_t, 256> out{};
+    for (unsigned i = 0; i < 256; ++i) {
+      unsigned v = i << 8;
+      for (int bit = 0; bit < 8; ++bit) v = (v << 1) ^ ((v & 0x8000U) != 0 ? 0x18005U : 0U);
+      out[i] = static_cast<std::uint16_t>(v);
+    }
+    return out;
+  }();
+  for (const std::byte b : bytes)
+    crc = (crc << 8 & 0xFFFFU) ^ table[crc >> 8 ^ std::to_integer<std::uint32_t>(b)];
   return crc;
 }
 
@@ -106,8 +123,29 @@ std::optional<FlacPlace> FlacFrames::place(std::uint64_t where,
   length += size_code == 6 ? 1U : size_code == 7 ? 2U : 0U;
   length += rate_code == 12 ? 1U : rate_code == 13 || rate_code == 14 ? 2U : 0U;
   if (crc8(b.first(length)) != at(b, length)) return std::nullopt;
+  const std::size_t size_at = 4 + number.bytes;
+  std::int64_t samples = 0;
+  switch (size_code) {
+    case 1:
+      samples = 192;
+      break;
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+      samples = 576 << (size_code - 2);
+      break;
+    case 6:
+      samples = at(b, size_at) + 1;
+      break;
+    case 7:
+      samples = (at(b, size_at) << 8 | at(b, size_at + 1)) + 1;
+      break;
+    default:
+      samples = 256 << (size_code - 8);
+  }
   const auto value = static_cast<std::int64_t>(number.value);
-  return FlacPlace{where, is_fixed_ ? value * block_size_ : value};
+  return FlacPlace{where, is_fixed_ ? value * block_size_ : value, samples};
 }
 
 // The first frame that begins in [from, end).
@@ -128,6 +166,23 @@ std::optional<FlacPlace> FlacFrames::next(std::uint64_t from, std::uint64_t end)
     from += last + 1;
   }
   return std::nullopt;
+}
+
+bool FlacFrames::is_complete(std::int64_t count) const {
+  std::uint64_t from = std::max(first_.at, size_ - std::min(size_, kLongestFrame));
+  while (const auto frame = next(from, size_)) {
+    from = frame->at + 1;
+    if (frame->sample + frame->samples != count) continue;
+    std::array<std::byte, 8192> bytes;
+    std::uint32_t crc = 0;
+    std::uint64_t done = frame->at;
+    while (const std::size_t got = read_(done, bytes)) {
+      crc = crc16(crc, std::span(bytes).first(got));
+      done += got;
+    }
+    if (crc == 0 && done == size_) return true;
+  }
+  return false;
 }
 
 // Looks where the frame should be if all samples took as many bytes; then between the nearest two

@@ -12,10 +12,11 @@
 
 namespace melflow {
 
-/// A frame's first byte, and its first sample as the header counts them.
+/// A frame as its header tells; samples are counted for one channel.
 struct FlacPlace {
-  std::uint64_t at = 0;     ///< [bytes] in the file
-  std::int64_t sample = 0;  ///< of one channel
+  std::uint64_t at = 0;      ///< its first byte
+  std::int64_t sample = 0;   ///< the number of its first sample
+  std::int64_t samples = 0;  ///< how many it has
 };
 
 class FlacFrames {
@@ -28,6 +29,10 @@ class FlacFrames {
   /// to another behind it, it is a FLAC file of those frames.
   [[nodiscard]] std::span<const std::byte> head() const { return head_; }
   [[nodiscard]] FlacPlace first() const { return first_; }
+
+  /// The frame with which `count` samples are complete is there as it was written, and so is
+  /// whatever follows it.
+  [[nodiscard]] bool is_complete(std::int64_t count) const;
 
   /// A frame behind `from` that begins at most `most` samples later, and not much less; nothing
   /// where none is found. What looks like a frame's header may be something else, about once in

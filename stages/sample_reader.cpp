@@ -19,11 +19,9 @@ SampleType sample_type(const SF_INFO& info) {
   return is_narrow(info) && info.channels == 1 ? SampleType::int16 : SampleType::float32;
 }
 
-SampleReader::SampleReader(SoundFile sound, Downmix downmix, std::int64_t begin, std::int64_t count)
+SampleReader::SampleReader(SoundFile sound, Downmix downmix)
     : sound_(std::move(sound)),
       downmix_(downmix),
-      place_(begin),
-      count_(count),
       channels_(sound_.info().channels),
       narrow_(is_narrow(sound_.info())),
       type_(sample_type(sound_.info())) {
@@ -33,8 +31,6 @@ SampleReader::SampleReader(SoundFile sound, Downmix downmix, std::int64_t begin,
 }
 
 std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
-  is_at_count_ = place_ >= count_;
-  if (is_at_count_ || !sound_.ok()) return 0;
   SNDFILE* from = sound_.handle();
   std::int64_t n = 0;
   if (type_ == SampleType::int16) {
@@ -49,10 +45,9 @@ std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
     n = sf_readf_float(from, interleaved_.data(), std::min(want, kChunk));
     if (n > 0) mix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
   }
-  n = std::min(n, count_ - place_);
   if (n <= 0) return 0;
   if (type_ == SampleType::float32 && !narrow_) find_bad(reinterpret_cast<const float*>(out), n);
-  place_ += n;
+  count_ += n;
   return n;
 }
 
@@ -88,7 +83,7 @@ void SampleReader::find_bad(const float* samples, std::int64_t n) {
   if (any == 0) return;
   std::int64_t i = 0;
   while (std::isfinite(samples[i])) ++i;
-  bad_sample_ = place_ + i;
+  bad_sample_ = count_ + i;
 }
 
 }  // namespace melflow

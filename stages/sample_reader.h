@@ -20,23 +20,19 @@ class SampleReader {
   /// [frames] that are read at once where they pass through a buffer.
   static constexpr std::int64_t kChunk = 4096;
 
-  /// `sound` begins with sample number `begin` of a recording that has `count` by its header; no
-  /// more than those are read.
-  SampleReader(SoundFile sound, Downmix downmix, std::int64_t begin, std::int64_t count);
+  /// Requires sound.ok().
+  SampleReader(SoundFile sound, Downmix downmix);
 
   /// Up to `want` samples; 0: there are no more.
   std::int64_t read(std::byte* out, std::int64_t want);
 
   [[nodiscard]] SampleType type() const { return type_; }
-  [[nodiscard]] int channels() const { return channels_; }
-  /// The number of the sample that comes next.
-  [[nodiscard]] std::int64_t place() const { return place_; }
+  /// Samples so far.
+  [[nodiscard]] std::int64_t count() const { return count_; }
   /// The first sample that was no finite number, or -1.
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
   /// What libsndfile said at the last read(), "" if nothing.
-  [[nodiscard]] std::string error() const {
-    return is_at_count_ || !sound_.ok() ? "" : sound_.error();
-  }
+  [[nodiscard]] std::string error() const { return sound_.error(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
 
  private:
@@ -46,11 +42,10 @@ class SampleReader {
 
   SoundFile sound_;
   Downmix downmix_;
-  std::int64_t place_, count_;
+  std::int64_t count_ = 0;
   int channels_;
   bool narrow_;  // no more than 16 bits
   SampleType type_;
-  bool is_at_count_ = false;
   std::int64_t bad_sample_ = -1;
   std::vector<float> interleaved_;
   std::vector<short> narrow_interleaved_;
