@@ -9,6 +9,8 @@
 #include <mutex>
 #include <utility>
 
+#include "pipeline/tsan.h"
+
 namespace melflow {
 namespace {
 
@@ -22,9 +24,10 @@ struct Piece {
 
 }  // namespace
 
-// A task with a name, for the stack of a worker and for tests/support/tsan.supp.
+// What a task runs. A type with a name, for the stack of a worker and for tests/support/tsan.supp,
+// and a plain pointer, for the latter: `Work` keeps itself while there are such tasks.
 struct DecodeAhead::Helper {
-  std::shared_ptr<Work> work;
+  Work* work;
   void operator()() const;
 };
 
@@ -85,8 +88,9 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
 
   // What a worker does who has nothing else to do.
   void help() {
+    std::shared_ptr<Work> self;  // goes after the lock
     std::unique_lock lock(mutex_);
-    --hired_;
+    self = --hired_ == 0 ? std::move(self_) : self_;
     while (!is_closed_) {
       const std::shared_ptr<Piece> mine = claim(true);
       if (!mine) return;
@@ -142,8 +146,9 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     if (more <= 0 || !can_cut()) return;
     tbb::task_arena arena{tbb::attach{}};
     for (; more > 0; --more) {
-      ++hired_;
-      arena.enqueue(Helper{shared_from_this()});
+      if (hired_++ == 0) self_ = shared_from_this();
+      tsan::release(this);
+      arena.enqueue(Helper{this});
     }
   }
 
@@ -194,9 +199,13 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   std::optional<FlacPlace> next_cut_;          // where it ends, if that is known
   bool is_cut_up_ = false, is_closed_ = false;
   int hired_ = 0, decoding_ = 0;
+  std::shared_ptr<Work> self_;  // while somebody is hired
 };
 
-void DecodeAhead::Helper::operator()() const { work->help(); }
+void DecodeAhead::Helper::operator()() const {
+  tsan::acquire(work);
+  work->help();
+}
 
 DecodeAhead::DecodeAhead(AheadPlan plan, int ahead, std::atomic<int>& recordings, RunContext& run)
     : work_(std::make_shared<Work>(std::move(plan), ahead, recordings, run)) {}
