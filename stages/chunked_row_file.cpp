@@ -56,8 +56,8 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }  // namespace
 
 ChunkedRowFile::ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape,
-                               bool overwrite, const ChunkSettings& settings)
-    : RowFile(std::move(target), type, product(row_shape), overwrite),
+                               Existing existing, const ChunkSettings& settings)
+    : RowFile(std::move(target), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
       codec_(type == RowType::float32 ? 4 : 2, settings.shuffle, settings.level) {

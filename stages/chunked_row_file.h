@@ -31,7 +31,7 @@ struct ChunkSettings {
 class ChunkedRowFile final : public RowFile {
  public:
   /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
-  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, bool overwrite,
+  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, Existing existing,
                  const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 
