@@ -250,6 +250,20 @@ void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<
            "cannot move rows of /mel");
 }
 
+void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
+  flush_open();
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  std::vector<std::byte> bytes;
+  transfer(row, count, bytes, true);
+  if (type() == RowType::float32) {
+    std::memcpy(values, bytes.data(), bytes.size());
+    return;
+  }
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
+  std::transform(halves, halves + bytes.size() / 2, values, from_float16);
+}
+
 void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   flush_open();
   const std::lock_guard lock(hdf5_mutex());

@@ -68,7 +68,8 @@ int rank_of(std::string name) {
 }
 
 // What the output has beside its splits.
-constexpr std::array kTakenNames{"band_hz", "files", "labels", "mel", "remarks", "splits", "targets"};
+constexpr std::array kTakenNames{"band_hz", "files", "labels", "mel", "remarks", "splits", "statistics",
+                                 "targets"};
 
 bool is_split_name(std::string_view name) {
   return !name.empty() && !name.starts_with('.') && name.find('/') == name.npos &&

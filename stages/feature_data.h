@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "stages/manifest.h"
+#include "stages/row_statistics.h"
 
 namespace melflow {
 
@@ -41,6 +42,7 @@ struct FeatureData {
   std::vector<Entry> files;
   std::vector<std::string> labels, splits, targets;  ///< names
   std::vector<Remark> remarks;
+  std::optional<ColumnStatistics> statistics;
   std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
   std::map<std::string, std::string> texts;      ///< likewise
 

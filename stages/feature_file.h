@@ -38,6 +38,9 @@ class FeatureFile {
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
   [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
+  [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
+    return data().statistics;
+  }
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
 
   /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.

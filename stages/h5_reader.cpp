@@ -81,6 +81,13 @@ std::string text_attribute(hid_t object, const std::string& name) {
   return all.empty() ? "" : all.front();
 }
 
+std::int64_t integer_attribute(hid_t object, const std::string& name) {
+  const Hid id(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
+  std::int64_t value = 0;
+  h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
+  return value;
+}
+
 // Texts and integers of the root group.
 void read_attributes(hid_t file, FeatureData& out) {
   std::vector<std::string> names;
@@ -95,9 +102,7 @@ void read_attributes(hid_t file, FeatureData& out) {
     if (H5Tget_class(type) == H5T_STRING) {
       out.texts[name] = text_attribute(file, name);
     } else if (H5Tget_class(type) == H5T_INTEGER) {
-      std::int64_t value = 0;
-      h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
-      out.integers[name] = value;
+      out.integers[name] = integer_attribute(file, name);
     }
   }
 }
@@ -121,7 +126,8 @@ void read_mel(hid_t file, hid_t mel, FeatureData& out) {
         fmt::format("/band_hz has {} values, /mel {} bands", out.band_hz.size(), out.bands()));
 }
 
-// All numbers of a dataset; nothing where there is no such dataset, as in files of earlier versions.
+// All numbers of a dataset; nothing where there is no such dataset, as in files of earlier
+// versions.
 template <class T>
 std::vector<T> files_table(hid_t file, const std::string& name, hid_t type, std::size_t values) {
   if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return {};
@@ -179,6 +185,17 @@ void read_targets(hid_t file, FeatureData& out) {
     for (std::size_t l = 0; l < labels && !flags.empty(); ++l)
       if (flags[i * labels + l] != 0) out.files[i].labels.push_back(static_cast<std::int32_t>(l));
   }
+}
+
+void read_statistics(hid_t file, FeatureData& out) {
+  if (H5Lexists(file, "/statistics", H5P_DEFAULT) <= 0) return;
+  const Hid group(H5Gopen2(file, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
+  ColumnStatistics& s = out.statistics.emplace();
+  s.of = text_attribute(group, "of");
+  s.frames = integer_attribute(group, "frames");
+  s.is_applied = integer_attribute(group, "applied") != 0;
+  s.mean = DatasetReader(file, "/statistics/mean").numbers<double>(H5T_NATIVE_DOUBLE);
+  s.std = DatasetReader(file, "/statistics/std").numbers<double>(H5T_NATIVE_DOUBLE);
 }
 
 void read_remarks(hid_t file, FeatureData& out) {
@@ -257,6 +274,7 @@ FeatureContents read_h5(const std::string& path) {
     read_mel(file, mel, out.data);
     read_files(file, out.data);
     read_targets(file, out.data);
+    read_statistics(file, out.data);
     read_remarks(file, out.data);
     out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
   } catch (const RunError& e) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "stages/feature_hash.h"
@@ -233,6 +234,16 @@ void write_splits(hid_t file, hid_t rows, const OutputIndex& x) {
   }
 }
 
+void write_statistics(hid_t file, const ColumnStatistics& s) {
+  const Hid where = group(file, "statistics");
+  for (const auto& [name, values] : {std::pair{"mean", &s.mean}, std::pair{"std", &s.std}})
+    column<double>(where, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values->size(),
+                   [&values = values](std::size_t i) { return (*values)[i]; });
+  attribute(where, "of", s.of);
+  attribute<std::int64_t>(where, "frames", H5T_STD_I64LE, H5T_NATIVE_INT64, s.frames);
+  attribute<std::int8_t>(where, "applied", H5T_STD_I8LE, H5T_NATIVE_INT8, s.is_applied ? 1 : 0);
+}
+
 void write_remarks(hid_t file, const OutputIndex& x) {
   const std::vector<std::size_t> remarked = x.remarked();
   const Hid remarks = group(file, "remarks");
@@ -273,6 +284,7 @@ void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
   write_files(file, index);
   write_splits(file, rows, index);
   write_remarks(file, index);
+  if (index.statistics != nullptr) write_statistics(file, *index.statistics);
   write_attributes(file, index);
 }
 

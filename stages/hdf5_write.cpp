@@ -92,6 +92,10 @@ class Hdf5Write final : public RowSink {
     if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
       check.error("layout",
                   "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
+    if (options_.normalize && is_chunked())
+      check.error("normalize",
+                  "takes rows in one piece (layout: contiguous); into chunks they go normalised by "
+                  "the stage normalize, in a second run");
     return RowSink::plan(given, below, check);
   }
 

@@ -161,6 +161,10 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   if (!x.target_names().empty()) entry("targets", json(x.target_names()));
   entry("status", json(std::vector<std::string>(std::begin(OutputIndex::kStatusNames),
                                                 std::end(OutputIndex::kStatusNames))));
+  if (const ColumnStatistics* s = x.statistics)
+    entry("statistics",
+          fmt::format(R"({{"of": {}, "frames": {}, "applied": {}, "mean": {}, "std": {}}})",
+                      json(s->of), s->frames, s->is_applied, json(s->mean), json(s->std)));
   entry("feature_hash", json(feature_hash(x.contract)));
   if (!x.info.preset.empty()) entry("preset", json(x.info.preset));
   entry("backend", json(x.info.backend));

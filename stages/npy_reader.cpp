@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "mel/float16.h"
 #include "pipeline/problem.h"
 #include "stages/npy_file.h"
 #include "stages/npy_header.h"
@@ -53,17 +54,6 @@ std::string read_at(int fd, std::uint64_t at, std::size_t bytes) {
   }
   out.resize(done);
   return out;
-}
-
-float from_float16(std::uint16_t half) {
-  const float sign = (half & 0x8000U) != 0 ? -1.0F : 1.0F;
-  const int exponent = (half >> 10) & 0x1F;
-  const int fraction = half & 0x3FF;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  if (exponent == 31)
-    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
-                         : sign * std::numeric_limits<float>::infinity();
-  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
 
 RowType row_type(const std::string& dtype) {
@@ -220,6 +210,15 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     about.at("labels").get_to(data.labels);
     about.at("splits").get_to(data.splits);
     if (about.contains("targets")) about.at("targets").get_to(data.targets);
+    if (about.contains("statistics")) {
+      const Json& s = about.at("statistics");
+      ColumnStatistics& out_s = data.statistics.emplace();
+      s.at("of").get_to(out_s.of);
+      s.at("frames").get_to(out_s.frames);
+      s.at("applied").get_to(out_s.is_applied);
+      s.at("mean").get_to(out_s.mean);
+      s.at("std").get_to(out_s.std);
+    }
     for (const Json& hz : about.value("band_hz", Json::array()))
       data.band_hz.push_back(hz.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                           : hz.get<double>());

@@ -12,6 +12,7 @@
 #include "pipeline/stage.h"
 #include "stages/manifest.h"
 #include "stages/row_order.h"
+#include "stages/row_statistics.h"
 
 namespace melflow {
 
@@ -26,6 +27,7 @@ struct OutputIndex {
   const Value& contract;  ///< the settings that decided the rows (AnyStage::contract)
   bool complete;
   std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
+  const ColumnStatistics* statistics = nullptr;
   const ManifestSource* listed = listed_by(run.source);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
 

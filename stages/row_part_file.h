@@ -48,6 +48,8 @@ class RowPartFile : public PartFile {
   [[nodiscard]] virtual bool is_serial() const { return type_ == RowType::float32; }
   /// The rows from `row` on are void and will be written again. No write of theirs is under way.
   virtual void roll_back(std::int64_t /*row*/) {}
+  /// Rows that are written, as float32 [count, values_per_row].
+  virtual void read(std::int64_t row, std::int64_t count, float* values);
   /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
   virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 

@@ -1,5 +1,8 @@
 #include "stages/row_sink.h"
 
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -14,8 +17,8 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostQueued = 8;    // parts
-constexpr std::size_t kCopied = 4 << 20;  // bytes at once
+constexpr std::size_t kMostQueued = 8;      // parts
+constexpr std::size_t kAtOnce = 256 << 10;  // [bytes] of rows that are read back
 
 // "out/features.h5" of "train": "out/features.train.h5".
 std::string split_path(const std::string& path, const std::string& split) {
@@ -29,6 +32,13 @@ std::string split_path(const std::string& path, const std::string& split) {
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
   s.field("dtype", dtype, "of the rows");
+  s.field("statistics", statistics,
+          "store mean and standard deviation of every column: of the first split's rows (train; of "
+          "all "
+          "where there are no splits), or of all")
+      .tuning();
+  s.field("normalize", normalize,
+          "when all rows are there, scale their columns, in every split, by the statistics");
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
@@ -49,12 +59,20 @@ Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
                   "become 0 and loud ones may become infinite");
+  if (target_.normalize && target_.statistics == StatisticsOf::none)
+    check.error("normalize", "by which statistics? Set statistics: train");
+  if (info_ && target_.normalize) {
+    auto normalized = std::make_shared<FeatureInfo>(*info_);
+    normalized->unit = "standard deviations of " + info_->unit;
+    info_ = std::move(normalized);
+  }
   return given;
 }
 
 std::optional<Value> RowSink::settings() const {
   Value out = Value::map({});
   out.set("dtype", OptionType<RowType>::echo(target_.dtype));
+  if (target_.normalize) out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
   return out;
 }
 
@@ -75,10 +93,16 @@ void RowSink::start(RunContext& run) {
 }
 
 void RowSink::list_sections(RunContext& run) {
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  const bool has_splits = listed != nullptr && !listed->manifest().split_names().empty();
+  counted_ = run.ledger.counts().found;
+  if (has_splits && target_.statistics == StatisticsOf::train)
+    counted_ = listed->manifest().split_ranges().front().last;
+  if (target_.statistics != StatisticsOf::none)
+    statistics_ = std::make_unique<RowStatistics>(info_->columns);
   first_files_ = {0};
   paths_ = {target_.path};
-  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
-  if (!target_.split_files || listed == nullptr || listed->manifest().split_names().empty()) return;
+  if (!target_.split_files || !has_splits) return;
   first_files_.clear();
   paths_.clear();
   const Manifest& manifest = listed->manifest();
@@ -88,6 +112,27 @@ void RowSink::list_sections(RunContext& run) {
         target_.path,
         range.split < 0 ? "" : manifest.split_names()[static_cast<std::size_t>(range.split)]));
   }
+}
+
+// Of a batch's finished rows, before anybody else has to wait.
+void RowSink::note(const MelBatch& batch, const ItemContext& context) {
+  const std::int64_t frames = std::max(info_->frames, 1);
+  for (std::size_t i = 0; i < batch.parts.size(); ++i) {
+    const Stream& stream = *context.origin(i).stream;
+    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || stream.failed())
+      continue;
+    const MelPart& part = *batch.parts[i];
+    auto moments = ColumnMoments::of(part.values(), part.row_count * frames, info_->columns);
+    const std::lock_guard lock(mutex_);
+    statistics_->take(stream.index(), part.first_row, std::move(moments));
+  }
+}
+
+bool RowSink::counts(std::size_t file) const { return statistics_ && file < counted_; }
+
+void RowSink::close_statistics(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready)
+    if (p.part && p.file_rows >= 0 && counts(p.file)) statistics_->close(p.file);
 }
 
 void RowSink::open_files(RunContext& run) {
@@ -116,6 +161,11 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
         fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
                     "not the same bytes",
                     paths_[section], old->computed_by(), now));
+  if (target_.normalize)
+    throw RunError(
+        fmt::format("{}: its rows are normalised by statistics that new files would change; "
+                    "build it anew (overwrite: true)",
+                    paths_[section]));
   old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
   const bool stays = run.update == Update::append && !old->has_dead_rows() &&
                      extensible_at() >= 0 && old->rows_at() == extensible_at();
@@ -126,6 +176,7 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
       order_->taken_over(k.file, k.rows, k.audio);
       old_rows_.emplace_hint(old_rows_.end(), k.file, k.row);
     }
+    statistics_stale_ = statistics_stale_ || counts(k.file);
     if (k.remark != nullptr)
       run.ledger.close(k.file, Outcome::ok, run.ledger.stage_number(k.remark->stage),
                        k.remark->reason);
@@ -148,6 +199,7 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
                                           ItemContext& context) {
   std::vector<PlacedPart> ready;
   bool is_writer = false;
+  if (statistics_) note(*in, context);
   {
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
@@ -158,6 +210,7 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
     }
     roll_back();
     finish_values(ready);
+    close_statistics(ready);
     is_writer = queue(ready);
   }
   write(ready, is_writer);
@@ -195,11 +248,14 @@ void RowSink::take_over_rest() {
 
 void RowSink::complete(RunContext& run) {
   const std::size_t found = run.ledger.counts().found;
+  for (std::size_t s = 0; s < files_.size(); ++s) close_gaps(run, s);
+  if (statistics_) settle_statistics(run);
   for (std::size_t s = 0; s < files_.size(); ++s) {
-    close_gaps(run, s);
     const std::int64_t rows = order_->total(s);
+    if (target_.normalize) normalize_rows(run, s);
     complete_file(*files_[s], shape_of(rows),
-                  {run, *order_, *info_, contract(), complete_, first_files_[s], end_of(s, found)});
+                  {run, *order_, *info_, contract(), complete_, first_files_[s], end_of(s, found),
+                   measured_ ? &*measured_ : nullptr});
     rows_ += rows;
   }
 }
@@ -223,6 +279,11 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   return out;
 }
 
+std::int64_t RowSink::rows_at_once() const {
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(kAtOnce / (info_->values_per_row() * sizeof(float))));
+}
+
 RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
   Shape shape{static_cast<std::uint64_t>(rows)};
   if (info_->frames > 1) shape.push_back(static_cast<std::uint64_t>(info_->frames));
@@ -238,6 +299,7 @@ void RowSink::closed(std::size_t index) {
     bool is_writer = false;
     {
       const std::lock_guard lock(mutex_);
+      if (statistics_) statistics_->drop(index);
       order_->closed(index, ready);
       roll_back();
       finish_values(ready);
@@ -299,10 +361,8 @@ std::size_t RowSink::take_over(const std::vector<PlacedPart>& ready, std::size_t
          old_rows_.at(ready[next].file) == first + count)
     count += ready[next++].file_rows;
   RowPartFile& file = *files_[section];
-  const auto at_once =
-      std::max<std::int64_t>(1, static_cast<std::int64_t>(kCopied / file.row_bytes()));
-  for (std::int64_t done = 0; done < count; done += at_once) {
-    const std::int64_t n = std::min(at_once, count - done);
+  for (std::int64_t done = 0; done < count; done += rows_at_once()) {
+    const std::int64_t n = std::min(rows_at_once(), count - done);
     file.write(to + done, old_[section]->read(first + done, n).data(), n);
   }
   return next;
@@ -323,6 +383,8 @@ void RowSink::finish_values(const std::vector<PlacedPart>& ready) {
     finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,
                    [&](std::int64_t row, const float* values, std::int64_t n) {
                      file.write(p.file_row + row, values, n);
+                     if (counts(p.file))
+                       statistics_->take(p.file, row, ColumnMoments::of(values, n, info_->columns));
                    });
   }
 }
@@ -337,6 +399,7 @@ void RowSink::close_gaps(RunContext& run, std::size_t section) {
     if (rows == 0 || order_->stays(i)) continue;
     if (run.ledger.outcome(i) != Outcome::ok) {
       order_->forget(i);
+      statistics_stale_ = statistics_stale_ || counts(i);
       ++gaps;
     } else {
       if (from != to) files_[section]->move_rows(from, to, rows);
@@ -347,6 +410,55 @@ void RowSink::close_gaps(RunContext& run, std::size_t section) {
   if (gaps > 0)
     run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
                          files_[section]->target()));
+}
+
+// All rows are at their place.
+void RowSink::settle_statistics(RunContext& run) {
+  if (statistics_stale_) {
+    // Some rows were taken out again, or were there before: once more, from the files.
+    statistics_ = std::make_unique<RowStatistics>(info_->columns);
+    const std::vector<std::int64_t> offsets = order_->offsets();
+    std::vector<float> values;
+    for (std::size_t i = 0, section = 0; i < counted_; ++i) {
+      while (i >= end_of(section, run.ledger.counts().found)) ++section;
+      for (std::int64_t row = 0; row < order_->rows(i); row += rows_at_once()) {
+        const std::int64_t n = std::min(rows_at_once(), order_->rows(i) - row);
+        values.resize(static_cast<std::size_t>(n) * info_->values_per_row());
+        files_[section]->read(offsets[i] + row, n, values.data());
+        statistics_->take(
+            i, row,
+            ColumnMoments::of(values.data(), n * std::max(info_->frames, 1), info_->columns));
+      }
+      statistics_->close(i);
+    }
+  }
+  measured_ = statistics_->result();
+  measured_->is_applied = target_.normalize;
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  measured_->of = target_.statistics == StatisticsOf::train && listed != nullptr &&
+                          !listed->manifest().split_names().empty()
+                      ? listed->manifest().split_names().front()
+                      : "all";
+}
+
+void RowSink::normalize_rows(const RunContext& run, std::size_t section) {
+  std::vector<double> std = measured_->std;
+  for (double& s : std)
+    if (s == 0) s = 1;
+  const auto step = fixed_step(measured_->mean, std);
+  const std::int64_t rows = order_->total(section), frames = std::max(info_->frames, 1);
+  RowPartFile& file = *files_[section];
+  const std::int64_t pieces = (rows + rows_at_once() - 1) / rows_at_once();
+  tbb::task_arena(run.workers).execute([&] {
+    tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t piece) {
+      const std::int64_t first = piece * rows_at_once(), n = std::min(rows_at_once(), rows - first);
+      std::vector<float> values(static_cast<std::size_t>(n) * info_->values_per_row());
+      file.read(first, n, values.data());
+      MemoryRows unit(values.data(), n * frames, info_->columns);
+      step->run(unit, unit);
+      file.write(first, values.data(), n);
+    });
+  });
 }
 
 }  // namespace melflow

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "stages/row_order.h"
 #include "stages/row_part_file.h"
 #include "stages/row_reuse.h"
+#include "stages/row_statistics.h"
 
 namespace melflow {
 
@@ -31,9 +33,18 @@ struct EnumNames<RowType> {
                                                                {"float16", RowType::float16}};
 };
 
+enum class StatisticsOf { none, train, all };
+template <>
+struct EnumNames<StatisticsOf> {
+  static constexpr std::pair<const char*, StatisticsOf> values[] = {
+      {"none", StatisticsOf::none}, {"train", StatisticsOf::train}, {"all", StatisticsOf::all}};
+};
+
 struct RowSinkOptions {
   std::string path;
   RowType dtype = RowType::float32;
+  StatisticsOf statistics = StatisticsOf::none;
+  bool normalize = false;
   bool split_files = false;
   bool overwrite = false;
   bool sync = false;
@@ -76,6 +87,12 @@ class RowSink : public Sink<MelBatch> {
 
  private:
   void closed(std::size_t index);
+  [[nodiscard]] bool counts(std::size_t file) const;
+  void note(const MelBatch& batch, const ItemContext& context);
+  void close_statistics(const std::vector<PlacedPart>& ready);
+  void settle_statistics(RunContext& run);
+  void normalize_rows(const RunContext& run, std::size_t section);
+  [[nodiscard]] std::int64_t rows_at_once() const;
   void roll_back();
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer);
@@ -99,6 +116,10 @@ class RowSink : public Sink<MelBatch> {
   std::vector<std::unique_ptr<const RowReuse>> old_;  // whose rows are taken over, or none
   std::map<std::size_t, std::int64_t> old_rows_;      // where each file's begin there
   std::mutex mutex_;
+  std::unique_ptr<RowStatistics> statistics_;
+  std::size_t counted_ = 0;        // files before this one are in the statistics
+  bool statistics_stale_ = false;  // they have rows that are not in the output, or lack some
+  std::optional<ColumnStatistics> measured_;
   std::unique_ptr<RowOrder> order_;
   bool writing_ = false;            // somebody is, where only one can
   std::vector<PlacedPart> queued_;  // for that one

@@ -160,7 +160,7 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
     CHECK(job.error == manifest + ":2: '" + name +
                            "' cannot be the name of a split: it becomes part of names in the "
                            "output, so it has no '/', does not begin with '.', and is none of "
-                           "band_hz, files, labels, mel, remarks, splits, targets");
+                           "band_hz, files, labels, mel, remarks, splits, statistics, targets");
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
   }
 }
