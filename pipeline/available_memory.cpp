@@ -72,9 +72,9 @@ std::uint64_t available_memory(const std::string& root) {
       left = std::min(left, left_in_groups(root + "/sys/fs/cgroup", group,
                                            {"memory.max", "memory.current", "file"}));
     else if (kinds.find(",memory,") != kinds.npos)
-      left = std::min(left, left_in_groups(root + "/sys/fs/cgroup/memory", group,
-                                           {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                            "total_cache"}));
+      left = std::min(
+          left, left_in_groups(root + "/sys/fs/cgroup/memory", group,
+                               {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"}));
   }
   return left;
 }

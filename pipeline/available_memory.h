@@ -7,7 +7,8 @@
 namespace melflow {
 
 /// What the system has available, and no more than the control groups (v1 or v2) of this process
-/// leave; memory of the page cache counts as free [bytes]. `root`: where /proc and /sys are looked for.
+/// leave; memory of the page cache counts as free [bytes]. `root`: where /proc and /sys are looked
+/// for.
 std::uint64_t available_memory(const std::string& root = "");
 
 }  // namespace melflow

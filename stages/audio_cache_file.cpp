@@ -24,10 +24,10 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment = 64;  // of samples
 constexpr std::array<std::size_t, 2> kSlotPlace{512, 1024};
-constexpr std::size_t kLeastCommit = 1024;                    // entries
-constexpr std::size_t kKeptPages = std::size_t{16} << 20;     // released, but still mapped [bytes]
-constexpr std::size_t kReadAhead = std::size_t{1} << 20;      // of one recording [bytes]
-constexpr std::size_t kVerified = std::size_t{4} << 20;       // at once [bytes]
+constexpr std::size_t kLeastCommit = 1024;                 // entries
+constexpr std::size_t kKeptPages = std::size_t{16} << 20;  // released, but still mapped [bytes]
+constexpr std::size_t kReadAhead = std::size_t{1} << 20;   // of one recording [bytes]
+constexpr std::size_t kVerified = std::size_t{4} << 20;    // at once [bytes]
 
 struct Header {
   std::array<char, 8> magic{'m', 'e', 'l', 'f', 'l', 'o', 'w', 'A'};
@@ -37,7 +37,9 @@ struct Header {
   std::uint64_t checksum = 0;
 };
 
-std::uint64_t header_checksum(const Header& h) { return XXH3_64bits(&h, offsetof(Header, checksum)); }
+std::uint64_t header_checksum(const Header& h) {
+  return XXH3_64bits(&h, offsetof(Header, checksum));
+}
 
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) {
   return (n + unit - 1) / unit * unit;
@@ -50,7 +52,8 @@ class WrittenRange {
     // Beforehand, because a store into a page that finds no room on the disk ends the process.
     error_ = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
     if (error_ != 0) return;
-    void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
+    void* p =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
     if (p == MAP_FAILED)
       error_ = errno;
     else
@@ -100,7 +103,8 @@ AudioCacheFile::~AudioCacheFile() {
   if (map_ != nullptr) munmap(map_, mapped_);
 }
 
-// ---- opening --------------------------------------------------------------------------------------
+// ---- opening
+// --------------------------------------------------------------------------------------
 
 void AudioCacheFile::open_for_writing() {
   for (;;) {
@@ -127,8 +131,7 @@ void AudioCacheFile::open_for_writing() {
     case Content::empty:
       break;
   }
-  if (!write_header())
-    throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
+  if (!write_header()) throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
   end_ = kPage;
 }
 
@@ -140,20 +143,21 @@ void AudioCacheFile::open_for_reading() {
 }
 
 bool AudioCacheFile::is_at_path() const {
-  struct stat mine {}, there {};
+  struct stat mine {
+  }, there{};
   return fstat(fd_.get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
          mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
-// By an empty file that is locked before it has the name. The lock on the old one is held until then,
-// so nobody else does the same.
+// By an empty file that is locked before it has the name. The lock on the old one is held until
+// then, so nobody else does the same.
 void AudioCacheFile::replace() {
   const std::string fresh = path_ + ".new";
   ::unlink(fresh.c_str());
   UniqueFd fd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(fresh.c_str(), path_.c_str()) != 0)
-    throw RunError(fmt::format("{}: {}, but cannot be replaced: {}", path_, note_,
-                               std::strerror(errno)));
+    throw RunError(
+        fmt::format("{}: {}, but cannot be replaced: {}", path_, note_, std::strerror(errno)));
   fd_ = std::move(fd);
 }
 
@@ -222,7 +226,8 @@ std::uint64_t AudioCacheFile::slot_checksum(const Slot& slot) {
   return XXH3_64bits(&slot, offsetof(Slot, checksum));
 }
 
-// ---- reading --------------------------------------------------------------------------------------
+// ---- reading
+// --------------------------------------------------------------------------------------
 
 std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
                                                           const FileStamp& stamp) const {
@@ -280,19 +285,18 @@ bool AudioCacheFile::verify(const Entry& entry) const {
 void AudioCacheFile::prefetch(const Entry& entry) const {
   if (entry.extents != 1) return;
   const std::uint64_t begin = entry.place / kPage * kPage;
-  const auto part = range(begin, std::min<std::uint64_t>(entry.place + entry.bytes() - begin,
-                                                         kReadAhead));
-  if (!part.empty())
-    madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_WILLNEED);
+  const auto part =
+      range(begin, std::min<std::uint64_t>(entry.place + entry.bytes() - begin, kReadAhead));
+  if (!part.empty()) madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_WILLNEED);
 }
 
 void AudioCacheFile::release(std::size_t bytes) const {
   const std::size_t before = released_.fetch_add(bytes);
-  if (before / kKeptPages != (before + bytes) / kKeptPages)
-    madvise(map_, mapped_, MADV_DONTNEED);
+  if (before / kKeptPages != (before + bytes) / kKeptPages) madvise(map_, mapped_, MADV_DONTNEED);
 }
 
-// ---- writing --------------------------------------------------------------------------------------
+// ---- writing
+// --------------------------------------------------------------------------------------
 
 void AudioCacheFile::fail(int error) {
   int none = 0;

@@ -4,13 +4,13 @@
 //   samples  of every recording, as native int16 or float32, in one extent or several
 //   index    an open-addressing table of entries by path, written anew with every commit
 //
-// A slot says where an index is and how far the file is committed; it has a checksum, and so has the
-// index it points to. Commits write the slots in turn, so that the one before stays valid until the
-// new one is complete. Nothing that is committed is ever written over. What is not committed, or
-// damaged, is as if it were not there: an interrupted build leaves the last commit.
+// A slot says where an index is and how far the file is committed; it has a checksum, and so has
+// the index it points to. Commits write the slots in turn, so that the one before stays valid until
+// the new one is complete. Nothing that is committed is ever written over. What is not committed,
+// or damaged, is as if it were not there: an interrupted build leaves the last commit.
 //
-// A writer holds flock(2) on the file. A file that is none of these is replaced by rename(2), so that
-// whoever has it open keeps what it has.
+// A writer holds flock(2) on the file. A file that is none of these is replaced by rename(2), so
+// that whoever has it open keeps what it has.
 #pragma once
 
 #include <atomic>
@@ -44,8 +44,9 @@ class AudioCacheFile {
   struct Entry {
     CacheKey key;
     FileStamp stamp;
-    std::uint64_t place = 0;  ///< of the samples, or of the table of extents where there are several
-    std::int64_t count = 0;   ///< samples; 0 marks a free place of the table
+    std::uint64_t place =
+        0;                   ///< of the samples, or of the table of extents where there are several
+    std::int64_t count = 0;  ///< samples; 0 marks a free place of the table
     std::int64_t file_frames = 0;
     std::uint64_t checksum = 0;  ///< XXH3 of all samples
     std::int32_t sample_rate = 0, file_rate = 0;

@@ -57,8 +57,8 @@ class CacheStore::Cached final : public StoredAudio {
     const std::int64_t count =
         std::min(most, static_cast<std::int64_t>((piece->size() - skip) / size));
     const std::byte* data = piece->data() + skip;
-    const auto release = [file = file_, bytes = static_cast<std::size_t>(count) * size](
-                             const std::byte*) { file->release(bytes); };
+    const auto release = [file = file_, bytes = static_cast<std::size_t>(count) *
+                                                size](const std::byte*) { file->release(bytes); };
     return {std::shared_ptr<const std::byte>(data, release), data, count, info().type};
   }
 
@@ -156,9 +156,10 @@ std::unique_ptr<AudioStore::Entry> CacheStore::begin(std::size_t index, RunConte
 
 void CacheStore::give_up(RunContext& run) {
   if (takes_more_.exchange(false))
-    run.warn(fmt::format("{}: cannot be written on: {}; the run goes on, but further audio is not "
-                         "stored",
-                         file_->path(), file_->error()));
+    run.warn(
+        fmt::format("{}: cannot be written on: {}; the run goes on, but further audio is not "
+                    "stored",
+                    file_->path(), file_->error()));
 }
 
 void CacheStore::finish(RunContext& run) {
@@ -167,10 +168,9 @@ void CacheStore::finish(RunContext& run) {
 
 std::vector<std::pair<std::string, Value>> CacheStore::summary() const {
   const auto number = [](std::size_t n) { return Value::scalar(std::to_string(n)); };
-  std::vector<std::pair<std::string, Value>> out{
-      {"cache", Value::scalar(file_->path(), {}, true)},
-      {"from_cache", number(found_ - *damaged_)},
-      {"added", number(added_)}};
+  std::vector<std::pair<std::string, Value>> out{{"cache", Value::scalar(file_->path(), {}, true)},
+                                                 {"from_cache", number(found_ - *damaged_)},
+                                                 {"added", number(added_)}};
   if (*damaged_ > 0) out.emplace_back("damaged", number(*damaged_));
   return out;
 }

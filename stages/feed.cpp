@@ -74,8 +74,7 @@ std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
 }
 
 void Feed::check(PlanCheck& check) const {
-  const bool may_cache =
-      options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
+  const bool may_cache = options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
   if (options_.feed == FeedKind::cache && options_.cache_path.empty())
     check.error("feed", "cache needs a folder for its files: set cache_path");
   if (!may_cache && !options_.cache_path.empty())

@@ -63,7 +63,8 @@ class Look {
     if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
     const auto size = static_cast<std::uint64_t>(st.st_size);
     for (int i = 0; i < kProbes; ++i) {  // before anything is read
-      const int answer = is_in_page_cache(fd.get(), (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
+      const int answer =
+          is_in_page_cache(fd.get(), (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
       if (answer < 0) continue;
       ++probed_;
       warm_ += answer;
@@ -92,8 +93,9 @@ class Look {
     is_plain_ = is_plain_ && has_plain_samples(path) && narrow && !resampled;
     // No more than a compressed file can be thought to hold: a header may claim anything.
     const double frames = std::min(static_cast<double>(info.frames), 64 * size);
-    decoded_bytes_ += frames * (resampled ? rate_ / info.samplerate : 1) *
-                      static_cast<double>(narrow && !resampled ? sizeof(std::int16_t) : sizeof(float));
+    decoded_bytes_ +=
+        frames * (resampled ? rate_ / info.samplerate : 1) *
+        static_cast<double>(narrow && !resampled ? sizeof(std::int16_t) : sizeof(float));
   }
 
   double rate_;
@@ -146,8 +148,9 @@ FeedChoice choose_feed(const FeedFacts& f) {
     return {false, fmt::format("a cache would take about {}, of the {} free in cache_path",
                                gibibytes(f.decoded_bytes), gibibytes(f.disk_free))};
   if (f.is_plain && f.warm.value_or(0) >= kMostWarm && f.file_bytes <= f.memory_free / 2)
-    return {false, "the files hold plain samples and lie in the page cache, where a cache would "
-                   "only be a second copy"};
+    return {false,
+            "the files hold plain samples and lie in the page cache, where a cache would "
+            "only be a second copy"};
   return {true, fmt::format("the audio is used {} times, and about {} of it fit into cache_path",
                             f.uses, gibibytes(f.decoded_bytes))};
 }

@@ -13,8 +13,8 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kAlignment = 64;     // as buffers have it
-constexpr std::size_t kEntryBytes = 192;   // what a file takes beside its samples
+constexpr std::size_t kAlignment = 64;    // as buffers have it
+constexpr std::size_t kEntryBytes = 192;  // what a file takes beside its samples
 constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
 
 struct Piece {
@@ -77,8 +77,8 @@ class PreloadStore::Loading final : public AudioStore::Entry {
   }
   void close() override {
     if (pieces_.empty()) return;
-    store_.audio_[index_] = std::make_shared<LoadedAudio>(
-        info_, store_.files_listed_.stamp(index_), std::move(pieces_));
+    store_.audio_[index_] = std::make_shared<LoadedAudio>(info_, store_.files_listed_.stamp(index_),
+                                                          std::move(pieces_));
     const std::lock_guard lock(store_.mutex_);
     ++store_.files_;
     store_.bytes_ += static_cast<std::size_t>(info_.count) * size_of(info_.type);
@@ -146,15 +146,16 @@ bool PreloadStore::add_slab(std::size_t bytes) {
 
 std::string PreloadStore::refusal() const {
   const std::size_t all = audio_.size();
-  std::string text =
-      fmt::format("feed: preload: the decoded audio does not fit into memory: {} of {} files fill "
-                  "the {:.1f} MiB that memory.host leaves for it",
-                  files_, all, mebibytes(limit_));
+  std::string text = fmt::format(
+      "feed: preload: the decoded audio does not fit into memory: {} of {} files fill "
+      "the {:.1f} MiB that memory.host leaves for it",
+      files_, all, mebibytes(limit_));
   if (files_ > 0)
     text += fmt::format(", all of them may take {:.0f} MiB",
                         mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_));
-  return text + "; raise memory.host, load what fits (preload_overflow: stream), or take feed: "
-                "stream or cache";
+  return text +
+         "; raise memory.host, load what fits (preload_overflow: stream), or take feed: "
+         "stream or cache";
 }
 
 void PreloadStore::filled() { is_filled_ = true; }

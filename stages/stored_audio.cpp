@@ -51,7 +51,8 @@ Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPo
       {.buffer = raw.window, .whole = 0, .noatime = true, .advise = Advise::sequential});
   int flags = reader.flags();
   UniqueFd fd(::open(raw.file->path.c_str(), flags));
-  if (!fd && reader.retry(errno, flags)) fd = UniqueFd(::open(raw.file->path.c_str(), reader.flags()));
+  if (!fd && reader.retry(errno, flags))
+    fd = UniqueFd(::open(raw.file->path.c_str(), reader.flags()));
   if (!fd) return FileReader::open_error(*raw.file, errno);
   auto out = reader.admit(raw.file, fd, pool);
   if (!out) return std::move(out.error());

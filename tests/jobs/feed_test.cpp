@@ -15,8 +15,8 @@ using namespace melflow::test;
 
 namespace {
 
-// Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have a
-// remark.
+// Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
+// a remark.
 void make_corpus(const TempFolder& folder) {
   std::mt19937 random(11);
   const char* kinds[] = {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"};
@@ -149,7 +149,8 @@ TEST_CASE("feed: preload that does not fit is refused, or streams the rest") {
   const TempFolder folder;
   for (unsigned i = 0; i < 30; ++i)  // 1 MB each
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 500'000, 16000, i + 1);
-  const Knobs tight{.concurrency = 1, .queue = 1, .memory = "48MiB", .block = "64KiB", .workers = 1};
+  const Knobs tight{
+      .concurrency = 1, .queue = 1, .memory = "48MiB", .block = "64KiB", .workers = 1};
   const Ran expected = run_feed(folder, "", tight);
   REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
 
@@ -207,11 +208,12 @@ TEST_CASE("feed: a graph without one place for the store is refused") {
       "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
   CHECK_MESSAGE(message(two_ends).find("several places") != std::string::npos, message(two_ends));
   const std::string by_hand =
-      yaml + "  mine: {stage: keep_audio, from: resample}\n"
-             "  segment2: {stage: segment, from: mine}\n"
-             "  batch2: {stage: batch, from: segment2}\n"
-             "  mel2: {stage: mel, from: batch2, n_fft: 512, hop: 160, n_mels: 40}\n"
-             "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
+      yaml +
+      "  mine: {stage: keep_audio, from: resample}\n"
+      "  segment2: {stage: segment, from: mine}\n"
+      "  batch2: {stage: batch, from: segment2}\n"
+      "  mel2: {stage: mel, from: batch2, n_fft: 512, hop: 160, n_mels: 40}\n"
+      "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
   CHECK(message(by_hand) != "");
   for (const char* wrong : {"feed: cache", "feed: preload, cache_path: x", "cache_path: x",
                             "feed: preload, uses: 0", "feed: ram"}) {
@@ -286,7 +288,8 @@ TEST_CASE("feed: other settings of decode and resample have a cache file of thei
   const TempFolder folder;
   make_corpus(folder);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
-  const auto run = [&](const std::string& from, const std::string& to, const std::string& mel = "") {
+  const auto run = [&](const std::string& from, const std::string& to,
+                       const std::string& mel = "") {
     std::string yaml = with_feed(speech_pipeline({}, "", mel), feed);
     if (!from.empty()) yaml.replace(yaml.find(from), from.size(), to);
     std::filesystem::remove(folder / "out.h5");
@@ -311,11 +314,11 @@ TEST_CASE("feed: a cache follows files that change, come and go") {
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   check_same(run_feed(folder, ""), run_feed(folder, feed));
 
-  write_wav(folder / "clips/new.wav", 7000, 16000, 99);                // added
-  std::filesystem::remove(folder / "clips/0.wav");                     // gone
-  write_wav(folder / "clips/1.wav", 9500, 16000, 50);                  // another size
+  write_wav(folder / "clips/new.wav", 7000, 16000, 99);  // added
+  std::filesystem::remove(folder / "clips/0.wav");       // gone
+  write_wav(folder / "clips/1.wav", 9500, 16000, 50);    // another size
   const auto time = std::filesystem::last_write_time(folder / "clips/2.wav");
-  write_wav(folder / "clips/2.wav", 9000, 16000, 51);                  // the same size
+  write_wav(folder / "clips/2.wav", 9000, 16000, 51);  // the same size
   std::filesystem::last_write_time(folder / "clips/2.wav", time + std::chrono::seconds(2));
   const Ran expected = run_feed(folder, ""), after = run_feed(folder, feed);
   check_same(expected, after);
@@ -328,8 +331,8 @@ TEST_CASE("feed: a cache follows files that change, come and go") {
   // The same folder by another way.
   std::filesystem::create_directory_symlink(folder / "clips", folder / "link");
   std::filesystem::remove(folder / "out.h5");
-  const JobResult linked =
-      run_job(with_feed(speech_pipeline({}), feed), in_out(folder / "link/../clips", folder / "out.h5"));
+  const JobResult linked = run_job(with_feed(speech_pipeline({}), feed),
+                                   in_out(folder / "link/../clips", folder / "out.h5"));
   CHECK(number(linked, "from_cache") == 12);
 }
 
@@ -345,7 +348,8 @@ TEST_CASE("feed: damaged samples in a cache are decoded afresh and replaced") {
     check_same(expected, first);
     const std::string path = cache_file(folder / "cache");
     std::string bytes = read_bytes(path);
-    for (std::size_t at = 5000; at < 400'000; at += 60'000) bytes[at] = static_cast<char>(~bytes[at]);
+    for (std::size_t at = 5000; at < 400'000; at += 60'000)
+      bytes[at] = static_cast<char>(~bytes[at]);
     write_bytes(path, bytes);
     const Ran damaged = run_feed(folder, feed, knobs);
     check_same(expected, damaged);
@@ -483,5 +487,33 @@ TEST_CASE("feed: auto streams what is used once, caches what is used often, and 
     CHECK(figure(r.job, "feed") == row.chosen);
     CHECK_MESSAGE(figure(r.job, "why").find(row.says) != std::string::npos, figure(r.job, "why"));
     CHECK((r.job.report.stages.size() > expected.job.report.stages.size()) == row.has_node);
+  }
+}
+
+TEST_CASE("feed: an update loads and stores only what it computes") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 8; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 9000, 16000, i + 1);
+  const std::string plain = speech_pipeline({});
+  const auto updated = [&](const std::string& yaml, const std::string& out) {
+    const JobResult made = run_job(plain, in_out(folder / "clips", out));
+    REQUIRE_MESSAGE(made.complete(), made.text());
+    write_wav(folder / "clips/new.wav", 7000, 16000, 99);
+    const JobResult job = run_job(yaml, in_out(folder / "clips", out), {}, Update::append);
+    std::filesystem::remove(folder / "clips/new.wav");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    return job;
+  };
+  updated(plain, folder / "stream.h5");
+  const JobResult preload = updated(with_feed(plain, "feed: preload"), folder / "preload.h5");
+  CHECK(number(preload, "preloaded_files") == 1);
+  const JobResult cache = updated(
+      with_feed(plain, "feed: cache, cache_path: " + (folder / "cache")), folder / "cache.h5");
+  CHECK(number(cache, "added") == 1);
+  const Output expected = read_output(folder / "stream.h5");
+  for (const char* name : {"preload.h5", "cache.h5"}) {
+    const Output got = read_output(folder / name);
+    CHECK(expected.mel_bytes == got.mel_bytes);
+    CHECK(got.rows() == expected.rows());
   }
 }

@@ -72,7 +72,8 @@ std::shared_ptr<const RawBytes> through_read(const std::shared_ptr<const FileRef
 
 }  // namespace
 
-TEST_CASE("stored audio: nothing is opened, blocks are the stored samples and no longer than decode's") {
+TEST_CASE(
+    "stored audio: nothing is opened, blocks are the stored samples and no longer than decode's") {
   std::vector<std::vector<std::int16_t>> pieces{numbers(100'000, 1), numbers(1, 7),
                                                 numbers(60'000, -500)};
   std::vector<std::int16_t> all;
@@ -113,8 +114,8 @@ TEST_CASE("stored audio: what is damaged is decoded from the file") {
   const ReadAudio expected = read_audio(path);
   for (const std::string& engine : engines()) {
     CAPTURE(engine);
-    const auto damaged = std::make_shared<Pieces>(
-        std::vector<std::vector<std::int16_t>>{numbers(5000, 1)}, false);
+    const auto damaged =
+        std::make_shared<Pieces>(std::vector<std::vector<std::int16_t>>{numbers(5000, 1)}, false);
     const auto raw =
         through_read(file_with(path, std::filesystem::file_size(path), damaged), engine);
     Bench bench("decode", "{block: 64KiB}");
@@ -127,8 +128,8 @@ TEST_CASE("stored audio: what is damaged is decoded from the file") {
 }
 
 TEST_CASE("stored audio: a damaged store of a file that is gone says so") {
-  const auto damaged = std::make_shared<Pieces>(
-      std::vector<std::vector<std::int16_t>>{numbers(5000, 1)}, false);
+  const auto damaged =
+      std::make_shared<Pieces>(std::vector<std::vector<std::int16_t>>{numbers(5000, 1)}, false);
   const auto raw = through_read(file_with("/no/such/file.wav", 10'000, damaged), "{}");
   Bench bench("decode");
   bench.plan();

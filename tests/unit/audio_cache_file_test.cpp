@@ -219,10 +219,18 @@ TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
       const File file(path, kContract);
       CHECK(file.is_writer());
       switch (const unsigned n = count_good(file, 24)) {
-        case 24: ++whole; break;
-        case 12: ++older; break;
-        case 0: ++none; break;
-        default: ++partly; CHECK(n >= 23 - 12);
+        case 24:
+          ++whole;
+          break;
+        case 12:
+          ++older;
+          break;
+        case 0:
+          ++none;
+          break;
+        default:
+          ++partly;
+          CHECK(n >= 23 - 12);
       }
     }
     build(path, 0, 24);  // it can always be completed
@@ -369,7 +377,8 @@ TEST_CASE("audio cache: without the right to write it is read, or says why not")
   CHECK(file.note().find("cannot be written: Permission denied") != std::string::npos);
   CHECK(count_good(file, 20) == 20);
   CHECK_THROWS_WITH_AS(File(folder / "b.cache", kContract),
-                       (folder / "b.cache: cannot be written: Permission denied").c_str(), RunError);
+                       (folder / "b.cache: cannot be written: Permission denied").c_str(),
+                       RunError);
 }
 
 TEST_CASE("audio cache: opening and looking up cost next to nothing") {
@@ -389,7 +398,8 @@ TEST_CASE("audio cache: opening and looking up cost next to nothing") {
   const double opened = seconds_since(began);
   began = std::chrono::steady_clock::now();
   unsigned found = 0;
-  for (unsigned i = 0; i < kFiles; ++i) found += file.find(key_of(i), stamp_of_number(i)).has_value();
+  for (unsigned i = 0; i < kFiles; ++i)
+    found += file.find(key_of(i), stamp_of_number(i)).has_value();
   const double looked = seconds_since(began);
   CHECK(found == kFiles);
   MESSAGE("opened in " << 1e3 * opened << " ms, a look-up " << 1e6 * looked / kFiles << " us");
