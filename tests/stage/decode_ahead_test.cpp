@@ -281,6 +281,13 @@ TEST_CASE("decode ahead: numbers in frames are not believed") {
     CAPTURE(row.what);
     CHECK(same_as_alone(folder.write("a.flac", row.bytes)).count > 0);
   }
+  // Bytes between two frames, wherever pieces may end.
+  for (std::size_t i = 4; i < 18; ++i) {
+    for (const char* garbage : {"x", "\xFF\xF8\x75\x08", "bytes that belong to no frame"}) {
+      CAPTURE(i);
+      same_as_alone(folder.write("a.flac", head + part(0, i) + garbage + part(i, end)));
+    }
+  }
 }
 
 TEST_CASE("decode ahead: only where the header's count is right") {
