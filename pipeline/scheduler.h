@@ -38,6 +38,8 @@
 
 namespace melflow {
 
+struct AutoDepth;
+
 class Scheduler {
  public:
   /// Belongs to the task arena in which it is made.
@@ -121,6 +123,7 @@ class Scheduler {
   bool begin_waiting();
   void review_queue(Node& n);
   void deepen(Node& n);
+  bool workers_were_idle(AutoDepth& depth) const;
   void shorten(Node& n);
   void unstall();
   void fail_run(std::exception_ptr error);

@@ -84,6 +84,9 @@ struct AutoDepth {
   // At the last review; the times in slot-seconds, as in StageTime.
   std::chrono::steady_clock::time_point since;
   double starved = 0, held_back = 0;
+  // When it was to be deepened the last time [worker-seconds].
+  std::chrono::steady_clock::time_point asked;
+  double workers_busy = 0;
 };
 
 struct Scheduler::Node {

@@ -21,6 +21,9 @@ constexpr double kBothWaited = 1.0 / 16;
 constexpr double kNeverStarved = 1.0 / 256;
 constexpr double kMostlyHeldBack = 1.0 / 2;
 
+// Of the workers' time; the scheduler itself takes some.
+constexpr double kIdle = 1.0 / 8;
+
 // Items between two reviews: a queue evens out what changes within a few of its lengths.
 std::size_t review_after(std::size_t capacity) { return std::max<std::size_t>(64, 4 * capacity); }
 
@@ -35,7 +38,7 @@ void Scheduler::open_queue(Node& n, const PlanNode& plan) {
   if (!n.adapts) return;
   n.depth.least = n.depth.settled_least = static_cast<std::size_t>(plan.least_queue);
   n.depth.greatest = static_cast<std::size_t>(plan.greatest_queue);
-  n.depth.since = began_;
+  n.depth.since = n.depth.asked = began_;
   n.until_review = 1;  // no queue could have shortened the wait for the first item
 }
 
@@ -63,8 +66,23 @@ void Scheduler::review_queue(Node& n) {
   n.until_review = review_after(n.capacity);
 }
 
+// Since a queue was to be deepened the last time. Where every worker has something to do, a place
+// more would only change what.
+bool Scheduler::workers_were_idle(AutoDepth& d) const {
+  double busy = 0;
+  for (const auto& n : nodes_) {
+    if (!n->has_workers()) continue;
+    tick(*n);
+    busy += n->time.busy;
+  }
+  const double span = std::chrono::duration<double>(now_ - d.asked).count();
+  d.asked = now_;
+  return busy - std::exchange(d.workers_busy, busy) < (1 - kIdle) * span * plan_.workers;
+}
+
 // Every place may hold an item and its share of the budget, which others need as well.
 void Scheduler::deepen(Node& n) {
+  if (!workers_were_idle(n.depth)) return;
   if (memory_waiting_.load() || run_.budget->used() > run_.budget->capacity() / 2) return;
   n.depth.settled_least = std::min(n.capacity + 1, n.depth.greatest);
   n.capacity = std::min(2 * n.capacity, n.depth.greatest);

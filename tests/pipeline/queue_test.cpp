@@ -80,6 +80,26 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
   CHECK(e.max_depth > 2);
 }
 
+TEST_CASE("queue: auto stays as it is where every worker has something to do") {
+  const Watchdog watchdog("queue: busy workers");
+  World world;
+  world.hooks["a"] = bursts(48, microseconds(4000));
+  world.hooks["out"] = lasts(microseconds(50));
+  // The source, too, has its own thread and runs ahead; the only worker has blocks to the end.
+  world.hooks["busy"] = lasts(microseconds(50));
+  const Outcomes o =
+      test::run(two_threads(300, {{"start_at", "1"}})
+                    .set("files", "own_threads", "true")
+                    .set("a", "queue", "300")
+                    .node("cut", "expand", "files", {{"blocks", "64"}, {"queue", "300"}})
+                    .node("busy", "keep", "cut")
+                    .workers(1),
+                world);
+  CHECK(o.report.counts.ok == 300);
+  CHECK(edge_to(o.report, "out").max_depth == 2);
+  CHECK(edge_to(o.report, "out").greatest_capacity == 2);
+}
+
 TEST_CASE("queue: a number stays that number, however it starves") {
   const Watchdog watchdog("queue: fixed");
   World world;
