@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "apps/feature_file.h"
+#include "stages/feature_file.h"
 #include "apps/json_value.h"
 #include "stages/feature_hash.h"
 #include "mel/mel_kernel.h"

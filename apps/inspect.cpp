@@ -12,8 +12,8 @@
 
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
+#include "stages/feature_file.h"
 #include "apps/format.h"
-#include "apps/feature_file.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
@@ -40,25 +40,33 @@ struct Group {
   double seconds = 0;
 };
 
-// By label or split; -1, the files without one, comes first and only when there are any.
-std::map<int, Group> group_by(const FeatureFile& f, const std::vector<std::string>& names,
-                              const std::function<int(const FeatureFile::Entry&)>& key) {
+// By label or split; -1, the files without one, comes first and only when there are any. A file
+// with several labels counts for each of them.
+std::map<int, Group> group_by(
+    const FeatureFile& f, const std::vector<std::string>& names,
+    const std::function<std::vector<int>(const FeatureFile::Entry&)>& keys) {
   std::map<int, Group> out;
   for (int i = 0; i < static_cast<int>(names.size()); ++i) out[i];
   for (const FeatureFile::Entry& e : f.files()) {
-    Group& g = out[key(e)];
-    ++g.files;
-    g.rows += e.count;
-    g.seconds += e.duration;
+    for (const int key : keys(e)) {
+      Group& g = out[key];
+      ++g.files;
+      g.rows += e.count;
+      g.seconds += e.duration;
+    }
   }
   return out;
 }
 
 std::map<int, Group> by_label(const FeatureFile& f) {
-  return group_by(f, f.labels(), [](const FeatureFile::Entry& e) { return e.label; });
+  return group_by(f, f.labels(), [](const FeatureFile::Entry& e) {
+    return e.labels.empty() ? std::vector<int>{e.label}
+                            : std::vector<int>(e.labels.begin(), e.labels.end());
+  });
 }
 std::map<int, Group> by_split(const FeatureFile& f) {
-  return group_by(f, f.splits(), [](const FeatureFile::Entry& e) { return int{e.split}; });
+  return group_by(f, f.splits(),
+                  [](const FeatureFile::Entry& e) { return std::vector<int>{e.split}; });
 }
 
 std::string name_of(const std::vector<std::string>& names, int index) {
@@ -66,13 +74,19 @@ std::string name_of(const std::vector<std::string>& names, int index) {
   return index >= 0 && i < names.size() ? names[i] : "(none)";
 }
 
-// What must hold in a sound file: every row belongs to one file, in order.
+// What must hold in a sound file: every row belongs to one file.
 std::string inconsistency(const FeatureFile& f) {
+  std::vector<const FeatureFile::Entry*> by_row;
+  for (const FeatureFile::Entry& e : f.files())
+    if (e.count > 0) by_row.push_back(&e);
+  // In the order of the files, but for those that an update added.
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [](const auto* a, const auto* b) { return a->offset < b->offset; });
   std::int64_t next = 0;
-  for (const FeatureFile::Entry& e : f.files()) {
-    if (e.count > 0 && e.offset != next)
-      return fmt::format("the rows of {} begin at {} and not at {}", e.path, e.offset, next);
-    next += e.count;
+  for (const FeatureFile::Entry* e : by_row) {
+    if (e->offset != next)
+      return fmt::format("the rows of {} begin at {} and not at {}", e->path, e->offset, next);
+    next += e->count;
   }
   if (static_cast<std::uint64_t>(next) != f.rows())
     return fmt::format("the files have {} rows, /mel has {}", next, f.rows());
@@ -180,6 +194,7 @@ void print_text(const FeatureFile& f, bool with_files) {
   fmt::print("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
   if (!f.labels().empty()) print_groups("labels", by_label(f), f.labels());
   if (!f.splits().empty()) print_groups("splits", by_split(f), f.splits());
+  if (!f.targets().empty()) fmt::print("{:<14}{}\n", "targets", fmt::join(f.targets(), ", "));
   fmt::print("{:<14}melflow {} ({}, {})\n", "written by", f.text("melflow_version"),
              f.text("backend"), f.text("instruction_set"));
   fmt::print("{:<14}{}\n", "feature hash", f.text("feature_hash"));
@@ -200,7 +215,7 @@ Json groups_json(const std::map<int, Group>& groups, const std::vector<std::stri
 
 Json files_json(const FeatureFile& f) {
   Json out = Json::array();
-  for (const FeatureFile::Entry& e : f.files())
+  for (const FeatureFile::Entry& e : f.files()) {
     out.push_back({{"path", e.path},
                    {"offset", e.offset},
                    {"count", e.count},
@@ -209,6 +224,9 @@ Json files_json(const FeatureFile& f) {
                    {"sample_rate", e.sample_rate},
                    {"duration", e.duration},
                    {"status", to_text(e.status)}});
+    for (const std::int32_t l : e.labels) out.back()["labels"].push_back(name_of(f.labels(), l));
+    if (!e.targets.empty()) out.back()["targets"] = e.targets;  // null for none
+  }
   return out;
 }
 
@@ -224,6 +242,7 @@ void print_json(const FeatureFile& f, bool with_files) {
   out["root"] = f.root();
   out["labels"] = groups_json(by_label(f), f.labels());
   out["splits"] = groups_json(by_split(f), f.splits());
+  out["targets"] = f.targets();
   for (const char* name :
        {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
     out[name] = f.text(name);

@@ -68,8 +68,8 @@ int run_program(int argc, char** argv) {
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
   Action action;
-  for (const auto add : {add_run, add_validate, add_graph, add_stages, add_init, add_inspect,
-                         add_compare, add_show, add_verify_parity})
+  for (const auto add : {add_run, add_update, add_validate, add_graph, add_stages, add_init,
+                         add_inspect, add_compare, add_show, add_verify_parity})
     add(app, action);
 
   if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {

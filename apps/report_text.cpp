@@ -44,6 +44,8 @@ std::string output(const StageReport& s) {
       rest += bytes_text(number);
     else if (name == "rows" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "row");
+    else if (name == "kept_files" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "file") + " as before";
     else
       rest += name + " " + text;
   }

@@ -1,4 +1,4 @@
-// melflow run: the plan, the run with its progress, and what to say at its end.
+// melflow run and update: the plan, the run with its progress, and what to say at its end.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <fstream>
@@ -27,6 +27,7 @@ struct RunArguments {
   std::string json;  ///< "": none, "-": stdout, else a file
   bool quiet = false;
   bool no_progress = false;
+  Update update = Update::none;
 };
 
 void write_json(const std::string& where, const nlohmann::ordered_json& document) {
@@ -83,6 +84,7 @@ int run(const RunArguments& arguments) {
   // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
+  plan.update = arguments.update;
   if (!arguments.quiet)
     for (const Problem& w : plan.warnings) put(stderr, "warning: " + w.str() + "\n");
   Runner runner(std::move(plan));
@@ -113,16 +115,49 @@ int run_and_always_report(const RunArguments& arguments) {
 
 }  // namespace
 
+namespace {
+
+void add_arguments(CLI::App& verb, RunArguments& arguments) {
+  arguments.plan.add_to(verb);
+  // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
+  verb.add_flag("--json{-}", arguments.json,
+                "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
+                "goes to stderr");
+  verb.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary, only what failed");
+  verb.add_flag("--no-progress", arguments.no_progress, "no progress, but the summary");
+}
+
+}  // namespace
+
+void add_update(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand("update",
+                                      "Runs a pipeline for what is new or has changed since its "
+                                      "output was made. Rows of files whose "
+                                      "path, size and time of change are the same stay as they "
+                                      "are; new files' rows come behind them. "
+                                      "Where files are gone or have changed, or with --compact, "
+                                      "everything is put in the order of the "
+                                      "files again. Without an output it is `melflow run`.");
+  auto arguments = std::make_shared<RunArguments>();
+  add_arguments(*verb, *arguments);
+  auto compact = std::make_shared<bool>(false);
+  verb->add_flag("--compact", *compact, "the output of a run from the beginning, row by row");
+  verb->footer(
+      "Example:\n"
+      "  DATA=clips OUT=clips.h5 melflow run dataset_builder\n"
+      "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");
+  verb->callback([arguments, compact, &action] {
+    action = [arguments, compact] {
+      arguments->update = *compact ? Update::compact : Update::append;
+      return run_and_always_report(*arguments);
+    };
+  });
+}
+
 void add_run(CLI::App& app, Action& action) {
   CLI::App* verb = app.add_subcommand("run", "Runs a pipeline.");
   auto arguments = std::make_shared<RunArguments>();
-  arguments->plan.add_to(*verb);
-  // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
-  verb->add_flag("--json{-}", arguments->json,
-                 "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
-                 "goes to stderr");
-  verb->add_flag("-q,--quiet", arguments->quiet, "no progress and no summary, only what failed");
-  verb->add_flag("--no-progress", arguments->no_progress, "no progress, but the summary");
+  add_arguments(*verb, *arguments);
   verb->footer(
       "Example:\n"
       "  DATA=clips OUT=features.h5 melflow run speech_16k_80mel\n"

@@ -7,7 +7,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/format.h"
-#include "apps/feature_file.h"
+#include "stages/feature_file.h"
 #include "apps/spectrogram.h"
 #include "apps/verbs.h"
 #include "pipeline/schema.h"

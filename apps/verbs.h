@@ -13,6 +13,7 @@ namespace melflow {
 using Action = std::function<int()>;
 
 void add_run(CLI::App& app, Action& action);
+void add_update(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_graph(CLI::App& app, Action& action);
 void add_stages(CLI::App& app, Action& action);

@@ -69,6 +69,7 @@ struct Plan {
   std::size_t host_memory = 0;
   std::size_t pinned_memory = 0, device_memory = 0;
   FailureLimit max_failures;
+  Update update = Update::none;
   int workers = 1;
   std::size_t largest_block = 0;  ///< bytes of the budget that the largest block can need
   /// Bytes of the budget without which the largest item could not be finished: its input and, where

@@ -1,5 +1,6 @@
 #include "pipeline/ledger.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace melflow {
@@ -45,6 +46,12 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     while (oldest_ < records_.size() && records_[oldest_].outcome != Outcome::open) ++oldest_;
   }
   for (const Listener& listener : listeners_) listener(index, outcome);
+}
+
+int Ledger::stage_number(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = std::find(stages_.begin(), stages_.end(), name);
+  return it == stages_.end() ? -1 : static_cast<int>(it - stages_.begin());
 }
 
 Ledger::Counts Ledger::counts() const {

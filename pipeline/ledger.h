@@ -40,6 +40,9 @@ class Ledger {
   /// Closes an item once. `stage` counts in the names given to open(), -1 for none.
   void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
 
+  /// What close() calls a stage of that name; -1 when there is none.
+  [[nodiscard]] int stage_number(const std::string& name) const;
+
   [[nodiscard]] Counts counts() const;
   /// The first item that is not closed yet, or the count of items.
   [[nodiscard]] std::size_t oldest_open() const;

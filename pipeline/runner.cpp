@@ -3,6 +3,7 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -123,7 +124,7 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().source_count();
   for (std::size_t i = scheduler_->admitted(); i < found; ++i)
-    ledger_.close(i, Outcome::not_run, -1, "");
+    if (ledger_.outcome(i) == Outcome::open) ledger_.close(i, Outcome::not_run, -1, "");
   const Ledger::Counts c = ledger_.counts();
   if (c.not_run > 0) report.ending = Ending::stopped;
   if (too_many_failures_) {
@@ -173,7 +174,11 @@ RunReport Runner::Impl::run() {
                        warnings_.push_back(std::move(text));
                      },
                      plan_.pinned_memory,
-                     plan_.device_memory};
+                     plan_.device_memory,
+                     plan_.update,
+                     static_cast<int>(std::count_if(
+                         plan_.nodes.begin(), plan_.nodes.end(),
+                         [](const PlanNode& n) { return n.info->traits.kind == StageKind::sink; }))};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());
   start_stages(context);
   execute(context, report);

@@ -11,6 +11,8 @@ namespace melflow {
 
 Scheduler::Scheduler(Plan& plan, RunContext& run)
     : plan_(plan), run_(run), total_(run.source.source_count()), began_(Clock::now()) {
+  some_are_done_ = run.ledger.counts().closed() > 0;
+  skip_done();
   for (PlanNode& p : plan_.nodes) {
     auto n = std::make_unique<Node>();
     n->id = static_cast<int>(nodes_.size());

@@ -112,6 +112,7 @@ class Scheduler {
   void start_woken();
   bool try_start(Node& n);
   bool try_source(Node& n);
+  void skip_done();
   bool try_resume(Node& n);
   bool try_item(Node& n);
   bool try_flush(Node& n);
@@ -153,7 +154,8 @@ class Scheduler {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::size_t next_ = 0;      // next source item
-  std::size_t admitted_ = 0;  // source items that have a stream
+  bool some_are_done_ = false;  // source items whose lines were closed before the start
+  std::size_t admitted_ = 0;  // behind the last source item that has a stream
   std::size_t active_ = 0;    // slots ready or running in the whole graph
   bool stopping_ = false;
   bool aborting_ = false;

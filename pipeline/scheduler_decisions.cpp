@@ -47,7 +47,7 @@ bool Scheduler::try_source(Node& n) {
     if (!ticket) return false;
     touch(n);
     n.parked.clear();
-    ++admitted_;
+    admitted_ = slot->index + 1;
     auto stream =
         std::make_shared<Stream>(run_.ledger, slot->index, slot->cost, sinks_, nodes_.size());
     reserve_places(n);
@@ -62,8 +62,14 @@ bool Scheduler::try_source(Node& n) {
   }
   slot->task = Slot::Task::source;
   slot->index = next_++;
+  skip_done();
   make_ready(n, slot);
   return true;
+}
+
+// Passes over source items that are done already.
+void Scheduler::skip_done() {
+  while (some_are_done_ && next_ < total_ && run_.ledger.outcome(next_) != Outcome::open) ++next_;
 }
 
 bool Scheduler::try_resume(Node& n) {

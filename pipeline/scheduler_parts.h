@@ -8,32 +8,9 @@
 #include <thread>
 
 #include "pipeline/scheduler.h"
-
-#if defined(__SANITIZE_THREAD__)  // GCC
-#define MELFLOW_TSAN
-#elif defined(__has_feature)  // Clang
-#if __has_feature(thread_sanitizer)
-#define MELFLOW_TSAN
-#endif
-#endif
-#ifdef MELFLOW_TSAN
-extern "C" void __tsan_acquire(void*);
-extern "C" void __tsan_release(void*);
-#endif
+#include "pipeline/tsan.h"
 
 namespace melflow {
-
-// ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a token
-// comes before the task that runs for it, and that task before the end of wait_for_all().
-namespace tsan {
-#ifdef MELFLOW_TSAN
-inline void acquire(void* address) { __tsan_acquire(address); }
-inline void release(void* address) { __tsan_release(address); }
-#else
-inline void acquire(void*) {}
-inline void release(void*) {}
-#endif
-}  // namespace tsan
 
 inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   auto out = std::make_shared<Origins>();

@@ -93,17 +93,26 @@ struct RunSettings {
   Value config;  ///< the whole configuration, every default filled in
 };
 
+/// What a sink does where an earlier run left its output.
+enum class Update {
+  none,    ///< an output is made from nothing
+  append,  ///< what is still right stays where it is, what is new comes behind it
+  compact  ///< what is still right is taken over, everything in the order of the source
+};
+
 /// What the stages of one run share.
 struct RunContext {
   BufferPool& pool;
   Ledger& ledger;
   MemoryBudget* budget;  ///< set once the source has its index
   const RunSettings& settings;
-  const class AnyStage& source;  ///< for names of source items
+  class AnyStage& source;  ///< for what it says of its items
   int workers = 1;
   std::function<void(std::string)> warn;  ///< a remark on the run as a whole
   std::size_t pinned_memory = 0;          ///< that devices may copy to and from [bytes]
   std::size_t device_memory = 0;          ///< of each device [bytes]
+  Update update = Update::none;
+  int sinks = 1;
 };
 
 /// What a process() call may know and say about the item at hand.
@@ -231,7 +240,8 @@ class AnyStage {
   /// After plan(): paths of the files that it will make. No two nodes may make the same one.
   [[nodiscard]] virtual std::vector<std::string> files_made() const { return {}; }
 
-  /// Before the first item; throws RunError when the run cannot start.
+  /// Before the first item; throws RunError when the run cannot start. May close lines of the ledger
+  /// (not the source, which comes first): these items are not run.
   virtual void start(RunContext& /*run*/) {}
   /// After the last item, before any stage's finish(): lets go of items that wait here for others.
   /// That closes their lines in the ledger, which tells every listener.

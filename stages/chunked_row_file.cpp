@@ -56,8 +56,8 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }  // namespace
 
 ChunkedRowFile::ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape,
-                               bool overwrite, const ChunkSettings& settings)
-    : RowFile(std::move(target), type, product(row_shape), overwrite),
+                               Existing existing, const ChunkSettings& settings)
+    : RowFile(std::move(target), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
       codec_(type == RowType::float32 ? 4 : 2, settings.shuffle, settings.level) {
@@ -248,6 +248,20 @@ void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<
   h5_check(is_read ? H5Dread(rows_, type, memory, space, H5P_DEFAULT, values.data())
                    : H5Dwrite(rows_, type, memory, space, H5P_DEFAULT, values.data()),
            "cannot move rows of /mel");
+}
+
+void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
+  flush_open();
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  std::vector<std::byte> bytes;
+  transfer(row, count, bytes, true);
+  if (type() == RowType::float32) {
+    std::memcpy(values, bytes.data(), bytes.size());
+    return;
+  }
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
+  std::transform(halves, halves + bytes.size() / 2, values, from_float16);
 }
 
 void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {

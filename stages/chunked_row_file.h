@@ -31,7 +31,7 @@ struct ChunkSettings {
 class ChunkedRowFile final : public RowFile {
  public:
   /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
-  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, bool overwrite,
+  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, Existing existing,
                  const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 
@@ -39,6 +39,7 @@ class ChunkedRowFile final : public RowFile {
   void write(std::span<const RowRange> ranges) override;
   [[nodiscard]] bool is_serial() const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
+  void read(std::int64_t row, std::int64_t count, float* values) override;
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
   void make_hdf5(Shape shape, const Describe& describe) override;
 

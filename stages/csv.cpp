@@ -11,8 +11,9 @@
 
 namespace melflow {
 
-CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& required)
-    : path_(path), in_(path, std::ios::binary) {
+CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& required,
+                     char separator)
+    : path_(path), in_(path, std::ios::binary), separator_(separator) {
   if (!in_) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   if (!read_row(header_)) throw RunError(path + ": is empty, a header line is expected");
   if (header_.front().starts_with("\xEF\xBB\xBF")) header_.front().erase(0, 3);
@@ -53,7 +54,7 @@ bool CsvReader::read_row(std::vector<std::string>& row) {
         quoted = false;
     } else if (c == '"' && row.back().empty()) {
       quoted = true;
-    } else if (c == ',') {
+    } else if (c == separator_) {
       row.emplace_back();
     } else if (c == '\n') {
       ++next_line_;

@@ -10,21 +10,23 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/decode_ahead.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/raii/sndfile.h"
+#include "stages/sample_reader.h"
 #include "stages/sound_header.h"
 
 namespace melflow {
 
-enum class Downmix { mean, left, right };
 template <>
 struct EnumNames<Downmix> {
   static constexpr std::pair<const char*, Downmix> values[] = {
@@ -45,6 +47,7 @@ struct DecodeOptions {
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
+  std::optional<int> ahead;
 
   void describe(Schema& s) {
     s.field("downmix", downmix, "how several channels become one");
@@ -55,10 +58,15 @@ struct DecodeOptions {
     s.field("block", block, "longest piece of a recording handled at once")
         .range(64 * 1024, 1 << 30)
         .tuning();
+    s.field("ahead", ahead,
+            "blocks of a long FLAC file that workers with nothing else to do may decode before their "
+            "turn; without it twice the number of workers")
+        .range(0, 1024)
+        .tuning();
   }
 };
 
-constexpr std::int64_t kChunk = 4096;  // frames read at once where they pass through a buffer
+constexpr std::int64_t kChunk = SampleReader::kChunk;
 
 // The bytes of a file, whether they are in memory or not.
 ReadAt reader_of(const RawBytes& raw) {
@@ -79,33 +87,80 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, bool is_count_known,
-          const DecodeOptions& options, std::size_t block_bytes)
+          const DecodeOptions& options, std::size_t block_bytes, std::atomic<int>& long_recordings)
       : raw_(std::move(raw)),
-        sound_(std::move(sound)),
+        info_(sound.info()),
+        reader_(std::move(sound), options.downmix),
         options_(options),
-        is_count_known_(is_count_known && sound_.info().frames < (std::int64_t{1} << 62)) {
-    const SF_INFO& info = sound_.info();
-    channels_ = info.channels;
-    const int subtype = info.format & SF_FORMAT_SUBMASK;
-    narrow_ = subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
-              subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW || subtype == SF_FORMAT_ALAW;
-    type_ = narrow_ && channels_ == 1 ? SampleType::int16 : SampleType::float32;
+        long_recordings_(long_recordings),
+        is_count_known_(is_count_known && info_.frames < (std::int64_t{1} << 62)),
+        type_(reader_.type()) {
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
-    if (options_.fit) fit_ = options_.fit->at(info.samplerate);
-    ahead_.resize(kChunk * size_of(type_));
-    if (channels_ > 1) {
-      const auto values = static_cast<std::size_t>(kChunk * channels_);
-      narrow_ ? narrow_interleaved_.resize(values) : interleaved_.resize(values);
-    }
+    if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
+    ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
   Result<Block> next(ItemContext& context) override {
+    if (!std::exchange(has_begun_, true)) begin_early(context.run());
+    if (early_) {
+      if (auto block = early_->next()) return early_block(std::move(*block));
+      early_.reset();
+      early_end_ = 0;
+      repeated_ = std::exchange(given_, 0);
+    }
+    auto block = read_block(context);
+    if (block && block->out->start < repeated_) return without_repeated(std::move(*block));
+    return block;
+  }
+
+ private:
+  // What of the recording is decoded on several cores, if that is worth while and can be done.
+  void begin_early(RunContext& run) {
+    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
+    const int ahead = options_.ahead.value_or(2 * run.workers);
+    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || !is_count_known_ ||
+        run.workers < 2 || ahead == 0 || end < 4 * block_frames_)
+      return;
+    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
+    if (!frames || !frames->is_complete(info_.frames)) return;
+    early_ = std::make_unique<DecodeAhead>(
+        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
+        long_recordings_, run);
+    early_end_ = end;
+  }
+
+  Block early_block(DecodeAhead::Block block) {
+    const auto buffer = std::make_shared<const Buffer>(std::move(block.samples));
+    const bool is_end = given_ + block.count == early_end_;
+    if (is_end) {
+      early_.reset();
+      over_ = judged_ = early_end_ == info_.frames;
+    }
+    return given(buffer, block.count, given_ + block.count);
+  }
+
+  // A piece decoded early was wrong, and the file is decoded as one from its beginning.
+  Block without_repeated(Block block) const {
+    const std::int64_t have = block.out->samples.count;
+    const std::int64_t drop = std::min(repeated_ - block.out->start, have);
+    if (drop == have && block.more) return {nullptr, true};
+    auto out = std::make_shared<Waveform>(*block.out);
+    out->samples.data += static_cast<std::size_t>(drop) * size_of(type_);
+    out->samples.count -= drop;
+    out->start += drop;
+    out->first = false;
+    return {std::move(out), block.more};
+  }
+
+  // The next block of the file decoded as one.
+  Result<Block> read_block(ItemContext& context) {
     const std::int64_t want = block_size();
     auto buffer = std::make_shared<Buffer>(
         context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
     std::int64_t have = take(buffer->data(), want);
-    if (bad_sample_ >= 0)
-      return ItemError::failed(fmt::format("sample {} is not a finite number", bad_sample_));
+    if (reader_.bad_sample() >= 0)
+      return ItemError::failed(
+          fmt::format("sample {} is not a finite number", reader_.bad_sample()));
     if (!over_ && fit_ < 0) look_ahead();
     if (over_ && !judged_) {
       judged_ = true;
@@ -116,23 +171,28 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
                   static_cast<std::size_t>(want - have) * size_of(type_));
       have = want;
     }
+    return given(buffer, have, std::max(reader_.count(), early_end_));
+  }
+
+  // `decoded`: samples of the file so far.
+  Block given(const std::shared_ptr<const Buffer>& buffer, std::int64_t have,
+              std::int64_t decoded) {
     auto out = std::make_shared<Waveform>();
     out->samples = {buffer, buffer->data(), have, type_};
-    out->sample_rate = sound_.info().samplerate;
+    out->sample_rate = info_.samplerate;
     out->start = given_;
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {sound_.info().samplerate, decoded_};
+    out->file = {info_.samplerate, decoded};
     const bool more = !out->last;
-    return Block{std::move(out), more};
+    return {std::move(out), more};
   }
 
- private:
   std::int64_t block_size() const {
     if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
     // The header's count saves a small file from a buffer for a large one; no more than that.
-    const std::int64_t left = sound_.info().frames - given_;
+    const std::int64_t left = info_.frames - given_;
     return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
   }
 
@@ -143,7 +203,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     ahead_count_ -= have;
     while (have < want && !over_) {
       const std::int64_t n =
-          read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
+          reader_.read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
       if (n <= 0) over_ = true;
       have += std::max<std::int64_t>(n, 0);
     }
@@ -153,87 +213,31 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   // Whether this block is the last is only known when there is nothing behind it.
   void look_ahead() {
     if (ahead_count_ > 0) return;
-    ahead_count_ = std::max<std::int64_t>(0, read(ahead_.data(), std::min(kChunk, block_frames_)));
+    ahead_count_ = reader_.read(ahead_.data(), std::min(kChunk, block_frames_));
     over_ = ahead_count_ == 0;
-  }
-
-  std::int64_t read(std::byte* out, std::int64_t want) {
-    std::int64_t n = 0;
-    if (type_ == SampleType::int16) {
-      n = sf_readf_short(sound_.handle(), reinterpret_cast<short*>(out), want);
-    } else if (channels_ == 1) {
-      n = sf_readf_float(sound_.handle(), reinterpret_cast<float*>(out), want);
-    } else if (narrow_) {
-      // Half the bytes of float, and the same values: every sum is exact until it is scaled.
-      n = sf_readf_short(sound_.handle(), narrow_interleaved_.data(), std::min(want, kChunk));
-      if (n > 0)
-        downmix(narrow_interleaved_.data(), 1.0F / 32768.0F, reinterpret_cast<float*>(out), n);
-    } else {
-      n = sf_readf_float(sound_.handle(), interleaved_.data(), std::min(want, kChunk));
-      if (n > 0) downmix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
-    }
-    if (n <= 0) return 0;
-    if (type_ == SampleType::float32 && !narrow_) find_bad(reinterpret_cast<const float*>(out), n);
-    decoded_ += n;
-    return n;
-  }
-
-  template <class Value>
-  void downmix(const Value* in, float scale, float* out, std::int64_t n) const {
-    if (options_.downmix != Downmix::mean) {
-      const int pick = options_.downmix == Downmix::left ? 0 : 1;
-      for (std::int64_t i = 0; i < n; ++i)
-        out[i] = static_cast<float>(in[i * channels_ + pick]) * scale;
-      return;
-    }
-    const float share = scale * (1.0F / static_cast<float>(channels_));
-    if (channels_ == 2) {  // a loop that compilers make vectors of
-      for (std::int64_t i = 0; i < n; ++i)
-        out[i] = (static_cast<float>(in[2 * i]) + static_cast<float>(in[2 * i + 1])) * share;
-      return;
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      float sum = 0;
-      for (int c = 0; c < channels_; ++c) sum += static_cast<float>(in[i * channels_ + c]);
-      out[i] = sum * share;
-    }
-  }
-
-  void find_bad(const float* samples, std::int64_t n) {
-    if (bad_sample_ >= 0) return;
-    constexpr std::uint32_t exponent = 0x7f800000;  // all ones: infinite or not a number
-    std::uint32_t any = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto bits = std::bit_cast<std::uint32_t>(samples[i]);
-      any |= (bits & exponent) == exponent ? 1U : 0U;
-    }
-    if (any == 0) return;
-    std::int64_t i = 0;
-    while (std::isfinite(samples[i])) ++i;
-    bad_sample_ = decoded_ + i;
   }
 
   // Once, when the file has no more to give: is that what it promised?
   std::optional<ItemError> judge(ItemContext& context) {
-    const SF_INFO& info = sound_.info();
-    if (sound_.io_error() != 0) {
+    const std::int64_t decoded = reader_.count();
+    if (reader_.io_error() != 0) {
       return ItemError::failed(
-          fmt::format("cannot be read on: {}", std::strerror(sound_.io_error())));
+          fmt::format("cannot be read on: {}", std::strerror(reader_.io_error())));
     }
     // Encoders of MP3 do not agree whether the frame with the count counts.
-    const bool is_mp3 = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
+    const bool is_mp3 = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
     const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
     std::string remark;
-    if (const std::string error = sound_.error(); !error.empty()) {
-      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded_), error);
-    } else if (is_count_known_ && decoded_ + slack < info.frames) {
+    if (const std::string error = reader_.error(); !error.empty()) {
+      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded), error);
+    } else if (is_count_known_ && decoded + slack < info_.frames) {
       remark =
           fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                      info.frames, seconds(info.frames), decoded_, seconds(decoded_));
+                      info_.frames, seconds(info_.frames), decoded, seconds(decoded));
     } else {
       remark = cut_off_remark(reader_of(*raw_), raw_->size);
     }
-    if (decoded_ == 0) {
+    if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_)))
         remark = "the header was never completed, the sizes in it are 0";
       if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
@@ -246,25 +250,25 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   }
 
   double seconds(std::int64_t frames) const {
-    return static_cast<double>(frames) / sound_.info().samplerate;
+    return static_cast<double>(frames) / info_.samplerate;
   }
 
   std::shared_ptr<const RawBytes> raw_;
-  SoundFile sound_;
+  const SF_INFO info_;
+  SampleReader reader_;
   const DecodeOptions& options_;
+  std::atomic<int>& long_recordings_;
   bool is_count_known_;  // by the header; no more than a promise
-  int channels_ = 1;
-  bool narrow_ = false;  // no more than 16 bits
-  SampleType type_ = SampleType::float32;
+  SampleType type_;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
-  std::int64_t decoded_ = 0, given_ = 0;
-  bool over_ = false, judged_ = false;
-  std::int64_t bad_sample_ = -1;
+  std::int64_t given_ = 0;
+  bool has_begun_ = false, over_ = false, judged_ = false;
   std::vector<std::byte> ahead_;
   std::int64_t ahead_count_ = 0;
-  std::vector<float> interleaved_;
-  std::vector<short> narrow_interleaved_;
+  std::unique_ptr<DecodeAhead> early_;
+  std::int64_t early_end_ = 0;  // samples that it decodes
+  std::int64_t repeated_ = 0;   // samples that were given before the file is decoded as one
 };
 
 // Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
@@ -359,8 +363,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
                       "least is {:.0f} Hz",
                       info.samplerate, lowest_rate_ / 8));
     const std::size_t block = block_bytes(*raw, info.samplerate);
-    return std::unique_ptr<Cursor>(
-        std::make_unique<Decoder>(std::move(raw), std::move(sound), !is_guessed, options_, block));
+    return std::unique_ptr<Cursor>(std::make_unique<Decoder>(
+        std::move(raw), std::move(sound), !is_guessed, options_, block, long_recordings_));
   }
 
  private:
@@ -388,6 +392,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   DecodeOptions options_;
+  mutable std::atomic<int> long_recordings_{0};  // that several cores decode
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
 };

@@ -52,7 +52,7 @@ class Deltas final : public RowStage {
 
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
-                                              PlanCheck& check) const override {
+                                              PlanCheck& check) override {
     if (o_.width % 2 == 0) {
       check.error("width", fmt::format("width is {}, must be odd: {} or {}", o_.width, o_.width - 1,
                                        o_.width + 1));

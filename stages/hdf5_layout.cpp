@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "stages/feature_hash.h"
@@ -59,6 +60,36 @@ void column(hid_t where, const char* name, hid_t stored, hid_t memory, std::size
   }
 }
 
+struct TableShape {
+  std::size_t rows = 0, columns = 0;
+};
+
+// Numbers in rows; fill(i, row) gets zeros. Both axes are at least 1.
+template <class T>
+void table(hid_t where, const char* name, hid_t stored, hid_t memory, TableShape shape, bool packed,
+           const std::function<void(std::size_t, T*)>& fill) {
+  const hsize_t size[] = {shape.rows, shape.columns};
+  const Hid space(H5Screate_simple(2, size, nullptr), H5Sclose, name);
+  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
+  const std::size_t at_once = std::clamp<std::size_t>(kAtOnce * 8 / shape.columns, 1, shape.rows);
+  if (packed) {
+    const hsize_t chunk[] = {at_once, shape.columns};
+    h5_check(H5Pset_chunk(create, 2, chunk), name);
+    h5_check(H5Pset_deflate(create, 1), name);
+  }
+  const Hid set(H5Dcreate2(where, name, stored, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+                name);
+  std::vector<T> values;
+  for (std::size_t at = 0; at < shape.rows; at += at_once) {
+    const hsize_t start[] = {at, 0}, n[] = {std::min(at_once, shape.rows - at), shape.columns};
+    values.assign(n[0] * n[1], T{});
+    for (std::size_t i = 0; i < n[0]; ++i) fill(at + i, values.data() + i * shape.columns);
+    h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, n, nullptr), name);
+    const Hid piece(H5Screate_simple(2, n, nullptr), H5Sclose, name);
+    h5_check(H5Dwrite(set, memory, piece, space, H5P_DEFAULT, values.data()), name);
+  }
+}
+
 void strings(hid_t where, const char* name, std::size_t count,
              const std::function<std::string(std::size_t)>& value) {
   const Hid type = string_type();
@@ -84,17 +115,21 @@ Hid group(hid_t file, const char* name) {
   return {H5Gcreate2(file, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose, name};
 }
 
-// Axis labels of /mel, and where a column has a frequency, /band_hz as the scale of the last axis.
+void write_bands(hid_t file, const FeatureInfo& info) {
+  if (info.column_hz.empty()) return;
+  column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.column_hz.size(),
+                 [&](std::size_t i) { return info.column_hz[i]; });
+  const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
+  h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()), "dimension scale");
+}
+
+// Axis labels of rows, and where a column has a frequency, /band_hz as the scale of the last axis.
 void write_axes(hid_t file, hid_t rows, const OutputIndex& x) {
   const FeatureInfo& info = x.info;
   const std::vector<std::string> axes = x.axes();
   const auto last = static_cast<unsigned>(axes.size() - 1);
   if (!info.column_hz.empty()) {
-    column<double>(file, "band_hz", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, info.column_hz.size(),
-                   [&](std::size_t i) { return info.column_hz[i]; });
     const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
-    h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()),
-             "dimension scale");
     h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
   }
   for (unsigned i = 0; i <= last; ++i) h5_check(H5DSset_label(rows, i, axes[i].c_str()), "label");
@@ -104,27 +139,37 @@ void write_axes(hid_t file, hid_t rows, const OutputIndex& x) {
                             info.energy_column);
 }
 
+// One for each label that the file has, else nought; mostly noughts, so packed.
+void write_label_sets(hid_t files, const OutputIndex& x) {
+  const std::size_t labels = x.label_names().size();
+  table<std::uint8_t>(files, "labels", H5T_STD_U8LE, H5T_NATIVE_UINT8, {x.files(), labels}, true,
+                      [&](std::size_t i, std::uint8_t* row) {
+                        for (const std::int32_t l : x.labels(i)) row[l] = 1;
+                      });
+}
+
 void write_files(hid_t file, const OutputIndex& x) {
   const std::size_t count = x.files();
   const Hid files = group(file, "files");
   attribute(files, "root", x.root());
   strings(files, "path", count, [&](std::size_t i) { return x.path(i); });
-  std::int64_t next = 0;  // asked in order
-  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count, [&](std::size_t i) {
-    const std::int64_t at = next;
-    next += x.order.rows(i);
-    return at;
-  });
+  const std::vector<std::int64_t> offsets = x.offsets();
+  column<std::int64_t>(files, "offset", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return offsets[i]; });
   column<std::int64_t>(files, "count", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
-                       [&](std::size_t i) { return x.order.rows(i); });
+                       [&](std::size_t i) { return x.rows(i); });
   column<std::int32_t>(files, "label", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
                        [&](std::size_t i) { return x.label(i); });
   column<std::int8_t>(files, "split", H5T_STD_I8LE, H5T_NATIVE_INT8, count,
                       [&](std::size_t i) { return x.split(i); });
   column<std::int32_t>(files, "sample_rate", H5T_STD_I32LE, H5T_NATIVE_INT32, count,
-                       [&](std::size_t i) { return x.order.audio(i).sample_rate; });
+                       [&](std::size_t i) { return x.sample_rate(i); });
   column<double>(files, "duration", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, count,
                  [&](std::size_t i) { return x.duration(i); });
+  column<std::int64_t>(files, "size", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return x.stamp(i).size; });
+  column<std::int64_t>(files, "modified", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
+                       [&](std::size_t i) { return x.stamp(i).modified; });
   const Hid status = status_type();
   column<std::int8_t>(files, "status", status, status, count,
                       [&](std::size_t i) { return x.status(i); });
@@ -132,10 +177,74 @@ void write_files(hid_t file, const OutputIndex& x) {
   const auto &label_names = x.label_names(), &split_names = x.split_names();
   strings(labels, "name", label_names.size(), [&](std::size_t i) { return label_names[i]; });
   strings(splits, "name", split_names.size(), [&](std::size_t i) { return split_names[i]; });
+  if (x.has_label_sets() && !label_names.empty()) write_label_sets(files, x);
+  if (x.target_names().empty()) return;
+  const Hid targets = group(file, "targets");
+  strings(targets, "name", x.target_names().size(),
+          [&](std::size_t i) { return x.target_names()[i]; });
+  table<float>(files, "targets", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, {count, x.target_names().size()},
+               false, [&](std::size_t i, float* row) {
+                 for (std::size_t t = 0; t < x.target_names().size(); ++t) row[t] = x.target(i, t);
+               });
+}
+
+void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& count) {
+  h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+           "selection");
+}
+
+// The rows of a split as a dataset of their own, which has no bytes: it shows those of /mel.
+Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
+  const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");
+  std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(source)));
+  h5_check(H5Sget_simple_extent_dims(source, shape.data(), nullptr), "dataspace");
+  shape.front() = static_cast<hsize_t>(split.row_count);
+  const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
+                  "dataspace");
+  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  std::vector<hsize_t> from(shape.size(), 0), to(shape.size(), 0), count = shape;
+  for (const OutputIndex::Rows& range : split.rows) {
+    from.front() = static_cast<hsize_t>(range.first);
+    count.front() = static_cast<hsize_t>(range.count);
+    select(source, from, count);
+    select(space, to, count);
+    h5_check(H5Pset_virtual(create, space, ".", "/mel", source), "virtual dataset");
+    to.front() += count.front();
+  }
+  h5_check(H5Sselect_all(space), "selection");
+  const Hid type(H5Dget_type(rows), H5Tclose, "type");
+  return {H5Dcreate2(where, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+          split.name + "/mel"};
+}
+
+// A group for each split: its rows, and where files have one label each, that of every row.
+void write_splits(hid_t file, hid_t rows, const OutputIndex& x) {
+  for (const OutputIndex::SplitRows& split : x.splits()) {
+    const Hid where = group(file, split.name.c_str());
+    write_axes(file, make_view(where, rows, split), x);
+    if (x.has_label_sets() || x.label_names().empty()) continue;
+    std::size_t i = split.first;  // asked in order
+    std::int64_t left = x.rows(i);
+    column<std::int32_t>(where, "label", H5T_STD_I32LE, H5T_NATIVE_INT32,
+                         static_cast<std::size_t>(split.row_count), [&](std::size_t) {
+                           while (left == 0) left = x.rows(++i);
+                           --left;
+                           return x.label(i);
+                         });
+  }
+}
+
+void write_statistics(hid_t file, const ColumnStatistics& s) {
+  const Hid where = group(file, "statistics");
+  for (const auto& [name, values] : {std::pair{"mean", &s.mean}, std::pair{"std", &s.std}})
+    column<double>(where, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values->size(),
+                   [&values = values](std::size_t i) { return (*values)[i]; });
+  attribute(where, "of", s.of);
+  attribute<std::int64_t>(where, "frames", H5T_STD_I64LE, H5T_NATIVE_INT64, s.frames);
+  attribute<std::int8_t>(where, "applied", H5T_STD_I8LE, H5T_NATIVE_INT8, s.is_applied ? 1 : 0);
 }
 
 void write_remarks(hid_t file, const OutputIndex& x) {
-  const Ledger& ledger = x.run.ledger;
   const std::vector<std::size_t> remarked = x.remarked();
   const Hid remarks = group(file, "remarks");
   const std::size_t n = remarked.size();
@@ -145,8 +254,8 @@ void write_remarks(hid_t file, const OutputIndex& x) {
   const Hid status = status_type();
   column<std::int8_t>(remarks, "status", status, status, n,
                       [&](std::size_t i) { return x.status(remarked[i]); });
-  strings(remarks, "stage", n, [&](std::size_t i) { return ledger.entry(remarked[i]).stage; });
-  strings(remarks, "reason", n, [&](std::size_t i) { return ledger.entry(remarked[i]).reason; });
+  strings(remarks, "stage", n, [&](std::size_t i) { return x.entry(remarked[i]).stage; });
+  strings(remarks, "reason", n, [&](std::size_t i) { return x.entry(remarked[i]).reason; });
 }
 
 void write_attributes(hid_t file, const OutputIndex& x) {
@@ -170,9 +279,12 @@ void write_attributes(hid_t file, const OutputIndex& x) {
 }  // namespace
 
 void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
+  write_bands(file, index.info);
   write_axes(file, rows, index);
   write_files(file, index);
+  write_splits(file, rows, index);
   write_remarks(file, index);
+  if (index.statistics != nullptr) write_statistics(file, *index.statistics);
   write_attributes(file, index);
 }
 

@@ -92,6 +92,10 @@ class Hdf5Write final : public RowSink {
     if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
       check.error("layout",
                   "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
+    if (options_.normalize && is_chunked())
+      check.error("normalize",
+                  "takes rows in one piece (layout: contiguous); into chunks they go normalised by "
+                  "the stage normalize, in a second run");
     return RowSink::plan(given, below, check);
   }
 
@@ -109,15 +113,19 @@ class Hdf5Write final : public RowSink {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / row_bytes));
   }
 
-  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file() const override {
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                           Existing existing) const override {
     if (!is_chunked())
-      return std::make_unique<RowFile>(options_.path, options_.dtype, info().values_per_row(),
-                                       options_.overwrite);
+      return std::make_unique<RowFile>(path, options_.dtype, info().values_per_row(), existing);
     const Shape shape = shape_of(0);
     const int level = options_.compression == Compression::deflate ? options_.level : 0;
     return std::make_unique<ChunkedRowFile>(
-        options_.path, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
-        options_.overwrite, ChunkSettings{chunk_rows(), level, options_.shuffle && level > 0});
+        path, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()), existing,
+        ChunkSettings{chunk_rows(), level, options_.shuffle && level > 0});
+  }
+
+  [[nodiscard]] std::int64_t extensible_at() const override {
+    return is_chunked() ? -1 : static_cast<std::int64_t>(RowFile::kDataOffset);
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {

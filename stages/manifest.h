@@ -1,8 +1,10 @@
-// The index of a corpus: path, label and split of every file, in the order of the output, in well
-// under 128 bytes a file.
+// The index of a corpus: path, labels, targets and split of every file, in the order of the output,
+// in well under 128 bytes a file (and 4 more for each target).
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,19 +23,46 @@ class Manifest {
   /// A folder below the root, "" or ending in '/'; returns its number for add().
   std::uint32_t add_folder(std::string_view folder);
   void add(std::uint32_t folder, std::string_view name);
+  void set_label(std::size_t i, std::string_view label);
+  /// Any number of labels; from then on every file has a set of them.
+  void set_labels(std::size_t i, std::span<const std::string_view> labels);
+  /// Names of the numbers that every file has; before set_target(). Without a value it is NaN.
+  void set_target_names(std::vector<std::string> names);
+  void set_target(std::size_t i, std::size_t target, float value);
   static constexpr std::int32_t kMostSplits = 128;
-  /// Label and split of the file added last.
-  void set_label(std::string_view label);
   /// False when there are kMostSplits others already.
-  [[nodiscard]] bool set_split(std::string_view split);
-  /// Numbers labels in the order of their names, as bytes; call once, after the last add().
+  [[nodiscard]] bool set_split(std::size_t i, std::string_view split);
+  /// Once, after the last add(): files of a split side by side, in the order that they had; the
+  /// splits of `first` before the others, which stay in order of appearance; files without one
+  /// last.
+  void order_by_split(const std::vector<std::string>& first);
+  /// Numbers labels in the order of their names, as bytes; call once, at the end.
   void close();
+
+  /// Files [first, last) of one split; in order.
+  struct SplitRange {
+    int split = -1;
+    std::size_t first = 0, last = 0;
+  };
+  [[nodiscard]] std::vector<SplitRange> split_ranges() const;
 
   /// As listed: below the root, or absolute.
   [[nodiscard]] std::string relative(std::size_t i) const;
   /// As the system opens it.
   [[nodiscard]] std::string path(std::size_t i) const;
-  [[nodiscard]] std::int32_t label(std::size_t i) const { return labels_[i]; }
+  /// -1 for none, and where there are sets of labels for any but one.
+  [[nodiscard]] std::int32_t label(std::size_t i) const;
+  [[nodiscard]] bool has_label_sets() const { return !label_sets_.empty(); }
+  /// Equal for files of equal labels, -1 for none or the empty set.
+  [[nodiscard]] std::int32_t stratum(std::size_t i) const {
+    return has_label_sets() ? labels_[i] - 1 : labels_[i];
+  }
+  /// In ascending order. Valid until the next set_labels().
+  [[nodiscard]] std::span<const std::int32_t> labels(std::size_t i) const;
+  [[nodiscard]] float target(std::size_t i, std::size_t target) const {
+    return targets_[i * target_names_.size() + target];
+  }
+  [[nodiscard]] const std::vector<std::string>& target_names() const { return target_names_; }
   [[nodiscard]] int split(std::size_t i) const { return splits_[i]; }
   [[nodiscard]] const std::vector<std::string>& label_names() const { return label_names_.list; }
   [[nodiscard]] const std::vector<std::string>& split_names() const { return split_names_.list; }
@@ -44,8 +73,10 @@ class Manifest {
   std::vector<std::string> folders_;
   std::vector<std::uint64_t> names_;  // where the i-th name begins in text_; it ends in '\0'
   std::vector<std::uint32_t> folder_of_;
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> labels_;  // or which set of them
   std::vector<std::int8_t> splits_;
+  std::vector<std::string> target_names_;
+  std::vector<float> targets_;  // [files, targets]
   std::string text_;
   struct Names {
     std::vector<std::string> list;
@@ -53,13 +84,28 @@ class Manifest {
     std::int32_t number(std::string_view name);
   };
   Names label_names_, split_names_;
+  std::vector<std::vector<std::int32_t>> label_sets_;         // none, or the empty one first
+  std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // its number; until close()
 };
+
+/// By which a file is known to be the same as before.
+struct FileStamp {
+  std::int64_t size = -1;      ///< [bytes]; -1: nobody has asked
+  std::int64_t modified = -1;  ///< [ns] since 1970
+  friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+/// Of whatever is there now, -1 for what is no file; the links on the way are followed.
+FileStamp stamp_of(const std::string& path);
 
 /// A source that lists files.
 class ManifestSource {
  public:
   virtual ~ManifestSource() = default;
   [[nodiscard]] virtual const Manifest& manifest() const = 0;
+  /// As it was before the file was read.
+  [[nodiscard]] virtual FileStamp stamp(std::size_t file) const = 0;
+  /// For a file that is not going to be read; before the run.
+  virtual void set_stamp(std::size_t file, const FileStamp& stamp) = 0;
 };
 
 }  // namespace melflow

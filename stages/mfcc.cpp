@@ -59,7 +59,7 @@ class Mfcc final : public RowStage {
 
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
-                                              PlanCheck& check) const override {
+                                              PlanCheck& check) override {
     if (in.axis != "band") {
       check.error("", fmt::format("needs mel bands, what arrives are {} columns", in.axis));
       return nullptr;

@@ -17,10 +17,10 @@ constexpr const char* kStage = "npy_write";
 }  // namespace
 
 NpyFile::NpyFile(const std::string& target, RowType type, std::size_t values_per_row,
-                 bool overwrite)
-    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, overwrite),
-      index_(npy_index_path(target), kStage, overwrite),
-      document_(npy_document_path(target), kStage, overwrite) {}
+                 Existing existing)
+    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing),
+      index_(npy_index_path(target), kStage, existing),
+      document_(npy_document_path(target), kStage, existing) {}
 
 std::string NpyFile::header(std::span<const std::uint64_t> shape, RowType type) {
   return npy_header(type == RowType::float32 ? "'<f4'" : "'<f2'", shape,

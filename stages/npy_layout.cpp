@@ -51,11 +51,12 @@ class Appender {
   std::uint64_t at_ = 0;
 };
 
-// So that the size of a record is a multiple of eight bytes.
-std::size_t path_width(const OutputIndex& x) {
-  std::size_t longest = 1;
-  for (std::size_t i = 0; i < x.files(); ++i) longest = std::max(longest, x.path(i).size());
-  return (kNpyNumberBytes + longest + 7) / 8 * 8 - kNpyNumberBytes;
+// The path is as long as makes it a multiple of eight bytes.
+NpyRecord record_of(const OutputIndex& x) {
+  NpyRecord out{x.target_names().size(), x.has_label_sets() ? x.label_names().size() : 0, 1};
+  for (std::size_t i = 0; i < x.files(); ++i) out.path = std::max(out.path, x.path(i).size());
+  out.path = (out.bytes() + 7) / 8 * 8 - out.number_bytes();
+  return out;
 }
 
 std::string json(const std::string& text) {
@@ -77,7 +78,7 @@ std::string json(const std::vector<double>& numbers) {
 }
 
 std::string remark(const OutputIndex& x, std::size_t file) {
-  const Ledger::Entry entry = x.run.ledger.entry(file);
+  const Ledger::Entry entry = x.entry(file);
   return fmt::format(R"({{"file": {}, "path": {}, "status": "{}", "stage": {}, "reason": {}}})",
                      file, json(x.path(file)),
                      OutputIndex::kStatusNames[static_cast<std::size_t>(x.status(file))],
@@ -96,31 +97,42 @@ std::string npy_document_path(const std::string& rows) {
   return without_ending(rows) + ".index.json";
 }
 
-std::string npy_index_type(std::size_t path_bytes) {
+std::string NpyRecord::type() const {
+  std::string more;
+  if (targets > 0) more += fmt::format("('targets', '<f4', ({},)), ", targets);
+  if (labels > 0) more += fmt::format("('labels', '|u1', ({},)), ", labels);
   return fmt::format(
       "[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
-      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('path', '|S{}')]",
-      path_bytes);
+      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('size', '<i8'), "
+      "('modified', '<i8'), {}('path', '|S{}')]",
+      more, path);
 }
 
 void write_npy_index(const PartFile& file, const OutputIndex& x) {
-  const std::size_t width = path_width(x);
+  const NpyRecord record = record_of(x);
   const std::uint64_t count = x.files();
   Appender out(file);
-  out.add(npy_header(npy_index_type(width), {&count, 1}));
-  std::int64_t next = 0;
+  out.add(npy_header(record.type(), {&count, 1}));
+  const std::vector<std::int64_t> offsets = x.offsets();
+  std::string flags;
   for (std::size_t i = 0; i < count; ++i) {
-    out.number(next);
-    out.number(x.order.rows(i));
+    out.number(offsets[i]);
+    out.number(x.rows(i));
     out.number(x.duration(i));
     out.number(x.label(i));
-    out.number(static_cast<std::int32_t>(x.order.audio(i).sample_rate));
+    out.number(static_cast<std::int32_t>(x.sample_rate(i)));
     out.number(x.split(i));
     out.number(x.status(i));
+    out.number(x.stamp(i).size);
+    out.number(x.stamp(i).modified);
+    for (std::size_t t = 0; t < record.targets; ++t) out.number(x.target(i, t));
+    flags.assign(record.labels, '\0');
+    for (const std::int32_t l : x.labels(i))
+      if (record.labels > 0) flags[static_cast<std::size_t>(l)] = 1;
+    out.add(flags);
     std::string path = x.path(i);
-    path.resize(width, '\0');
+    path.resize(record.path, '\0');
     out.add(path);
-    next += x.order.rows(i);
   }
   out.finish();
 }
@@ -146,8 +158,13 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("root", json(x.root()));
   entry("labels", json(x.label_names()));
   entry("splits", json(x.split_names()));
+  if (!x.target_names().empty()) entry("targets", json(x.target_names()));
   entry("status", json(std::vector<std::string>(std::begin(OutputIndex::kStatusNames),
                                                 std::end(OutputIndex::kStatusNames))));
+  if (const ColumnStatistics* s = x.statistics)
+    entry("statistics",
+          fmt::format(R"({{"of": {}, "frames": {}, "applied": {}, "mean": {}, "std": {}}})",
+                      json(s->of), s->frames, s->is_applied, json(s->mean), json(s->std)));
   entry("feature_hash", json(feature_hash(x.contract)));
   if (!x.info.preset.empty()) entry("preset", json(x.info.preset));
   entry("backend", json(x.info.backend));

@@ -17,10 +17,19 @@ constexpr const char* kNpyEnding = ".npy";
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
-/// The type of a record as numpy writes it; in front of the path are kNpyNumberBytes, in the order
-/// of docs/output-format.md.
-std::string npy_index_type(std::size_t path_bytes);
-constexpr std::size_t kNpyNumberBytes = 8 + 8 + 8 + 4 + 4 + 1 + 1;
+/// A record of the index, in the order of docs/output-format.md.
+struct NpyRecord {
+  std::size_t targets = 0;  ///< float32 each
+  std::size_t labels = 0;   ///< a byte each, where files may have several
+  std::size_t path = 0;     ///< [bytes]
+
+  [[nodiscard]] std::size_t number_bytes() const {
+    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 8 + 8 + 4 * targets + labels;
+  }
+  [[nodiscard]] std::size_t bytes() const { return number_bytes() + path; }
+  /// As numpy writes it.
+  [[nodiscard]] std::string type() const;
+};
 
 /// Writes all of the file; throws RunError.
 void write_npy_index(const PartFile& file, const OutputIndex& index);

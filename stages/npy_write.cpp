@@ -16,6 +16,8 @@ namespace melflow {
 namespace {
 
 struct NpyWriteOptions : RowSinkOptions {
+  NpyWriteOptions() { split_files = true; }
+
   void describe(Schema& s) {
     describe_rows(s,
                   "the file to make, which ends in .npy; features.npy has its index in "
@@ -48,9 +50,9 @@ class NpyWrite final : public RowSink {
  private:
   [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
 
-  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file() const override {
-    return std::make_unique<NpyFile>(target().path, target().dtype, info().values_per_row(),
-                                     target().overwrite);
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                           Existing existing) const override {
+    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), existing);
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {

@@ -10,13 +10,15 @@
 
 #include <fmt/format.h>
 
+#include "stages/undo_file.h"
+
 namespace melflow {
 
-PartFile::PartFile(std::string target, std::string stage, bool overwrite)
+PartFile::PartFile(std::string target, std::string stage, Existing existing)
     : target_(std::move(target)),
       part_(target_ + ".part"),
       stage_(std::move(stage)),
-      overwrite_(overwrite) {
+      existing_(existing) {
   const std::size_t slash = target_.rfind('/');
   folder_ = slash == target_.npos ? "." : slash == 0 ? "/" : target_.substr(0, slash);
   struct stat st {};
@@ -25,13 +27,18 @@ PartFile::PartFile(std::string target, std::string stage, bool overwrite)
         fmt::format("{}: there is no folder {}; make it first (mkdir -p) or write "
                     "elsewhere ({}.path)",
                     target_, folder_, stage_));
+  recover(target_);
+  if (existing_ == Existing::extend) {
+    open_target();
+    return;
+  }
   if (stat(target_.c_str(), &st) == 0) {
     if (S_ISDIR(st.st_mode))
       throw RunError(fmt::format("{}: is a folder; {}.path takes a file name", target_, stage_));
-    if (!overwrite_)
+    if (existing_ == Existing::refuse)
       throw RunError(
-          fmt::format("{}: exists already; remove it, write elsewhere, or set "
-                      "overwrite: true on {}",
+          fmt::format("{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
+                      "go on with it (melflow update)",
                       target_, stage_));
   }
   open_part();
@@ -42,7 +49,51 @@ PartFile::PartFile(std::string target, std::string stage, bool overwrite)
 }
 
 PartFile::~PartFile() {
-  if (!settled_) ::unlink(part_.c_str());
+  if (settled_) return;
+  if (!extends()) {
+    ::unlink(part_.c_str());
+    return;
+  }
+  try {
+    fd_ = {};  // and its lock
+    recover(target_);
+  } catch (const RunError&) {
+    // What is needed for it is still there: the next one tries again.
+  }
+}
+
+// It keeps its name until save().
+void PartFile::open_target() {
+  fd_ = UniqueFd(::open(target_.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
+  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0)
+    throw RunError(fmt::format("{}: another program is using it", target_));
+}
+
+void PartFile::save(std::uint64_t head, std::uint64_t tail, bool sync) {
+  struct stat st {};
+  if (fstat(fd_.get(), &st) != 0) fail("cannot be read back", errno);
+  UndoFile::write(target_, fd_.get(), head, tail, static_cast<std::uint64_t>(st.st_size), sync);
+  if (::rename(target_.c_str(), part_.c_str()) != 0) fail("cannot be given that name", errno);
+}
+
+void PartFile::recover(const std::string& target) {
+  if (!UndoFile::exists(target)) return;
+  const std::string part = target + ".part";
+  const UniqueFd file(::open(part.c_str(), O_RDWR | O_CLOEXEC));
+  // Without a .part nothing was written yet, or all of it.
+  if (file) {
+    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+      throw RunError(fmt::format("{}: another run is writing it", part));
+    UndoFile::apply(target, file.get());
+    if (::rename(part.c_str(), target.c_str()) != 0)
+      throw RunError(
+          fmt::format("{}: cannot be given its name again: {}", target, std::strerror(errno)));
+  } else if (errno != ENOENT) {
+    throw RunError(fmt::format("{}: an update of it was interrupted, and {} cannot be opened: {}",
+                               target, part, std::strerror(errno)));
+  }
+  UndoFile::remove(target);
 }
 
 // Another run may give the file that is opened here its final name before it is locked: then it is
@@ -110,16 +161,18 @@ void PartFile::flush_folder() const {
 }
 
 void PartFile::keep() {
-  settled_ = true;
   fd_ = {};
+  if (extends()) recover(target_);
+  settled_ = true;
 }
 
 void PartFile::publish(bool sync) {
   settled_ = true;  // it is complete: too good to be removed, whatever happens now
   if (sync) flush();
-  const UniqueFd file = std::move(fd_);  // its lock would keep readers out
+  if (extends() && !UndoFile::exists(target_)) return;  // nothing was written
+  const UniqueFd file = std::move(fd_);                 // its lock would keep readers out
   int failed = ::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(),
-                           overwrite_ ? 0 : RENAME_NOREPLACE);
+                           overwrites() ? 0 : RENAME_NOREPLACE);
   // Some file systems do not know the flag.
   if (failed != 0 && errno == EINVAL && ::access(target_.c_str(), F_OK) != 0)
     failed = ::rename(part_.c_str(), target_.c_str());
@@ -127,6 +180,7 @@ void PartFile::publish(bool sync) {
     throw RunError(fmt::format("{}: cannot be given its name: {}; the complete file is {}", target_,
                                std::strerror(errno), part_));
   if (sync) flush_folder();
+  if (extends()) UndoFile::remove(target_);
 }
 
 }  // namespace melflow

@@ -1,5 +1,10 @@
 // A file that has its name only when it is complete: until then it is `<target>.part`, locked, and
 // removed with its owner.
+//
+// A complete file can be taken up again to be extended. It is called `.part` then, too, and what of
+// it may be written over lies in `<target>.undo`: whatever happens, its owner's destructor or the
+// next PartFile of that name makes it what it was. (Whatever happens to the program; to the machine
+// only with `sync`.)
 #pragma once
 
 #include <cstddef>
@@ -11,15 +16,18 @@
 
 namespace melflow {
 
+/// What becomes of a target that is there already.
+enum class Existing { refuse, replace, extend };
+
 class PartFile {
  public:
-  /// Creates the `.part` file; `stage` stands in messages before ".path". Throws RunError when the
-  /// target exists and `overwrite` is off, the folder is missing or not writable, or another run is
-  /// writing there.
-  PartFile(std::string target, std::string stage, bool overwrite);
+  /// Creates the `.part` file, or makes the target one; `stage` stands in messages before ".path".
+  /// Throws RunError when the target exists and is to be refused, the folder is missing or not
+  /// writable, or another run is writing there.
+  PartFile(std::string target, std::string stage, Existing existing);
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
-  /// Removes the `.part` file, unless it has its name or is to be kept.
+  /// Removes the `.part` file, or makes it what it was, unless it has its name or is to be kept.
   virtual ~PartFile();
 
   [[nodiscard]] const std::string& target() const { return target_; }
@@ -39,8 +47,12 @@ class PartFile {
   /// Gives the file its name; with `sync` returns only when the system has all of it on disk. Where
   /// that fails the complete `.part` file is kept.
   virtual void publish(bool sync);
-  /// Leaves the `.part` file behind as it is.
+  /// Leaves the `.part` file behind as it is. One that was to be extended becomes what it was.
   virtual void keep();
+
+  /// Completes what a program that was ended while it extended `target` left undone. Throws
+  /// RunError when another run is still at it, or it cannot be done.
+  static void recover(const std::string& target);
 
  protected:
   [[noreturn]] void fail(const std::string& what, int error) const;
@@ -50,13 +62,19 @@ class PartFile {
   [[nodiscard]] const std::string& folder() const { return folder_; }
   /// Names in the folder, too.
   void flush_folder() const;
-  [[nodiscard]] bool overwrites() const { return overwrite_; }
+  [[nodiscard]] bool overwrites() const { return existing_ == Existing::replace; }
+  [[nodiscard]] bool extends() const { return existing_ == Existing::extend; }
+  /// Before the first write to a file that is to be extended: what is before `head` and from `tail`
+  /// on may be written over. Without this nothing may be. With `sync` that is on disk when it
+  /// returns.
+  void save(std::uint64_t head, std::uint64_t tail, bool sync);
 
  private:
   void open_part();
+  void open_target();
 
   std::string target_, part_, folder_, stage_;
-  bool overwrite_;
+  Existing existing_;
   bool settled_ = false;
   UniqueFd fd_;
 };

@@ -15,14 +15,13 @@ namespace melflow {
 namespace {
 
 // Datasets of at least this size begin at a multiple of the alignment. What HDF5 puts before the
-// first one takes a few KiB, so that one begins at exactly kDataOffset.
-constexpr hsize_t kDataOffset = 64 * 1024;
+// first one takes a few KiB, so that one begins at exactly RowFile::kDataOffset.
 constexpr hsize_t kAlignedFrom = 32 * 1024;
 
 }  // namespace
 
-RowFile::RowFile(std::string target, RowType type, std::size_t values_per_row, bool overwrite)
-    : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, overwrite) {}
+RowFile::RowFile(std::string target, RowType type, std::size_t values_per_row, Existing existing)
+    : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing) {}
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe) {
   const QuietHdf5 quiet;

@@ -19,8 +19,9 @@ namespace melflow {
 
 class RowFile : public RowPartFile {
  public:
+  static constexpr std::uint64_t kDataOffset = 64 * 1024;
   /// Throws RunError as PartFile does.
-  RowFile(std::string target, RowType type, std::size_t values_per_row, bool overwrite);
+  RowFile(std::string target, RowType type, std::size_t values_per_row, Existing existing);
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;

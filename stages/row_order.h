@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,17 +19,29 @@ namespace melflow {
 /// ledger and its memory charged.
 struct PlacedPart {
   std::size_t file = 0;
-  std::int64_t file_row = 0;
-  std::int64_t file_rows = -1;  ///< of the whole file, with the part that makes it complete
-  std::shared_ptr<const MelPart> part;
+  std::size_t section = 0;
+  std::int64_t file_row = 0;            ///< in the section
+  std::int64_t file_rows = -1;          ///< of the whole file, with the part that makes it complete
+  std::shared_ptr<const MelPart> part;  ///< none for a file that is taken over
   Origin origin;
 };
 
 /// Not thread-safe: the writer guards it.
 class RowOrder {
  public:
-  /// `is_void(file)`: the file is closed and leaves no rows.
-  RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void);
+  /// `is_void(file)`: the file is closed and leaves no rows. `sections`: the first file of each
+  /// section, ascending from 0; every section counts its rows from 0.
+  RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
+           std::vector<std::size_t> sections = {0});
+
+  // Before the first part: files that nothing will come of, because an earlier output has their
+  // rows.
+  /// Rows [row, row + rows) of its section are the file's, and are there.
+  void stays(std::size_t file, std::int64_t row, std::int64_t rows, const FileAudio& audio);
+  /// At its turn the file is ready, with no part: somebody has its rows.
+  void taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio);
+  /// New rows of the section come behind these.
+  void begin_at(std::size_t section, std::int64_t row);
 
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
@@ -38,15 +49,27 @@ class RowOrder {
   /// A file was closed without rows, whatever it gave before.
   void closed(std::size_t file, std::vector<PlacedPart>& ready);
 
+  /// Whatever can be ready without anything new.
+  void advance(std::vector<PlacedPart>& ready);
+
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return rows_[file]; }
-  [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
-  /// Rows of all complete files so far.
-  [[nodiscard]] std::int64_t total() const { return total_; }
-  /// The first row of a file that was given rows and then closed without them, since the last call:
-  /// the rows from there on are void.
-  [[nodiscard]] std::optional<std::int64_t> take_rolled_back() {
-    return std::exchange(rolled_back_, std::nullopt);
+  /// The first row of each file, in its section.
+  [[nodiscard]] std::vector<std::int64_t> offsets() const;
+  [[nodiscard]] std::int64_t begin_of(std::size_t section) const { return begins_[section]; }
+  [[nodiscard]] bool stays(std::size_t file) const {
+    return !kept_.empty() && kept_[file] == Kept::stays;
   }
+  [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
+  /// Rows of all complete files of a section so far.
+  [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
+  struct Row {
+    std::size_t section = 0;
+    std::int64_t row = 0;
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  /// The first rows of files that were given rows and then closed without them, since the last
+  /// call: the rows of the section from there on are void.
+  [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
   /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its line in
   /// the ledger, which comes back here through closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();
@@ -56,7 +79,6 @@ class RowOrder {
  private:
   void place(std::shared_ptr<const MelPart> part, Origin origin, std::vector<PlacedPart>& ready);
   void next();
-  void advance(std::vector<PlacedPart>& ready);
 
   struct Waiting {
     std::shared_ptr<const MelPart> part;
@@ -66,8 +88,15 @@ class RowOrder {
   std::size_t current_ = 0;             // oldest file that is not complete
   std::int64_t current_rows_ = 0;       // of it, so far
   std::int64_t current_expected_ = -1;  // of it, once its last block came; blocks may overtake
-  std::int64_t total_ = 0;
-  std::optional<std::int64_t> rolled_back_;
+  enum class Kept : std::uint8_t { no, stays, taken_over };
+  void keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio);
+  std::vector<Kept> kept_;                          // of each file, where any is
+  std::map<std::size_t, std::int64_t> rows_begin_;  // of files that stay
+  std::vector<std::int64_t> begins_;                // of new rows, in each section
+  std::vector<std::size_t> sections_;
+  std::size_t section_ = 0;  // of the current file
+  std::vector<std::int64_t> totals_;
+  std::vector<Row> rolled_back_;
   std::vector<std::int64_t> rows_;
   std::vector<FileAudio> audio_;
   std::map<std::size_t, std::vector<Waiting>> waiting_;

@@ -74,6 +74,14 @@ void RowPartFile::put_halves(const RowRange& range) const {
   }
 }
 
+void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
+  const std::size_t n = static_cast<std::size_t>(count) * values_per_row_;
+  if (type_ == RowType::float32) return get(fd(), values, n * sizeof(float), place_of(row));
+  std::vector<std::uint16_t> halves(n);
+  get(fd(), halves.data(), n * 2, place_of(row));
+  std::transform(halves.begin(), halves.end(), values, from_float16);
+}
+
 void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   std::vector<char> piece(1 << 20);
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();

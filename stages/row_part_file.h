@@ -25,12 +25,17 @@ class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
   RowPartFile(std::string target, std::string stage, RowType type, std::size_t values_per_row,
-              std::uint64_t data_offset, bool overwrite)
-      : PartFile(std::move(target), std::move(stage), overwrite),
+              std::uint64_t data_offset, Existing existing)
+      : PartFile(std::move(target), std::move(stage), existing),
         type_(type),
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
+  /// Of one that is to be extended: it has that many rows, which stay; further ones follow.
+  void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
+
+  /// Byte that row 0 begins at.
+  [[nodiscard]] std::uint64_t data_offset() const { return data_offset_; }
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 
   /// From any thread; neighbours go to the file together. Throws RunError.
@@ -43,6 +48,8 @@ class RowPartFile : public PartFile {
   [[nodiscard]] virtual bool is_serial() const { return type_ == RowType::float32; }
   /// The rows from `row` on are void and will be written again. No write of theirs is under way.
   virtual void roll_back(std::int64_t /*row*/) {}
+  /// Rows that are written, as float32 [count, values_per_row].
+  virtual void read(std::int64_t row, std::int64_t count, float* values);
   /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
   virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 

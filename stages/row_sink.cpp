@@ -1,24 +1,52 @@
 #include "stages/row_sink.h"
 
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "stages/feature_hash.h"
+#include "stages/manifest.h"
 #include "stages/spilled_rows.h"
 
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostQueued = 8;  // parts
+constexpr std::size_t kMostQueued = 8;      // parts
+constexpr std::size_t kAtOnce = 256 << 10;  // [bytes] of rows that are read back
+
+// "out/features.h5" of "train": "out/features.train.h5".
+std::string split_path(const std::string& path, const std::string& split) {
+  if (split.empty()) return path;
+  const std::filesystem::path p(path);
+  return (p.parent_path() / (p.stem().string() + "." + split + p.extension().string())).string();
+}
 
 }  // namespace
 
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
   s.field("dtype", dtype, "of the rows");
+  s.field("statistics", statistics,
+          "store mean and standard deviation of every column: of the first split's rows (train; of "
+          "all "
+          "where there are no splits), or of all")
+      .tuning();
+  s.field("normalize", normalize,
+          "when all rows are there, scale their columns, in every split, by the statistics");
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
+  s.field(
+       "split_files", split_files,
+       "a file for each split, named after it: features.train.h5 for path: features.h5; what has "
+       "no split goes to the path itself")
+      .tuning();
   s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
       .tuning();
   s.field("sync", sync, "finish only when the system has everything on disk").tuning();
@@ -31,31 +59,147 @@ Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
                   "become 0 and loud ones may become infinite");
+  if (target_.normalize && target_.statistics == StatisticsOf::none)
+    check.error("normalize", "by which statistics? Set statistics: train");
+  if (info_ && target_.normalize) {
+    auto normalized = std::make_shared<FeatureInfo>(*info_);
+    normalized->unit = "standard deviations of " + info_->unit;
+    info_ = std::move(normalized);
+  }
   return given;
 }
 
 std::optional<Value> RowSink::settings() const {
   Value out = Value::map({});
   out.set("dtype", OptionType<RowType>::echo(target_.dtype));
+  if (target_.normalize) out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
   return out;
 }
 
 void RowSink::start(RunContext& run) {
-  file_ = make_row_file();
+  list_sections(run);
   Ledger& ledger = run.ledger;
-  order_ = std::make_unique<RowOrder>(ledger.counts().found, [&ledger](std::size_t i) {
-    const Outcome o = ledger.outcome(i);
-    return o != Outcome::open && o != Outcome::ok;
-  });
+  order_ = std::make_unique<RowOrder>(
+      ledger.counts().found,
+      [&ledger](std::size_t i) {
+        const Outcome o = ledger.outcome(i);
+        return o != Outcome::open && o != Outcome::ok;
+      },
+      first_files_);
+  open_files(run);
   ledger.subscribe([this](std::size_t index, Outcome outcome) {
     if (outcome != Outcome::ok) closed(index);
   });
+}
+
+void RowSink::list_sections(RunContext& run) {
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  const bool has_splits = listed != nullptr && !listed->manifest().split_names().empty();
+  counted_ = run.ledger.counts().found;
+  if (has_splits && target_.statistics == StatisticsOf::train)
+    counted_ = listed->manifest().split_ranges().front().last;
+  if (target_.statistics != StatisticsOf::none)
+    statistics_ = std::make_unique<RowStatistics>(info_->columns);
+  first_files_ = {0};
+  paths_ = {target_.path};
+  if (!target_.split_files || !has_splits) return;
+  first_files_.clear();
+  paths_.clear();
+  const Manifest& manifest = listed->manifest();
+  for (const Manifest::SplitRange& range : manifest.split_ranges()) {
+    first_files_.push_back(range.first);
+    paths_.push_back(split_path(
+        target_.path,
+        range.split < 0 ? "" : manifest.split_names()[static_cast<std::size_t>(range.split)]));
+  }
+}
+
+// Of a batch's finished rows, before anybody else has to wait.
+void RowSink::note(const MelBatch& batch, const ItemContext& context) {
+  const std::int64_t frames = std::max(info_->frames, 1);
+  for (std::size_t i = 0; i < batch.parts.size(); ++i) {
+    const Stream& stream = *context.origin(i).stream;
+    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || stream.failed())
+      continue;
+    const MelPart& part = *batch.parts[i];
+    auto moments = ColumnMoments::of(part.values(), part.row_count * frames, info_->columns);
+    const std::lock_guard lock(mutex_);
+    statistics_->take(stream.index(), part.first_row, std::move(moments));
+  }
+}
+
+bool RowSink::counts(std::size_t file) const { return statistics_ && file < counted_; }
+
+void RowSink::close_statistics(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready)
+    if (p.part && p.file_rows >= 0 && counts(p.file)) statistics_->close(p.file);
+}
+
+void RowSink::open_files(RunContext& run) {
+  if (run.update != Update::none && run.sinks > 1)
+    throw RunError(
+        fmt::format("{}: only a pipeline with one output can be updated, this one has {}",
+                    target_.path, run.sinks));
+  old_.resize(paths_.size());
+  for (std::size_t s = 0; s < paths_.size(); ++s) {
+    if (run.update != Update::none) open_earlier(run, s);
+    if (files_.size() > s) continue;
+    const bool replaces = target_.overwrite || old_[s] != nullptr;
+    files_.push_back(make_row_file(paths_[s], replaces ? Existing::replace : Existing::refuse));
+  }
+}
+
+// Decides what becomes of an earlier output: its rows stay where they are and new ones come behind
+// them, or they are taken over into a new file.
+void RowSink::open_earlier(RunContext& run, std::size_t section) {
+  auto old = RowReuse::open(paths_[section], feature_hash(contract()));
+  auto* source = dynamic_cast<ManifestSource*>(&run.source);
+  if (old == nullptr || source == nullptr) return;
+  if (const std::string now = info_->backend + " " + info_->instruction_set;
+      old->computed_by() != now)
+    run.warn(
+        fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
+                    "not the same bytes",
+                    paths_[section], old->computed_by(), now));
+  if (target_.normalize)
+    throw RunError(
+        fmt::format("{}: its rows are normalised by statistics that new files would change; "
+                    "build it anew (overwrite: true)",
+                    paths_[section]));
+  old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
+  const bool stays = run.update == Update::append && !old->has_dead_rows() &&
+                     extensible_at() >= 0 && old->rows_at() == extensible_at();
+  for (const RowReuse::Kept& k : old->kept()) {
+    if (stays) {
+      order_->stays(k.file, k.row, k.rows, k.audio);
+    } else {
+      order_->taken_over(k.file, k.rows, k.audio);
+      old_rows_.emplace_hint(old_rows_.end(), k.file, k.row);
+    }
+    statistics_stale_ = statistics_stale_ || counts(k.file);
+    if (k.remark != nullptr)
+      run.ledger.close(k.file, Outcome::ok, run.ledger.stage_number(k.remark->stage),
+                       k.remark->reason);
+    else
+      run.ledger.close(k.file, Outcome::ok, -1, "");
+  }
+  kept_files_ += old->kept().size();
+  if (!stays) {
+    old_[section] = std::move(old);
+    return;
+  }
+  const std::int64_t rows = old->rows();
+  old.reset();  // and its lock
+  order_->begin_at(section, rows);
+  files_.push_back(make_row_file(paths_[section], Existing::extend));
+  files_.back()->extend(rows, target_.sync);
 }
 
 std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
                                           ItemContext& context) {
   std::vector<PlacedPart> ready;
   bool is_writer = false;
+  if (statistics_) note(*in, context);
   {
     const std::lock_guard lock(mutex_);
     if (error_) std::rethrow_exception(error_);
@@ -66,6 +210,7 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
     }
     roll_back();
     finish_values(ready);
+    close_statistics(ready);
     is_writer = queue(ready);
   }
   write(ready, is_writer);
@@ -79,22 +224,39 @@ void RowSink::drop_waiting() {
 }
 
 void RowSink::finish(RunContext& run, Ending ending) {
-  if (!file_) return;
+  if (files_.empty()) return;
   try {
     if (error_) std::rethrow_exception(error_);
-    if (ending == Ending::failed) return file_.reset();
-    close_gaps(run);
+    if (ending == Ending::failed) return files_.clear();
     complete_ = ending == Ending::complete;
-    complete_file(*file_, shape_of(order_->total()), {run, *order_, *info_, contract(), complete_});
-    if (complete_)
-      file_->publish(target_.sync);
-    else
-      file_->keep();
-    rows_ = order_->total();
+    take_over_rest();
+    complete(run);
+    for (const auto& file : files_) complete_ ? file->publish(target_.sync) : file->keep();
     written_ = true;
   } catch (...) {
-    file_.reset();
+    files_.clear();
     throw;
+  }
+}
+
+// Files that are taken over and stand behind the last one that was computed.
+void RowSink::take_over_rest() {
+  std::vector<PlacedPart> ready;
+  order_->advance(ready);
+  if (complete_) write(ready, false);
+}
+
+void RowSink::complete(RunContext& run) {
+  const std::size_t found = run.ledger.counts().found;
+  for (std::size_t s = 0; s < files_.size(); ++s) close_gaps(run, s);
+  if (statistics_) settle_statistics(run);
+  for (std::size_t s = 0; s < files_.size(); ++s) {
+    const std::int64_t rows = order_->total(s);
+    if (target_.normalize) normalize_rows(run, s);
+    complete_file(*files_[s], shape_of(rows),
+                  {run, *order_, *info_, contract(), complete_, first_files_[s], end_of(s, found),
+                   measured_ ? &*measured_ : nullptr});
+    rows_ += rows;
   }
 }
 
@@ -102,16 +264,24 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   if (!written_) return {};
   std::vector<Value> shape;
   for (const std::uint64_t n : shape_of(rows_)) shape.push_back(Value::scalar(std::to_string(n)));
+  std::vector<std::string> paths;
+  for (const auto& f : files_) paths.push_back(complete_ ? f->target() : f->part_path());
   std::vector<std::pair<std::string, Value>> out{
-      {"path", Value::scalar(complete_ ? file_->target() : file_->part_path(), {}, true)},
+      {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
       {"complete", Value::scalar(complete_ ? "true" : "false")},
       {"rows", Value::scalar(std::to_string(rows_))},
       {"shape", Value::list(std::move(shape))},
       {"dtype", OptionType<RowType>::echo(target_.dtype)}};
+  if (kept_files_ > 0) out.emplace_back("kept_files", Value::scalar(std::to_string(kept_files_)));
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
   out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
-                                                         file_->row_bytes())));
+                                                         files_.front()->row_bytes())));
   return out;
+}
+
+std::int64_t RowSink::rows_at_once() const {
+  return std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(kAtOnce / (info_->values_per_row() * sizeof(float))));
 }
 
 RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
@@ -129,6 +299,7 @@ void RowSink::closed(std::size_t index) {
     bool is_writer = false;
     {
       const std::lock_guard lock(mutex_);
+      if (statistics_) statistics_->drop(index);
       order_->closed(index, ready);
       roll_back();
       finish_values(ready);
@@ -143,14 +314,14 @@ void RowSink::closed(std::size_t index) {
 
 // Before anything is written where a file's rows were that failed on the way.
 void RowSink::roll_back() {
-  if (const auto row = order_->take_rolled_back()) file_->roll_back(*row);
+  for (const RowOrder::Row& r : order_->take_rolled_back()) files_[r.section]->roll_back(r.row);
 }
 
 // With the mutex held; true: the caller is the writer from now on. Where a second writer would
 // only wait for the first, what is ready goes to that one, unless it has enough: rows that lie
 // about leave the cache.
 bool RowSink::queue(std::vector<PlacedPart>& ready) {
-  if (ready.empty() || !file_->is_serial()) return false;
+  if (ready.empty() || !files_.front()->is_serial()) return false;
   if (!writing_) return writing_ = true;
   if (queued_.size() + ready.size() <= kMostQueued) {
     std::move(ready.begin(), ready.end(), std::back_inserter(queued_));
@@ -162,11 +333,15 @@ bool RowSink::queue(std::vector<PlacedPart>& ready) {
 void RowSink::write(std::vector<PlacedPart>& ready, bool is_writer) {
   std::vector<RowRange> ranges;
   while (!ready.empty()) {
-    ranges.clear();
-    for (const PlacedPart& p : ready)
-      if (p.part->row_count > 0 && !p.part->pending)
-        ranges.push_back({p.file_row + p.part->first_row, p.part->values(), p.part->row_count});
-    file_->write(ranges);
+    for (std::size_t i = 0; i < ready.size();) {
+      const std::size_t section = ready[i].section;
+      ranges.clear();
+      for (; i < ready.size() && ready[i].section == section && ready[i].part; ++i)
+        if (const MelPart& part = *ready[i].part; part.row_count > 0 && !part.pending)
+          ranges.push_back({ready[i].file_row + part.first_row, part.values(), part.row_count});
+      files_[section]->write(ranges);
+      if (i < ready.size() && !ready[i].part) i = take_over(ready, i);
+    }
     ready.clear();  // may close files' lines, and so come back here through closed()
     if (!is_writer) return;
     const std::lock_guard lock(mutex_);
@@ -175,44 +350,115 @@ void RowSink::write(std::vector<PlacedPart>& ready, bool is_writer) {
   }
 }
 
+// Copies rows of the earlier output, from ready[from] on as long as they stand side by side there,
+// too. Returns which comes next.
+std::size_t RowSink::take_over(const std::vector<PlacedPart>& ready, std::size_t from) {
+  const std::size_t section = ready[from].section;
+  const std::int64_t first = old_rows_.at(ready[from].file), to = ready[from].file_row;
+  std::int64_t count = 0;
+  std::size_t next = from;
+  while (next < ready.size() && !ready[next].part && ready[next].section == section &&
+         old_rows_.at(ready[next].file) == first + count)
+    count += ready[next++].file_rows;
+  RowPartFile& file = *files_[section];
+  for (std::int64_t done = 0; done < count; done += rows_at_once()) {
+    const std::int64_t n = std::min(rows_at_once(), count - done);
+    file.write(to + done, old_[section]->read(first + done, n).data(), n);
+  }
+  return next;
+}
+
 // Values that depend on the whole file: its rows go to a temporary file until the last block is
 // there. With the mutex held; such files are long and rare.
 void RowSink::finish_values(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready) {
-    if (!p.part->pending) continue;
+    if (!p.part || !p.part->pending) continue;
+    RowPartFile& file = *files_[p.section];
     const auto columns = static_cast<std::uint64_t>(p.part->pending_columns);
     if (p.part->row_count > 0)
-      file_->spill(static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float),
-                   p.part->values(),
-                   static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
+      file.spill(static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float),
+                 p.part->values(),
+                 static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
     if (p.file_rows <= 0) continue;
-    finish_spilled(*file_, *p.part->pending, p.file_rows, p.part->pending_columns,
+    finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,
                    [&](std::int64_t row, const float* values, std::int64_t n) {
-                     file_->write(p.file_row + row, values, n);
+                     file.write(p.file_row + row, values, n);
+                     if (counts(p.file))
+                       statistics_->take(p.file, row, ColumnMoments::of(values, n, info_->columns));
                    });
   }
 }
 
 // Files that failed after their rows were placed (in another branch of the graph) leave none.
-void RowSink::close_gaps(RunContext& run) {
-  std::int64_t from = 0, to = 0;
+void RowSink::close_gaps(RunContext& run, std::size_t section) {
+  std::int64_t from = order_->begin_of(section), to = from;
   std::size_t gaps = 0;
-  const std::size_t files = run.ledger.counts().found;
-  for (std::size_t i = 0; i < files; ++i) {
+  const std::size_t end = end_of(section, run.ledger.counts().found);
+  for (std::size_t i = first_files_[section]; i < end; ++i) {
     const std::int64_t rows = order_->rows(i);
-    if (rows == 0) continue;
+    if (rows == 0 || order_->stays(i)) continue;
     if (run.ledger.outcome(i) != Outcome::ok) {
       order_->forget(i);
+      statistics_stale_ = statistics_stale_ || counts(i);
       ++gaps;
     } else {
-      if (from != to) file_->move_rows(from, to, rows);
+      if (from != to) files_[section]->move_rows(from, to, rows);
       to += rows;
     }
     from += rows;
   }
   if (gaps > 0)
     run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
-                         target_.path));
+                         files_[section]->target()));
+}
+
+// All rows are at their place.
+void RowSink::settle_statistics(RunContext& run) {
+  if (statistics_stale_) {
+    // Some rows were taken out again, or were there before: once more, from the files.
+    statistics_ = std::make_unique<RowStatistics>(info_->columns);
+    const std::vector<std::int64_t> offsets = order_->offsets();
+    std::vector<float> values;
+    for (std::size_t i = 0, section = 0; i < counted_; ++i) {
+      while (i >= end_of(section, run.ledger.counts().found)) ++section;
+      for (std::int64_t row = 0; row < order_->rows(i); row += rows_at_once()) {
+        const std::int64_t n = std::min(rows_at_once(), order_->rows(i) - row);
+        values.resize(static_cast<std::size_t>(n) * info_->values_per_row());
+        files_[section]->read(offsets[i] + row, n, values.data());
+        statistics_->take(
+            i, row,
+            ColumnMoments::of(values.data(), n * std::max(info_->frames, 1), info_->columns));
+      }
+      statistics_->close(i);
+    }
+  }
+  measured_ = statistics_->result();
+  measured_->is_applied = target_.normalize;
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  measured_->of = target_.statistics == StatisticsOf::train && listed != nullptr &&
+                          !listed->manifest().split_names().empty()
+                      ? listed->manifest().split_names().front()
+                      : "all";
+}
+
+void RowSink::normalize_rows(const RunContext& run, std::size_t section) {
+  std::vector<double> std = measured_->std;
+  for (double& s : std)
+    if (s == 0) s = 1;
+  const auto step = fixed_step(measured_->mean, std);
+  const std::int64_t rows = order_->total(section), frames = std::max(info_->frames, 1);
+  RowPartFile& file = *files_[section];
+  const std::int64_t pieces = (rows + rows_at_once() - 1) / rows_at_once();
+  tbb::task_arena(run.workers).execute([&] {
+    tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t piece) {
+      const std::int64_t first = piece * rows_at_once(), n = std::min(rows_at_once(), rows - first);
+      std::vector<float> values(static_cast<std::size_t>(n) * info_->values_per_row());
+      file.read(first, n, values.data());
+      MemoryRows unit(values.data(), n * frames, info_->columns);
+      step->run(unit, unit);
+      file.write(first, values.data(), n);
+    });
+  });
 }
 
 }  // namespace melflow

@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,8 @@
 #include "stages/output_index.h"
 #include "stages/row_order.h"
 #include "stages/row_part_file.h"
+#include "stages/row_reuse.h"
+#include "stages/row_statistics.h"
 
 namespace melflow {
 
@@ -29,9 +33,19 @@ struct EnumNames<RowType> {
                                                                {"float16", RowType::float16}};
 };
 
+enum class StatisticsOf { none, train, all };
+template <>
+struct EnumNames<StatisticsOf> {
+  static constexpr std::pair<const char*, StatisticsOf> values[] = {
+      {"none", StatisticsOf::none}, {"train", StatisticsOf::train}, {"all", StatisticsOf::all}};
+};
+
 struct RowSinkOptions {
   std::string path;
   RowType dtype = RowType::float32;
+  StatisticsOf statistics = StatisticsOf::none;
+  bool normalize = false;
+  bool split_files = false;
   bool overwrite = false;
   bool sync = false;
 
@@ -57,7 +71,11 @@ class RowSink : public Sink<MelBatch> {
   using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
 
   /// Before the first row.
-  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                                   Existing existing) const = 0;
+  /// The byte of the output that rows which are to be extended in place have to begin at; -1 where
+  /// such an output cannot be extended.
+  [[nodiscard]] virtual std::int64_t extensible_at() const { return -1; }
   /// After the last one: adds to the file that make_row_file() made what belongs around the rows.
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
   /// For the report; "" where there is only one.
@@ -69,21 +87,46 @@ class RowSink : public Sink<MelBatch> {
 
  private:
   void closed(std::size_t index);
+  [[nodiscard]] bool counts(std::size_t file) const;
+  void note(const MelBatch& batch, const ItemContext& context);
+  void close_statistics(const std::vector<PlacedPart>& ready);
+  void settle_statistics(RunContext& run);
+  void normalize_rows(const RunContext& run, std::size_t section);
+  [[nodiscard]] std::int64_t rows_at_once() const;
   void roll_back();
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer);
   void finish_values(const std::vector<PlacedPart>& ready);
-  void close_gaps(RunContext& run);
+  void list_sections(RunContext& run);
+  void open_files(RunContext& run);
+  void open_earlier(RunContext& run, std::size_t section);
+  void take_over_rest();
+  std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from);
+  void close_gaps(RunContext& run, std::size_t section);
+  void complete(RunContext& run);
+  [[nodiscard]] std::size_t end_of(std::size_t section, std::size_t files) const {
+    return section + 1 < first_files_.size() ? first_files_[section + 1] : files;
+  }
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
-  std::unique_ptr<RowPartFile> file_;
+  // One, or one for each split, which are sections of the order of rows.
+  std::vector<std::unique_ptr<RowPartFile>> files_;
+  std::vector<std::size_t> first_files_;              // of the source, in each of them
+  std::vector<std::unique_ptr<const RowReuse>> old_;  // whose rows are taken over, or none
+  std::map<std::size_t, std::int64_t> old_rows_;      // where each file's begin there
   std::mutex mutex_;
+  std::unique_ptr<RowStatistics> statistics_;
+  std::size_t counted_ = 0;        // files before this one are in the statistics
+  bool statistics_stale_ = false;  // they have rows that are not in the output, or lack some
+  std::optional<ColumnStatistics> measured_;
   std::unique_ptr<RowOrder> order_;
   bool writing_ = false;            // somebody is, where only one can
   std::vector<PlacedPart> queued_;  // for that one
   std::exception_ptr error_;
+  std::vector<std::string> paths_;
   std::int64_t rows_ = 0;
+  std::size_t kept_files_ = 0;
   bool complete_ = false, written_ = false;
 };
 

@@ -26,7 +26,7 @@ class RowStage : public Transform<MelBatch, MelBatch> {
   /// What is to be done with rows like these, and in `out`, given as a copy of `in`, what they are
   /// then. Null when `check` has an error.
   virtual std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
-                                                      PlanCheck& check) const = 0;
+                                                      PlanCheck& check) = 0;
   /// Recordings of fewer frames are skipped.
   [[nodiscard]] virtual std::int64_t least_frames() const { return 0; }
 

@@ -19,6 +19,18 @@ SPARE = 4 << 30  # [bytes] that stay free on the disk: outputs go there
 def make(setup, name, files, rate, seconds, file_format="wav16", channels=1, split_dirs=0):
     """A synthetic corpus, in setup.dir/corpora."""
     folder = setup.dir / "corpora" / f"{name}_{files}x{seconds:g}s"
+    return fill(setup, folder, files, rate, seconds, file_format, channels, split_dirs)
+
+
+def make_splits(setup, name, splits, labels, rate, seconds):
+    """Recordings in folders for splits (name: files) and in these for labels."""
+    folder = setup.dir / "corpora" / f"{name}_{sum(splits.values())}x{seconds:g}s"
+    for seed, (split, files) in enumerate(splits.items(), 1):
+        fill(setup, folder / split, files, rate, seconds, split_dirs=labels, seed=seed)
+    return folder
+
+
+def fill(setup, folder, files, rate, seconds, file_format="wav16", channels=1, split_dirs=0, seed=1):
     if not (folder / ".corpus").exists():
         # Noise does not compress well: FLAC takes nearly as much as WAV.
         share = 0.2 if file_format == "mp3" else 1.0
@@ -26,6 +38,7 @@ def make(setup, name, files, rate, seconds, file_format="wav16", channels=1, spl
         need_room(folder, files * blocks * 4096)
     command = [setup.bin / "melflow_make_corpus", "--out", folder, "--files", files, "--rate", rate]
     command += ["--seconds", seconds, "--format", file_format, "--channels", channels]
+    command += ["--seed", seed]
     if split_dirs > 1:
         command += ["--split-dirs", split_dirs]
     done = subprocess.run([str(word) for word in command], stdout=sys.stderr, check=False)

@@ -3,7 +3,7 @@
 speech  16 kHz, 80 bands every 10 ms, one core each: the figure is frames a second
 real    the demo's telephone speech, all cores
 music   44.1 kHz stereo FLAC and MP3: how close to the time that decoding alone takes
-long    one recording of three hours, which cannot be spread over cores by files
+long    one recording of three hours: all cores have to work on one file
 write   rows to disk and nothing else
 """
 import subprocess

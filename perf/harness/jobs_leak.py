@@ -1,7 +1,7 @@
 """Jobs on short recordings of a sensor, 4096 Hz, 16-bit mono: much to move and little to compute.
 
 leak     the two-stage job: 237 rows a file, 159 transforms
-builder  80 rows a file: the usual preparation of a training set
+builder  80 rows a file, in three labelled splits: the usual preparation of a training set
 tiny     half-second clips: what a file costs, whatever is in it
 growth   the two-stage job at several sizes: does time per file, or memory, grow with their number?
 cores    the two-stage job on 1 and more workers
@@ -11,6 +11,8 @@ from measure import Program
 from setup import Job, compared, leak_corpus, library_rival, melflow, rivals_of
 
 PIPELINE = "config/pipelines/leak_two_stage.yaml"
+BUILDER = "config/pipelines/dataset_builder.yaml"
+SPLITS, LABELS = {"train": 39563, "val": 7913, "test": 3958}, 10
 PLAIN = ["segment.long=null", "segment.short=null", "segment.length=512"]
 LEAK_ROWS, BUILDER_ROWS, TINY_ROWS = 237, 80, 4  # a file
 BANDS = 32
@@ -58,12 +60,15 @@ def leak(setup):
 
 
 def builder(setup):
-    data, files = leak_corpus(setup), setup.scaled(39563, 100)
-    ours = melflow(setup, "melflow", PIPELINE, data, files, files * BUILDER_ROWS, PLAIN)
+    splits = {name: setup.scaled(files, 10) for name, files in SPLITS.items()}
+    data, files = corpora.make_splits(setup, "splits", splits, LABELS, 4096, 10), sum(splits.values())
+    # In the order of the paths, as the rivals have it.
+    order = [f"files.split_names=[{', '.join(sorted(SPLITS))}]"]
+    ours = melflow(setup, "melflow", BUILDER, data, files, files * BUILDER_ROWS, order)
     programs = [ours, *both_hand_fused(setup, data, files, ours, "plain")]
     remarks = []
     programs += torchaudio(setup, "builder", data, files, BUILDER_ROWS, ours, remarks)
-    title = f"Dataset builder: the same files, 80 segments of 512 each, {files * 80:,} rows"
+    title = f"Dataset builder: {files:,} files in three splits, 80 segments of 512 each, {files * 80:,} rows"
     return Job("builder", title, "files", programs, [data], remarks, scale_up=True)
 
 

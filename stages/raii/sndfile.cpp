@@ -13,6 +13,8 @@ namespace melflow {
 struct SoundFile::Input {
   const std::byte* data = nullptr;  // the whole file, or
   int fd = -1;                      // the file, and a window on it
+  std::vector<std::byte> head;      // stands before the bytes of the file from
+  std::uint64_t begin = 0;          // this one on
   std::vector<std::byte> window;
   std::uint64_t window_at = 0;
   std::size_t window_size = 0;
@@ -27,8 +29,9 @@ struct SoundFile::Input {
     window_at = at;
     window_size = 0;
     while (window_size < window.size() && at + window_size < size) {
-      const ssize_t n = ::pread(fd, window.data() + window_size, window.size() - window_size,
-                                static_cast<off_t>(window_at + window_size));
+      const auto want = std::min<std::uint64_t>(window.size(), size - at) - window_size;
+      const ssize_t n = ::pread(fd, window.data() + window_size, want,
+                                static_cast<off_t>(begin + window_at - head.size() + window_size));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) error = errno;
       if (n <= 0) break;
@@ -49,7 +52,10 @@ struct SoundFile::Input {
     while (done < count && at < size) {
       const std::byte* from = nullptr;
       std::uint64_t have = 0;
-      if (data != nullptr) {
+      if (at < head.size()) {
+        from = head.data() + at;
+        have = head.size() - at;
+      } else if (data != nullptr) {
         from = data + at;
         have = size - at;
       } else {
@@ -79,6 +85,17 @@ SoundFile::SoundFile(int fd, std::uint64_t size, std::size_t window, std::uint64
   input_->fd = fd;
   input_->size = size;
   input_->claimed_size = claimed_size;
+  input_->window.resize(window);
+  open();
+}
+
+SoundFile::SoundFile(int fd, std::span<const std::byte> head, std::uint64_t begin,
+                     std::uint64_t end, std::size_t window)
+    : input_(new Input) {
+  input_->fd = fd;
+  input_->head.assign(head.begin(), head.end());
+  input_->begin = begin;
+  input_->size = input_->claimed_size = head.size() + (end - begin);
   input_->window.resize(window);
   open();
 }

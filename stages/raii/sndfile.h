@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ class SoundFile {
   SoundFile(const std::byte* data, std::uint64_t size, std::uint64_t claimed_size);
   /// Reads `fd` (kept open by the caller) in pieces of `window` bytes.
   SoundFile(int fd, std::uint64_t size, std::size_t window, std::uint64_t claimed_size);
+  /// The sound file that `head` and the bytes [begin, end) of `fd` are together.
+  SoundFile(int fd, std::span<const std::byte> head, std::uint64_t begin, std::uint64_t end,
+            std::size_t window);
   SoundFile(SoundFile&&) noexcept;
   ~SoundFile();
 

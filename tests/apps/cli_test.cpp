@@ -154,15 +154,17 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
   const Ended e = run(folder, {melflow, "run", "dmeo"});
   CHECK(e.code == 78);
   CHECK(e.err.starts_with(
-      "dmeo: there is no such file; the pipelines that come with melflow are demo, "
-      "kaldi_mfcc, leak_two_stage, speech_16k_80mel, whisper, did you mean 'demo'?\n"));
+      "dmeo: there is no such file; the pipelines that come with melflow are dataset_builder, "
+      "demo, "
+      "kaldi_mfcc, language_id, leak_two_stage, speech_16k_80mel, whisper, did you mean "
+      "'demo'?\n"));
 }
 
 TEST_CASE("cli: the pipelines that come with the program are valid and go by their names") {
   const TempFolder folder;
   const std::string melflow = install(folder);
-  for (const std::string name :
-       {"demo", "kaldi_mfcc", "leak_two_stage", "speech_16k_80mel", "whisper"}) {
+  for (const std::string name : {"dataset_builder", "demo", "kaldi_mfcc", "language_id",
+                                 "leak_two_stage", "speech_16k_80mel", "whisper"}) {
     for (const std::string& given : {name, name + ".yaml"}) {
       const Ended e =
           run(folder, {melflow, "validate", given, "--var", "DATA=d", "--var", "OUT=o"});

@@ -99,7 +99,7 @@ TEST_CASE("chunked rows: HDF5's own filters read chunks with stored blocks") {
   std::vector<float> values(5000 * 32);
   for (float& v : values) v = level(random);
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float32, {32}, false, {2048, 1, true});
+  ChunkedRowFile file(folder / "out.h5", RowType::float32, {32}, Existing::refuse, {2048, 1, true});
   file.write(0, values.data(), 5000);
   const std::array<hsize_t, 2> shape{5000, 32};
   file.make_hdf5(shape, nothing_more);
@@ -131,7 +131,7 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       std::size_t per_row = 1;
       for (const hsize_t n : row.shape) per_row *= n;
       const std::string target = folder / "out.h5";
-      ChunkedRowFile file(target, type, row.shape, true, row.settings);
+      ChunkedRowFile file(target, type, row.shape, Existing::replace, row.settings);
       // Pieces of seven rows, the odd ones first.
       for (const std::int64_t odd : {1, 0})
         for (std::int64_t at = 7 * odd; at < row.count; at += 14) {
@@ -154,7 +154,7 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
 
 TEST_CASE("chunked rows: many threads fill chunks together") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float32, {16}, false, {50, 1, true});
+  ChunkedRowFile file(folder / "out.h5", RowType::float32, {16}, Existing::refuse, {50, 1, true});
   constexpr std::int64_t kRows = 12'000;
   std::vector<std::thread> threads;
   for (std::int64_t t = 0; t < 6; ++t)
@@ -178,7 +178,7 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
         CAPTURE(keep);
         CAPTURE(voided);
         CAPTURE(after);
-        ChunkedRowFile file(folder / "out.h5", RowType::float32, {4}, true, {10, 1, true});
+        ChunkedRowFile file(folder / "out.h5", RowType::float32, {4}, Existing::replace, {10, 1, true});
         file.write(0, rows(0, keep, 4).data(), keep);
         // With a hole: its blocks may overtake each other.
         const std::int64_t hole = voided / 3;
@@ -196,7 +196,7 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
 
 TEST_CASE("chunked rows: rows are moved down over a gap at the end") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float16, {4}, false, {10, 1, true});
+  ChunkedRowFile file(folder / "out.h5", RowType::float16, {4}, Existing::refuse, {10, 1, true});
   file.write(0, rows(0, 17, 4).data(), 17);
   file.write(17, rows(0, 8, 4, 0.5F).data(), 8);
   file.write(25, rows(17, 38, 4).data(), 38);
@@ -210,7 +210,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   {
-    ChunkedRowFile file(target, RowType::float32, {100}, false, {50, 0, false});
+    ChunkedRowFile file(target, RowType::float32, {100}, Existing::refuse, {50, 0, false});
     const std::vector<float> v = rows(0, 1000, 100);
     const FileSizeLimit limit(200'000);
     const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
@@ -220,7 +220,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   CHECK(std::filesystem::is_empty(folder.path()));
   {
     // Who voids rows of the chunk that could not be written does not wait for it.
-    ChunkedRowFile file(target, RowType::float32, {100}, false, {50, 0, false});
+    ChunkedRowFile file(target, RowType::float32, {100}, Existing::refuse, {50, 0, false});
     const FileSizeLimit limit(200'000);
     std::int64_t at = 0;
     while (complaint([&] { file.write(at, rows(at, 50, 100).data(), 50); }).empty()) at += 50;

@@ -222,18 +222,18 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   for (const char* p : {"a.wav", "x/b.wav", "x/c.wav"}) folder.write(p, "x");
   const std::string table = folder.write(
       "labels.csv", "label,path,more\ncat,./x/b.wav,1\n\"a dog, big\",a.wav,2\nunused,z.wav,3\n");
-  List list(root(folder, "labels: csv, label_file: '" + table + "'"));
+  List list(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(list.labelled() == Paths{"a.wav=a dog, big", "x/b.wav=cat", "x/c.wav="});
   CHECK(list.manifest().label_names() == Paths{"a dog, big", "cat"});
   CHECK(list.bench().run_warnings() == Paths{table + ": 1 of 3 files have no label there"});
   // Together with a manifest, whose splits stay.
   const std::string manifest =
       folder.write("list.csv", "path,split\nx/c.wav,test\na.wav,train\nx/b.wav,\n");
-  List both(root(folder, "labels: csv, label_file: '" + table + "', manifest: '" + manifest + "'"));
-  CHECK(both.labelled() == Paths{"x/c.wav=/test", "a.wav=a dog, big/train", "x/b.wav=cat"});
+  List both(root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
+  CHECK(both.labelled() == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
   // An empty cell is no label.
   folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
-  List empty(root(folder, "labels: csv, label_file: '" + table + "'"));
+  List empty(root(folder, "labels: file, label_file: '" + table + "'"));
   CHECK(empty.labelled() == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});
 }
 
@@ -354,12 +354,12 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
       {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",
-       "@/nolabel.csv: has no column 'label', but labels: manifest asks for it"},
-      {"{root: '" + f + "/only', include: '*.txt', labels: csv, label_file: '" + f + "/gone.csv'}",
+       "@/nolabel.csv: there is no column 'label', which label_column asks for"},
+      {"{root: '" + f + "/only', include: '*.txt', labels: file, label_file: '" + f + "/gone.csv'}",
        "@/gone.csv: cannot be read: No such file or directory"},
-      {"{root: '" + f + "/only', include: '*.txt', labels: csv, label_file: '" + f +
+      {"{root: '" + f + "/only', include: '*.txt', labels: file, label_file: '" + f +
            "/nolabel.csv'}",
-       "@/nolabel.csv:1: there is no column 'label'; the header has path"},
+       "@/nolabel.csv: there is no column 'label', which label_column asks for"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -376,13 +376,30 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{}", {": 'root' is missing: which folder holds the recordings?"}},
       {"{root: x}", {}},
       {"{manifest: x}", {}},
-      {"{root: x, labels: csv}", {"labels: csv needs a label_file"}},
-      {"{root: x, labels: csv, label_file: y}", {}},
+      {"{root: x, labels: file}", {"labels: file needs a label_file"}},
+      {"{root: x, labels: file, label_file: y.csv}", {}},
+      {"{root: x, labels: file, label_file: y}", {"label_file: y is no .csv, .tsv or .jsonl"}},
       {"{root: x, labels: manifest}", {"labels: manifest needs a manifest"}},
       {"{manifest: x.txt, labels: manifest}",
-       {"labels: a manifest with labels is a .csv with the column label, not x.txt"}},
+       {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not x.txt"}},
       {"{manifest: x.csv, labels: manifest}", {}},
-      {"{root: x, label_file: y}", {"label_file: is read with labels: csv only"}},
+      {"{root: x, label_file: y.csv}",
+       {"label_file: is read with labels: file or with targets only"}},
+      {"{root: x, targets: [t]}",
+       {"targets: are columns of label_file or of a manifest (.csv, .tsv or .jsonl)"}},
+      {"{root: x, targets: [t], label_file: y.tsv}", {}},
+      {"{root: x, labels: top_dir, label_separator: '|'}",
+       {"label_separator: is for labels of a table (labels: file or manifest)"}},
+      {"{root: x, splits: manifest}",
+       {"splits: manifest needs a manifest (.csv, .tsv or .jsonl) with the column split"}},
+      {"{root: x, splits: ratio, split_names: [a]}",
+       {"split_names: with splits: ratio the names are those of split_ratios"}},
+      {"{root: x, split_group: speaker}",
+       {"split_group: 'speaker' would be a column of a manifest (.csv, .tsv or .jsonl), and there "
+        "is none; else it is parent_dir, top_dir or a regular expression with ( )"}},
+      {"{manifest: x.jsonl, split_group: speaker}", {}},
+      {"{root: x, split_group: '/(..)(.)/'}",
+       {"split_group: /(..)(.)/ has 2 groups in ( ), one is the name"}},
       {"{manifest: x, exclude: '*.wav'}",
        {"exclude: a manifest is taken as it stands; leave the files out there"}},
   };

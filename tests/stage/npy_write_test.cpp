@@ -14,6 +14,7 @@
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
+#include "tests/support/python.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
@@ -88,27 +89,14 @@ std::set<std::string> names_in(const std::string& path) {
 using Names = std::set<std::string>;
 
 // What the Python script says about a file; "" when everything is right.
-std::string python_says(const std::string& arguments) {
-  const std::string command =
-      fmt::format("env -u LD_PRELOAD /usr/bin/python3 '{}/tests/stage/read_npy.py' {} 2>&1",
-                  MELFLOW_SOURCE_DIR, arguments);
-  // Python itself is not built for a sanitizer.
-  FILE* pipe = popen(command.c_str(), "r");
-  REQUIRE(pipe != nullptr);
-  std::string out;
-  std::array<char, 4096> piece{};
-  for (std::size_t n; (n = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
-    out.append(piece.data(), n);
-  const int status = pclose(pipe);
-  while (out.ends_with('\n')) out.pop_back();
-  if (out.empty() && status != 0) out = fmt::format("python3 ended with {}", WEXITSTATUS(status));
-  return out;
+std::string check_npy(const std::string& arguments) {
+  return python_says("stage/read_npy.py", arguments);
 }
 
 // Of a run with both sinks.
 std::string difference_from_h5(const TempFolder& folder, const std::string& out = "out",
                                const std::string& part = "") {
-  return python_says(fmt::format("'{0}.npy{1}' --h5 '{0}.h5{1}'", folder / out, part));
+  return check_npy(fmt::format("'{0}.npy{1}' --h5 '{0}.h5{1}'", folder / out, part));
 }
 
 // The rows as they are stored, header and all.
@@ -175,14 +163,16 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
   }
 }
 
-TEST_CASE("npy_write: a manifest's order, labels and splits are kept") {
+TEST_CASE("npy_write: a manifest's labels and splits are kept, and within a split its order") {
   const TempFolder folder;
   for (unsigned i = 0; i < 4; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 2000 + 300 * i, kRate, i);
   folder.write("list.csv",
                "path,label,split\n2.wav,b,train\n0.wav,,test\n3.wav,a,\n0.wav,b,train\n");
   const JobResult job = run(
-      pipeline({.files = "labels: manifest, manifest: '" + (folder / "list.csv") + "'"}), folder);
+      pipeline({.files = "labels: manifest, manifest: '" + (folder / "list.csv") + "'",
+                .write = "split_files: false"}),
+      folder);
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(difference_from_h5(folder) == "");
   const Output h5 = read_output(folder / "out.h5");
@@ -205,7 +195,7 @@ TEST_CASE("npy_write: float16 is what numpy makes of float32") {
       CHECK(job.plan_warnings.size() ==
             (std::string(mel) != "log: db" && std::string(type) == "float16" ? 1 : 0));
     }
-    CHECK(python_says("'" + (folder / "float16.npy") + "' --float32 '" + (folder / "float32.npy") +
+    CHECK(check_npy("'" + (folder / "float16.npy") + "' --float32 '" + (folder / "float32.npy") +
                       "'") == "");
   }
 }
@@ -502,13 +492,13 @@ TEST_CASE("npy_write: a set is replaced only where that is asked for, each file 
     const JobResult job = run(pipeline(alone()), folder);
     CHECK_FALSE(job.started);
     CHECK(job.error == folder / name +
-                           ": exists already; remove it, write elsewhere, or set overwrite: true "
-                           "on npy_write");
+                           ": exists already; remove it, write elsewhere, set overwrite: true on npy_write, "
+        "or go on with it (melflow update)");
     CHECK(read_bytes(folder / name) == "precious");
     CHECK(names_in(folder.path()) == Names{"clips", name});
     const JobResult forced = run(pipeline(alone({.write = "overwrite: true"})), folder);
     REQUIRE_MESSAGE(forced.complete(), forced.text());
-    CHECK(python_says("'" + (folder / "out.npy") + "'") == "");
+    CHECK(check_npy("'" + (folder / "out.npy") + "'") == "");
     for (const char* made : {"out.npy", "out.index.npy", "out.index.json"})
       std::filesystem::remove(folder / made);
   }
@@ -546,7 +536,7 @@ TEST_CASE("npy_write: an output that another run is writing is left to it") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
   for (const char* name : {"out.npy", "out.index.npy", "out.index.json"}) {
-    const PartFile other(folder / name, "npy_write", false);
+    const PartFile other(folder / name, "npy_write", Existing::refuse);
     const JobResult job = run(pipeline(alone()), folder);
     CHECK_FALSE(job.started);
     CHECK(job.error == folder / name + ".part: another run is writing it");

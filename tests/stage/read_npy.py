@@ -19,7 +19,7 @@ except ImportError as e:
     sys.exit(3)
 
 FIELDS = [("offset", "<i8"), ("count", "<i8"), ("duration", "<f8"), ("label", "<i4"), ("sample_rate", "<i4"),
-          ("split", "|i1"), ("status", "|i1")]
+          ("split", "|i1"), ("status", "|i1"), ("size", "<i8"), ("modified", "<i8")]
 wrong = []
 
 
@@ -72,6 +72,12 @@ def check_index(rows, index, about):
     check(about["found"] == len(index), "found")
     check(((index["label"] >= -1) & (index["label"] < len(about["labels"]))).all(), "label of a file")
     check(((index["split"] >= -1) & (index["split"] < len(about["splits"]))).all(), "split of a file")
+    for record in index:
+        path = os.path.join(os.fsencode(about["root"]), record["path"])
+        is_file = os.path.isfile(path)
+        stamp = (os.stat(path).st_size, os.stat(path).st_mtime_ns) if is_file else (-1, -1)
+        mine = (record["size"], record["modified"])
+        check(mine == stamp or (mine == (-1, -1) and record["status"] == 3), f"{path}: {mine} and not {stamp}")
     check(about["labels"] == sorted(about["labels"], key=os.fsencode), "labels are not sorted")
     if "band_hz" in about:
         check(len(about["band_hz"]) == rows.shape[-1], "one frequency for each column")

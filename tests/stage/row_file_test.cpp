@@ -9,8 +9,8 @@
 #include <numeric>
 #include <thread>
 
-#include "pipeline/problem.h"
 #include "mel/float16.h"
+#include "pipeline/problem.h"
 #include "stages/raii/hdf5.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"
@@ -77,7 +77,7 @@ TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or 
       CAPTURE(per_row);
       const std::string target = folder / "out.h5";
       const std::vector<float> v = values(count);
-      RowFile file(target, type, per_row, true);
+      RowFile file(target, type, per_row, Existing::replace);
       CHECK(file.row_bytes() == per_row * (type == RowType::float32 ? 4 : 2));
       CHECK(file.part_path() == target + ".part");
       // In two pieces, the later one first.
@@ -109,7 +109,7 @@ TEST_CASE("row file: what is described beside the rows is there, before and afte
   const std::vector<float> v = values(100'000);
   std::string text(300'000, 'x');  // far more than there is room for in front of the rows
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
-  RowFile file(folder / "out.h5", RowType::float32, 100, false);
+  RowFile file(folder / "out.h5", RowType::float32, 100, Existing::refuse);
   file.write(0, v.data(), 1000);
   file.write(5000, v.data(), 10);  // of a file that failed: behind the end
   const std::vector<hsize_t> shape{1000, 100};
@@ -130,7 +130,7 @@ TEST_CASE("row file: what is described beside the rows is there, before and afte
 
 TEST_CASE("row file: many threads write at once") {
   const TempFolder folder;
-  RowFile file(folder / "out.h5", RowType::float16, 16, false);
+  RowFile file(folder / "out.h5", RowType::float16, 16, Existing::refuse);
   constexpr std::int64_t kRows = 4000;
   const std::vector<float> v = values(kRows * 16);
   {
@@ -151,7 +151,7 @@ TEST_CASE("row file: rows can be moved down over others") {
   constexpr std::size_t kValues = 50;
   constexpr std::int64_t kRows = 20'000;
   const std::vector<float> v = values(kRows * kValues);
-  RowFile file(folder / "out.h5", RowType::float32, kValues, false);
+  RowFile file(folder / "out.h5", RowType::float32, kValues, Existing::refuse);
   file.write(0, v.data(), kRows);
   file.move_rows(7, 3, kRows - 7);  // overlapping, longer than one piece
   const std::vector<hsize_t> shape{kRows - 4, kValues};
@@ -164,7 +164,7 @@ TEST_CASE("row file: rows can be moved down over others") {
 
 TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
   const TempFolder folder;
-  RowFile file(folder / "out.h5", RowType::float16, 3, false);
+  RowFile file(folder / "out.h5", RowType::float16, 3, Existing::refuse);
   const std::vector<float> v = values(300, 1e-3F);
   file.spill(600, v.data() + 150, 600);
   file.spill(0, v.data(), 600);
@@ -192,8 +192,8 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
        folder / "file/out.h5: there is no folder " + folder.path() +
            "/file; make it first (mkdir -p) or write elsewhere (hdf5_write.path)"},
       {folder / "there.h5", false,
-       folder / "there.h5: exists already; remove it, write elsewhere, or set overwrite: true on "
-                "hdf5_write"},
+       folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true on "
+                "hdf5_write, or go on with it (melflow update)"},
       {folder / "folder.h5", true,
        folder / "folder.h5: is a folder; hdf5_write.path takes a file name"},
       {folder / "folder.h5", false,
@@ -201,8 +201,10 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.target);
-    CHECK(complaint([&] { RowFile(row.target, RowType::float32, 1, row.overwrite); }) ==
-          row.message);
+    CHECK(complaint([&] {
+            RowFile(row.target, RowType::float32, 1,
+                    row.overwrite ? Existing::replace : Existing::refuse);
+          }) == row.message);
     CHECK_FALSE(exists(row.target + ".part"));
   }
   CHECK(read_bytes(folder / "there.h5") == "precious");
@@ -218,7 +220,7 @@ TEST_CASE("row file: a folder without write permission is named") {
     return;
   }
   const std::string target = folder / "closed/out.h5";
-  CHECK(complaint([&] { RowFile(target, RowType::float32, 1, false); }) ==
+  CHECK(complaint([&] { RowFile(target, RowType::float32, 1, Existing::refuse); }) ==
         target + ".part: cannot be written: Permission denied");
 }
 
@@ -226,17 +228,17 @@ TEST_CASE("row file: two runs cannot write the same file, one after the other ca
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   {
-    RowFile first(target, RowType::float32, 1, false);
+    RowFile first(target, RowType::float32, 1, Existing::refuse);
     const float value = 7;
     first.write(0, &value, 1);
-    CHECK(complaint([&] { RowFile(target, RowType::float32, 1, true); }) ==
+    CHECK(complaint([&] { RowFile(target, RowType::float32, 1, Existing::replace); }) ==
           target + ".part: another run is writing it");
     const std::vector<hsize_t> shape{1, 1};
     first.make_hdf5(shape, nothing_more);
     first.publish(false);
   }
   CHECK(H5File(target).floats("mel") == std::vector<float>{7});
-  RowFile second(target, RowType::float32, 1, true);
+  RowFile second(target, RowType::float32, 1, Existing::replace);
   CHECK(H5File(target).floats("mel") == std::vector<float>{7});
 }
 
@@ -249,12 +251,12 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
   int harmed = 0, ended = 0;
   {
     std::jthread beginning([&] {
-      while (!over) complaint([&] { RowFile(target, RowType::float32, 1, true); });
+      while (!over) complaint([&] { RowFile(target, RowType::float32, 1, Existing::replace); });
     });
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
     while (std::chrono::steady_clock::now() < end) {
       const std::string message = complaint([&] {
-        RowFile file(target, RowType::float32, 1, true);
+        RowFile file(target, RowType::float32, 1, Existing::replace);
         file.write(0, &value, 1);
         file.publish(false);
       });
@@ -271,16 +273,16 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
 TEST_CASE("row file: an unfinished file goes with its owner, unless it is to stay") {
   const TempFolder folder;
   const std::string target = folder / "out.h5";
-  { const RowFile file(target, RowType::float32, 1, false); }
+  { const RowFile file(target, RowType::float32, 1, Existing::refuse); }
   CHECK(files_in(folder.path()) == 0);
   {
-    RowFile file(target, RowType::float32, 1, false);
+    RowFile file(target, RowType::float32, 1, Existing::refuse);
     file.keep();
   }
   CHECK(exists(target + ".part"));
   CHECK(files_in(folder.path()) == 1);
   // A later run begins anew.
-  { const RowFile file(target, RowType::float32, 1, false); }
+  { const RowFile file(target, RowType::float32, 1, Existing::refuse); }
   CHECK(files_in(folder.path()) == 0);
 }
 
@@ -288,7 +290,7 @@ TEST_CASE("row file: a file that came there meanwhile is not overwritten unasked
   for (const bool overwrite : {false, true}) {
     const TempFolder folder;
     const std::string target = folder / "out.h5";
-    RowFile file(target, RowType::float32, 1, overwrite);
+    RowFile file(target, RowType::float32, 1, overwrite ? Existing::replace : Existing::refuse);
     const std::vector<hsize_t> shape{0, 1};
     file.make_hdf5(shape, nothing_more);
     folder.write("out.h5", "precious");
@@ -310,7 +312,7 @@ TEST_CASE("row file: what lies beside the target is left alone") {
   const TempFolder folder;
   folder.write("out.h5.meta", "precious");
   folder.write("out.meta", "precious");
-  RowFile file(folder / "out.h5", RowType::float32, 1, false);
+  RowFile file(folder / "out.h5", RowType::float32, 1, Existing::refuse);
   const std::vector<hsize_t> shape{0, 1};
   file.make_hdf5(shape, nothing_more);
   file.publish(false);
@@ -348,7 +350,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
     CAPTURE(std::string(row.what));
     const std::string target = disk / "out.h5";
     {
-      RowFile file(target, RowType::float32, 1024, true);
+      RowFile file(target, RowType::float32, 1024, Existing::replace);
       const std::string message = complaint([&] {
         file.write(0, v.data(), row.rows);
         const std::vector<hsize_t> shape{static_cast<hsize_t>(row.rows), 1024};
@@ -386,7 +388,7 @@ TEST_CASE("row file: a file that may not grow is told with the system's reason")
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);
   {
-    RowFile file(target, RowType::float32, 100, false);
+    RowFile file(target, RowType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(200'000);
     CHECK(complaint([&] { file.write(0, v.data(), 1000); }) ==
           target + ".part: cannot be written: File too large");
@@ -401,7 +403,7 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);
   {
-    RowFile file(target, RowType::float32, 100, false);
+    RowFile file(target, RowType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(64 * 1024 + 400'000 + 1000);
     file.write(0, v.data(), 1000);
     const std::vector<hsize_t> shape{1000, 100};

@@ -51,9 +51,10 @@ const StageReport& JobResult::stage(const std::string& node) const {
 }
 
 JobResult run_job(const std::string& yaml, const LoadOptions& options,
-                  const std::function<void(Runner&)>& meanwhile) {
+                  const std::function<void(Runner&)>& meanwhile, Update update) {
   JobResult out;
   Plan plan = load_plan_text(yaml, "test.yaml", options);
+  plan.update = update;
   for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
   Runner runner(std::move(plan));
   const Watchdog watchdog("a job", kLimit, [&] { return progress_text(runner); });

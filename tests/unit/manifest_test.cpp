@@ -49,8 +49,8 @@ TEST_CASE(
   const std::vector<std::string> splits{"train", "test", "", "train", "dev", "", "test"};
   for (std::size_t i = 0; i < labels.size(); ++i) {
     add(m, "x.wav");
-    if (!labels[i].empty()) m.set_label(labels[i]);
-    if (!splits[i].empty()) CHECK(m.set_split(splits[i]));
+    if (!labels[i].empty()) m.set_label(i, labels[i]);
+    if (!splits[i].empty()) CHECK(m.set_split(i, splits[i]));
   }
   m.close();
   CHECK(m.label_names() == std::vector<std::string>{"B", "a", "de", "\xC3\xA9"});
@@ -68,13 +68,13 @@ TEST_CASE("manifest: 128 splits fit, one more is refused") {
   Manifest m;
   for (int i = 0; i < 128; ++i) {
     add(m, "x.wav");
-    CHECK(m.set_split(std::to_string(i)));
+    CHECK(m.set_split(m.size() - 1, std::to_string(i)));
     CHECK(m.split(static_cast<std::size_t>(i)) == i);
   }
   add(m, "x.wav");
-  CHECK_FALSE(m.set_split("one more"));
+  CHECK_FALSE(m.set_split(m.size() - 1, "one more"));
   CHECK(m.split(128) == -1);
-  CHECK(m.set_split("127"));
+  CHECK(m.set_split(m.size() - 1, "127"));
 }
 
 TEST_CASE("manifest: an index takes at most 128 bytes a file, whatever the order") {
@@ -108,7 +108,7 @@ TEST_CASE("manifest: an index takes at most 128 bytes a file, whatever the order
       Manifest m("/data");
       for (const std::string& p : paths) {
         add(m, p);
-        m.set_label("one of a few");
+        m.set_label(m.size() - 1, "one of a few");
       }
       m.close();
       const double each = static_cast<double>(m.memory_bytes()) / kFiles;

@@ -1,4 +1,4 @@
-#include "apps/h5_reader.h"
+#include "stages/h5_reader.h"
 
 #include <cstring>
 #include <utility>
@@ -81,6 +81,13 @@ std::string text_attribute(hid_t object, const std::string& name) {
   return all.empty() ? "" : all.front();
 }
 
+std::int64_t integer_attribute(hid_t object, const std::string& name) {
+  const Hid id(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
+  std::int64_t value = 0;
+  h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
+  return value;
+}
+
 // Texts and integers of the root group.
 void read_attributes(hid_t file, FeatureData& out) {
   std::vector<std::string> names;
@@ -95,9 +102,7 @@ void read_attributes(hid_t file, FeatureData& out) {
     if (H5Tget_class(type) == H5T_STRING) {
       out.texts[name] = text_attribute(file, name);
     } else if (H5Tget_class(type) == H5T_INTEGER) {
-      std::int64_t value = 0;
-      h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
-      out.integers[name] = value;
+      out.integers[name] = integer_attribute(file, name);
     }
   }
 }
@@ -113,11 +118,23 @@ void read_mel(hid_t file, hid_t mel, FeatureData& out) {
   out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
                           8 * H5Tget_size(type));
   out.unit = text_attribute(mel, "unit");
+  if (const haddr_t at = H5Dget_offset(mel); at != HADDR_UNDEF) out.rows_at = at;
   if (H5Lexists(file, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
   out.band_hz = DatasetReader(file, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
   if (out.band_hz.size() != out.bands())
     throw RunError(
         fmt::format("/band_hz has {} values, /mel {} bands", out.band_hz.size(), out.bands()));
+}
+
+// All numbers of a dataset; nothing where there is no such dataset, as in files of earlier
+// versions.
+template <class T>
+std::vector<T> files_table(hid_t file, const std::string& name, hid_t type, std::size_t values) {
+  if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return {};
+  std::vector<T> out = DatasetReader(file, name).numbers<T>(type);
+  if (out.size() != values)
+    throw RunError(fmt::format("{} has {} values, not {}", name, out.size(), values));
+  return out;
 }
 
 void read_files(hid_t file, FeatureData& out) {
@@ -141,12 +158,44 @@ void read_files(hid_t file, FeatureData& out) {
   column("split", &FeatureData::Entry::split, H5T_NATIVE_INT8);
   column("sample_rate", &FeatureData::Entry::sample_rate, H5T_NATIVE_INT32);
   column("duration", &FeatureData::Entry::duration, H5T_NATIVE_DOUBLE);
+  const std::size_t files = out.files.size();
+  const auto size = files_table<std::int64_t>(file, "/files/size", H5T_NATIVE_INT64, files);
+  const auto modified = files_table<std::int64_t>(file, "/files/modified", H5T_NATIVE_INT64, files);
+  for (std::size_t i = 0; i < size.size() && i < modified.size(); ++i)
+    out.files[i].stamp = {size[i], modified[i]};
   // The status is an enumeration in the file; its numbers are read as the integers they are.
   const auto status = DatasetReader(file, "/files/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
   for (std::size_t i = 0; i < out.files.size(); ++i) {
     out.files[i].path = std::move(paths[i]);
     out.files[i].status = static_cast<FeatureData::Status>(status.at(i));
   }
+}
+
+void read_targets(hid_t file, FeatureData& out) {
+  const std::size_t files = out.files.size(), labels = out.labels.size();
+  if (H5Lexists(file, "/targets", H5P_DEFAULT) > 0)
+    out.targets = DatasetReader(file, "/targets/name").strings();
+  const std::size_t n = out.targets.size();
+  const auto targets = files_table<float>(file, "/files/targets", H5T_NATIVE_FLOAT, files * n);
+  const auto flags =
+      files_table<std::uint8_t>(file, "/files/labels", H5T_NATIVE_UINT8, files * labels);
+  for (std::size_t i = 0; i < files; ++i) {
+    if (!targets.empty())
+      out.files[i].targets.assign(targets.data() + i * n, targets.data() + (i + 1) * n);
+    for (std::size_t l = 0; l < labels && !flags.empty(); ++l)
+      if (flags[i * labels + l] != 0) out.files[i].labels.push_back(static_cast<std::int32_t>(l));
+  }
+}
+
+void read_statistics(hid_t file, FeatureData& out) {
+  if (H5Lexists(file, "/statistics", H5P_DEFAULT) <= 0) return;
+  const Hid group(H5Gopen2(file, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
+  ColumnStatistics& s = out.statistics.emplace();
+  s.of = text_attribute(group, "of");
+  s.frames = integer_attribute(group, "frames");
+  s.is_applied = integer_attribute(group, "applied") != 0;
+  s.mean = DatasetReader(file, "/statistics/mean").numbers<double>(H5T_NATIVE_DOUBLE);
+  s.std = DatasetReader(file, "/statistics/std").numbers<double>(H5T_NATIVE_DOUBLE);
 }
 
 void read_remarks(hid_t file, FeatureData& out) {
@@ -224,6 +273,8 @@ FeatureContents read_h5(const std::string& path) {
     Hid mel(H5Dopen2(file, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
     read_mel(file, mel, out.data);
     read_files(file, out.data);
+    read_targets(file, out.data);
+    read_statistics(file, out.data);
     read_remarks(file, out.data);
     out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
   } catch (const RunError& e) {

@@ -1,4 +1,4 @@
-#include "apps/feature_file.h"
+#include "stages/feature_file.h"
 
 #include <sys/stat.h>
 
@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "apps/h5_reader.h"
-#include "apps/npy_reader.h"
+#include "stages/h5_reader.h"
+#include "stages/npy_reader.h"
 #include "pipeline/problem.h"
 
 namespace melflow {

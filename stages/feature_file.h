@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/feature_data.h"
+#include "stages/feature_data.h"
 
 namespace melflow {
 
@@ -28,6 +28,8 @@ class FeatureFile {
   [[nodiscard]] std::uint64_t rows() const { return data().rows(); }
   [[nodiscard]] std::uint64_t frames_per_row() const { return data().frames_per_row(); }
   [[nodiscard]] std::uint64_t bands() const { return data().bands(); }
+  /// Byte of the file that the rows begin at, if they are in one piece.
+  [[nodiscard]] std::optional<std::uint64_t> rows_at() const { return data().rows_at; }
   [[nodiscard]] const std::string& dtype() const { return data().dtype; }
   [[nodiscard]] const std::string& unit() const { return data().unit; }
   [[nodiscard]] const std::vector<double>& band_hz() const { return data().band_hz; }
@@ -35,6 +37,10 @@ class FeatureFile {
   [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
+  [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
+  [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
+    return data().statistics;
+  }
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
 
   /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.

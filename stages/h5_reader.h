@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/feature_data.h"
+#include "stages/feature_data.h"
 
 namespace melflow {
 

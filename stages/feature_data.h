@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "stages/manifest.h"
+#include "stages/row_statistics.h"
+
 namespace melflow {
 
 struct FeatureData {
@@ -21,6 +24,9 @@ struct FeatureData {
     std::int32_t sample_rate = 0;  ///< of the file itself [Hz]
     double duration = 0;           ///< [s]
     Status status = Status::ok;
+    FileStamp stamp;                   ///< of the file when it was read
+    std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
+    std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
   };
   struct Remark {
     std::int64_t file = 0;
@@ -29,12 +35,14 @@ struct FeatureData {
     std::string stage, reason;
   };
 
-  std::vector<std::uint64_t> shape;  ///< of the rows: [rows, bands] or [rows, frames, bands]
+  std::optional<std::uint64_t> rows_at;  ///< [byte] where the rows begin, if they are in one piece
+  std::vector<std::uint64_t> shape;      ///< of the rows: [rows, bands] or [rows, frames, bands]
   std::string dtype, unit, root;
   std::vector<double> band_hz;
   std::vector<Entry> files;
-  std::vector<std::string> labels, splits;
+  std::vector<std::string> labels, splits, targets;  ///< names
   std::vector<Remark> remarks;
+  std::optional<ColumnStatistics> statistics;
   std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
   std::map<std::string, std::string> texts;      ///< likewise
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "apps/feature_data.h"
+#include "stages/feature_data.h"
 
 namespace melflow {
 

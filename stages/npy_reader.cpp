@@ -1,4 +1,4 @@
-#include "apps/npy_reader.h"
+#include "stages/npy_reader.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "mel/float16.h"
 #include "pipeline/problem.h"
 #include "stages/npy_file.h"
 #include "stages/npy_header.h"
@@ -53,17 +54,6 @@ std::string read_at(int fd, std::uint64_t at, std::size_t bytes) {
   }
   out.resize(done);
   return out;
-}
-
-float from_float16(std::uint16_t half) {
-  const float sign = (half & 0x8000U) != 0 ? -1.0F : 1.0F;
-  const int exponent = (half >> 10) & 0x1F;
-  const int fraction = half & 0x3FF;
-  if (exponent == 0) return sign * std::ldexp(static_cast<float>(fraction), -24);
-  if (exponent == 31)
-    return fraction != 0 ? std::numeric_limits<float>::quiet_NaN()
-                         : sign * std::numeric_limits<float>::infinity();
-  return sign * std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
 }
 
 RowType row_type(const std::string& dtype) {
@@ -125,9 +115,10 @@ void read_index(const std::string& path, FeatureData& out) {
   std::size_t at = bytes.find("'|S"), width = 0;
   for (at += 3; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && width < 1U << 20; ++at)
     width = 10 * width + static_cast<std::size_t>(bytes[at] - '0');
-  const std::string header = npy_header(npy_index_type(width), {&count, 1});
-  const std::size_t record = kNpyNumberBytes + width;
-  if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record)
+  const bool has_sets = bytes.substr(0, at).find("'labels'") != std::string::npos;
+  const NpyRecord record{out.targets.size(), has_sets ? out.labels.size() : 0, width};
+  const std::string header = npy_header(record.type(), {&count, 1});
+  if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record.bytes())
     throw RunError(fmt::format("{} is no list of {} files", path, count));
   out.files.resize(count);
   const char* next = bytes.data() + header.size();
@@ -141,9 +132,16 @@ void read_index(const std::string& path, FeatureData& out) {
     r.take(e.sample_rate);
     r.take(e.split);
     r.take(status);
+    r.take(e.stamp.size);
+    r.take(e.stamp.modified);
     e.status = static_cast<FeatureData::Status>(status);
+    e.targets.resize(record.targets);
+    for (float& t : e.targets) r.take(t);
+    std::int8_t flag = 0;
+    for (std::size_t l = 0; l < record.labels; ++l)
+      if (r.take(flag); flag != 0) e.labels.push_back(static_cast<std::int32_t>(l));
     e.path = r.text(width);
-    next += record;
+    next += record.bytes();
   }
 }
 
@@ -211,11 +209,22 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     about.at("root").get_to(data.root);
     about.at("labels").get_to(data.labels);
     about.at("splits").get_to(data.splits);
+    if (about.contains("targets")) about.at("targets").get_to(data.targets);
+    if (about.contains("statistics")) {
+      const Json& s = about.at("statistics");
+      ColumnStatistics& out_s = data.statistics.emplace();
+      s.at("of").get_to(out_s.of);
+      s.at("frames").get_to(out_s.frames);
+      s.at("applied").get_to(out_s.is_applied);
+      s.at("mean").get_to(out_s.mean);
+      s.at("std").get_to(out_s.std);
+    }
     for (const Json& hz : about.value("band_hz", Json::array()))
       data.band_hz.push_back(hz.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                           : hz.get<double>());
     UniqueFd fd = open_rows(path);
     check_rows(fd.get(), file_bytes, data);
+    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
     read_index(beside(path, npy_index_path), data);
     for (const Json& r : about.at("remarks")) {
       const auto file = r.at("file").get<std::size_t>();

@@ -1,4 +1,4 @@
-#include "apps/feature_data.h"
+#include "stages/feature_data.h"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,54 @@
+// Mono samples from an open sound file, one call of libsndfile after another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "stages/items.h"
+#include "stages/raii/sndfile.h"
+
+namespace melflow {
+
+enum class Downmix { mean, left, right };
+
+/// The type that decode gives for files of this kind: int16 for mono of at most 16 bits.
+SampleType sample_type(const SF_INFO& info);
+
+class SampleReader {
+ public:
+  /// [frames] that are read at once where they pass through a buffer.
+  static constexpr std::int64_t kChunk = 4096;
+
+  /// Requires sound.ok().
+  SampleReader(SoundFile sound, Downmix downmix);
+
+  /// Up to `want` samples; 0: there are no more.
+  std::int64_t read(std::byte* out, std::int64_t want);
+
+  [[nodiscard]] SampleType type() const { return type_; }
+  /// Samples so far.
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  /// The first sample that was no finite number, or -1.
+  [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
+  /// What libsndfile said at the last read(), "" if nothing.
+  [[nodiscard]] std::string error() const { return sound_.error(); }
+  [[nodiscard]] int io_error() const { return sound_.io_error(); }
+
+ private:
+  template <class Value>
+  void mix(const Value* in, float scale, float* out, std::int64_t n) const;
+  void find_bad(const float* samples, std::int64_t n);
+
+  SoundFile sound_;
+  Downmix downmix_;
+  std::int64_t count_ = 0;
+  int channels_;
+  bool narrow_;  // no more than 16 bits
+  SampleType type_;
+  std::int64_t bad_sample_ = -1;
+  std::vector<float> interleaved_;
+  std::vector<short> narrow_interleaved_;
+};
+
+}  // namespace melflow

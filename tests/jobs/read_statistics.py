@@ -1,0 +1,60 @@
+"""Holds the statistics of an output against numpy's. Prints what is wrong, nothing if all is right.
+
+read_statistics.py OUT OF           mean and standard deviation of the split OF, or of "all"
+read_statistics.py OUT OF RAW       OUT is RAW, normalised by them
+"""
+import json
+import sys
+
+import h5py
+import numpy as np
+
+problems = []
+
+
+def expect(condition, text):
+    if not condition:
+        problems.append(text)
+
+
+def load(path):
+    """Rows, which of them are in each split, and the statistics."""
+    if path.endswith(".npy"):
+        about = json.load(open(path[:-4] + ".index.json", encoding="utf-8"))
+        index = np.load(path[:-4] + ".index.npy")
+        s = about["statistics"]
+        rows, names, columns = np.load(path), about["splits"], index
+        statistics = (np.array(s["mean"]), np.array(s["std"]), s["of"], s["frames"], s["applied"])
+    else:
+        with h5py.File(path) as f:
+            rows, names = f["mel"][:], list(f["splits/name"].asstr()[:])
+            columns = {n: f["files/" + n][:] for n in ("split", "offset", "count")}
+            s = f["statistics"]
+            statistics = (s["mean"][:], s["std"][:], s.attrs["of"], s.attrs["frames"], bool(s.attrs["applied"]))
+    split = np.full(len(rows), -1)
+    for number, offset, count in zip(columns["split"], columns["offset"], columns["count"]):
+        split[offset:offset + count] = number
+    return rows, split, names, statistics
+
+
+path, wanted = sys.argv[1:3]
+rows, split, names, (mean, std, of, frames, applied) = load(path)
+expect(of == wanted, f"of {of}")
+expect(applied == (len(sys.argv) > 3), f"applied {applied}")
+if len(sys.argv) > 3:
+    raw, split, names, _ = load(sys.argv[3])
+    is_half = rows.dtype == np.float16
+    expected = (raw.astype(np.float64) - mean) / std
+    worst = np.abs(rows - expected).max()
+    # A half has 11 bits, and the rows were halves before they were normalised, too.
+    expect(worst < (0.05 if is_half else 1e-4), f"rows are off by {worst}")
+else:
+    raw = rows
+picked = raw if of == "all" else raw[split == names.index(of)]
+picked = picked.reshape(-1, raw.shape[-1]).astype(np.float64)
+expect(frames == len(picked), f"{frames} frames, not {len(picked)}")
+expect(np.allclose(mean, picked.mean(axis=0), rtol=1e-9, atol=1e-9), f"mean {mean - picked.mean(axis=0)}")
+expect(np.allclose(std, picked.std(axis=0), rtol=1e-9, atol=1e-9), f"std {std - picked.std(axis=0)}")
+expect(std.min() > 0.1, "columns that do not change prove nothing")
+print("\n".join(problems))
+sys.exit(1 if problems else 0)

@@ -1,0 +1,166 @@
+// Training sets: splits, labels and targets in the output of whole runs, as Python reads them.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/h5_reader.h"
+#include "tests/support/job.h"
+#include "tests/support/printing.h"
+#include "tests/support/python.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kRate = 8000;
+
+std::string pipeline(const std::string& files, const std::string& write,
+                     const std::string& stage = "hdf5_write") {
+  return fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", {}}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode, length: 256}}
+  batch: {{stage: batch, from: segment, files: 3}}
+  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 256, n_mels: 20, center: false}}
+  write: {{stage: {}, from: mel, path: "${{OUT}}", {}}}
+)",
+                     files, stage, write);
+}
+
+JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
+  return run_job(yaml, options);
+}
+
+// Two languages in three splits; a bad file in each, and one that is all of its split.
+void make_corpus(const TempFolder& folder) {
+  unsigned seed = 0;
+  for (const char* split : {"train", "val", "test"})
+    for (const char* label : {"en", "fr"})
+      for (int i = 0; i < 3; ++i, ++seed)
+        write_wav(folder.file(fmt::format("clips/{}/{}/{}.wav", split, label, i)),
+                  2000 + 300 * seed, kRate, seed);
+  for (const char* split : {"train", "val", "test"})
+    folder.write(fmt::format("clips/{}/en/broken.wav", split), "no sound");
+  folder.write("clips/bad/en/broken.wav", "no sound");
+  write_wav(folder.file("clips/loose.wav"), 3000, kRate, 99);
+}
+
+const char* const kFolders = "splits: top_dir, labels: top_dir";
+
+}  // namespace
+
+TEST_CASE("splits: each is a dataset of its own in one file, with a label for every row") {
+  const TempFolder folder;
+  make_corpus(folder);
+  for (const char* write : {"layout: contiguous", "compression: deflate", "dtype: float16"}) {
+    CAPTURE(std::string(write));
+    const std::string name = "out.h5";
+    const JobResult job =
+        run(pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const Output all = read_output(folder / name);
+    CHECK(all.splits == std::vector<std::string>{"train", "val", "test", "bad"});
+    const H5File h5(folder / name);
+    const std::size_t row_bytes = all.mel_bytes.size() / all.rows();
+    std::size_t row = 0;
+    for (std::size_t s = 0; s < all.splits.size(); ++s) {
+      CAPTURE(all.splits[s]);
+      std::vector<std::int64_t> labels;  // of every row, by the index of files
+      for (const Output::File& f : all.files)
+        if (f.split == static_cast<std::int64_t>(s))
+          labels.insert(labels.end(), static_cast<std::size_t>(f.count), f.label);
+      CHECK(h5.integers(all.splits[s] + "/label") == labels);
+      CHECK(h5.raw(all.splits[s] + "/mel") ==
+            all.mel_bytes.substr(row * row_bytes, labels.size() * row_bytes));
+      CHECK(h5.axis_label(all.splits[s] + "/mel", 1) == "band");
+      CHECK(h5.axis_scale(all.splits[s] + "/mel", 1) == "/band_hz");
+      row += labels.size();
+    }
+    CHECK(all.rows() - row == 11);  // of the file without a split, 3000 / 256
+    CHECK(python_says("jobs/read_splits.py", "one '" + (folder / name) + "'") == "");
+  }
+}
+
+TEST_CASE("splits: a file for each of them holds what one file for all does") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
+  for (const char* write : {"layout: contiguous", "compression: deflate, chunk: 4096"}) {
+    CAPTURE(std::string(write));
+    const JobResult job =
+        run(pipeline(kFolders, std::string(write) + ", split_files: true, overwrite: true"), folder,
+            "each.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(python_says("jobs/read_splits.py",
+                      "each '" + (folder / "all.h5") + "' '" + (folder / "each.h5") + "'") == "");
+  }
+  const JobResult npy = run(pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy");
+  REQUIRE_MESSAGE(npy.complete(), npy.text());
+  CHECK(python_says("jobs/read_splits.py",
+                    "each '" + (folder / "all.h5") + "' '" + (folder / "each.npy") + "'") == "");
+  const JobResult single =
+      run(pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy");
+  REQUIRE_MESSAGE(single.complete(), single.text());
+  CHECK_FALSE(std::filesystem::exists(folder / "single.train.npy"));
+  CHECK(std::filesystem::exists(folder / "single.npy"));
+}
+
+TEST_CASE("splits: files for each of them begin and end together") {
+  const TempFolder folder;
+  make_corpus(folder);
+  folder.write("out.val.h5", "somebody's");
+  const JobResult job = run(pipeline(kFolders, "split_files: true"), folder, "out.h5");
+  CHECK_FALSE(job.started);
+  CHECK(job.error.find("out.val.h5") != std::string::npos);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"clips", "out.val.h5"});
+}
+
+TEST_CASE("targets and sets of labels are in the index, as the manifest has them") {
+  const TempFolder folder;
+  std::string csv = "path,label,age,split\n";
+  const char* const rows[] = {"0.wav,a|b,31.5,train", "1.wav,,,train", "2.wav,b,-2,val",
+                              "3.wav,c|a|d,7,val"};
+  for (unsigned i = 0; i < 4; ++i) {
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 3000, kRate, i);
+    csv += std::string(rows[i]) + "\n";
+  }
+  const std::string manifest = folder.write("list.csv", csv);
+  const std::string files =
+      "manifest: '" + manifest + "', labels: manifest, label_separator: '|', targets: age";
+  REQUIRE(run(pipeline(files, ""), folder, "out.h5").complete());
+  REQUIRE(run(pipeline(files, "split_files: false", "npy_write"), folder, "out.npy").complete());
+  for (const char* out : {"out.h5", "out.npy"})
+    CHECK(python_says("jobs/read_splits.py",
+                      fmt::format("targets '{}' '{}'", folder / out, manifest)) == "");
+  CHECK_FALSE(H5File(folder / "out.h5").has("train/label"));
+}
+
+TEST_CASE("splits: names that the output cannot have are refused before anything is written") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 3000, kRate, 1);
+  for (const char* name : {"mel", "files", "a/b", ".hidden"}) {
+    const std::string manifest =
+        folder.write("list.csv", fmt::format("path,split\na.wav,{}\n", name));
+    const JobResult job = run(pipeline("manifest: '" + manifest + "'", ""), folder, "out.h5");
+    CHECK(job.error == manifest + ":2: '" + name +
+                           "' cannot be the name of a split: it becomes part of names in the "
+                           "output, so it has no '/', does not begin with '.', and is none of "
+                           "band_hz, files, labels, mel, remarks, splits, statistics, targets");
+    CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+  }
+}

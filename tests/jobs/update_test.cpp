@@ -1,0 +1,294 @@
+// melflow update: what a run does with the output of an earlier one.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+
+#include "stages/raii/unique_fd.h"
+#include "stages/undo_file.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/h5_reader.h"
+#include "tests/support/job.h"
+#include "tests/support/printing.h"
+#include "tests/support/python.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kRate = 8000;
+
+std::string pipeline(const std::string& write = "overwrite: false", const std::string& more = "",
+                     const std::string& mel = "n_mels: 20") {
+  return fmt::format(R"(version: 1
+{}
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", splits: top_dir, labels: top_dir}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode, length: 256, hop: 32}}
+  batch: {{stage: batch, from: segment, files: 3}}
+  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 256, center: false, {}}}
+  write: {{stage: hdf5_write, from: mel, path: "${{OUT}}", {}}}
+)",
+                     more, mel, write);
+}
+
+JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out = "out.h5",
+              Update update = Update::none) {
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
+  return run_job(yaml, options, {}, update);
+}
+
+void clip(const TempFolder& folder, const std::string& name, unsigned seed) {
+  write_wav(folder.file("clips/" + name), 3000 + 200 * (seed % 7), kRate, seed);
+}
+
+// Rows of 32 KiB and more, so that they lie at their place in the file.
+void make_corpus(const TempFolder& folder) {
+  unsigned seed = 1;
+  for (const char* split : {"train", "test"})
+    for (const char* label : {"a", "b"})
+      for (int i = 0; i < 4; ++i)
+        clip(folder, fmt::format("{}/{}/{}.wav", split, label, 2 * i), seed++);
+  folder.write("clips/train/a/broken.wav", "no sound");
+  write_wav(folder.file("scratch.wav"), 3000, kRate, 9);
+  copy_truncated(folder / "scratch.wav", folder / "clips/test/b/cut.wav", 4044);
+}
+
+std::int64_t kept_by(const JobResult& job) {
+  for (const auto& [name, value] : job.stage("write").summary)
+    if (name == "kept_files") return std::stoll(value.text());
+  return 0;
+}
+
+// Rows of each file, by its path.
+std::map<std::string, std::vector<float>> rows_by_path(const Output& out) {
+  std::map<std::string, std::vector<float>> rows;
+  for (const Output::File& f : out.files) rows[f.path] = out.rows_of(f.path);
+  return rows;
+}
+
+Output full_build(const TempFolder& folder, const std::string& write = "overwrite: true") {
+  const JobResult job = run(pipeline(write), folder, "full.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  return read_output(folder / "full.h5");
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const auto& e : std::filesystem::directory_iterator(folder))
+    out.push_back(e.path().filename());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("update: rows of new files come behind those that were there, which do not move") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const Output before = read_output(folder / "out.h5");
+  clip(folder, "train/a/1.wav", 51);
+  clip(folder, "train/c/1.wav", 52);
+  clip(folder, "test/a/9.wav", 53);
+  folder.write("clips/test/a/worse.wav", "no sound either");
+
+  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  const Output after = read_output(folder / "out.h5");
+  CHECK(job.report.counts.found == 22);
+  CHECK(job.report.counts.failed == 2);
+  CHECK(kept_by(job) == 17);  // all but the bad ones
+  CHECK(job.stage("read").items_in == 5);
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"clips", "out.h5", "scratch.wav"});
+
+  const Output full = full_build(folder);
+  CHECK(rows_by_path(after) == rows_by_path(full));
+  CHECK(after.mel_bytes.substr(0, before.mel_bytes.size()) == before.mel_bytes);
+  for (const Output::File& f : before.files) {
+    CAPTURE(f.path);
+    if (f.count > 0) CHECK(after.file(f.path).offset == f.offset);
+  }
+  CHECK(after.remarks == full.remarks);
+  CHECK(after.labels == std::vector<std::string>{"a", "b", "c"});
+  CHECK(python_says("jobs/read_splits.py", "one '" + (folder / "out.h5") + "'") == "");
+
+  SUBCASE("--compact makes it what a run from the beginning makes") {
+    const JobResult compact = run(pipeline(), folder, "out.h5", Update::compact);
+    REQUIRE_MESSAGE(compact.complete(), compact.text());
+    CHECK(kept_by(compact) == 20);
+    CHECK(read_output(folder / "out.h5").difference(full) == "");
+    CHECK(H5File(folder / "out.h5").raw("train/mel") ==
+          H5File(folder / "full.h5").raw("train/mel"));
+  }
+  SUBCASE("and once more, with nothing new") {
+    const JobResult again = run(pipeline(), folder, "out.h5", Update::append);
+    REQUIRE_MESSAGE(again.complete(), again.text());
+    CHECK(kept_by(again) == 20);
+    CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full));
+  }
+}
+
+TEST_CASE("update: files that are gone or have changed leave no rows behind") {
+  for (const char* write :
+       {"layout: contiguous", "dtype: float16", "compression: deflate", "split_files: true"}) {
+    const TempFolder folder;
+    CAPTURE(std::string(write));
+    make_corpus(folder);
+    REQUIRE(run(pipeline(write), folder).complete());
+    std::filesystem::remove(folder / "clips/train/b/2.wav");
+    clip(folder, "train/a/0.wav", 77);  // other samples, another length
+    clip(folder, "test/a/2.wav", 78);
+    clip(folder, "train/a/3.wav", 79);
+    // The same length and other samples: only the time tells.
+    const std::string touched = folder / "clips/test/b/0.wav";
+    const auto time = std::filesystem::last_write_time(touched);
+    const auto size = std::filesystem::file_size(touched);
+    write_wav(touched, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
+    std::filesystem::last_write_time(touched, time + std::chrono::microseconds(1));
+
+    const JobResult job = run(pipeline(write), folder, "out.h5", Update::append);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(kept_by(job) == 13);
+    REQUIRE(run(pipeline(std::string(write) + ", overwrite: true"), folder, "full.h5").complete());
+    for (const char* split : {"", ".train", ".test"}) {
+      const std::string out = folder / (std::string("out") + split + ".h5");
+      if (!std::filesystem::exists(out)) continue;
+      CHECK(read_output(out).difference(
+                read_output(folder / (std::string("full") + split + ".h5"))) == "");
+    }
+  }
+}
+
+TEST_CASE("update: npy") {
+  const TempFolder folder;
+  make_corpus(folder);
+  std::string yaml = pipeline("split_files: false");
+  yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
+  REQUIRE(run(yaml, folder, "out.npy").complete());
+  clip(folder, "train/a/1.wav", 51);
+  const JobResult job = run(yaml, folder, "out.npy", Update::append);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(kept_by(job) == 17);
+  REQUIRE(run(yaml, folder, "full.npy").complete());
+  CHECK(read_bytes(folder / "out.npy") == read_bytes(folder / "full.npy"));
+  CHECK(read_bytes(folder / "out.index.npy") == read_bytes(folder / "full.index.npy"));
+}
+
+TEST_CASE("update: a small output, a first one, and a split that is new") {
+  const TempFolder folder;
+  clip(folder, "train/a/0.wav", 1);
+  const JobResult first = run(pipeline(), folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(first.complete(), first.text());
+  CHECK(kept_by(first) == 0);
+  CHECK(read_output(folder / "out.h5").difference(full_build(folder)) == "");
+  clip(folder, "test/a/0.wav", 2);
+  for (const char* write : {"overwrite: false", "split_files: true"}) {
+    REQUIRE(run(pipeline(write), folder, "out.h5", Update::append).complete());
+    REQUIRE(std::filesystem::exists(folder / "out.h5"));
+  }
+  CHECK(read_output(folder / "out.h5").difference(full_build(folder)) == "");
+  CHECK(read_output(folder / "out.test.h5").rows() > 0);
+}
+
+TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const std::string before = read_bytes(folder / "out.h5");
+  const JobResult other =
+      run(pipeline("overwrite: false", "", "n_mels: 21"), folder, "out.h5", Update::append);
+  CHECK(other.error.starts_with((folder / "out.h5") +
+                                ": holds other features than this pipeline makes"));
+  std::string two = pipeline();
+  two += "  more: {stage: hdf5_write, from: mel, path: \"${OUT}.2\"}\n";
+  CHECK(run(two, folder, "out.h5", Update::append).error ==
+        (folder / "out.h5") + ": only a pipeline with one output can be updated, this one has 2");
+  folder.write("text.h5", "no output");
+  CHECK(run(pipeline(), folder, "text.h5", Update::append).error.find("text.h5") !=
+        std::string::npos);
+  CHECK(read_bytes(folder / "out.h5") == before);
+  CHECK(read_bytes(folder / "text.h5") == "no output");
+}
+
+TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const std::string before = read_bytes(folder / "out.h5");
+  const auto names = names_in(folder.path());
+  for (int i = 0; i < 40; ++i) clip(folder, fmt::format("train/z/{}.wav", i), 100);
+  SUBCASE("too many bad files") {
+    for (int i = 0; i < 9; ++i) folder.write(fmt::format("clips/train/zz/{}.wav", i), "no sound");
+    const JobResult job =
+        run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append);
+    CHECK(job.report.ending == Ending::failed);
+  }
+  SUBCASE("no room") {
+    const FileSizeLimit limit(before.size() + 20000);
+    const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+    CHECK(job.error.find("out.h5.part") != std::string::npos);
+  }
+  CHECK(read_bytes(folder / "out.h5") == before);
+  CHECK(names_in(folder.path()) == names);
+}
+
+TEST_CASE("update: a program that was ended in the middle of it loses nothing") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const std::string before = read_bytes(folder / "out.h5");
+  const Output whole = read_output(folder / "out.h5");
+  // What such a program leaves: the saved part, and a .part with rows and no index.
+  {
+    const UniqueFd file(::open((folder / "out.h5").c_str(), O_RDONLY));
+    UndoFile::write(folder / "out.h5", file.get(), 65536, 65536 + whole.mel_bytes.size(),
+                    before.size(), true);
+  }
+  const auto interrupt = [&] {
+    std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
+    std::string torn = before.substr(0, 65536 + whole.mel_bytes.size()) + std::string(300'000, 'x');
+    torn.replace(0, 2000, std::string(2000, 'y'));
+    folder.write("out.h5.part", torn);
+  };
+  SUBCASE("the next update begins with what was there") {
+    interrupt();
+    clip(folder, "train/a/1.wav", 51);
+    const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(kept_by(job) == 17);
+    CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
+  }
+  SUBCASE("a run that may not replace it finds it there") {
+    interrupt();
+    const JobResult job = run(pipeline(), folder);
+    CHECK(job.error.find("exists already") != std::string::npos);
+    CHECK(read_bytes(folder / "out.h5") == before);
+  }
+  SUBCASE("ended before the first byte, or after the last") {
+    CHECK(run(pipeline(), folder).error.find("exists already") != std::string::npos);
+    CHECK(read_bytes(folder / "out.h5") == before);
+  }
+  SUBCASE("what was saved is damaged") {
+    interrupt();
+    std::string undo = read_bytes(folder / "out.h5.undo");
+    undo.back() = static_cast<char>(undo.back() ^ 1);
+    folder.write("out.h5.undo", undo);
+    CHECK(run(pipeline(), folder).error.starts_with((folder / "out.h5.undo") + ": is damaged"));
+    return;
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+}

@@ -1,0 +1,72 @@
+#include "stages/json_lines.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/problem.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows rows_of(const std::string& text, const std::vector<std::string>& columns) {
+  const TempFolder folder;
+  const auto table = open_table(folder.write("t.jsonl", text), columns);
+  Rows out;
+  while (table->next()) {
+    out.emplace_back();
+    for (const std::string& c : columns) out.back().push_back(table->cell(c));
+  }
+  return out;
+}
+
+std::string complaint(const std::string& text) {
+  const TempFolder folder;
+  try {
+    const auto table = open_table(folder.write("t.jsonl", text), {"path"});
+    while (table->next()) {
+    }
+  } catch (const RunError& e) {
+    return std::string(e.what()).substr(folder.path().size() + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("json lines: text, numbers, null, lists, and names that are missing") {
+  CHECK(rows_of("{\"path\": \"a b.wav\", \"n\": 1}\n\n{\"n\": -0.25, \"path\": \"\\u00e9\"}",
+                {"path", "n"}) == Rows{{"a b.wav", "1"}, {"\xC3\xA9", "-0.25"}});
+  CHECK(rows_of("\xEF\xBB\xBF{\"a\": null, \"b\": true}\r\n{\"b\": 1e3, \"c\": {}}\n",
+                {"a", "b"}) == Rows{{"", "true"}, {"", "1000.0"}});
+  CHECK(rows_of("{\"a\": [\"x\", 2], \"b\": []}\n", {"a", "b"}) == Rows{{"x\x1F"
+                                                                         "2",
+                                                                         ""}});
+}
+
+TEST_CASE("json lines: what is no table says where") {
+  CHECK(complaint("") == "t.jsonl: is empty, a JSON object a line is expected");
+  CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \n") ==
+        "t.jsonl:2: is no JSON object; one a line is expected");
+  CHECK(complaint("[1]\n") == "t.jsonl:1: is no JSON object; one a line is expected");
+  CHECK(complaint("\n{\"file\": 1, \"label\": 2}\n") ==
+        "t.jsonl:2: there is no 'path'; the object has file, label");
+  CHECK(complaint("{\"path\": \"a\"}\n{\"path\": {}}\n") ==
+        "t.jsonl:2: 'path' is neither text, a number nor a list of these");
+}
+
+TEST_CASE("tables: the ending says which") {
+  for (const char* name : {"a.csv", "b.CSV", "c.tsv", "d.jsonl", "e.ndjson", "x.csv/y.Tsv"})
+    CHECK(is_table(name));
+  for (const char* name : {"a.txt", "csv", ".csv", "a.csv.gz", "", "a.json"})
+    CHECK_FALSE(is_table(name));
+  const TempFolder folder;
+  const auto table = open_table(folder.write("t.tsv", "path\tlabel\na,b\t\"c\"\n"), {"label"});
+  REQUIRE(table->next());
+  CHECK(table->cell("path") == "a,b");
+  CHECK(table->cell("label") == "c");
+}
