@@ -10,6 +10,12 @@
 namespace melflow {
 namespace {
 
+// An auto queue has bounds, too.
+std::string queue_text(const PlanNode& n) {
+  return n.has_auto_queue() ? fmt::format("{} to {}", n.least_queue, n.greatest_queue)
+                            : std::to_string(n.queue);
+}
+
 // Nodes go by number: a name may be a word of Mermaid's own ("end").
 std::string mermaid(const Plan& plan) {
   std::string out = "flowchart LR\n";
@@ -21,7 +27,7 @@ std::string mermaid(const Plan& plan) {
     const PlanNode& n = plan.nodes[i];
     if (n.from >= 0)
       out += fmt::format("  n{} -->|\"{}, queue {}\"| n{}\n", n.from, n.info->traits.in.name,
-                         n.queue, i);
+                         queue_text(n), i);
   }
   return out;
 }

@@ -46,11 +46,12 @@ Json stage_json(const StageReport& s) {
 }
 
 Json edge_json(const EdgeReport& e) {
-  return {{"from", e.from},
-          {"to", e.to},
-          {"queue", e.capacity},
-          {"max_depth", e.max_depth},
-          {"mean_depth", e.mean_depth}};
+  Json out{{"from", e.from}, {"to", e.to}, {"queue", e.capacity}};
+  if (e.adapts) out["auto"] = {{"greatest_queue", e.greatest_capacity}};
+  out.update({{"max_depth", e.max_depth}, {"mean_depth", e.mean_depth}});
+  if (e.start_depth > 0)
+    out["start"] = {{"depth", e.start_depth}, {"wait_seconds", e.start_wait_seconds}};
+  return out;
 }
 
 Json remark_json(const Remark& r) {

@@ -78,6 +78,13 @@ std::string align(const std::vector<Row>& rows) {
   return out;
 }
 
+// "4"; of an auto queue "auto 4", or "auto 4/16" where it had more places before.
+std::string queue_text(const EdgeReport& e) {
+  if (!e.adapts) return std::to_string(e.capacity);
+  if (e.greatest_capacity == e.capacity) return fmt::format("auto {}", e.capacity);
+  return fmt::format("auto {}/{}", e.capacity, e.greatest_capacity);
+}
+
 std::string stages_table(const RunReport& r) {
   std::vector<Row> rows{{"node", "stage", "slots", "items", "MB", "rows/s", "busy", "input",
                          "output", "core", "idle", "queue", "mean", "max"}};
@@ -99,7 +106,7 @@ std::string stages_table(const RunReport& r) {
     const auto edge = std::find_if(r.edges.begin(), r.edges.end(),
                                    [&](const EdgeReport& e) { return e.to == s.name; });
     if (edge != r.edges.end()) {
-      row.push_back(std::to_string(edge->capacity));
+      row.push_back(queue_text(*edge));
       row.push_back(fmt::format("{:.1f}", edge->mean_depth));
       row.push_back(std::to_string(edge->max_depth));
     }
@@ -108,7 +115,16 @@ std::string stages_table(const RunReport& r) {
   return align(rows) +
          "  slots: most at once/allowed; busy to idle: where their time went (waiting for input,\n"
          "  for room in the output, for a core, idle after the end); queue: the places before the\n"
-         "  node, how many were taken\n";
+         "  node (auto: at the end/at most), how many were taken\n";
+}
+
+std::string starts(const RunReport& r) {
+  std::string out;
+  for (const EdgeReport& e : r.edges)
+    if (e.start_depth > 0)
+      out += fmt::format("{} began with {} in its queue, {} after the first (start_at)\n", e.to,
+                         e.start_depth, seconds_text(e.start_wait_seconds));
+  return out;
 }
 
 std::string memory(const RunReport& r) {
@@ -127,7 +143,7 @@ std::string summary_text(const RunReport& report, const Plan& plan) {
   std::string out = accounts(report, plan);
   for (const StageReport& s : report.stages)
     if (!s.summary.empty()) out += output(s);
-  out += "\n" + stages_table(report) + "\n" + memory(report);
+  out += "\n" + stages_table(report) + "\n" + starts(report) + memory(report);
   return out;
 }
 

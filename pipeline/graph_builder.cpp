@@ -39,6 +39,12 @@ Value OptionType<FailureLimit>::echo(const FailureLimit& v) {
   return {};
 }
 
+namespace {
+constexpr int kMostPlaces = 1 << 20;
+// An auto queue gets no deeper than this many times the places it begins with.
+constexpr int kMostGrowth = 8;
+}  // namespace
+
 void NodeOptions::describe(Schema& s) {
   s.field("stage", stage, "the kind of stage; `melflow stages` lists them");
   s.field("from", from, "the node whose output this one takes");
@@ -48,9 +54,15 @@ void NodeOptions::describe(Schema& s) {
       .range(1, 1024)
       .tuning();
   s.field("queue", queue,
-          "items that may wait before this node; auto: twice the concurrency, and a place for each "
-          "that the node before can have under way")
-      .range(1, 1 << 20)
+          "items that may wait before this node; auto: as many as the run turns out to need, at "
+          "first twice the concurrency and a place for each that the node before can have under way, "
+          "at most eight times that")
+      .range(1, kMostPlaces)
+      .tuning();
+  s.field("start_at", start_at,
+          "the node takes its first item when this share of its queue is filled (of an auto queue: "
+          "of the places it begins with), or when no more can come; 0: at once")
+      .range(0, 1)
       .tuning();
 }
 
@@ -201,6 +213,9 @@ class Builder {
     if (is_source && !d.common.from.empty())
       error(mark_of(spec, "from"),
             fmt::format("{}.from: {} is a source and takes no input", spec.name, d.info->name));
+    if (is_source && d.common.start_at > 0)
+      error(mark_of(spec, "start_at"),
+            fmt::format("{}.start_at: {} is a source and has no queue", spec.name, d.info->name));
     if (!is_source && d.common.from.empty())
       error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? It "
                                    "takes {}",
@@ -212,6 +227,12 @@ class Builder {
     for (int from : d.from) {
       const Draft& up = drafts_[static_cast<std::size_t>(from)];
       if (up.info == nullptr || is_source) continue;
+      if (d.common.start_at > 0 && up.info->traits.lends)
+        error(mark_of(spec, "start_at"),
+              fmt::format("{}.start_at: what {} ({}) gives holds a place on a device, and those "
+                          "that come after wait for one; set it where batches come in, before "
+                          "the device",
+                          spec.name, up.spec->name, up.info->name));
       if (up.info->traits.kind == StageKind::sink)
         error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                  spec.name, up.spec->name, up.info->name));
@@ -387,6 +408,10 @@ class Builder {
         // back.
         const int before = from < 0 ? 1 : plan.nodes[static_cast<std::size_t>(from)].concurrency;
         n.queue = d.common.queue.value_or(std::max(2 * n.concurrency, before));
+        const bool is_auto = from >= 0 && !d.common.queue;
+        n.least_queue = is_auto ? std::max(n.concurrency + 1, before) : n.queue;
+        n.greatest_queue = is_auto ? std::min(kMostGrowth * n.queue, kMostPlaces) : n.queue;
+        n.start_at = d.common.start_at;
         if (from >= 0) plan.nodes[static_cast<std::size_t>(from)].to.push_back(place[i]);
         plan.nodes.push_back(std::move(n));
       }
@@ -516,7 +541,11 @@ class Builder {
         from = &plan.nodes[static_cast<std::size_t>(from->from)];
       if (from->written != n.written) node.set("from", Value::scalar(from->written));
       node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));
-      if (n.from >= 0) node.set("queue", Value::scalar(std::to_string(n.queue)));
+      if (n.from >= 0) {
+        node.set("queue",
+                 Value::scalar(n.has_auto_queue() ? "auto" : std::to_string(n.queue)));
+        node.set("start_at", Value::scalar(number_text(n.start_at)));
+      }
       const Value own = n.config->schema().echo();
       for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);
       graph.set(n.name, node);

@@ -30,6 +30,7 @@ struct NodeOptions {
   std::vector<std::string> from;
   std::optional<int> concurrency;
   std::optional<int> queue;
+  double start_at = 0;
 
   void describe(Schema& s);
 };
@@ -55,7 +56,12 @@ struct PlanNode {
   int from = -1;        ///< index of the node whose output it takes; -1 for the source
   std::vector<int> to;  ///< those that take its output
   int concurrency = 1;
-  int queue = 1;
+  int queue = 1;  ///< places before it; of an auto queue those it begins with
+  /// Of an auto queue, which gets as deep as the run needs it. Equal to `queue`: that number stays.
+  int least_queue = 1, greatest_queue = 1;
+  double start_at = 0;
+
+  [[nodiscard]] bool has_auto_queue() const { return least_queue < greatest_queue; }
 };
 
 /// A checked plan. Nodes stand in topological order, the source first.

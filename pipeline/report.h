@@ -37,9 +37,15 @@ struct StageReport {
 
 struct EdgeReport {
   std::string from, to;
-  int capacity = 1;
+  int capacity = 1;  ///< places; of an auto queue at the end
+  int greatest_capacity = 1;
+  bool adapts = false;  ///< an auto queue
   std::size_t max_depth = 0;
   double mean_depth = 0;  ///< over the time until the receiving stage ended
+  /// Where the receiving stage waited for items (`start_at`): how many there were when it began, and
+  /// how long after the first one.
+  std::size_t start_depth = 0;
+  double start_wait_seconds = 0;
 };
 
 struct RunReport {

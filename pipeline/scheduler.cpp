@@ -20,7 +20,7 @@ Scheduler::Scheduler(Plan& plan, RunContext& run, std::size_t nodes)
     n->stage = p.stage.get();
     n->traits = p.stage->traits();
     n->concurrency = p.concurrency;
-    n->capacity = static_cast<std::size_t>(p.queue);
+    open_queue(*n, p);
     n->since = began_;
     n->report.name = p.name;
     n->report.stage = p.info->name;

@@ -13,6 +13,11 @@
 // further blocks of a long item need more memory. A slot that waits for that is parked: it keeps no
 // place in a queue and does not count as concurrency, so nobody waits for it; and the oldest item
 // has a reserve of its own. Batches that wait for more are sent when nothing else moves.
+// An auto queue changes its depth, never below one place, and what is in it or has a place in it
+// keeps it: a queue that is over its depth is a full one, whose consumer makes it shorter. A node
+// that waits for its queue to fill (`start_at`) begins at the latest when the queue is full, since
+// it waits for no more than it holds; or when its producer has ended; or, where memory keeps the
+// items out that it waits for, when nothing else moves.
 //
 // One mutex guards all of it. It is taken once an item and stage, twice where another worker takes
 // the item over; stages run outside of it. See docs/decisions/0001-scheduler.md.
@@ -32,6 +37,8 @@
 #include "pipeline/report.h"
 
 namespace melflow {
+
+struct AutoDepth;
 
 class Scheduler {
  public:
@@ -112,6 +119,14 @@ class Scheduler {
   bool try_flush(Node& n);
   bool try_end(Node& n);
   void deliver(Node& n, Emission& out, std::shared_ptr<const Origins> origins);
+  void open_queue(Node& n, const PlanNode& plan);
+  bool may_begin(Node& n);
+  void begin_node(Node& n);
+  bool begin_waiting();
+  void review_queue(Node& n);
+  void deepen(Node& n);
+  bool workers_were_idle(AutoDepth& depth) const;
+  void shorten(Node& n);
   void unstall();
   void fail_run(std::exception_ptr error);
   void park(Node& n, Slot& slot);

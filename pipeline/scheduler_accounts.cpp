@@ -53,9 +53,17 @@ void Scheduler::fill(RunReport& report) const {
     s.time = n->time;
     report.stages.push_back(std::move(s));
     if (n->up == nullptr) continue;
-    report.edges.push_back({n->up->report.name, n->report.name, static_cast<int>(n->capacity),
-                            n->max_depth,
-                            n->edge_seconds > 0 ? n->depth_seconds / n->edge_seconds : 0});
+    EdgeReport e;
+    e.from = n->up->report.name;
+    e.to = n->report.name;
+    e.capacity = static_cast<int>(n->capacity);
+    e.greatest_capacity = static_cast<int>(n->greatest_capacity);
+    e.adapts = n->adapts;
+    e.max_depth = n->max_depth;
+    e.mean_depth = n->edge_seconds > 0 ? n->depth_seconds / n->edge_seconds : 0;
+    e.start_depth = n->start_depth;
+    e.start_wait_seconds = n->start_wait_seconds;
+    report.edges.push_back(std::move(e));
   }
   report.memory_wait_seconds = memory_wait_;
 }

@@ -97,6 +97,8 @@ bool Scheduler::try_resume(Node& n) {
 
 bool Scheduler::try_item(Node& n) {
   if ((n.busy() >= n.concurrency || !n.has_place_behind()) && !aborting_) return false;
+  if (n.start_level > 0 && !may_begin(n)) [[unlikely]]
+    return false;
   for (std::size_t i = 0; i < n.queue.size(); ++i) {
     Item& item = n.queue[i];
     const Origins& origins = *item.origins;
@@ -148,7 +150,11 @@ void Scheduler::deliver(Node& n, Emission& out, std::shared_ptr<const Origins> o
     touch(*d);
     --d->promised;
     d->queue.push_back({origins, out.payload, out.bytes, out.rows});
-    d->max_depth = std::max(d->max_depth, d->queue.size());
+    const std::size_t depth = d->queue.size();
+    d->max_depth = std::max(d->max_depth, depth);
+    d->filled += depth + d->promised >= d->capacity ? 1 : 0;
+    if (--d->until_review == 0) [[unlikely]]
+      review_queue(*d);
     wake(*d);
   }
   out.payload.reset();
@@ -163,13 +169,18 @@ bool Scheduler::try_end(Node& n) {
   return true;
 }
 
-// No slot is active and the run is not over: everybody waits. Batches that wait for more are sent
-// as they are; what they hold is the only thing that can be missing.
+// No slot is active and the run is not over: everybody waits. Nodes that wait for their queue to
+// fill begin with what they have, and batches that wait for more are sent as they are; what these
+// hold is the only thing that can be missing.
 void Scheduler::unstall() {
   const auto moves = [this] { return active_ > 0 || !discard_.empty() || all_ended(); };
   wake_all();
   start_woken();
   if (moves()) return;
+  if (begin_waiting()) {
+    start_woken();
+    if (moves()) return;
+  }
   for (auto& n : nodes_) n->flush = !n->held.empty();
   wake_all();
   start_woken();

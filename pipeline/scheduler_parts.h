@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <optional>
 #include <thread>
 
 #include "pipeline/scheduler.h"
@@ -53,12 +54,27 @@ struct Scheduler::Slot {
   }
 };
 
+// What an auto queue goes by.
+struct AutoDepth {
+  std::size_t least = 1, greatest = 1;
+  std::size_t settled_least = 1;  // less than this has proved too little
+  // At the last review; the times in slot-seconds, as in StageTime.
+  std::chrono::steady_clock::time_point since;
+  double starved = 0, held_back = 0;
+  // When it was to be deepened the last time [worker-seconds].
+  std::chrono::steady_clock::time_point asked;
+  double workers_busy = 0;
+};
+
 struct Scheduler::Node {
   int id = 0;
   AnyStage* stage = nullptr;
   StageTraits traits;
   int concurrency = 1;
   std::size_t capacity = 1;
+  std::size_t until_review = 0;  // items until the depth of an auto queue is reviewed; 0: never
+  std::size_t filled = 0;        // items since then that left no place free
+  std::size_t start_level = 0;   // items in the queue without which it does not begin; 0: it has
   Node* up = nullptr;
   std::vector<Node*> down;
 
@@ -86,14 +102,22 @@ struct Scheduler::Node {
   std::unique_ptr<Threads> threads;  // one of the three
   std::unique_ptr<Driver> driver;
 
+  bool adapts = false;
+  AutoDepth depth;
+  std::size_t greatest_capacity = 1;
+  std::optional<Clock::time_point> first_came;
+  double start_wait_seconds = 0;
+  std::size_t start_depth = 0;
+
   [[nodiscard]] bool has_workers() const { return flow != nullptr; }
 
   // Every queue behind it has room for one more.
   [[nodiscard]] bool has_place_behind() const {
     for (const Node* d : down)
-      if (d->queue.size() + d->promised >= d->capacity) return false;
+      if (d->is_full()) return false;
     return true;
   }
+  [[nodiscard]] bool is_full() const { return queue.size() + promised >= capacity; }
   // Parked slots are not being processed.
   [[nodiscard]] int busy() const { return static_cast<int>(ready.size()) + running; }
 };

@@ -213,7 +213,8 @@ template <class T>
 struct OptionType<std::optional<T>> {
   static std::string name() { return OptionType<T>::name(); }
   static std::string parse(const Value& v, std::optional<T>& out) {
-    if (v.is_null() || (v.is_scalar() && !v.quoted() &&
+    // In quotes, too, where it could not be a value of the type: configurations are stored as JSON.
+    if (v.is_null() || (v.is_scalar() && (!v.quoted() || std::is_arithmetic_v<T>) &&
                         (v.text() == "none" || v.text() == "auto" || v.text() == "null"))) {
       out.reset();
       return {};

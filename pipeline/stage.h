@@ -166,6 +166,9 @@ struct StageTraits {
   int max_concurrency = 0;
   /// Gives several blocks for one input; the further ones have to wait for memory.
   bool expands = false;
+  /// What it gives holds something of which there are few (a lane of a device), and the next items
+  /// wait inside a stage until a later one has given it back.
+  bool lends = false;
 };
 
 /// What process() leaves: a payload or nothing, and whether the same input has more to give.

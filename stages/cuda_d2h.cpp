@@ -16,6 +16,7 @@ class CudaD2h final : public Transform<DeviceRows, PinnedRows> {
   [[nodiscard]] StageTraits traits() const override {
     StageTraits t = Transform::traits();
     t.in_order = false;
+    t.lends = true;
     return t;
   }
 

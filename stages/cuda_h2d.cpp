@@ -20,6 +20,7 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   [[nodiscard]] StageTraits traits() const override {
     StageTraits t = Transform::traits();
     t.in_order = false;
+    t.lends = true;
     return t;
   }
 

@@ -20,6 +20,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
   [[nodiscard]] StageTraits traits() const override {
     StageTraits t = Transform::traits();
     t.in_order = false;
+    t.lends = true;
     return t;
   }
 

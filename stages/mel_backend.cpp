@@ -126,6 +126,11 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   NodeSpec mel = spec;
   mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
   mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
+  // The node's queue is where batches come in: behind, they hold lanes that others wait for.
+  if (const Value* start_at = spec.options.find("start_at")) {
+    first.options.set("start_at", *start_at);
+    std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });
+  }
   return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
           std::move(mel), chain_node(spec, "d2h", "cuda_d2h", spec.name),
           chain_node(spec, "rows", "cuda_rows", spec.name + ".d2h")};

@@ -197,6 +197,25 @@ TEST_CASE("cli: graph prints nodes and bounded edges for Mermaid") {
         "  n2[\"end<br/>toy_keep × 1\"]\n"
         "  n0 -->|\"toy, queue 7\"| n1\n"
         "  n1 -->|\"toy, queue 2\"| n2\n");
+  const Ended by_itself = run(
+      folder, {kToy, "graph", "a.yaml", "--set", "end.concurrency=5", "--set", "end.queue=auto"});
+  CHECK(has(by_itself.out, "  n1 -->|\"toy, queue 6 to 80\"| n2\n"));
+}
+
+TEST_CASE("cli: the configuration that is told is one that can be run again, with auto in it") {
+  const TempFolder folder;
+  write_text(folder / "a.yaml", kToyYaml);
+  const auto config = [&](const char* file) {
+    const Ended e = run(folder, {kToy, "validate", file, "--json", "--set", "end.start_at=0.25"});
+    REQUIRE(e.code == 0);
+    return nlohmann::ordered_json::parse(e.out)["config"];
+  };
+  const auto first = config("a.yaml");
+  CHECK(first["graph"]["work"]["queue"] == 7);
+  CHECK(first["graph"]["end"]["queue"] == "auto");
+  CHECK(first["graph"]["end"]["start_at"] == 0.25);
+  write_text(folder / "b.yaml", first.dump(2));
+  CHECK(config("b.yaml") == first);
 }
 
 TEST_CASE("cli: stages lists every stage and shows all options of one") {

@@ -177,6 +177,20 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
   }
 }
 
+TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches come in") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  // With one lane: behind the device, nobody could wait for a second batch.
+  const JobResult job = run(
+      pipeline("", "preset: whisper, backend: cuda, streams: 1, start_at: 1, accumulate: {queue: 2}"),
+      folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  for (const EdgeReport& e : job.report.edges)
+    CHECK(e.start_depth == (e.to == "mel.accumulate" ? 2U : 0U));
+}
+
 TEST_CASE("cuda: without a device, auto takes the processor and cuda says what is missing") {
   const TempFolder folder;
   make_clips(folder);

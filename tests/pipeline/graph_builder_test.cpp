@@ -153,6 +153,62 @@ TEST_CASE("builder: an auto queue has a place for each item the node before may 
   CHECK(plan.nodes[3].queue == 6);
 }
 
+TEST_CASE("builder: an auto queue has bounds and is stored as auto, a number is both") {
+  World world;
+  const Graph g = Graph()
+                      .node("files", "numbers")
+                      .node("a", "step", "files", {{"concurrency", "9"}})
+                      .node("b", "step", "a", {{"concurrency", "2"}, {"queue", "auto"}})
+                      .node("c", "step", "b", {{"queue", "5"}, {"start_at", "0.3"}})
+                      .node("out", "keep", "c", {{"concurrency", "300"}});
+  const Plan plan = build_plan(g.spec, world.registry);
+  struct Row {
+    const char *name, *stored, *start_at;
+    int least, greatest;
+  };
+  for (const Row& row : {Row{"a", "auto", "0", 10, 144}, Row{"b", "auto", "0", 9, 72},
+                         Row{"c", "5", "0.3", 5, 5}, Row{"out", "auto", "0", 301, 4800}}) {
+    CAPTURE(row.name);
+    const PlanNode& n = *plan.find(row.name);
+    CHECK(n.least_queue == row.least);
+    CHECK(n.greatest_queue == row.greatest);
+    const Value& stored = *plan.settings.config.find("graph")->find(row.name);
+    CHECK(stored.find("queue")->text() == row.stored);
+    CHECK(stored.find("start_at")->text() == row.start_at);
+  }
+  const Value& source = *plan.settings.config.find("graph")->find("files");
+  CHECK(source.find("queue") == nullptr);
+  CHECK(source.find("start_at") == nullptr);
+}
+
+TEST_CASE("builder: start_at is for queues whose items hold nothing that others wait for") {
+  World world;
+  StageInfo info = *world.registry.find("step");
+  info.name = "lending";
+  info.traits.lends = true;
+  world.registry.add(info);
+  const auto problems = [&world](const Graph& g) {
+    try {
+      build_plan(g.spec, world.registry);
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  const auto graph = [](const char* node) {
+    return Graph()
+        .node("files", "numbers")
+        .node("a", "lending", "files")
+        .node("out", "keep", "a")
+        .set(node, "start_at", "0.5");
+  };
+  CHECK(problems(graph("a")).empty());
+  CHECK(problems(graph("files")).find("files.start_at: numbers is a source and has no queue") !=
+        std::string::npos);
+  CHECK(problems(graph("out")).find("out.start_at: what a (lending) gives holds a place on a device") !=
+        std::string::npos);
+}
+
 TEST_CASE("builder: workers are the cores of this process when nothing is said") {
   World world;
   CHECK(build_plan(chain().spec, world.registry).workers == available_cpus());
@@ -187,6 +243,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:35: b.concurrency: 2 is out of range, gather takes at most 1"},
       {"queue out of range", chain().node("b", "keep", "a", {{"queue", "0"}}),
        "test.yaml:4:35: b.queue: 0 is out of range, allowed is 1 to 1048576"},
+      {"start_at out of range", chain().node("b", "keep", "a", {{"start_at", "1.5"}}),
+       "test.yaml:4:35: b.start_at: 1.5 is out of range, allowed is 0 to 1"},
       {"queue not a number", chain().node("b", "keep", "a", {{"queue", "many"}}),
        "test.yaml:4:35: b.queue: 'many' found where an integer is expected"},
       {"duplicate node", chain().node("out", "keep", "files"),

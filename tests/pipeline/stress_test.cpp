@@ -103,7 +103,9 @@ Graph mixed(Shape s, std::mt19937& random) {
   for (const NodeSpec& n : std::vector<NodeSpec>(g.spec.nodes)) {
     const bool serial = n.name == "files" || n.name == "g";
     g.set(n.name, "concurrency", std::to_string(serial ? 1 : upto(largest)));
-    g.set(n.name, "queue", std::to_string(upto(largest)));
+    g.set(n.name, "queue", random() % 3 == 0 ? "auto" : std::to_string(upto(largest)));
+    if (n.name != "files" && random() % 3 == 0)
+      g.set(n.name, "start_at", random() % 2 == 0 ? "1" : "0.5");
     g.set(n.name, "work", std::to_string(random() % 2 == 0 ? 0 : upto(300)));
     if (own_threads && random() % 3 == 0) g.set(n.name, "own_threads", "true");
     if (n.options.find("stage")->text() == "step" && random() % 3 == 0) g.set(n.name, "elsewhere", "true");

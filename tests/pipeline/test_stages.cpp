@@ -651,7 +651,7 @@ Plan make_plan(const Graph& graph, World& world) {
   for (PlanNode& n : plan.nodes) {
     NodeLog& log = world.log(n.name);
     log.concurrency = n.concurrency;
-    log.queue = n.queue;
+    log.queue = n.greatest_queue;
     log.is_source = n.from < 0;
     if (n.from >= 0) log.up = &world.log(plan.nodes[static_cast<std::size_t>(n.from)].name);
   }
@@ -696,7 +696,9 @@ void check_run(const Outcomes& outcomes, World& world) {
   }
   for (const EdgeReport& e : r.edges) {
     CAPTURE(e.to);
-    CHECK(e.max_depth <= static_cast<std::size_t>(e.capacity));
+    CHECK(e.max_depth <= static_cast<std::size_t>(e.greatest_capacity));
+    CHECK(e.capacity <= e.greatest_capacity);
+    if (!e.adapts) CHECK(e.capacity == e.greatest_capacity);
     CHECK(e.mean_depth <= static_cast<double>(e.max_depth) + 1e-9);
     CHECK(e.mean_depth >= 0);
   }

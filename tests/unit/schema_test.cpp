@@ -106,6 +106,9 @@ TEST_CASE("schema: every type reads its own texts") {
   CHECK(read(o, "colour", Value::scalar("blue")).empty());
   CHECK(o.colour == Colour::blue);
   CHECK(read(o, "maybe", Value::scalar("4")).empty());
+  CHECK(read(o, "maybe", Value::scalar("auto", {}, true)).empty());  // as JSON writes it
+  CHECK(o.maybe == std::nullopt);
+  CHECK(read(o, "maybe", Value::scalar("4")).empty());
   CHECK(o.maybe == 4);
   for (const char* none : {"none", "auto", "null"}) {
     o.limit = 1;
