@@ -113,6 +113,7 @@ struct RunContext {
   std::size_t device_memory = 0;          ///< of each device [bytes]
   Update update = Update::none;
   int sinks = 1;
+  Facts shared = {};  ///< what stages of one kind have in common; made and asked for in start()
 };
 
 /// What a process() call may know and say about the item at hand.
