@@ -83,6 +83,7 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
            {"exit_code", exit_code},      {"error", r.error.empty() ? Json() : Json(r.error)},
            {"seconds", r.wall_seconds},   {"graph_seconds", r.graph_seconds},
            {"workers", r.workers},        {"rows", rows_of_run(r, plan)}};
+  if (r.filling_seconds > 0) out["filling_seconds"] = r.filling_seconds;
   out["files"] = {{"found", c.found},   {"ok", c.ok},           {"skipped", c.skipped},
                   {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned}};
   out["files_per_second"] =

@@ -20,8 +20,12 @@ std::string accounts(const RunReport& r, const Plan& plan) {
                                 count_text(c.ok), count_text(c.skipped), count_text(c.failed));
   if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
   if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
-  return out + fmt::format("\n{} in {} ({} files/s), {}\n", plural(rows_of_run(r, plan), "row"),
-                           seconds_text(r.wall_seconds),
+  const std::string filling =
+      r.filling_seconds > 0
+          ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
+          : "";
+  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n", plural(rows_of_run(r, plan), "row"),
+                           seconds_text(r.wall_seconds), filling,
                            rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
                            plural(static_cast<std::size_t>(r.workers), "worker"));
 }

@@ -130,19 +130,21 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
 }  // namespace
 
 void add_update(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand("update",
-                                      "Runs a pipeline for what is new or has changed since its "
-                                      "output was made. Rows of files whose "
-                                      "path, size and time of change are the same stay as they "
-                                      "are; new files' rows come behind them. "
-                                      "Where files are gone or have changed, or with --compact, "
-                                      "everything is put in the order of the "
-                                      "files again. Without an output it is `melflow run`.");
+  CLI::App* verb = app.add_subcommand(
+      "update",
+      "Runs a pipeline for files that are new or have changed since its output was made.");
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(*verb, *arguments);
   auto compact = std::make_shared<bool>(false);
-  verb->add_flag("--compact", *compact, "the output of a run from the beginning, row by row");
+  verb->add_flag("--compact", *compact,
+                 "put all rows in the order of the files: what a run from the beginning makes");
   verb->footer(
+      "A file is the same when its path, size and time of change are. Rows of such files stay as "
+      "they\n"
+      "are, those of new files come behind them. Where files are gone or have changed, and with\n"
+      "--compact, everything is put in the order of the files again. Without an output it is\n"
+      "`melflow run`.\n"
+      "\n"
       "Example:\n"
       "  DATA=clips OUT=clips.h5 melflow run dataset_builder\n"
       "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,9 +58,9 @@ std::string bar_line(const Progress& p, double rate, int width) {
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {}", clock_text(p.seconds));
   const double share = share_done(c);
-  std::string text =
-      fmt::format(" {:3.0f}%  {}/{} files  {}/s  {}", 100 * share, count_text(c.closed()),
-                  count_text(c.found), rate_text(rate), left_text(c, rate));
+  std::string text = fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share,
+                                 p.is_filling ? "loading " : "", count_text(c.closed()),
+                                 count_text(c.found), rate_text(rate), left_text(c, rate));
   const auto room = [&] { return width - static_cast<int>(text.size()); };
   // The bar keeps its length while the figures grow.
   const int wanted = width < 100 ? 12 : 24;
@@ -80,6 +81,11 @@ std::string bar_line(const Progress& p, double rate, int width) {
 std::string log_line(const Progress& p, double rate) {
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {} so far", clock_text(p.seconds));
+  if (p.is_filling)
+    return fmt::format("loading {} of {} files ({:.0f}%), {} read, {} files/s, {}",
+                       count_text(c.closed()), count_text(c.found), 100 * share_done(c),
+                       bytes_text(static_cast<double>(p.bytes)), rate_text(rate),
+                       left_text(c, rate));
   return fmt::format("{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {} read, {} files/s, {}",
                      count_text(c.closed()), count_text(c.found), 100 * share_done(c),
                      count_text(c.failed), count_text(c.skipped), plural(p.rows, "row"),
@@ -124,6 +130,11 @@ void ProgressDisplay::loop() {
   auto next_line = std::chrono::steady_clock::now() + kLineEvery;
   while (!wake_.wait_for(lock, kRedraw, [this] { return ended_; })) {
     Progress p = runner_.progress();
+    if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
+      // The run proper counts from the beginning again.
+      rate_ = {};
+      most_rows_ = most_bytes_ = 0;
+    }
     if (p.counts.found > 0) rate_.add(p.seconds, p.counts.closed());
     // Once the graph is gone nobody counts these any more.
     p.rows = most_rows_ = std::max(most_rows_, p.rows);

@@ -57,6 +57,7 @@ class ProgressDisplay {
   std::condition_variable wake_;
   bool ended_ = false;
   bool is_drawn_ = false;
+  bool was_filling_ = false;
   RateMeter rate_;
   std::size_t most_rows_ = 0, most_bytes_ = 0;
   std::thread thread_;

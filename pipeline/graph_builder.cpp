@@ -85,6 +85,7 @@ struct Draft {
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
   std::vector<int> from;  // indices of drafts
+  std::optional<PortType> behind;  // of an inserted node: the port that it goes behind
 };
 
 Mark mark_of(const NodeSpec& spec, const std::string& key) {
@@ -100,6 +101,8 @@ class Builder {
     for (const NodeSpec& n : spec_.nodes) expand(n);
     for (const Expanded& e : expanded_) read_node(e);
     for (std::size_t i = 0; i < drafts_.size(); ++i) connect(i);
+    for (std::size_t i = 0; i < drafts_.size(); ++i)
+      if (drafts_[i].behind && problems_.empty()) insert(i);
     check_shape();
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     Plan plan = make();
@@ -117,6 +120,7 @@ class Builder {
   struct Expanded {
     NodeSpec spec;
     std::size_t written = 0;
+    std::optional<PortType> behind = std::nullopt;  // of an inserted node
   };
 
   // The nodes that a written one really is.
@@ -128,6 +132,9 @@ class Builder {
     if (info != nullptr && info->expand) chain = info->expand(spec);
     outlets_.push_back(chain.back().name);
     for (NodeSpec& n : chain) expanded_.push_back({std::move(n), outlets_.size() - 1});
+    if (info == nullptr || !info->insert) return;
+    if (auto inserted = info->insert(spec))
+      expanded_.push_back({std::move(inserted->node), outlets_.size() - 1, inserted->port});
   }
 
   void read_node(const Expanded& expanded) {
@@ -135,6 +142,7 @@ class Builder {
     Draft d;
     d.spec = &spec;
     d.written = expanded.written;
+    d.behind = expanded.behind;
     Schema common;
     d.common.describe(common);
     Value own = Value::map({}, spec.options.mark());
@@ -200,7 +208,7 @@ class Builder {
       else
         d.from.push_back(static_cast<int>(it - names.begin()));
     }
-    if (d.info == nullptr) return;
+    if (d.info == nullptr || d.behind) return;
     const bool is_source = d.info->traits.kind == StageKind::source;
     if (is_source && !d.common.from.empty())
       error(mark_of(spec, "from"),
@@ -236,6 +244,56 @@ class Builder {
     }
   }
 
+  [[nodiscard]] std::vector<int> readers_of(int node) const {
+    std::vector<int> out;
+    for (std::size_t i = 0; i < drafts_.size(); ++i)
+      if (std::find(drafts_[i].from.begin(), drafts_[i].from.end(), node) != drafts_[i].from.end())
+        out.push_back(static_cast<int>(i));
+    return out;
+  }
+
+  // Behind the one node that gives its port to others than nodes of the same port. What is before
+  // it has no branch, so that all of the graph's data goes through it.
+  void insert(std::size_t index) {
+    Draft& d = drafts_[index];
+    const NodeSpec& source = spec_.nodes[d.written];
+    const auto gives = [&](int i) {
+      const StageInfo* info = drafts_[static_cast<std::size_t>(i)].info;
+      return info != nullptr && info->traits.out == *d.behind;
+    };
+    std::vector<int> ends;
+    std::vector<std::string> names;
+    for (int i = 0; i < static_cast<int>(drafts_.size()); ++i) {
+      const std::vector<int> readers = readers_of(i);
+      if (!gives(i) || std::all_of(readers.begin(), readers.end(), gives)) continue;
+      ends.push_back(i);
+      names.push_back(drafts_[static_cast<std::size_t>(i)].spec->name);
+    }
+    if (ends.empty())
+      return error(source.mark, fmt::format("{}: {} has no place in the graph: no node gives {}",
+                                            source.name, d.spec->name, d.behind->name));
+    if (ends.size() > 1)
+      return error(source.mark,
+                   fmt::format("{}: {} has several places in the graph: {} leaves the chain at {}; "
+                               "let one of these nodes give it to all others",
+                               source.name, d.spec->name, d.behind->name, fmt::join(names, " and ")));
+    const std::vector<int> readers = readers_of(ends.front());
+    d.from = {ends.front()};
+    for (const int reader : readers) drafts_[static_cast<std::size_t>(reader)].from = {self(d)};
+    std::set<int> seen;
+    for (int at = ends.front(); seen.insert(at).second;) {
+      const Draft& up = drafts_[static_cast<std::size_t>(at)];
+      if (readers_of(at).size() > 1)
+        error(source.mark, fmt::format("{}: {} takes a graph without a branch before it, but {} "
+                                       "has several readers",
+                                       source.name, d.spec->name, up.spec->name));
+      if (up.from.empty()) break;
+      at = up.from.front();
+    }
+  }
+
+  [[nodiscard]] int self(const Draft& d) const { return static_cast<int>(&d - drafts_.data()); }
+
   // A stage that would fit between two ports, as advice.
   std::string bridge(const StageTraits& up, const StageTraits& down) const {
     for (const StageInfo* s : registry_.all())
@@ -252,11 +310,7 @@ class Builder {
         error(d.spec->mark,
               fmt::format("{}: a graph has one source, this is the second", d.spec->name));
       if (d.info->traits.kind == StageKind::sink) continue;
-      const int self = static_cast<int>(&d - drafts_.data());
-      const bool used = std::any_of(drafts_.begin(), drafts_.end(), [&](const Draft& other) {
-        return std::find(other.from.begin(), other.from.end(), self) != other.from.end();
-      });
-      if (!used)
+      if (readers_of(self(d)).empty() && !d.behind)
         error(d.spec->mark, fmt::format("{}: nothing takes its output ({}); a graph ends in a sink",
                                         d.spec->name, d.info->traits.out.name));
     }
@@ -340,6 +394,7 @@ class Builder {
         n.name = d.spec->name;
         n.written = spec_.nodes[d.written].name;
         n.mark = d.spec->mark;
+        n.is_inserted = d.behind.has_value();
         n.info = d.info;
         n.config = std::move(d.config);
         n.stage = n.config->make();
@@ -482,7 +537,7 @@ class Builder {
       Value node = Value::map({});
       node.set("stage", *written(n.name).options.find("stage"));
       const PlanNode* from = &n;
-      while (from->from >= 0 && from->written == n.written)
+      while (from->from >= 0 && (from->written == n.written || from->is_inserted))
         from = &plan.nodes[static_cast<std::size_t>(from->from)];
       if (from->written != n.written) node.set("from", Value::scalar(from->written));
       node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));

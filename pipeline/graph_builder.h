@@ -49,6 +49,7 @@ struct PlanNode {
   std::string name;
   std::string written;  ///< name of the written node that it stands for, or belongs to
   Mark mark;
+  bool is_inserted = false;  ///< by its source, between two written nodes (StageInfo::insert)
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
   std::unique_ptr<AnyStage> stage;

@@ -17,6 +17,11 @@ void Stream::warn(int stage, std::string text) {
   stage_ = stage;
 }
 
+bool Stream::is_remarked() const {
+  const std::lock_guard lock(mutex_);
+  return error_ || cancelled_ || !warning_.empty();
+}
+
 void Stream::cancel() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;

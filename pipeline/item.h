@@ -42,6 +42,8 @@ class Stream {
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// A remark on an item that is ok all the same; the first one is kept.
   void warn(int stage, std::string text);
+  /// It failed, was cut off, or has a remark.
+  [[nodiscard]] bool is_remarked() const;
   /// The run stopped before this item was complete: a piece of it was dropped.
   void cancel();
   /// One sink has taken the last piece.
@@ -60,7 +62,7 @@ class Stream {
   const int sinks_;
   std::atomic<int> sinks_done_{0};
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::optional<ItemError> error_;
   std::string warning_;
   int stage_ = -1;

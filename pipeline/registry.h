@@ -8,6 +8,7 @@
 #include <concepts>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,13 @@ class StageConfig {
   virtual std::unique_ptr<AnyStage> make() const = 0;
 };
 
+/// A node that a source has put behind the last node that gives `port`: it takes what that one gives
+/// and hands it on to whoever took it before. Its options have no `from`.
+struct Insertion {
+  PortType port;
+  NodeSpec node;
+};
+
 struct StageInfo {
   std::string name;
   std::string summary;
@@ -45,11 +53,19 @@ struct StageInfo {
   /// taking the one before it: one of them has the node's name, and who takes that node's output
   /// gets the last one's. Options are not checked yet.
   std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
+  /// Of a source, may be empty: the node that goes with it as it is written. Options are not checked
+  /// yet.
+  std::function<std::optional<Insertion>(const NodeSpec&)> insert;
 };
 
 template <class S>
 concept ExpandsNodes = requires(const NodeSpec& spec) {
   { S::expand(spec) } -> std::same_as<std::vector<NodeSpec>>;
+};
+
+template <class S>
+concept InsertsNode = requires(const NodeSpec& spec) {
+  { S::insert(spec) } -> std::same_as<std::optional<Insertion>>;
 };
 
 /// Constant once main() runs: only static initialisation adds to it.
@@ -76,6 +92,7 @@ class RegisterStage {
     info.affects_features = affects_features;
     if constexpr (requires { S::kContractName; }) info.contract_name = S::kContractName;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
+    if constexpr (InsertsNode<S>) info.insert = S::insert;
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

@@ -53,6 +53,7 @@ struct RunReport {
   std::string error;  ///< why a failed run failed
   double wall_seconds = 0;
   double graph_seconds = 0;  ///< part of it: the stages at work; what their times add up to
+  double filling_seconds = 0;  ///< part of it, too: the filling pass before that
   int workers = 1;
   Ledger::Counts counts;
   std::vector<StageReport> stages;

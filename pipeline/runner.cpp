@@ -35,6 +35,9 @@ class Runner::Impl {
   void open_budget();
   void start_stages(RunContext& run);
   void execute(RunContext& run, RunReport& report);
+  template <class F>
+  void pass(RunContext& run, std::size_t nodes, F&& at_end);
+  void fill(RunContext run, RunReport& report);
   void settle(RunReport& report);
   void finish_stages(RunContext& run, RunReport& report);
   void watch_failures();
@@ -42,9 +45,17 @@ class Runner::Impl {
   // Before the plan, so destroyed after its stages: they may hold pieces of the run.
   Ledger ledger_;
   std::unique_ptr<MemoryBudget> budget_;
+  // Of the filling pass.
+  Ledger filling_ledger_;
+  std::unique_ptr<MemoryBudget> filling_budget_;
+  std::size_t filling_peak_ = 0;  // with what it kept [bytes]
+  std::exception_ptr filling_error_;
+  std::atomic<bool> is_filling_{false};
   Plan plan_;
   BufferPool pool_;
   std::size_t index_bytes_ = 0;
+  std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
+  std::size_t keep_memory_ = 0;  // RunContext::keep_memory
   std::mutex warnings_mutex_;  // one of its own: a stop() may make a stage warn
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
@@ -69,13 +80,20 @@ void Runner::Impl::open_budget() {
   const std::size_t room = plan_.host_memory - index_bytes_;
   // One block more than it needs at least, so that stages still overlap for the oldest file.
   const std::size_t reserve = plan_.least_memory + plan_.largest_block;
-  budget_ = std::make_unique<MemoryBudget>(room, std::min(reserve, room));
+  reserve_ = std::min(reserve, room);
+  // A block for every worker stays beside what is kept, or one file after the other would be done.
+  const std::size_t working =
+      reserve_ +
+      std::min(static_cast<std::size_t>(plan_.workers) * plan_.largest_block, room / 4);
+  keep_memory_ = room - std::min(room, working);
+  budget_ = std::make_unique<MemoryBudget>(room, reserve_);
 }
 
 void Runner::Impl::start_stages(RunContext& run) {
   source().start(run);
   open_budget();
   run.budget = budget_.get();
+  run.keep_memory = keep_memory_;
   std::vector<std::string> names;
   for (const PlanNode& n : plan_.nodes) names.push_back(n.name);
   ledger_.open(source().source_count(), std::move(names));
@@ -103,21 +121,68 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
                                   static_cast<std::size_t>(plan_.workers));
   tbb::task_arena arena(plan_.workers);
   arena.execute([&] {
-    {
-      const std::lock_guard lock(scheduler_mutex_);
-      scheduler_ = std::make_unique<Scheduler>(plan_, run);
-      budget_->on_release([this] { scheduler_->memory_freed(); });
-    }
-    if (stop_requested_) scheduler_->stop();
-    scheduler_->start();
-    scheduler_->wait();
-    scheduler_->fill(report);
-    budget_->on_release({});
-    for (PlanNode& n : plan_.nodes) n.stage->drop_waiting();
-    settle(report);
-    const std::lock_guard lock(scheduler_mutex_);
-    scheduler_.reset();
+    fill(run, report);
+    pass(run, plan_.nodes.size(), [&] {
+      scheduler_->fill(report);
+      for (PlanNode& n : plan_.nodes) n.stage->drop_waiting();
+      settle(report);
+    });
   });
+}
+
+// Runs the first `nodes` nodes until all of them have ended.
+template <class F>
+void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
+  {
+    const std::lock_guard lock(scheduler_mutex_);
+    scheduler_ = std::make_unique<Scheduler>(plan_, run, nodes);
+    run.budget->on_release([this] { scheduler_->memory_freed(); });
+  }
+  if (stop_requested_) scheduler_->stop();
+  if (filling_error_) scheduler_->abort(filling_error_);
+  scheduler_->start();
+  scheduler_->wait();
+  run.budget->on_release({});
+  at_end();
+  const std::lock_guard lock(scheduler_mutex_);
+  scheduler_.reset();
+}
+
+// The filling pass, if a stage asks for one. What it keeps comes out of the budget of the run, what
+// is under way meanwhile out of the rest.
+void Runner::Impl::fill(RunContext run, RunReport& report) {
+  std::size_t nodes = 0;
+  while (nodes < plan_.nodes.size() && !plan_.nodes[nodes].stage->fills()) ++nodes;
+  if (nodes++ == plan_.nodes.size()) return;
+  const auto began = Clock::now();
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < nodes; ++i) names.push_back(plan_.nodes[i].name);
+  const std::size_t found = source().source_count();
+  filling_ledger_.open(found, std::move(names));
+  if (ledger_.counts().closed() > 0)  // what the run proper passes over
+    for (std::size_t i = 0; i < found; ++i)
+      if (ledger_.outcome(i) != Outcome::open) filling_ledger_.close(i, Outcome::not_run, -1, "");
+  filling_budget_ =
+      std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
+  RunContext filling{run.pool,
+                     filling_ledger_,
+                     filling_budget_.get(),
+                     run.settings,
+                     run.source,
+                     run.workers,
+                     run.warn,
+                     run.pinned_memory,
+                     run.device_memory,
+                     run.update,
+                     run.sinks,
+                     keep_memory_,
+                     [this] { scheduler_->stop(); }};
+  is_filling_ = true;
+  pass(filling, nodes, [&] { filling_error_ = scheduler_->error(); });
+  is_filling_ = false;
+  plan_.nodes[nodes - 1].stage->filled(run);
+  filling_peak_ = filling_budget_->peak() + budget_->used();
+  report.filling_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // Closes the lines of what was never begun, and says how the run ended, before the sinks are told.
@@ -188,7 +253,7 @@ RunReport Runner::Impl::run() {
   report.counts = ledger_.counts();
   report.memory_budget = plan_.host_memory;
   report.memory_index = index_bytes_;
-  report.memory_peak = index_bytes_ + budget_->peak();
+  report.memory_peak = index_bytes_ + std::max(budget_->peak(), filling_peak_);
   report.resident_peak = peak_resident_bytes();
   report.warnings = warnings_;
   const Ledger::Counts& c = report.counts;
@@ -204,7 +269,8 @@ RunReport Runner::Impl::run() {
 
 Progress Runner::Impl::progress() const {
   Progress p;
-  p.counts = ledger_.counts();
+  p.is_filling = is_filling_;
+  p.counts = p.is_filling ? filling_ledger_.counts() : ledger_.counts();
   p.seconds = std::chrono::duration<double>(Clock::now() - began_.load()).count();
   const std::lock_guard lock(scheduler_mutex_);
   if (scheduler_) {

@@ -9,11 +9,12 @@
 
 namespace melflow {
 
-Scheduler::Scheduler(Plan& plan, RunContext& run)
+Scheduler::Scheduler(Plan& plan, RunContext& run, std::size_t nodes)
     : plan_(plan), run_(run), total_(run.source.source_count()), began_(Clock::now()) {
   some_are_done_ = run.ledger.counts().closed() > 0;
   skip_done();
-  for (PlanNode& p : plan_.nodes) {
+  for (std::size_t i = 0; i < nodes; ++i) {
+    PlanNode& p = plan_.nodes[i];
     auto n = std::make_unique<Node>();
     n->id = static_cast<int>(nodes_.size());
     n->stage = p.stage.get();
@@ -28,7 +29,6 @@ Scheduler::Scheduler(Plan& plan, RunContext& run)
       n->up = nodes_[static_cast<std::size_t>(p.from)].get();
       n->up->down.push_back(n.get());
     }
-    if (n->traits.kind == StageKind::sink) ++sinks_;
     if (auto engine = p.stage->engine(p.concurrency)) {
       n->driver = std::make_unique<Driver>(*this, *n, std::move(engine));
     } else if (p.stage->blocking()) {
@@ -39,6 +39,8 @@ Scheduler::Scheduler(Plan& plan, RunContext& run)
     }
     nodes_.push_back(std::move(n));
   }
+  for (const auto& n : nodes_)
+    if (n->down.empty()) ++sinks_;
   graph_.reserve_wait();  // until every stage has ended
 }
 
@@ -278,7 +280,7 @@ Emission Scheduler::settled(Slot& slot, Result<Emission> result) {
     return {};
   }
   Emission out = std::move(*result);
-  if (n.traits.kind == StageKind::sink) {
+  if (n.down.empty()) {
     for (const Origin& o : origins)
       if (o.last && !o.stream->failed()) o.stream->sink_done();
     return {};

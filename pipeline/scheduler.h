@@ -42,8 +42,9 @@ struct AutoDepth;
 
 class Scheduler {
  public:
-  /// Belongs to the task arena in which it is made.
-  Scheduler(Plan& plan, RunContext& run);
+  /// Belongs to the task arena in which it is made. Runs the first `nodes` nodes of the plan; what
+  /// takes the output of the last of them is left out.
+  Scheduler(Plan& plan, RunContext& run, std::size_t nodes);
   ~Scheduler();
 
   /// Starts the source.
@@ -148,7 +149,7 @@ class Scheduler {
   Plan& plan_;
   RunContext& run_;
   tbb::flow::graph graph_;
-  int sinks_ = 0;
+  int sinks_ = 0;  // nodes whose output nobody takes
   std::size_t total_ = 0;
 
   mutable std::mutex mutex_;

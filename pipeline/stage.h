@@ -53,6 +53,7 @@ class Facts {
     const auto it = objects_.find(name);
     return it == objects_.end() ? nullptr : std::static_pointer_cast<const T>(it->second);
   }
+  void erase_object(const std::string& name) { objects_.erase(name); }
   /// A value that all readers of one edge have to want alike.
   void set_exact(const std::string& name, double value) {
     set(name, value);
@@ -113,6 +114,10 @@ struct RunContext {
   std::size_t device_memory = 0;          ///< of each device [bytes]
   Update update = Update::none;
   int sinks = 1;
+  /// That a stage may take of the budget in a filling pass and keep to the end of the run [bytes].
+  std::size_t keep_memory = 0;
+  /// In a filling pass: nothing more needs to come. From any thread.
+  std::function<void()> end_filling = {};
   Facts shared = {};  ///< what stages of one kind have in common; made and asked for in start()
 };
 
@@ -244,6 +249,12 @@ class AnyStage {
   /// Before the first item; throws RunError when the run cannot start. May close lines of the ledger
   /// (not the source, which comes first): these items are not run.
   virtual void start(RunContext& /*run*/) {}
+  /// After start(). True: before the run proper the nodes from the source to this one, between which
+  /// there is no branch, run by themselves over all source items, so that this one can keep what the
+  /// run proper needs. Nothing of that pass is in the ledger.
+  [[nodiscard]] virtual bool fills() const { return false; }
+  /// After that pass.
+  virtual void filled(RunContext& /*run*/) {}
   /// After the last item, before any stage's finish(): lets go of items that wait here for others.
   /// That closes their lines in the ledger, which tells every listener.
   virtual void drop_waiting() {}

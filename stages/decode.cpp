@@ -24,6 +24,7 @@
 #include "stages/raii/sndfile.h"
 #include "stages/sample_reader.h"
 #include "stages/sound_header.h"
+#include "stages/stored_audio.h"
 
 namespace melflow {
 
@@ -335,7 +336,14 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
-                                       ItemContext&) const override {
+                                       ItemContext& context) const override {
+    if (raw->file && raw->file->stored) {
+      if (auto cursor = stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0)))
+        return cursor;
+      auto again = read_again(*raw, context.run().pool);
+      if (!again) return again.error();
+      raw = std::move(*again);
+    }
     if (const auto plain = plain_in(*raw))
       return std::unique_ptr<Cursor>(std::make_unique<PlainBlock>(std::move(raw), *plain));
     // libsndfile reads no further than its guess of the length of an MP3. Where it has to guess it

@@ -95,6 +95,7 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
 
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
                                                   ItemContext& context) const override {
+    if (file->stored) return reader_.unread(std::move(file));
     UniqueFd fd;
     int error = 0;
     do {

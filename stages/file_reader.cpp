@@ -68,7 +68,7 @@ Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRe
   if (size == 0) return ItemError::failed("empty file (0 bytes)");
   auto out = std::make_shared<RawBytes>();
   out->size = size;
-  out->window = std::min<std::size_t>(settings_.buffer, settings_.whole);
+  out->window = window();
   if (size > settings_.whole) {
     if (file->size <= settings_.whole) return changed(*file, size);
     advise(fd.get());
@@ -79,6 +79,17 @@ Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRe
     if (size > settings_.buffer) advise(fd.get());
     out->data = pool.lease(size);
   }
+  out->file = std::move(file);
+  return out;
+}
+
+std::size_t FileReader::window() const {
+  return std::min<std::size_t>(settings_.buffer, settings_.whole);
+}
+
+std::shared_ptr<const RawBytes> FileReader::unread(std::shared_ptr<const FileRef> file) const {
+  auto out = std::make_shared<RawBytes>();
+  out->window = window();
   out->file = std::move(file);
   return out;
 }

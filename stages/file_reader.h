@@ -30,6 +30,8 @@ class FileReader {
   explicit FileReader(const Settings& settings) : settings_(settings) {}
 
   const Settings& settings() const { return settings_; }
+  // Of a file that is not read at once [bytes].
+  std::size_t window() const;
 
   // For open(2).
   int flags() const;
@@ -43,6 +45,9 @@ class FileReader {
   // a large one. Of a small one `fd` stays with the caller.
   Result<std::shared_ptr<RawBytes>> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
                                           BufferPool& pool) const;
+
+  // For a file whose samples are stored: nothing is opened.
+  std::shared_ptr<const RawBytes> unread(std::shared_ptr<const FileRef> file) const;
 
   static ItemError read_error(int error);
   // The file ended after `got` bytes.

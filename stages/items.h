@@ -19,24 +19,29 @@
 
 namespace melflow {
 
+class StoredAudio;
+
 /// A file to read, as it was listed.
 struct FileRef {
   static constexpr const char* kName = "file";
   std::string path;        ///< as the system opens it
   std::uint64_t size = 0;  ///< [bytes]; 0 also when it could not be asked
+  /// Its decoded samples, where they are at hand already: nothing is read then.
+  std::shared_ptr<const StoredAudio> stored;
 
   [[nodiscard]] std::size_t bytes() const { return 0; }
   [[nodiscard]] std::size_t rows() const { return 0; }
 };
 
-/// A file's bytes, or for a large file the open file to read them from piece by piece.
+/// A file's bytes, or for a large file the open file to read them from piece by piece; neither where
+/// the file's samples are stored.
 struct RawBytes {
   static constexpr const char* kName = "bytes";
   std::shared_ptr<const FileRef> file;
   Buffer data;             ///< the whole file; empty for a large one
   UniqueFd fd;             ///< of a large file
   std::size_t window = 0;  ///< [bytes] to read at a time from `fd`
-  std::uint64_t size = 0;  ///< [bytes]
+  std::uint64_t size = 0;  ///< [bytes]; 0 where nothing is read
 
   [[nodiscard]] std::size_t bytes() const { return size; }
   [[nodiscard]] std::size_t rows() const { return 0; }
@@ -45,9 +50,9 @@ struct RawBytes {
 enum class SampleType : std::uint8_t { int16, float32 };
 constexpr std::size_t size_of(SampleType t) { return t == SampleType::int16 ? 2 : 4; }
 
-/// Mono samples [count] and whoever owns them. int16 counts as value / 32768.
+/// Mono samples [count] and whoever keeps them there, if that takes anything. int16 counts as value / 32768.
 struct Samples {
-  std::shared_ptr<const Buffer> owner;
+  std::shared_ptr<const void> owner;
   const std::byte* data = nullptr;
   std::int64_t count = 0;
   SampleType type = SampleType::float32;
@@ -70,6 +75,7 @@ struct Waveform {
   int sample_rate = 0;     ///< [Hz]
   std::int64_t start = 0;  ///< place of the first sample in the stream
   bool first = true, last = true;
+  bool stored = false;  ///< comes from a store of decoded audio, not from the file
   FileAudio file;
 
   [[nodiscard]] std::size_t bytes() const { return samples.bytes(); }

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <utility>
@@ -74,6 +75,10 @@ class UringEngine final : public Engine {
 
   void begin(void* tag, const Item& item, const ItemContext& context) override {
     if (!is_listening_) listen();
+    if (auto file = payload_of<FileRef>(item); file->stored) {
+      unread_.push_back({tag, emission<RawBytes>(reader_.unread(std::move(file)))});
+      return;
+    }
     Request& r = *free_.back();
     free_.pop_back();
     r.tag = tag;
@@ -85,10 +90,12 @@ class UringEngine final : public Engine {
 
   void collect(std::vector<Done>& done) override {
     if (!is_listening_) listen();
-    bool woken = false;
-    while (done.empty() && !woken) {
+    bool woken = !unread_.empty();
+    std::move(unread_.begin(), unread_.end(), std::back_inserter(done));
+    unread_.clear();
+    for (bool first = true; first || (done.empty() && !woken); first = false) {
       // Other errors than being interrupted mean that the ring itself is broken.
-      const int n = io_uring_submit_and_wait(ring_.get(), 1);
+      const int n = io_uring_submit_and_wait(ring_.get(), woken ? 0 : 1);
       if (n < 0 && n != -EINTR && n != -EAGAIN && n != -EBUSY) std::terminate();
       io_uring_cqe* cqe = nullptr;
       while (io_uring_peek_cqe(ring_.get(), &cqe) == 0) {
@@ -211,6 +218,7 @@ class UringEngine final : public Engine {
   bool is_listening_ = false;
   std::vector<std::unique_ptr<Request>> requests_;
   std::vector<Request*> free_;
+  std::vector<Done> unread_;  // begun and done: nothing had to be read
 };
 
 }  // namespace

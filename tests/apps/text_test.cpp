@@ -83,6 +83,13 @@ TEST_CASE("text: a line for a log file has everything") {
         "0:15 left");
 }
 
+TEST_CASE("text: a filling pass is no progress of the run proper") {
+  Progress p = some(1000, 240, 10);
+  p.is_filling = true;
+  CHECK(bar_line(p, 50, 120).find("]  25%  loading 250/1,000 files  50/s") != std::string::npos);
+  CHECK(log_line(p, 50) == "loading 250 of 1,000 files (25%), 3.00 MB read, 50 files/s, 0:15 left");
+}
+
 TEST_CASE("text: the rate is that of the last seconds") {
   RateMeter rate;
   CHECK(rate.per_second() == 0);

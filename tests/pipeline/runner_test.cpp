@@ -707,3 +707,54 @@ TEST_CASE("runner: a hundred thousand small items take seconds, not minutes") {
   CHECK(world.rows("out").size() == 100000);
   CHECK(world.rows("out").back().item == 99999);
 }
+
+TEST_CASE("runner: items whose lines a stage closes before the run are passed over") {
+  const Watchdog watchdog("runner: done before");
+  const auto is_done = [](std::size_t item, int what) {
+    switch (what) {
+      case 0: return item % 3 == 0;    // the first, and some in between
+      case 1: return item >= 150;      // the last
+      case 2: return item != 200;      // all but one
+      default: return true;
+    }
+  };
+  for (int what = 0; what < 4; ++what)
+    for (int workers : kWorkers) {
+      CAPTURE(what);
+      CAPTURE(workers);
+      World world;
+      world.on_start["out"] = [&](RunContext& run) {
+        for (std::size_t i = 0; i < 300; ++i)
+          if (is_done(i, what)) run.ledger.close(i, Outcome::ok, -1, "");
+      };
+      const Outcomes o = test::run(chain(300).workers(workers), world);
+      CHECK(o.report.ending == Ending::complete);
+      CHECK(o.report.counts.ok == 300);
+      std::set<std::size_t> seen, expected;
+      for (const test::Row& r : world.rows("out")) seen.insert(r.item);
+      for (std::size_t i = 0; i < 300; ++i)
+        if (!is_done(i, what)) expected.insert(i);
+      CHECK(seen == expected);
+      CHECK(stage(o.report, "a").items_in == expected.size());
+    }
+}
+
+TEST_CASE("runner: a run that is stopped leaves alone what was done before it") {
+  const Watchdog watchdog("runner: done before, stopped");
+  World world;
+  world.on_start["out"] = [](RunContext& run) {
+    for (std::size_t i = 0; i < 300; i += 2) run.ledger.close(i, Outcome::ok, -1, "");
+  };
+  Runner* running = nullptr;
+  world.hooks["a"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    running->stop();
+    return {};
+  };
+  Runner runner(test::make_plan(chain(300).workers(2), world));
+  running = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.counts.ok >= 150);
+  CHECK(report.counts.not_run > 100);
+  CHECK(report.counts.ok + report.counts.not_run == 300);
+}

@@ -79,4 +79,9 @@ std::vector<std::shared_ptr<const Waveform>> waveform(const std::vector<Sample>&
 template <class Sample>
 std::vector<Sample> joined(const std::vector<std::shared_ptr<const Waveform>>& blocks);
 
+/// The buffer that owns samples which are not in a store or a file's bytes.
+inline const Buffer& buffer_of(const Samples& samples) {
+  return *static_cast<const Buffer*>(samples.owner.get());
+}
+
 }  // namespace melflow::test

@@ -63,7 +63,7 @@ Decoded decoded(const std::string& path, const std::string& options,
     CHECK(block->start == out.count);
     CHECK(block->first == (out.count == 0));
     CHECK(block->last == (block == stream.blocks.back() && stream.ok()));
-    CHECK(block->samples.owner->capacity() <= 64 * 1024);
+    CHECK(buffer_of(block->samples).capacity() <= 64 * 1024);
     out.samples.append(reinterpret_cast<const char*>(block->samples.data), block->samples.bytes());
     out.type = block->samples.type;
     out.count += block->samples.count;

@@ -56,8 +56,8 @@ Decoded decode(const std::string& path, const std::string& options = "",
   for (const auto& block : out.stream.blocks) {
     // What was charged is what is held, unless it is the file's own bytes.
     if (block->samples.owner.get() != &raw->data)
-      CHECK(block->samples.owner->capacity() <= bound);
-    CHECK(block->samples.bytes() <= block->samples.owner->size());
+      CHECK(buffer_of(block->samples).capacity() <= bound);
+    CHECK(block->samples.bytes() <= buffer_of(block->samples).size());
     CHECK(block->sample_rate == block->file.sample_rate);
     CHECK(block->samples.type == out.stream.blocks[0]->samples.type);
   }

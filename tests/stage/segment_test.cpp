@@ -135,7 +135,7 @@ TEST_CASE("segment: windows are those of the definition, whole or in blocks of a
       // What is held and what is made of it stays within what was charged.
       const std::size_t in_block = 2 * static_cast<std::size_t>(block > 0 ? block : n);
       for (const auto& w : got.blocks) {
-        CHECK(w->samples.owner->capacity() <= bench.stage().output_bound({}, in_block));
+        CHECK(buffer_of(w->samples).capacity() <= bench.stage().output_bound({}, in_block));
         CHECK(static_cast<double>(w->row_count) <=
               static_cast<double>(in_block) / 2 * *planned.facts.get("rows_per_sample") +
                   *planned.facts.get("rows_extra"));
@@ -205,7 +205,7 @@ TEST_CASE("segment: without a length, blocks carry what the frames across the se
         CHECK(w.file.frames == in[i]->file.frames);
         const std::size_t bound =
             bench.stage().output_bound({}, 2 * static_cast<std::size_t>(block > 0 ? block : 1000));
-        CHECK(w.samples.owner->capacity() <= bound);
+        CHECK(buffer_of(w.samples).capacity() <= bound);
       }
     }
   }

@@ -1,0 +1,112 @@
+// A cache that several processes use, one of which is killed: what the whole program makes of it.
+#include <doctest/doctest.h>
+
+#include <signal.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::Process;
+using test::read_text;
+using test::TempFolder;
+
+namespace {
+
+void write_pipeline(const TempFolder& folder, const std::string& name, const std::string& feed) {
+  test::write_text(
+      folder / (name + ".yaml"),
+      fmt::format("version: 1\n"
+                  "workers: 2\n"
+                  "graph:\n"
+                  "  files: {{stage: file_list, root: clips{}}}\n"
+                  "  read: {{stage: disk_read, from: files}}\n"
+                  "  decode: {{stage: decode, from: read}}\n"
+                  "  resample: {{stage: resample, from: decode, rate: 11025, quality: very_high}}\n"
+                  "  segment: {{stage: segment, from: resample}}\n"
+                  "  batch: {{stage: batch, from: segment, files: 4}}\n"
+                  "  mel: {{stage: mel, from: batch, n_fft: 512, hop: 256, n_mels: 32, log: db}}\n"
+                  "  write: {{stage: npy_write, from: mel, path: {}.npy, overwrite: true}}\n",
+                  feed, name));
+}
+
+std::vector<std::string> command(const std::string& name) {
+  return {MELFLOW_PROGRAM, "run", name + ".yaml", "--json", "-q"};
+}
+
+// What the source says of its feed.
+nlohmann::json feed_of(const Ended& e) {
+  return nlohmann::json::parse(e.out)["stages"][0]["summary"];
+}
+
+std::uintmax_t cache_size(const TempFolder& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cache", ignored))
+    return entry.file_size(ignored);
+  return 0;
+}
+
+void make_clips(const TempFolder& folder, int count) {
+  for (int i = 0; i < count; ++i)
+    test::write_wav(folder / fmt::format("clips/{:03}.wav", i), 16000, 3, static_cast<unsigned>(i));
+}
+
+}  // namespace
+
+TEST_CASE("feed: a process that is killed while it builds a cache leaves one that is right") {
+  const TempFolder folder;
+  make_clips(folder, 300);
+  write_pipeline(folder, "plain", "");
+  write_pipeline(folder, "cached", ", feed: cache, cache_path: cache");
+  REQUIRE(run(folder, command("plain")).code == 0);
+  {
+    Process process(folder, command("cached"));
+    while (cache_size(folder) < 2'000'000) std::this_thread::yield();
+    process.send(SIGKILL);
+    CHECK(process.wait().code == 1000 + SIGKILL);
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "cached.npy"));
+  for (const int from_cache : {0, 300}) {
+    const Ended e = run(folder, command("cached"));
+    INFO(e.err);
+    REQUIRE(e.code == 0);
+    CHECK(read_text(folder / "cached.npy") == read_text(folder / "plain.npy"));
+    CHECK(feed_of(e)["from_cache"].get<int>() == from_cache);
+    CHECK(feed_of(e)["added"].get<int>() == 300 - from_cache);
+  }
+}
+
+TEST_CASE("feed: two processes that build one cache are both right") {
+  const TempFolder folder, other;
+  make_clips(folder, 200);
+  write_pipeline(folder, "plain", "");
+  write_pipeline(folder, "one", ", feed: cache, cache_path: cache");
+  write_pipeline(folder, "two", ", feed: cache, cache_path: cache");
+  REQUIRE(run(folder, command("plain")).code == 0);
+  Process one(folder, command("one"));
+  // The other one runs in a folder of its own, on the same files and cache.
+  std::filesystem::copy_file(folder / "two.yaml", other / "two.yaml");
+  std::filesystem::create_directory_symlink(folder / "clips", other / "clips");
+  while (cache_size(folder) == 0) std::this_thread::yield();
+  std::filesystem::create_directory_symlink(folder / "cache", other / "cache");
+  Process two(other, command("two"));
+  const Ended first = one.wait(), second = two.wait();
+  INFO(first.err);
+  INFO(second.err);
+  REQUIRE(first.code == 0);
+  REQUIRE(second.code == 0);
+  CHECK(read_text(folder / "one.npy") == read_text(folder / "plain.npy"));
+  CHECK(read_text(other / "two.npy") == read_text(folder / "plain.npy"));
+  CHECK(feed_of(first)["added"].get<int>() == 200);
+  CHECK(feed_of(second)["added"].get<int>() + feed_of(second)["from_cache"].get<int>() <= 200);
+  const Ended later = run(folder, command("one"));
+  INFO(later.err);
+  CHECK(feed_of(later)["from_cache"].get<int>() == 200);
+}

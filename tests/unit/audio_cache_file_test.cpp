@@ -1,0 +1,408 @@
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <chrono>
+#include <csignal>
+#include <numeric>
+#include <thread>
+
+#include "pipeline/problem.h"
+#include "stages/audio_cache_file.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+using File = AudioCacheFile;
+
+const CacheKey kContract{12, 34};
+
+// Samples of recording `number`, of a length and content of their own.
+std::vector<std::int16_t> recording(unsigned number) {
+  std::vector<std::int16_t> out(100 + 37 * (number % 50));
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = static_cast<std::int16_t>(number * 7919 + i * 31);
+  return out;
+}
+CacheKey key_of(unsigned number) { return cache_key("recording " + std::to_string(number)); }
+FileStamp stamp_of_number(unsigned number) { return {1000 + number, 5'000'000'000 + number}; }
+
+// In `pieces` extents.
+bool put(File& file, unsigned number, std::size_t pieces = 1) {
+  const auto samples = recording(number);
+  const auto bytes = std::as_bytes(std::span(samples));
+  File::Entry e;
+  e.key = key_of(number);
+  e.stamp = stamp_of_number(number);
+  e.count = static_cast<std::int64_t>(samples.size());
+  e.type = static_cast<std::uint32_t>(SampleType::int16);
+  e.sample_rate = 16000;
+  e.file_rate = 44100;
+  e.file_frames = 5'000 + number;
+  e.checksum = XXH3_64bits(bytes.data(), bytes.size());
+  std::vector<File::Extent> extents;
+  const std::size_t step = (samples.size() / pieces) * sizeof(std::int16_t);
+  for (std::size_t i = 0; i < pieces; ++i) {
+    const auto part = i + 1 == pieces ? bytes.subspan(i * step) : bytes.subspan(i * step, step);
+    const auto extent = file.append(part);
+    if (!extent) return false;
+    extents.push_back(*extent);
+  }
+  return file.add(e, extents);
+}
+
+// "" when the file gives the recording as it was put, else what is wrong.
+std::string look(const File& file, unsigned number) {
+  const auto entry = file.find(key_of(number), stamp_of_number(number));
+  if (!entry) return "not found";
+  if (!file.verify(*entry)) return "damaged";
+  if (entry->sample_rate != 16000 || entry->file_rate != 44100 ||
+      entry->file_frames != 5'000 + number ||
+      entry->type != static_cast<std::uint32_t>(SampleType::int16))
+    return "other samples";
+  std::vector<std::byte> got;
+  for (const auto& piece : file.samples(*entry)) got.insert(got.end(), piece.begin(), piece.end());
+  const auto samples = recording(number);
+  const auto bytes = std::as_bytes(std::span(samples));
+  return std::equal(got.begin(), got.end(), bytes.begin(), bytes.end()) ? "" : "other samples";
+}
+
+unsigned count_good(const File& file, unsigned most) {
+  unsigned n = 0;
+  for (unsigned i = 0; i < most; ++i) {
+    const std::string found = look(file, i);
+    if (found == "") ++n;
+    CHECK(found != "other samples");
+  }
+  return n;
+}
+
+void build(const std::string& path, unsigned first, unsigned end) {
+  File file(path, kContract);
+  REQUIRE(file.is_writer());
+  for (unsigned i = first; i < end; ++i) REQUIRE(put(file, i, 1 + i % 3));
+  REQUIRE(file.commit());
+}
+
+void flip(const std::string& path, std::size_t at) {
+  std::string bytes = read_bytes(path);
+  bytes.at(at) = static_cast<char>(bytes.at(at) ^ 4);
+  write_bytes(path, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("audio cache: what is committed is found again, by path, size and time") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 500);
+  const File file(path, kContract);
+  CHECK(file.note() == "");
+  CHECK(file.entries() == 500);
+  CHECK(count_good(file, 500) == 500);
+  CHECK(look(file, 500) == "not found");
+  FileStamp stamp = stamp_of_number(3);
+  ++stamp.size;
+  CHECK_FALSE(file.find(key_of(3), stamp));
+  stamp = stamp_of_number(3);
+  ++stamp.modified;
+  CHECK_FALSE(file.find(key_of(3), stamp));
+  const auto entry = file.find(key_of(3), stamp_of_number(3));
+  REQUIRE(entry);
+  CHECK(entry->sample_rate == 16000);
+  CHECK(entry->count == static_cast<std::int64_t>(recording(3).size()));
+}
+
+TEST_CASE("audio cache: later commits add, and replace what has another state") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 100);
+  build(path, 100, 250);
+  {
+    File file(path, kContract);
+    CHECK(file.entries() == 250);
+    // The same path with other samples.
+    auto samples = recording(777);
+    const auto bytes = std::as_bytes(std::span(samples));
+    File::Entry e;
+    e.key = key_of(5);
+    e.stamp = {1, 2};
+    e.count = static_cast<std::int64_t>(samples.size());
+    e.type = static_cast<std::uint32_t>(SampleType::int16);
+    e.checksum = XXH3_64bits(bytes.data(), bytes.size());
+    const auto extent = file.append(bytes);
+    REQUIRE(extent);
+    REQUIRE(file.add(e, std::span(&*extent, 1)));
+    CHECK(look(file, 5) == "");  // until it is opened again
+  }
+  {
+    // It was not committed.
+    const File file(path, kContract);
+    CHECK(look(file, 5) == "");
+    CHECK_FALSE(file.find(key_of(5), {1, 2}));
+  }
+}
+
+TEST_CASE("audio cache: entries beyond a quarter of what is there are committed by themselves") {
+  const TempFolder folder;
+  File file(folder / "a.cache", kContract);
+  for (unsigned i = 0; i < 5000; ++i) REQUIRE(put(file, i));
+  const File other(folder / "a.cache", kContract, File::Access::read_only);
+  CHECK(other.entries() >= 3000);
+  CHECK(count_good(other, 5000) == other.entries());
+}
+
+TEST_CASE("audio cache: a build that is killed leaves its last commit") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 40);
+  for (const bool commits : {false, true}) {
+    CAPTURE(commits);
+    const pid_t child = fork();
+    if (child == 0) {
+      File file(path, kContract);
+      for (unsigned i = 40; i < 80; ++i) put(file, i);
+      if (commits) (void)file.commit();
+      for (unsigned i = 80; i < 120; ++i) put(file, i);
+      ::raise(SIGKILL);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
+    {
+      const File file(path, kContract);
+      CHECK(file.is_writer());  // the lock went with the process
+      CHECK(file.note() == "");
+      CHECK(count_good(file, 120) == (commits ? 80 : 40));
+    }
+  }
+  build(path, 80, 120);
+  CHECK(count_good(File(path, kContract), 120) == 120);
+}
+
+TEST_CASE("audio cache: a build that never committed is begun anew") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  {
+    File file(path, kContract);
+    for (unsigned i = 0; i < 40; ++i) REQUIRE(put(file, i));
+  }
+  {
+    const File file(path, kContract);
+    CHECK(file.note() == "");
+    CHECK(file.entries() == 0);
+    CHECK(count_good(file, 40) == 0);
+  }
+  build(path, 0, 30);
+  CHECK(count_good(File(path, kContract), 40) == 30);
+}
+
+TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
+  const TempFolder folder;
+  const std::string good = folder / "good.cache", path = folder / "a.cache";
+  build(good, 0, 12);
+  build(good, 12, 24);
+  const std::size_t size = read_bytes(good).size();
+  std::size_t whole = 0, older = 0, none = 0, partly = 0;
+  // The index of the last commit is at the end.
+  for (std::size_t at = 0; at < size; at += at < 4096 ? 7 : at < size - 5120 ? 97 : 13) {
+    CAPTURE(at);
+    std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
+    flip(path, at);
+    {
+      const File file(path, kContract);
+      CHECK(file.is_writer());
+      switch (const unsigned n = count_good(file, 24)) {
+        case 24:
+          ++whole;
+          break;
+        case 12:
+          ++older;
+          break;
+        case 0:
+          ++none;
+          break;
+        default:
+          ++partly;
+          CHECK(n >= 23 - 12);
+      }
+    }
+    build(path, 0, 24);  // it can always be completed
+    CHECK(count_good(File(path, kContract), 24) == 24);
+  }
+  CHECK(whole > 0);   // unused bytes
+  CHECK(older > 0);   // the last commit is damaged, the one before is not
+  CHECK(none > 0);    // the header is damaged
+  CHECK(partly > 0);  // samples are
+}
+
+TEST_CASE("audio cache: truncated, foreign and other files are replaced, not used") {
+  const TempFolder folder;
+  const std::string good = folder / "good.cache", path = folder / "a.cache";
+  build(good, 0, 20);
+  const std::string bytes = read_bytes(good);
+  struct Row {
+    const char* what;
+    std::string content;
+    bool noted;
+  };
+  std::string version = bytes;
+  version[8] = 9;
+  const Row rows[] = {{"cut in the index", bytes.substr(0, bytes.size() - 100), true},
+                      {"cut in the samples", bytes.substr(0, 5000), true},
+                      {"cut in the header", bytes.substr(0, 100), true},
+                      {"empty", "", false},
+                      {"something else", std::string(10000, 'x'), true},
+                      {"text", "not a cache\n", true},
+                      {"another version", version, true}};
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    write_bytes(path, row.content);
+    {
+      const File file(path, kContract);
+      CHECK((file.note() != "") == row.noted);
+      CHECK(file.is_writer());
+      CHECK(count_good(file, 20) == 0);
+    }
+    CHECK_FALSE(std::filesystem::exists(path + ".new"));
+    build(path, 0, 20);
+    CHECK(count_good(File(path, kContract), 20) == 20);
+  }
+  // A cache with other settings under this name.
+  const File other(path, CacheKey{1, 1});
+  CHECK(other.entries() == 0);
+  CHECK(other.note() != "");
+}
+
+TEST_CASE("audio cache: one writes, others read what is committed") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 10);
+  File writer(path, kContract);
+  REQUIRE(writer.is_writer());
+  for (unsigned i = 10; i < 20; ++i) REQUIRE(put(writer, i));
+  const File before(path, kContract);
+  CHECK_FALSE(before.is_writer());
+  CHECK(before.note().find("another run") != std::string::npos);
+  CHECK(count_good(before, 20) == 10);
+  REQUIRE(writer.commit());
+  CHECK(count_good(before, 20) == 10);  // as it was opened
+  CHECK(count_good(File(path, kContract), 20) == 20);
+  // A reader keeps what it has while the file is replaced.
+  const std::string bytes = read_bytes(path);
+  std::filesystem::rename(path, path + ".old");
+  write_bytes(path, "nothing");
+  {
+    const File replaced(path, kContract);
+    CHECK(replaced.is_writer());
+    CHECK(replaced.entries() == 0);
+  }
+  CHECK(count_good(before, 20) == 10);
+  CHECK(bytes == read_bytes(path + ".old"));
+}
+
+TEST_CASE("audio cache: readers are right at any moment of a build") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  { const File made(path, kContract); }
+  const pid_t child = fork();
+  if (child == 0) {
+    File file(path, kContract);
+    for (unsigned i = 0; i < 600; ++i) {
+      put(file, i);
+      if (i % 3 == 0) (void)file.commit();
+    }
+    (void)file.commit();
+    ::_exit(0);
+  }
+  int status = 0;
+  std::size_t most = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    const File file(path, kContract, File::Access::read_only);
+    CHECK(file.entries() >= most);
+    most = file.entries();
+    CHECK(count_good(file, 600) == most);
+  }
+  REQUIRE(WIFEXITED(status));
+  CHECK(count_good(File(path, kContract), 600) == 600);
+}
+
+TEST_CASE("audio cache: many threads append at once") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  {
+    File file(path, kContract);
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&file, t] {
+        for (unsigned i = t; i < 4000; i += 4) put(file, i, 1 + i % 2);
+      });
+    for (std::thread& t : threads) t.join();
+    CHECK(file.commit());
+  }
+  CHECK(count_good(File(path, kContract), 4000) == 4000);
+}
+
+TEST_CASE("audio cache: a full disk stops the writing, what was committed stays") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 20);
+  {
+    const FileSizeLimit limit(std::filesystem::file_size(path) + 2000);
+    File file(path, kContract);
+    bool is_full = false;
+    for (unsigned i = 20; i < 60 && !is_full; ++i) is_full = !put(file, i);
+    CHECK(is_full);
+    CHECK(file.error() != "");
+    CHECK_FALSE(file.commit());
+  }
+  CHECK(count_good(File(path, kContract), 60) == 20);
+}
+
+TEST_CASE("audio cache: without the right to write it is read, or says why not") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  build(path, 0, 20);
+  ::chmod(path.c_str(), 0444);
+  const OtherUser nobody;
+  if (!nobody.ok()) return;
+  const File file(path, kContract);
+  CHECK_FALSE(file.is_writer());
+  CHECK(file.note().find("cannot be written: Permission denied") != std::string::npos);
+  CHECK(count_good(file, 20) == 20);
+  CHECK_THROWS_WITH_AS(File(folder / "b.cache", kContract),
+                       (folder / "b.cache: cannot be written: Permission denied").c_str(),
+                       RunError);
+}
+
+TEST_CASE("audio cache: opening and looking up cost next to nothing") {
+  const TempFolder folder;
+  const std::string path = folder / "a.cache";
+  constexpr unsigned kFiles = 50'000;
+  {
+    File file(path, kContract);
+    for (unsigned i = 0; i < kFiles; ++i) REQUIRE(put(file, i));
+    REQUIRE(file.commit());
+  }
+  const auto seconds_since = [](auto began) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  };
+  auto began = std::chrono::steady_clock::now();
+  const File file(path, kContract);
+  const double opened = seconds_since(began);
+  began = std::chrono::steady_clock::now();
+  unsigned found = 0;
+  for (unsigned i = 0; i < kFiles; ++i)
+    found += file.find(key_of(i), stamp_of_number(i)).has_value();
+  const double looked = seconds_since(began);
+  CHECK(found == kFiles);
+  MESSAGE("opened in " << 1e3 * opened << " ms, a look-up " << 1e6 * looked / kFiles << " us");
+  CHECK(opened < 0.5);  // generous: the machine may be busy
+  CHECK(looked / kFiles < 30e-6);
+}
