@@ -1,5 +1,5 @@
 // How deep an auto queue is, and when a node that waits for its queue to fill begins. Everything
-// here runs with the scheduler's mutex held. docs/decisions/0009-queue-depth.md has the reasons and
+// here runs with the scheduler's mutex held. docs/decisions/0010-queue-depth.md has the reasons and
 // the figures.
 #include <algorithm>
 #include <cmath>
