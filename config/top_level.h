@@ -20,9 +20,9 @@ struct MemoryOptions {
   void describe(Schema& s) {
     s.field("host", host, "all that the items under way may take at the same time").tuning();
     s.field("pinned", pinned,
-            "page-locked memory of each mel node on graphics processors, beside host")
+            "page-locked memory of all mel nodes on graphics processors, beside host")
         .tuning();
-    s.field("device", device, "memory that such a node takes on each of them").tuning();
+    s.field("device", device, "memory that such nodes take on each of them").tuning();
   }
 };
 

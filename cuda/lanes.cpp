@@ -256,6 +256,7 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings setti
   for (const int index : settings_.devices) {
     Device device;
     device.gpu = gpus.open(index);
+    device.index = index;
     infos_.push_back(device.gpu->info());
     devices_.push_back(std::move(device));
   }
@@ -317,27 +318,11 @@ std::shared_ptr<SharedProgram> Lanes::program_for(const Gpu& gpu, std::uint32_t 
 }
 
 void Lanes::charge(const Gpu& gpu, std::size_t pinned, std::size_t device) {
-  const std::lock_guard lock(mutex_);
-  Device& on = device_of(gpu);
-  const auto refuse = [&](const char* kind, std::size_t wanted, std::size_t used,
-                          std::size_t limit) {
-    throw CudaError(fmt::format(
-        "memory.{}: a batch on the device needs {:.1f} MiB, {:.1f} of {:.1f} MiB are taken; allow "
-        "more, or lower mel.accumulate.bytes or mel.streams",
-        kind, mib(wanted), mib(used), mib(limit)));
-  };
-  if (pinned_ + pinned > settings_.pinned_limit)
-    refuse("pinned", pinned, pinned_, settings_.pinned_limit);
-  if (on.used + device > settings_.device_limit)
-    refuse("device", device, on.used, settings_.device_limit);
-  pinned_ += pinned;
-  on.used += device;
+  settings_.memory->charge(device_of(gpu).index, pinned, device);
 }
 
 void Lanes::refund(const Gpu& gpu, std::size_t pinned, std::size_t device) noexcept {
-  const std::lock_guard lock(mutex_);
-  pinned_ -= pinned;
-  device_of(gpu).used -= device;
+  settings_.memory->refund(device_of(gpu).index, pinned, device);
 }
 
 std::string Lanes::description() const {

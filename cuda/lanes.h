@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/device_budget.h"
 #include "cuda/gpu.h"
 
 namespace melflow::cuda {
@@ -168,7 +169,7 @@ class Lane {
 struct LaneSettings {
   std::vector<int> devices;  // indices; batches go to whichever has a free lane
   int streams = 3;           // lanes of each device
-  std::size_t pinned_limit = 0, device_limit = 0;  // [bytes], of all lanes; of those of one device
+  std::shared_ptr<DeviceBudget> memory;  // of the run
   KernelOptions kernel;
 };
 
@@ -199,11 +200,11 @@ class Lanes {
   friend class LaneMemory;
   struct Device {
     std::unique_ptr<Gpu> gpu;
-    std::size_t used = 0;  // [bytes]
+    int index = 0;
     std::shared_ptr<SharedProgram> program;
   };
   void give_back(Lane* lane);
-  // Counts memory that a lane is about to take; throws where it is more than allowed.
+  // As those of DeviceBudget.
   void charge(const Gpu& gpu, std::size_t pinned, std::size_t device);
   void refund(const Gpu& gpu, std::size_t pinned, std::size_t device) noexcept;
   Device& device_of(const Gpu& gpu);
@@ -215,7 +216,6 @@ class Lanes {
   std::vector<GpuInfo> infos_;
   std::mutex mutex_;
   std::condition_variable free_came_;
-  std::size_t pinned_ = 0;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> free_;
   std::size_t working_ = 0;  // lanes that are not broken

@@ -118,6 +118,7 @@ struct RunContext {
   std::size_t keep_memory = 0;
   /// In a filling pass: nothing more needs to come. From any thread.
   std::function<void()> end_filling = {};
+  Facts shared = {};  ///< what stages of one kind have in common; made and asked for in start()
 };
 
 /// What a process() call may know and say about the item at hand.

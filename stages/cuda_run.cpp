@@ -56,6 +56,21 @@ std::string CudaRun::instruction_set() const {
                      OptionType<Operands>::echo(options_.operands).text());
 }
 
+namespace {
+
+// The same for all chains of a run.
+std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
+  constexpr const char* kName = "cuda.memory";
+  auto memory = std::const_pointer_cast<cuda::DeviceBudget>(
+      run.shared.get_object<cuda::DeviceBudget>(kName));
+  if (memory) return memory;
+  memory = std::make_shared<cuda::DeviceBudget>(run.pinned_memory, run.device_memory);
+  run.shared.set_object<cuda::DeviceBudget>(kName, memory);
+  return memory;
+}
+
+}  // namespace
+
 void CudaRun::start(RunContext& run) {
   if (lanes_) return;
   const MelPlan& plan = *front_.mel_plan();
@@ -70,8 +85,7 @@ void CudaRun::start(RunContext& run) {
   cuda::LaneSettings settings;
   for (const cuda::GpuInfo& g : devices()) settings.devices.push_back(g.index);
   settings.streams = options_.streams;
-  settings.pinned_limit = run.pinned_memory;
-  settings.device_limit = run.device_memory;
+  settings.memory = memory_of(run);
   settings.kernel.path = options_.path;
   settings.kernel.operands = options_.operands.type;
   try {

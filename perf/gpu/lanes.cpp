@@ -134,7 +134,8 @@ Json measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
     cuda::LaneSettings settings;
     settings.devices = {index};
     settings.streams = streams;
-    settings.pinned_limit = settings.device_limit = std::size_t{16} << 30;
+    settings.memory =
+        std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
     try {
       cuda::Lanes lanes(gpus, plan, settings, pack.sample_bytes(), pack.frames());
       std::vector<double> link, packed;

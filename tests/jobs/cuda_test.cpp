@@ -272,6 +272,39 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
   CHECK(error_of({.device_memory = 48 << 20}, "{host: 256MiB}") == "");
 }
 
+TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
+  const TempFolder folder;
+  make_clips(folder);
+  const std::string settings = "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 1MiB}";
+  const auto error_of = [&](bool two, const std::string& memory) {
+    HostGpus gpus;
+    std::string error;
+    {
+      const cuda::ScopedGpus scope(gpus);
+      std::string yaml = pipeline("", settings);
+      yaml.replace(yaml.find("{host: 256MiB}"), 14, "{host: 256MiB, " + memory + "}");
+      if (two)
+        yaml += "  other:   {stage: mel, from: batch, " + settings +
+                "}\n  write2:  {stage: hdf5_write, from: other, path: \"" +
+                (folder / "other.h5") + "\", overwrite: true}\n";
+      error = run(yaml, folder, "out.h5").error;
+    }
+    CHECK(gpus.complaints() == "");
+    return error;
+  };
+  // The least that carries one node, to a MiB; two nodes need as much again.
+  for (const std::string kind : {"pinned", "device"}) {
+    CAPTURE(kind);
+    int least = 1;
+    while (least < 64 && !error_of(false, fmt::format("{}: {}MiB", kind, least)).empty()) ++least;
+    REQUIRE(least < 64);
+    REQUIRE(least > 1);
+    CHECK(error_of(true, fmt::format("{}: {}MiB", kind, least)).find("memory." + kind + ": ") !=
+          std::string::npos);
+    CHECK(error_of(true, fmt::format("{}: {}MiB", kind, 2 * least)) == "");
+  }
+}
+
 TEST_CASE("cuda: a device that breaks fails the files that were on it, and the run ends") {
   const TempFolder folder;
   for (unsigned i = 0; i < 60; ++i)

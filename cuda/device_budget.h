@@ -1,0 +1,31 @@
+// device_budget.h - how much page-locked and device memory a run may take, all of its nodes
+// together. memory.pinned is for all devices, memory.device for each.
+
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <mutex>
+
+namespace melflow::cuda {
+
+class DeviceBudget {
+ public:
+  DeviceBudget(std::size_t pinned_limit, std::size_t device_limit)
+      : pinned_limit_(pinned_limit), device_limit_(device_limit) {}
+  DeviceBudget(const DeviceBudget&) = delete;
+  DeviceBudget& operator=(const DeviceBudget&) = delete;
+
+  // Counts memory that is about to be taken, `device` of it on the device with this index. Throws
+  // CudaError where it is more than allowed; then nothing is counted. [bytes]
+  void charge(int index, std::size_t pinned, std::size_t device);
+  void refund(int index, std::size_t pinned, std::size_t device) noexcept;
+
+ private:
+  const std::size_t pinned_limit_, device_limit_;
+  std::mutex mutex_;
+  std::size_t pinned_ = 0;
+  std::map<int, std::size_t> on_device_;  // by index
+};
+
+}  // namespace melflow::cuda
