@@ -68,8 +68,8 @@ int rank_of(std::string name) {
 }
 
 // What the output has beside its splits.
-constexpr std::array kTakenNames{"band_hz", "files", "labels", "mel", "remarks", "splits", "statistics",
-                                 "targets"};
+constexpr std::array kTakenNames{"band_hz", "files",  "labels",     "mel",
+                                 "remarks", "splits", "statistics", "targets"};
 
 bool is_split_name(std::string_view name) {
   return !name.empty() && !name.starts_with('.') && name.find('/') == name.npos &&
@@ -241,7 +241,7 @@ class Listing {
 
   // What the path of the file added last says about it.
   void added(std::string_view path, std::string_view group = "") {
-    if (path.starts_with(options_.root + "/")) path.remove_prefix(options_.root.size() + 1);
+    path = below_root(path);
     const std::size_t file = manifest_.size() - 1;
     std::string_view label;
     if (options_.labels == Labels::parent_dir) label = parent_folder(path);
@@ -254,6 +254,15 @@ class Listing {
       set_split(file, first_folder(path), "splits: top_dir");
     if (options_.splits != Splits::ratio && options_.split_group.empty()) return;
     keys_.push_back(key_of(path, group));
+  }
+
+  // Of an absolute path in the root, what is below it.
+  [[nodiscard]] std::string_view below_root(std::string_view path) const {
+    std::string_view root = options_.root;
+    while (root.size() > 1 && root.ends_with('/')) root.remove_suffix(1);
+    if (!root.empty() && path.starts_with(root) && path.substr(root.size()).starts_with('/'))
+      path.remove_prefix(root.size() + 1);
+    return path;
   }
 
   // Of the group that the file belongs to, or of the file.
@@ -293,10 +302,11 @@ class Listing {
 
   void set_split(std::size_t file, std::string_view name, const std::string& where) {
     if (!is_split_name(name))
-      throw RunError(fmt::format(
-          "{}: '{}' cannot be the name of a split: it becomes part of names in the output, so it has "
-          "no '/', does not begin with '.', and is none of {}",
-          where, name, fmt::join(kTakenNames, ", ")));
+      throw RunError(
+          fmt::format("{}: '{}' cannot be the name of a split: it becomes part of names in the "
+                      "output, so it has "
+                      "no '/', does not begin with '.', and is none of {}",
+                      where, name, fmt::join(kTakenNames, ", ")));
     if (!manifest_.set_split(file, name))
       throw RunError(fmt::format("{}: more than {} splits", where, Manifest::kMostSplits));
   }

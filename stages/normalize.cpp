@@ -56,6 +56,9 @@ class Normalize final : public RowStage {
         return nullptr;
       }
       statistics_ = *file.statistics();
+      if (file.unit() != in.unit)
+        check.error("file", fmt::format("{} has values in {}, what arrives is in {}", options_.file,
+                                        file.unit(), in.unit));
     } catch (const RunError& e) {
       check.error("file", e.what());
       return nullptr;

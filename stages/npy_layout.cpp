@@ -73,7 +73,7 @@ std::string json(const std::vector<std::string>& texts) {
 
 std::string json(const std::vector<double>& numbers) {
   std::vector<std::string> out;
-  for (const double n : numbers) out.push_back(std::isnan(n) ? "null" : fmt::format("{}", n));
+  for (const double n : numbers) out.push_back(!std::isfinite(n) ? "null" : fmt::format("{}", n));
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 

@@ -87,6 +87,13 @@ class RecordReader {
   const char* at_;
 };
 
+std::vector<double> numbers_or_nan(const Json& list) {
+  std::vector<double> out;
+  for (const Json& n : list)
+    out.push_back(n.is_null() ? std::numeric_limits<double>::quiet_NaN() : n.get<double>());
+  return out;
+}
+
 void read_texts_and_numbers(const Json& about, FeatureData& out) {
   for (const auto& [name, value] : about.items()) {
     if (value.is_boolean())
@@ -216,12 +223,10 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       s.at("of").get_to(out_s.of);
       s.at("frames").get_to(out_s.frames);
       s.at("applied").get_to(out_s.is_applied);
-      s.at("mean").get_to(out_s.mean);
-      s.at("std").get_to(out_s.std);
+      out_s.mean = numbers_or_nan(s.at("mean"));
+      out_s.std = numbers_or_nan(s.at("std"));
     }
-    for (const Json& hz : about.value("band_hz", Json::array()))
-      data.band_hz.push_back(hz.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                          : hz.get<double>());
+    data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
     UniqueFd fd = open_rows(path);
     check_rows(fd.get(), file_bytes, data);
     if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;

@@ -14,6 +14,18 @@
 
 namespace melflow {
 
+namespace {
+
+// 0 or why not. Some file systems do not know RENAME_NOREPLACE.
+int renamed(const std::string& from, const std::string& to, unsigned flags) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return 0;
+  if (errno == EINVAL && ::access(to.c_str(), F_OK) != 0 && ::rename(from.c_str(), to.c_str()) == 0)
+    return 0;
+  return errno;
+}
+
+}  // namespace
+
 PartFile::PartFile(std::string target, std::string stage, Existing existing)
     : target_(std::move(target)),
       part_(target_ + ".part"),
@@ -36,10 +48,10 @@ PartFile::PartFile(std::string target, std::string stage, Existing existing)
     if (S_ISDIR(st.st_mode))
       throw RunError(fmt::format("{}: is a folder; {}.path takes a file name", target_, stage_));
     if (existing_ == Existing::refuse)
-      throw RunError(
-          fmt::format("{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
-                      "go on with it (melflow update)",
-                      target_, stage_));
+      throw RunError(fmt::format(
+          "{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
+          "go on with it (melflow update)",
+          target_, stage_));
   }
   open_part();
   // Only what an earlier run left: ext4 takes a file that was ever cut to nothing for one that is
@@ -68,30 +80,42 @@ void PartFile::open_target() {
   if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
   if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0)
     throw RunError(fmt::format("{}: another program is using it", target_));
+  // A run that makes it anew has its .part locked; one that ended needs it no more.
+  const UniqueFd part(::open(part_.c_str(), O_RDWR | O_CLOEXEC));
+  if (!part) return;
+  if (flock(part.get(), LOCK_EX | LOCK_NB) != 0)
+    throw RunError(fmt::format("{}: another run is writing it", part_));
+  ::unlink(part_.c_str());
 }
 
 void PartFile::save(std::uint64_t head, std::uint64_t tail, bool sync) {
   struct stat st {};
   if (fstat(fd_.get(), &st) != 0) fail("cannot be read back", errno);
   UndoFile::write(target_, fd_.get(), head, tail, static_cast<std::uint64_t>(st.st_size), sync);
-  if (::rename(target_.c_str(), part_.c_str()) != 0) fail("cannot be given that name", errno);
+  if (const int error = renamed(target_, part_, RENAME_NOREPLACE); error != 0) {
+    UndoFile::remove(target_);
+    fail("cannot be given that name", error);
+  }
+  saved_ = true;
+  if (sync) flush_folder();
 }
 
 void PartFile::recover(const std::string& target) {
   if (!UndoFile::exists(target)) return;
   const std::string part = target + ".part";
   const UniqueFd file(::open(part.c_str(), O_RDWR | O_CLOEXEC));
-  // Without a .part nothing was written yet, or all of it.
+  if (!file && errno != ENOENT)
+    throw RunError(fmt::format("{}: an update of it was interrupted, and {} cannot be opened: {}",
+                               target, part, std::strerror(errno)));
+  // Without a .part nothing was written yet, or all of it, unless somebody is about to.
+  const UniqueFd whole(file ? -1 : ::open(target.c_str(), O_RDONLY | O_CLOEXEC));
+  if (const int fd = file ? file.get() : whole.get(); fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0)
+    throw RunError(fmt::format("{}: another run is writing it", file ? part : target));
   if (file) {
-    if (flock(file.get(), LOCK_EX | LOCK_NB) != 0)
-      throw RunError(fmt::format("{}: another run is writing it", part));
     UndoFile::apply(target, file.get());
     if (::rename(part.c_str(), target.c_str()) != 0)
       throw RunError(
           fmt::format("{}: cannot be given its name again: {}", target, std::strerror(errno)));
-  } else if (errno != ENOENT) {
-    throw RunError(fmt::format("{}: an update of it was interrupted, and {} cannot be opened: {}",
-                               target, part, std::strerror(errno)));
   }
   UndoFile::remove(target);
 }
@@ -113,9 +137,9 @@ void PartFile::open_part() {
 void PartFile::fail(const std::string& what, int error) const {
   if (error == ENOSPC || error == EDQUOT)
     throw RunError(
-        fmt::format("{}: the disk is full ({}); the unfinished file is removed. Free "
-                    "some space or write elsewhere ({}.path)",
-                    part_, std::strerror(error), stage_));
+        fmt::format("{}: the disk is full ({}); {}. Free some space or write elsewhere ({}.path)",
+                    part_, std::strerror(error),
+                    extends() ? what_is_left() : "the unfinished file is removed", stage_));
   throw RunError(fmt::format("{}: {}: {}", part_, what, std::strerror(error)));
 }
 
@@ -149,8 +173,8 @@ void PartFile::cut(std::uint64_t bytes) const {
 
 void PartFile::flush() const {
   if (fdatasync(fd_.get()) != 0)
-    throw RunError(fmt::format("{}: cannot be brought to disk: {}; the complete file is {}",
-                               target_, std::strerror(errno), part_));
+    throw RunError(fmt::format("{}: cannot be brought to disk: {}; {}", target_,
+                               std::strerror(errno), what_is_left()));
 }
 
 void PartFile::flush_folder() const {
@@ -167,20 +191,23 @@ void PartFile::keep() {
 }
 
 void PartFile::publish(bool sync) {
-  settled_ = true;  // it is complete: too good to be removed, whatever happens now
+  if (extends() && !saved_) return;  // nothing was written
+  // Complete and too good to be removed, whatever happens now; one that is extended is made what it
+  // was instead.
+  settled_ = !extends();
   if (sync) flush();
-  if (extends() && !UndoFile::exists(target_)) return;  // nothing was written
-  const UniqueFd file = std::move(fd_);                 // its lock would keep readers out
-  int failed = ::renameat2(AT_FDCWD, part_.c_str(), AT_FDCWD, target_.c_str(),
-                           overwrites() ? 0 : RENAME_NOREPLACE);
-  // Some file systems do not know the flag.
-  if (failed != 0 && errno == EINVAL && ::access(target_.c_str(), F_OK) != 0)
-    failed = ::rename(part_.c_str(), target_.c_str());
-  if (failed != 0)
-    throw RunError(fmt::format("{}: cannot be given its name: {}; the complete file is {}", target_,
-                               std::strerror(errno), part_));
+  const UniqueFd file = std::move(fd_);  // its lock would keep readers out
+  const int error = renamed(part_, target_, overwrites() ? 0 : RENAME_NOREPLACE);
+  if (error != 0)
+    throw RunError(fmt::format("{}: cannot be given its name: {}; {}", target_,
+                               std::strerror(error), what_is_left()));
+  settled_ = true;
   if (sync) flush_folder();
   if (extends()) UndoFile::remove(target_);
+}
+
+std::string PartFile::what_is_left() const {
+  return extends() ? "it is made what it was before the update" : "the complete file is " + part_;
 }
 
 }  // namespace melflow

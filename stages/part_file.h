@@ -72,9 +72,11 @@ class PartFile {
  private:
   void open_part();
   void open_target();
+  [[nodiscard]] std::string what_is_left() const;
 
   std::string target_, part_, folder_, stage_;
   Existing existing_;
+  bool saved_ = false;  // to be extended: it is called .part, and has an undo file
   bool settled_ = false;
   UniqueFd fd_;
 };

@@ -33,6 +33,7 @@ class RowReuse {
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
+  [[nodiscard]] const std::string& root() const { return file_->root(); }
   /// What computed them: "cpu avx2".
   [[nodiscard]] std::string computed_by() const;
   /// There are rows that belong to no file any more.

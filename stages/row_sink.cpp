@@ -155,6 +155,12 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
   auto old = RowReuse::open(paths_[section], feature_hash(contract()));
   auto* source = dynamic_cast<ManifestSource*>(&run.source);
   if (old == nullptr || source == nullptr) return;
+  updates_ = true;
+  if (old->root() != source->manifest().root())
+    run.warn(
+        fmt::format("{}: was made of {}, this is {}; files of the same name, size and time of "
+                    "change are taken for the same",
+                    paths_[section], old->root(), source->manifest().root()));
   if (const std::string now = info_->backend + " " + info_->instruction_set;
       old->computed_by() != now)
     run.warn(
@@ -219,6 +225,10 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
 
 // A run that ended early leaves some.
 void RowSink::drop_waiting() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
   order_->take_waiting().clear();
   std::exchange(queued_, {}).clear();
 }
@@ -229,6 +239,10 @@ void RowSink::finish(RunContext& run, Ending ending) {
     if (error_) std::rethrow_exception(error_);
     if (ending == Ending::failed) return files_.clear();
     complete_ = ending == Ending::complete;
+    if (!complete_ && updates_) {
+      run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
+      return files_.clear();
+    }
     take_over_rest();
     complete(run);
     for (const auto& file : files_) complete_ ? file->publish(target_.sync) : file->keep();
@@ -243,7 +257,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
 void RowSink::take_over_rest() {
   std::vector<PlacedPart> ready;
   order_->advance(ready);
-  if (complete_) write(ready, false);
+  write(ready, false);
 }
 
 void RowSink::complete(RunContext& run) {
@@ -299,6 +313,8 @@ void RowSink::closed(std::size_t index) {
     bool is_writer = false;
     {
       const std::lock_guard lock(mutex_);
+      // Rows of an earlier output would be taken over for nothing.
+      if (is_over_ && updates_) return;
       if (statistics_) statistics_->drop(index);
       order_->closed(index, ready);
       roll_back();

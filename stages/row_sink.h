@@ -128,6 +128,8 @@ class RowSink : public Sink<MelBatch> {
   std::int64_t rows_ = 0;
   std::size_t kept_files_ = 0;
   bool complete_ = false, written_ = false;
+  bool updates_ = false;  // there is an earlier output
+  bool is_over_ = false;  // nothing more comes
 };
 
 }  // namespace melflow

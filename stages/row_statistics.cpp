@@ -39,6 +39,7 @@ void ColumnMoments::merge(const ColumnMoments& other) {
 }
 
 void RowStatistics::take(std::size_t file, std::int64_t first_row, ColumnMoments moments) {
+  if (moments.count == 0) return;  // and may begin where the next one does
   open_[file].emplace(first_row, std::move(moments));
 }
 

@@ -24,6 +24,8 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
     sum += share;
     shares.list.emplace_back(e.key, share);
   }
+  if (shares.list.size() > kMostShares)
+    return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
   if (std::abs(sum - 1) > 1e-6)
     return fmt::format("the shares add up to {}, not to 1", number_text(static_cast<float>(sum)));
   out = std::move(shares);
@@ -86,7 +88,7 @@ class Dealer {
     all_.have.resize(shares.list.size());
     for (const SplitUnit& f : files) {
       const auto label = static_cast<std::size_t>(f.label + 1);
-      if (label >= labels_.size()) labels_.resize(label + 1, all_);
+      if (label >= labels_.size()) labels_.resize(label + 1, {0, all_.have});
       ++labels_[label].whole;
       ++all_.whole;
     }

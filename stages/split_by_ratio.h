@@ -11,6 +11,8 @@
 
 namespace melflow {
 
+constexpr std::size_t kMostShares = 128;
+
 /// Splits and their shares of the files, in the order of the output.
 struct SplitShares {
   std::vector<std::pair<std::string, double>> list;

@@ -83,6 +83,7 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
     if (sync) sync_folder_of(path);
   } catch (const RunError&) {
     ::unlink(part.c_str());
+    ::unlink(path.c_str());
     throw;
   }
 }
@@ -107,9 +108,14 @@ void UndoFile::apply(const std::string& target, int fd) {
         "{}: is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} anew",
         path, target, target));
+  // First, so that what was added gives its room back.
+  struct stat now {};
+  if (fstat(fd, &now) != 0 || (static_cast<std::uint64_t>(now.st_size) > header.size &&
+                               ftruncate(fd, static_cast<off_t>(header.size)) != 0))
+    fail(target, "cannot be made what it was", errno);
   put(target, fd, kept.data(), header.head, 0);
   put(target, fd, kept.data() + header.head, header.size - header.tail, header.tail);
-  if (ftruncate(fd, static_cast<off_t>(header.size)) != 0)
+  if (ftruncate(fd, static_cast<off_t>(header.size)) != 0 || fdatasync(fd) != 0)
     fail(target, "cannot be made what it was", errno);
 }
 

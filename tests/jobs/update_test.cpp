@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <map>
 
+#include "stages/part_file.h"
 #include "stages/raii/unique_fd.h"
 #include "stages/undo_file.h"
 #include "tests/support/audio_files.h"
@@ -291,4 +292,36 @@ TEST_CASE("update: a program that was ended in the middle of it loses nothing") 
   }
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+}
+
+TEST_CASE("update: beside another run that makes the same output, and behind one that was killed") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  const std::string before = read_bytes(folder / "out.h5");
+  clip(folder, "train/a/1.wav", 51);
+  {
+    const PartFile other(folder / "out.h5", "hdf5_write", Existing::replace);
+    other.put("rows", 4, 0);
+    CHECK(run(pipeline(), folder, "out.h5", Update::append).error ==
+          (folder / "out.h5.part") + ": another run is writing it");
+    CHECK(read_bytes(folder / "out.h5.part") == "rows");
+    CHECK(read_bytes(folder / "out.h5") == before);
+    CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));
+  }
+  folder.write("out.h5.part", "what a killed run left");
+  const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(kept_by(job) == 17);
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+  // An update that has saved and not begun: its undo file is not another's to take away.
+  {
+    PartFile file(folder / "out.h5", "hdf5_write", Existing::extend);
+    const UniqueFd own(::open((folder / "out.h5").c_str(), O_RDONLY));
+    UndoFile::write(folder / "out.h5", own.get(), 10, 20, 30, false);
+    CHECK(run(pipeline(), folder).error == (folder / "out.h5") + ": another run is writing it");
+    CHECK(std::filesystem::exists(folder / "out.h5.undo"));
+    UndoFile::remove(folder / "out.h5");
+  }
+  CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
