@@ -1,8 +1,5 @@
 #include "stages/row_sink.h"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -10,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "stages/feature_hash.h"
 #include "stages/manifest.h"
 #include "stages/spilled_rows.h"
 
@@ -33,9 +29,8 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
   s.field("dtype", dtype, "of the rows");
   s.field("statistics", statistics,
-          "store mean and standard deviation of every column: of the first split's rows (train; of "
-          "all "
-          "where there are no splits), or of all")
+          "store mean and standard deviation of every column, of the first split's rows (train; of "
+          "all where there are no splits) or of all")
       .tuning();
   s.field("normalize", normalize,
           "when all rows are there, scale their columns, in every split, by the statistics");
@@ -114,27 +109,6 @@ void RowSink::list_sections(RunContext& run) {
   }
 }
 
-// Of a batch's finished rows, before anybody else has to wait.
-void RowSink::note(const MelBatch& batch, const ItemContext& context) {
-  const std::int64_t frames = std::max(info_->frames, 1);
-  for (std::size_t i = 0; i < batch.parts.size(); ++i) {
-    const Stream& stream = *context.origin(i).stream;
-    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || stream.failed())
-      continue;
-    const MelPart& part = *batch.parts[i];
-    auto moments = ColumnMoments::of(part.values(), part.row_count * frames, info_->columns);
-    const std::lock_guard lock(mutex_);
-    statistics_->take(stream.index(), part.first_row, std::move(moments));
-  }
-}
-
-bool RowSink::counts(std::size_t file) const { return statistics_ && file < counted_; }
-
-void RowSink::close_statistics(const std::vector<PlacedPart>& ready) {
-  for (const PlacedPart& p : ready)
-    if (p.part && p.file_rows >= 0 && counts(p.file)) statistics_->close(p.file);
-}
-
 void RowSink::open_files(RunContext& run) {
   if (run.update != Update::none && run.sinks > 1)
     throw RunError(
@@ -147,58 +121,6 @@ void RowSink::open_files(RunContext& run) {
     const bool replaces = target_.overwrite || old_[s] != nullptr;
     files_.push_back(make_row_file(paths_[s], replaces ? Existing::replace : Existing::refuse));
   }
-}
-
-// Decides what becomes of an earlier output: its rows stay where they are and new ones come behind
-// them, or they are taken over into a new file.
-void RowSink::open_earlier(RunContext& run, std::size_t section) {
-  auto old = RowReuse::open(paths_[section], feature_hash(contract()));
-  auto* source = dynamic_cast<ManifestSource*>(&run.source);
-  if (old == nullptr || source == nullptr) return;
-  updates_ = true;
-  if (old->root() != source->manifest().root())
-    run.warn(
-        fmt::format("{}: was made of {}, this is {}; files of the same name, size and time of "
-                    "change are taken for the same",
-                    paths_[section], old->root(), source->manifest().root()));
-  if (const std::string now = info_->backend + " " + info_->instruction_set;
-      old->computed_by() != now)
-    run.warn(
-        fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
-                    "not the same bytes",
-                    paths_[section], old->computed_by(), now));
-  if (target_.normalize)
-    throw RunError(
-        fmt::format("{}: its rows are normalised by statistics that new files would change; "
-                    "build it anew (overwrite: true)",
-                    paths_[section]));
-  old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
-  const bool stays = run.update == Update::append && !old->has_dead_rows() &&
-                     extensible_at() >= 0 && old->rows_at() == extensible_at();
-  for (const RowReuse::Kept& k : old->kept()) {
-    if (stays) {
-      order_->stays(k.file, k.row, k.rows, k.audio);
-    } else {
-      order_->taken_over(k.file, k.rows, k.audio);
-      old_rows_.emplace_hint(old_rows_.end(), k.file, k.row);
-    }
-    statistics_stale_ = statistics_stale_ || counts(k.file);
-    if (k.remark != nullptr)
-      run.ledger.close(k.file, Outcome::ok, run.ledger.stage_number(k.remark->stage),
-                       k.remark->reason);
-    else
-      run.ledger.close(k.file, Outcome::ok, -1, "");
-  }
-  kept_files_ += old->kept().size();
-  if (!stays) {
-    old_[section] = std::move(old);
-    return;
-  }
-  const std::int64_t rows = old->rows();
-  old.reset();  // and its lock
-  order_->begin_at(section, rows);
-  files_.push_back(make_row_file(paths_[section], Existing::extend));
-  files_.back()->extend(rows, target_.sync);
 }
 
 std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
@@ -251,13 +173,6 @@ void RowSink::finish(RunContext& run, Ending ending) {
     files_.clear();
     throw;
   }
-}
-
-// Files that are taken over and stand behind the last one that was computed.
-void RowSink::take_over_rest() {
-  std::vector<PlacedPart> ready;
-  order_->advance(ready);
-  write(ready, false);
 }
 
 void RowSink::complete(RunContext& run) {
@@ -366,24 +281,6 @@ void RowSink::write(std::vector<PlacedPart>& ready, bool is_writer) {
   }
 }
 
-// Copies rows of the earlier output, from ready[from] on as long as they stand side by side there,
-// too. Returns which comes next.
-std::size_t RowSink::take_over(const std::vector<PlacedPart>& ready, std::size_t from) {
-  const std::size_t section = ready[from].section;
-  const std::int64_t first = old_rows_.at(ready[from].file), to = ready[from].file_row;
-  std::int64_t count = 0;
-  std::size_t next = from;
-  while (next < ready.size() && !ready[next].part && ready[next].section == section &&
-         old_rows_.at(ready[next].file) == first + count)
-    count += ready[next++].file_rows;
-  RowPartFile& file = *files_[section];
-  for (std::int64_t done = 0; done < count; done += rows_at_once()) {
-    const std::int64_t n = std::min(rows_at_once(), count - done);
-    file.write(to + done, old_[section]->read(first + done, n).data(), n);
-  }
-  return next;
-}
-
 // Values that depend on the whole file: its rows go to a temporary file until the last block is
 // there. With the mutex held; such files are long and rare.
 void RowSink::finish_values(const std::vector<PlacedPart>& ready) {
@@ -426,55 +323,6 @@ void RowSink::close_gaps(RunContext& run, std::size_t section) {
   if (gaps > 0)
     run.warn(fmt::format("rows of {} files that failed late were taken out of {} again", gaps,
                          files_[section]->target()));
-}
-
-// All rows are at their place.
-void RowSink::settle_statistics(RunContext& run) {
-  if (statistics_stale_) {
-    // Some rows were taken out again, or were there before: once more, from the files.
-    statistics_ = std::make_unique<RowStatistics>(info_->columns);
-    const std::vector<std::int64_t> offsets = order_->offsets();
-    std::vector<float> values;
-    for (std::size_t i = 0, section = 0; i < counted_; ++i) {
-      while (i >= end_of(section, run.ledger.counts().found)) ++section;
-      for (std::int64_t row = 0; row < order_->rows(i); row += rows_at_once()) {
-        const std::int64_t n = std::min(rows_at_once(), order_->rows(i) - row);
-        values.resize(static_cast<std::size_t>(n) * info_->values_per_row());
-        files_[section]->read(offsets[i] + row, n, values.data());
-        statistics_->take(
-            i, row,
-            ColumnMoments::of(values.data(), n * std::max(info_->frames, 1), info_->columns));
-      }
-      statistics_->close(i);
-    }
-  }
-  measured_ = statistics_->result();
-  measured_->is_applied = target_.normalize;
-  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
-  measured_->of = target_.statistics == StatisticsOf::train && listed != nullptr &&
-                          !listed->manifest().split_names().empty()
-                      ? listed->manifest().split_names().front()
-                      : "all";
-}
-
-void RowSink::normalize_rows(const RunContext& run, std::size_t section) {
-  std::vector<double> std = measured_->std;
-  for (double& s : std)
-    if (s == 0) s = 1;
-  const auto step = fixed_step(measured_->mean, std);
-  const std::int64_t rows = order_->total(section), frames = std::max(info_->frames, 1);
-  RowPartFile& file = *files_[section];
-  const std::int64_t pieces = (rows + rows_at_once() - 1) / rows_at_once();
-  tbb::task_arena(run.workers).execute([&] {
-    tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t piece) {
-      const std::int64_t first = piece * rows_at_once(), n = std::min(rows_at_once(), rows - first);
-      std::vector<float> values(static_cast<std::size_t>(n) * info_->values_per_row());
-      file.read(first, n, values.data());
-      MemoryRows unit(values.data(), n * frames, info_->columns);
-      step->run(unit, unit);
-      file.write(first, values.data(), n);
-    });
-  });
 }
 
 }  // namespace melflow
