@@ -27,7 +27,8 @@ struct PlainFlacOptions {
 namespace plain_flac_detail {
 
 inline void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = bytes - 1; i >= 0; --i) out += static_cast<char>(value >> (8 * i));
+  for (int i = bytes - 1; i >= 0; --i)
+    out += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
 }
 
 inline std::uint32_t crc(const std::string& bytes, std::size_t from, int bits, std::uint32_t poly) {
