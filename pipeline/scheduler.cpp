@@ -111,6 +111,8 @@ void Scheduler::start() {
 void Scheduler::wait() {
   graph_.wait_for_all();
   for (auto& n : nodes_) tsan::acquire(n.get());
+  // Whoever gave memory back last took the mutex after that: what follows comes behind it.
+  const std::lock_guard lock(mutex_);
 }
 
 void Scheduler::stop() {
