@@ -34,8 +34,6 @@ class RowPartFile : public PartFile {
   /// Of one that is to be extended: it has that many rows, which stay; further ones follow.
   void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
 
-  /// Byte that row 0 begins at.
-  [[nodiscard]] std::uint64_t data_offset() const { return data_offset_; }
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 
   /// From any thread; neighbours go to the file together. Throws RunError.

@@ -136,10 +136,7 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
       if (in->parts[i] && !origin.stream->failed())
         order_->take(origin.stream->index(), in->parts[i], origin, ready);
     }
-    roll_back();
-    finish_values(ready);
-    close_statistics(ready);
-    is_writer = queue(ready);
+    is_writer = admit(ready);
   }
   write(ready, is_writer);
   return std::nullopt;
@@ -232,15 +229,22 @@ void RowSink::closed(std::size_t index) {
       if (is_over_ && updates_) return;
       if (statistics_) statistics_->drop(index);
       order_->closed(index, ready);
-      roll_back();
-      finish_values(ready);
-      is_writer = queue(ready);
+      is_writer = admit(ready);
     }
     write(ready, is_writer);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();
   }
+}
+
+// What is due, with the mutex held, to parts that have their place now, whoever's turn made them
+// ready. Returns as queue() does.
+bool RowSink::admit(std::vector<PlacedPart>& ready) {
+  roll_back();
+  finish_values(ready);
+  close_statistics(ready);
+  return queue(ready);
 }
 
 // Before anything is written where a file's rows were that failed on the way.

@@ -93,6 +93,7 @@ class RowSink : public Sink<MelBatch> {
   void settle_statistics(RunContext& run);
   void normalize_rows(const RunContext& run, std::size_t section);
   [[nodiscard]] std::int64_t rows_at_once() const;
+  bool admit(std::vector<PlacedPart>& ready);
   void roll_back();
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer);

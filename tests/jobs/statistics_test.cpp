@@ -147,6 +147,18 @@ TEST_CASE(
   CHECK(said_of(folder, "packed.h5", "train") == "");
 }
 
+TEST_CASE("statistics: files that waited for one that failed count as all others") {
+  const TempFolder folder;
+  make_corpus(folder);
+  // The first of all, long, and found to be cut off when the others are done.
+  write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
+  copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
+  const JobResult job = run({.decode = "block: 64KiB, truncated: fail"}, folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.failed == 2);
+  CHECK(said_of(folder, "out.h5", "train") == "");
+}
+
 TEST_CASE("normalize: rows of every split have the training split's statistics taken out") {
   const TempFolder folder;
   make_corpus(folder);
