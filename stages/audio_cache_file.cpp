@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "stages/whole_io.h"
 
 namespace melflow {
 namespace {
@@ -309,13 +310,8 @@ std::string AudioCacheFile::error() const {
 }
 
 bool AudioCacheFile::write_all(std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return fail(n < 0 ? errno : ENOSPC), false;
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
-  }
+  const int error = write_whole(fd_.get(), bytes.data(), bytes.size(), offset);
+  if (error != 0) return fail(error), false;
   return true;
 }
 

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "stages/undo_file.h"
+#include "stages/whole_io.h"
 
 namespace melflow {
-
 namespace {
 
 // 0 or why not. Some file systems do not know RENAME_NOREPLACE.
@@ -144,27 +144,13 @@ void PartFile::fail(const std::string& what, int error) const {
 }
 
 void PartFile::put(int fd, const void* data, std::size_t bytes, std::uint64_t at) const {
-  const auto* p = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = ::pwrite(fd, p, bytes, static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("cannot be written", errno);
-    p += n;
-    at += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
+  if (const int error = write_whole(fd, data, bytes, at); error != 0)
+    fail("cannot be written", error);
 }
 
 void PartFile::get(int fd, void* data, std::size_t bytes, std::uint64_t at) const {
-  auto* p = static_cast<char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = ::pread(fd, p, bytes, static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail("cannot be read back", n < 0 ? errno : EIO);
-    p += n;
-    at += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
+  if (const int error = read_whole(fd, data, bytes, at); error != 0)
+    fail("cannot be read back", error);
 }
 
 void PartFile::cut(std::uint64_t bytes) const {

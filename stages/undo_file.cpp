@@ -15,6 +15,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/raii/unique_fd.h"
+#include "stages/whole_io.h"
 
 namespace melflow {
 namespace {
@@ -33,25 +34,13 @@ std::string path_of(const std::string& target) { return target + ".undo"; }
 }
 
 void get(const std::string& path, int fd, char* data, std::size_t bytes, std::uint64_t at) {
-  while (bytes > 0) {
-    const ssize_t n = ::pread(fd, data, bytes, static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) fail(path, "cannot be read", n < 0 ? errno : EIO);
-    data += n;
-    at += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
+  if (const int error = read_whole(fd, data, bytes, at); error != 0)
+    fail(path, "cannot be read", error);
 }
 
 void put(const std::string& path, int fd, const char* data, std::size_t bytes, std::uint64_t at) {
-  while (bytes > 0) {
-    const ssize_t n = ::pwrite(fd, data, bytes, static_cast<off_t>(at));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(path, "cannot be written", errno);
-    data += n;
-    at += static_cast<std::uint64_t>(n);
-    bytes -= static_cast<std::size_t>(n);
-  }
+  if (const int error = write_whole(fd, data, bytes, at); error != 0)
+    fail(path, "cannot be written", error);
 }
 
 void sync_folder_of(const std::string& path) {
