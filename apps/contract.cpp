@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "stages/feature_file.h"
 #include "apps/json_value.h"
-#include "stages/feature_hash.h"
 #include "mel/mel_kernel.h"
-#include "stages/mel_stage_options.h"
+#include "stages/front_end/mel_stage_options.h"
+#include "stages/output/feature_file.h"
+#include "stages/output/feature_hash.h"
 #include "stages/version.h"
 
 namespace melflow {

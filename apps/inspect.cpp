@@ -12,11 +12,11 @@
 
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
-#include "stages/feature_file.h"
 #include "apps/format.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
+#include "stages/output/feature_file.h"
 
 namespace melflow {
 namespace {

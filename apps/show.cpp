@@ -7,10 +7,10 @@
 
 #include "apps/exit_codes.h"
 #include "apps/format.h"
-#include "stages/feature_file.h"
 #include "apps/spectrogram.h"
 #include "apps/verbs.h"
 #include "pipeline/schema.h"
+#include "stages/output/feature_file.h"
 
 namespace melflow {
 namespace {

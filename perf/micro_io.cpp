@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
+#include "stages/output/row_file.h"
 #include "stages/raii/sndfile.h"
 #include "stages/raii/unique_fd.h"
-#include "stages/row_file.h"
 
 namespace {
 

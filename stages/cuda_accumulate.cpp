@@ -4,8 +4,8 @@
 // Out: Batch. Which files come together never changes a row.
 
 #include "pipeline/registry.h"
+#include "stages/front_end/mel_backend.h"
 #include "stages/items.h"
-#include "stages/mel_backend.h"
 
 namespace melflow {
 namespace {

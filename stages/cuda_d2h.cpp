@@ -4,7 +4,7 @@
 // Out: PinnedRows.
 
 #include "pipeline/registry.h"
-#include "stages/cuda_run.h"
+#include "stages/device/cuda_run.h"
 
 namespace melflow {
 namespace {

@@ -8,7 +8,7 @@
 #include "cuda/error.h"
 #include "pipeline/cpu.h"
 #include "pipeline/registry.h"
-#include "stages/cuda_run.h"
+#include "stages/device/cuda_run.h"
 
 namespace melflow {
 namespace {

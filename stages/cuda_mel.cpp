@@ -6,7 +6,7 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/registry.h"
-#include "stages/cuda_run.h"
+#include "stages/device/cuda_run.h"
 
 namespace melflow {
 namespace {

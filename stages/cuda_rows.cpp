@@ -5,7 +5,7 @@
 // Out: MelBatch.
 
 #include "pipeline/registry.h"
-#include "stages/cuda_run.h"
+#include "stages/device/cuda_run.h"
 
 namespace melflow {
 namespace {

@@ -18,13 +18,13 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/decode_ahead.h"
+#include "stages/audio_store/stored_audio.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/raii/sndfile.h"
-#include "stages/sample_reader.h"
-#include "stages/sound_header.h"
-#include "stages/stored_audio.h"
+#include "stages/reading/decode_ahead.h"
+#include "stages/reading/sample_reader.h"
+#include "stages/reading/sound_header.h"
 
 namespace melflow {
 

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "pipeline/registry.h"
 #include "mel/delta_step.h"
-#include "stages/row_stage.h"
+#include "pipeline/registry.h"
+#include "stages/front_end/row_stage.h"
 
 namespace melflow {
 

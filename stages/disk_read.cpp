@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/file_reader.h"
 #include "stages/items.h"
-#include "stages/uring_engine.h"
+#include "stages/reading/file_reader.h"
+#include "stages/reading/uring_engine.h"
 
 namespace melflow {
 

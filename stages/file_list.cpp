@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "pipeline/registry.h"
-#include "stages/corpus_listing.h"
-#include "stages/feed.h"
+#include "stages/audio_store/feed.h"
 #include "stages/items.h"
+#include "stages/listing/corpus_listing.h"
 
 namespace melflow {
 namespace {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "pipeline/registry.h"
-#include "stages/chunked_row_file.h"
-#include "stages/hdf5_layout.h"
-#include "stages/row_file.h"
-#include "stages/row_sink.h"
+#include "stages/output/chunked_row_file.h"
+#include "stages/output/hdf5_layout.h"
+#include "stages/output/row_file.h"
+#include "stages/sink/row_sink.h"
 
 namespace melflow {
 

@@ -4,7 +4,7 @@
 // others are decoded in every run, so that the same is said in every run.
 
 #include "pipeline/registry.h"
-#include "stages/feed.h"
+#include "stages/audio_store/feed.h"
 
 namespace melflow {
 namespace {

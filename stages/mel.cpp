@@ -9,9 +9,9 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/registry.h"
-#include "stages/mel_backend.h"
-#include "stages/mel_front.h"
-#include "stages/mel_windows.h"
+#include "stages/front_end/mel_backend.h"
+#include "stages/front_end/mel_front.h"
+#include "stages/front_end/mel_windows.h"
 
 namespace melflow {
 namespace {

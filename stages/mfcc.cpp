@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/registry.h"
 #include "mel/cepstrum.h"
-#include "stages/row_stage.h"
+#include "pipeline/registry.h"
+#include "stages/front_end/row_stage.h"
 
 namespace melflow {
 

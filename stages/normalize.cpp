@@ -13,8 +13,8 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/feature_file.h"
-#include "stages/row_stage.h"
+#include "stages/front_end/row_stage.h"
+#include "stages/output/feature_file.h"
 
 namespace melflow {
 namespace {

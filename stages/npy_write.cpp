@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "pipeline/registry.h"
-#include "stages/npy_file.h"
-#include "stages/row_sink.h"
+#include "stages/output/npy_file.h"
+#include "stages/sink/row_sink.h"
 
 namespace melflow {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "stages/uring_engine.h"
+#include "stages/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/small_disk.h"
 

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <map>
 
-#include "stages/part_file.h"
+#include "stages/files/part_file.h"
+#include "stages/files/undo_file.h"
 #include "stages/raii/unique_fd.h"
-#include "stages/undo_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "stages/uring_engine.h"
+#include "stages/reading/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "stages/manifest.h"
+#include "stages/listing/manifest.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"

@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "stages/manifest.h"
+#include "stages/listing/manifest.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"

@@ -11,7 +11,7 @@
 #include <set>
 #include <thread>
 
-#include "stages/row_file.h"
+#include "stages/output/row_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"

@@ -1,4 +1,4 @@
-#include "stages/npy_file.h"
+#include "stages/output/npy_file.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "stages/npy_header.h"
+#include "stages/output/npy_header.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;

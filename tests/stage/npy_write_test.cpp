@@ -9,7 +9,7 @@
 #include <limits>
 #include <thread>
 
-#include "stages/part_file.h"
+#include "stages/files/part_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"

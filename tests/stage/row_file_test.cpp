@@ -1,4 +1,4 @@
-#include "stages/row_file.h"
+#include "stages/output/row_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

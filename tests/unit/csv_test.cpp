@@ -1,4 +1,4 @@
-#include "stages/csv.h"
+#include "stages/listing/csv.h"
 
 #include <doctest/doctest.h>
 

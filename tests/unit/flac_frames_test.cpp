@@ -1,4 +1,4 @@
-#include "stages/flac_frames.h"
+#include "stages/reading/flac_frames.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/glob.h"
+#include "stages/listing/glob.h"
 
 #include <doctest/doctest.h>
 

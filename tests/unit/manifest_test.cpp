@@ -1,4 +1,4 @@
-#include "stages/manifest.h"
+#include "stages/listing/manifest.h"
 
 #include <doctest/doctest.h>
 

@@ -17,8 +17,8 @@
 #include "mel/cepstrum.h"
 #include "mel/delta_step.h"
 #include "mel/mel_kernel.h"
-#include "stages/mel_stage_options.h"
 #include "mel/unit_finish.h"
+#include "stages/front_end/mel_stage_options.h"
 
 namespace melflow {
 namespace {

@@ -1,4 +1,4 @@
-#include "stages/sound_header.h"
+#include "stages/reading/sound_header.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/split_by_ratio.h"
+#include "stages/listing/split_by_ratio.h"
 
 #include <doctest/doctest.h>
 

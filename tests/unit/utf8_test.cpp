@@ -1,4 +1,4 @@
-#include "stages/utf8.h"
+#include "stages/listing/utf8.h"
 
 #include <doctest/doctest.h>
 

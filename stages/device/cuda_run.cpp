@@ -1,0 +1,121 @@
+#include "stages/device/cuda_run.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cuda/error.h"
+#include "cuda/gpu.h"
+
+namespace melflow {
+namespace {
+
+// Room for what a batch is longer by than what makes it full.
+constexpr double kHeadroom = 1.25;
+
+Value seconds(double s) { return Value::scalar(fmt::format("{:.6f}", s)); }
+
+}  // namespace
+
+CudaRun::CudaRun(const MelNodeOptions& options) : front_(options.mel), options_(options.backend) {}
+
+std::vector<cuda::GpuInfo> CudaRun::devices() const {
+  const std::vector<cuda::GpuInfo> all = cuda::gpus().list();
+  std::vector<cuda::GpuInfo> out;
+  if (options_.devices.indices.empty()) {
+    std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&all](const cuda::GpuInfo& g) {
+      return g.architecture == all.front().architecture;
+    });
+    return out;
+  }
+  for (const int index : options_.devices.indices) {
+    const auto it = std::find_if(all.begin(), all.end(),
+                                 [index](const cuda::GpuInfo& g) { return g.index == index; });
+    if (it == all.end())
+      throw std::invalid_argument(
+          fmt::format("there is no device {}; there are {}, counted from 0", index, all.size()));
+    if (!out.empty() && out.front().architecture != it->architecture)
+      throw std::invalid_argument(fmt::format(
+          "device {} is {} and device {} {}: a row would depend on which of them was free; take "
+          "devices of one kind",
+          out.front().index, out.front().architecture, index, it->architecture));
+    out.push_back(*it);
+  }
+  return out;
+}
+
+bool CudaRun::is_fused() const {
+  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(*front_.mel_plan());
+}
+
+std::string CudaRun::instruction_set() const {
+  return fmt::format("{}, {}, {}", devices().front().architecture, is_fused() ? "fused" : "cufft",
+                     OptionType<Operands>::echo(options_.operands).text());
+}
+
+namespace {
+
+// The same for all chains of a run.
+std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
+  constexpr const char* kName = "cuda.memory";
+  auto memory = std::const_pointer_cast<cuda::DeviceBudget>(
+      run.shared.get_object<cuda::DeviceBudget>(kName));
+  if (memory) return memory;
+  memory = std::make_shared<cuda::DeviceBudget>(run.pinned_memory, run.device_memory);
+  run.shared.set_object<cuda::DeviceBudget>(kName, memory);
+  return memory;
+}
+
+}  // namespace
+
+void CudaRun::start(RunContext& run) {
+  if (lanes_) return;
+  const MelPlan& plan = *front_.mel_plan();
+  const std::size_t bytes = options_.accumulate.value_or(AccumulateOptions{}).bytes.count;
+  // As many frames as follow each other on so many int16 samples; a batch with more makes room.
+  const double samples = static_cast<double>(bytes) * kHeadroom / 2;
+  const double frames = std::min(4e9, samples / plan.hop() + 1024);
+  // Conditioned samples come frame by frame, as floats.
+  const double sample_bytes = takes_plain_samples(plan)
+                                  ? 2 * samples
+                                  : 4 * frames * static_cast<double>(plan.frame_length() + 8);
+  cuda::LaneSettings settings;
+  for (const cuda::GpuInfo& g : devices()) settings.devices.push_back(g.index);
+  settings.streams = options_.streams;
+  settings.memory = memory_of(run);
+  settings.kernel.path = options_.path;
+  settings.kernel.operands = options_.operands.type;
+  try {
+    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), settings,
+                                           static_cast<std::size_t>(sample_bytes),
+                                           static_cast<std::uint32_t>(frames));
+  } catch (const std::exception& e) {
+    throw RunError(e.what());
+  }
+}
+
+void CudaRun::finish() {
+  if (!lanes_) return;
+  const cuda::LaneTimes t = lanes_->times();
+  std::vector<Value> names;
+  for (const cuda::GpuInfo& g : lanes_->devices())
+    names.push_back(Value::scalar(fmt::format("{}: {} ({})", g.index, g.name, g.architecture)));
+  summary_ = {{"backend", Value::scalar("cuda")},
+              {"devices", Value::list(std::move(names))},
+              {"kernels", Value::scalar(lanes_->description())},
+              {"batches", Value::scalar(std::to_string(t.batches))},
+              {"replayed", Value::scalar(std::to_string(t.replayed))},
+              {"device_copy_in_seconds", seconds(t.copy_in)},
+              {"device_mel_seconds", seconds(t.compute)},
+              {"device_copy_out_seconds", seconds(t.copy_out)},
+              {"bytes_to_device", Value::scalar(std::to_string(t.bytes_in))},
+              {"bytes_from_device", Value::scalar(std::to_string(t.bytes_out))}};
+  lanes_.reset();
+}
+
+std::vector<std::pair<std::string, Value>> CudaRun::summary() const { return summary_; }
+
+}  // namespace melflow

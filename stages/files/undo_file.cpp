@@ -1,0 +1,113 @@
+#include "stages/files/undo_file.h"
+
+#define XXH_INLINE_ALL
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/files/whole_io.h"
+#include "stages/raii/unique_fd.h"
+
+namespace melflow {
+namespace {
+
+struct Header {
+  char magic[16];
+  std::uint64_t head, tail, size;  // [bytes]
+  std::uint64_t hash;              // of all that follows
+};
+constexpr char kMagic[16] = "melflow undo 1\n";
+
+std::string path_of(const std::string& target) { return target + ".undo"; }
+
+[[noreturn]] void fail(const std::string& path, const std::string& what, int error) {
+  throw RunError(fmt::format("{}: {}: {}", path, what, std::strerror(error)));
+}
+
+void get(const std::string& path, int fd, char* data, std::size_t bytes, std::uint64_t at) {
+  if (const int error = read_whole(fd, data, bytes, at); error != 0)
+    fail(path, "cannot be read", error);
+}
+
+void put(const std::string& path, int fd, const char* data, std::size_t bytes, std::uint64_t at) {
+  if (const int error = write_whole(fd, data, bytes, at); error != 0)
+    fail(path, "cannot be written", error);
+}
+
+void sync_folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || fsync(fd.get()) != 0) fail(folder, "cannot be brought to disk", errno);
+}
+
+}  // namespace
+
+void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
+                     std::uint64_t size, bool sync) {
+  const std::string path = path_of(target), part = path + ".part";
+  head = std::min(head, size);
+  tail = std::min(tail, size);
+  std::string kept(head + (size - tail), '\0');
+  get(target, fd, kept.data(), head, 0);
+  get(target, fd, kept.data() + head, size - tail, tail);
+  Header header{{}, head, tail, size, XXH3_64bits(kept.data(), kept.size())};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!out) fail(part, "cannot be written", errno);
+  try {
+    put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
+    put(part, out.get(), kept.data(), kept.size(), sizeof header);
+    if ((sync && fdatasync(out.get()) != 0) || ::rename(part.c_str(), path.c_str()) != 0)
+      fail(part, "cannot be completed", errno);
+    if (sync) sync_folder_of(path);
+  } catch (const RunError&) {
+    ::unlink(part.c_str());
+    ::unlink(path.c_str());
+    throw;
+  }
+}
+
+bool UndoFile::exists(const std::string& target) {
+  return ::access(path_of(target).c_str(), F_OK) == 0;
+}
+
+void UndoFile::apply(const std::string& target, int fd) {
+  const std::string path = path_of(target);
+  const UniqueFd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat st {};
+  if (!in || fstat(in.get(), &st) != 0) fail(path, "cannot be read", errno);
+  Header header{};
+  get(path, in.get(), reinterpret_cast<char*>(&header), sizeof header, 0);
+  std::string kept(static_cast<std::size_t>(st.st_size) - sizeof header, '\0');
+  get(path, in.get(), kept.data(), kept.size(), sizeof header);
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.tail > header.size ||
+      kept.size() != header.head + (header.size - header.tail) ||
+      header.hash != XXH3_64bits(kept.data(), kept.size()))
+    throw RunError(fmt::format(
+        "{}: is damaged, so {}.part cannot be made what it was before an update that was "
+        "interrupted; remove both and build {} anew",
+        path, target, target));
+  // First, so that what was added gives its room back.
+  struct stat now {};
+  if (fstat(fd, &now) != 0 || (static_cast<std::uint64_t>(now.st_size) > header.size &&
+                               ftruncate(fd, static_cast<off_t>(header.size)) != 0))
+    fail(target, "cannot be made what it was", errno);
+  put(target, fd, kept.data(), header.head, 0);
+  put(target, fd, kept.data() + header.head, header.size - header.tail, header.tail);
+  if (ftruncate(fd, static_cast<off_t>(header.size)) != 0 || fdatasync(fd) != 0)
+    fail(target, "cannot be made what it was", errno);
+}
+
+void UndoFile::remove(const std::string& target) { ::unlink(path_of(target).c_str()); }
+
+}  // namespace melflow

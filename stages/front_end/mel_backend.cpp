@@ -1,0 +1,139 @@
+#include "stages/front_end/mel_backend.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cuda/gpu.h"
+
+namespace melflow {
+
+std::string OptionType<Operands>::parse(const Value& v, Operands& out) {
+  const std::string text = v.is_scalar() ? v.text() : "";
+  if (text == "fp32") return out.type = cuda::NumberType::float32, "";
+  if (text == "fp16") return out.type = cuda::NumberType::float16, "";
+  if (text == "bf16") return out.type = cuda::NumberType::bfloat16, "";
+  if (text == "fp8")
+    return "fp8 is not one of fp32, fp16, bf16: it rounds a point by up to 6 %, and that noise "
+           "covers "
+           "whatever is 30 dB below the loudest band";
+  return detail::describe_value(v) + " is not one of fp32, fp16, bf16";
+}
+
+Value OptionType<Operands>::echo(const Operands& o) {
+  return Value::scalar(o.type == cuda::NumberType::float32   ? "fp32"
+                       : o.type == cuda::NumberType::float16 ? "fp16"
+                                                             : "bf16");
+}
+
+std::string OptionType<Devices>::parse(const Value& v, Devices& out) {
+  if (v.is_null() || (v.is_scalar() && v.text() == "all")) return out.indices.clear(), "";
+  std::vector<int> indices;
+  if (std::string why = OptionType<std::vector<int>>::parse(v, indices); !why.empty())
+    return why + ", or all";
+  for (const int i : indices)
+    if (i < 0) return fmt::format("{} is out of range, devices count from 0", i);
+  if (std::set<int>(indices.begin(), indices.end()).size() != indices.size())
+    return "a device stands there twice";
+  if (indices.empty()) return "an empty list; write all, or the numbers of devices";
+  out.indices = std::move(indices);
+  return {};
+}
+
+Value OptionType<Devices>::echo(const Devices& d) {
+  return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
+}
+
+void ChainNodeOptions::describe(Schema& s) {
+  s.field("concurrency", concurrency, "of that node").range(1, 1024).tuning();
+  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
+}
+
+void AccumulateOptions::describe(Schema& s) {
+  s.field("bytes", bytes, "samples after which a batch for the device is full")
+      .range(4096, 2.0e9)
+      .tuning();
+  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
+}
+
+void MelBackendOptions::describe(Schema& s) {
+  s.field("backend", backend,
+          "cpu; cuda: on graphics processors, through the nodes accumulate, h2d, d2h and rows that "
+          "are put around this one; auto: cuda where there is a device")
+      .tuning();
+  s.field("devices", devices, "cuda: which of them; batches go to whichever is free").tuning();
+  s.field("streams", streams, "cuda: batches under way on each device").range(1, 64).tuning();
+  s.field("path", path,
+          "cuda: fused, one kernel from samples to rows, for n_fft 256, 400, 512, 1024 and 2048; "
+          "cufft, for any n_fft; auto: fused where it can be")
+      .tuning();
+  s.field("operands", operands,
+          "cuda, fused: what the points of the transform are kept in between its passes; sums, "
+          "power, bands and logarithm are always fp32")
+      .tuning();
+  s.group("accumulate", accumulate, "cuda: batches are put together for the device");
+  s.group("h2d", h2d, "cuda: packs a batch into page-locked memory and sends it");
+  s.group("d2h", d2h, "cuda: waits until rows are back");
+  s.group("rows", rows, "cuda: rows are taken out of page-locked memory and finished");
+}
+
+namespace {
+
+// What is written under `group` of the node.
+Value written(const NodeSpec& spec, const char* group) {
+  const Value* v = spec.options.find(group);
+  return v != nullptr && v->is_map() ? *v : Value::map({}, spec.mark);
+}
+
+NodeSpec chain_node(const NodeSpec& spec, const char* suffix, const char* stage,
+                    const std::string& from) {
+  NodeSpec out{spec.name + "." + suffix, spec.mark, written(spec, suffix)};
+  out.options.set("stage", Value::scalar(stage, spec.mark));
+  out.options.set("from", Value::scalar(from, spec.mark));
+  return out;
+}
+
+// With the options as they are written, right or wrong: a device has a way to transform.
+bool can_run(const NodeSpec& spec) {
+  MelNodeOptions options;
+  Schema schema;
+  options.describe(schema);
+  const std::vector<std::string> names = schema.names();
+  Value known = Value::map({});
+  for (const Value::Entry& e : spec.options.entries())
+    if (std::find(names.begin(), names.end(), e.key) != names.end()) known.entries().push_back(e);
+  Problems ignored;
+  schema.read(known, "", ignored);
+  const bool is_fused =
+      options.backend.path != cuda::Path::cufft && cuda::is_fused_size(options.mel.mel.n_fft);
+  return is_fused || cuda::gpus().why_no_cufft().empty();
+}
+
+}  // namespace
+
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
+  const Value* backend = spec.options.find("backend");
+  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "auto";
+  if ((text != "cuda" && text != "auto") || cuda::gpus().list().empty()) return {spec};
+  if (text == "auto" && !can_run(spec)) return {spec};
+  const Value* from = spec.options.find("from");
+  NodeSpec first = chain_node(spec, "accumulate", "cuda_accumulate", "");
+  if (from != nullptr)
+    first.options.set("from", *from);
+  else
+    std::erase_if(first.options.entries(), [](const Value::Entry& e) { return e.key == "from"; });
+  NodeSpec mel = spec;
+  mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
+  mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
+  // The node's queue is where batches come in: behind, they hold lanes that others wait for.
+  if (const Value* start_at = spec.options.find("start_at")) {
+    first.options.set("start_at", *start_at);
+    std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });
+  }
+  return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
+          std::move(mel), chain_node(spec, "d2h", "cuda_d2h", spec.name),
+          chain_node(spec, "rows", "cuda_rows", spec.name + ".d2h")};
+}
+
+}  // namespace melflow

@@ -1,0 +1,88 @@
+// mel_backend.h - where mel rows are computed, as options of the mel stage.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/mel_kernels.h"
+#include "pipeline/registry.h"
+#include "stages/front_end/mel_stage_options.h"
+
+namespace melflow {
+
+enum class MelBackend { automatic, cpu, cuda };
+template <>
+struct EnumNames<MelBackend> {
+  static constexpr std::pair<const char*, MelBackend> values[] = {
+      {"auto", MelBackend::automatic}, {"cpu", MelBackend::cpu}, {"cuda", MelBackend::cuda}};
+};
+template <>
+struct EnumNames<cuda::Path> {
+  static constexpr std::pair<const char*, cuda::Path> values[] = {
+      {"auto", cuda::Path::automatic}, {"fused", cuda::Path::fused}, {"cufft", cuda::Path::cufft}};
+};
+
+/// What the points of the transform are kept in between its passes.
+struct Operands {
+  cuda::NumberType type = cuda::NumberType::float32;
+};
+template <>
+struct OptionType<Operands> {
+  static std::string name() { return "choice"; }
+  static std::vector<std::string> choices() { return {"fp32", "fp16", "bf16"}; }
+  static std::string parse(const Value& v, Operands& out);
+  static Value echo(const Operands& o);
+};
+
+/// Devices by number; empty: all of them.
+struct Devices {
+  std::vector<int> indices;
+};
+template <>
+struct OptionType<Devices> {
+  static std::string name() { return "all, or list of integer"; }
+  static std::string parse(const Value& v, Devices& out);
+  static Value echo(const Devices& d);
+};
+
+/// Of a node that the backend cuda puts around mel.
+struct ChainNodeOptions {
+  std::optional<int> concurrency, queue;
+  void describe(Schema& s);
+};
+struct AccumulateOptions {
+  Bytes bytes{16 * 1024 * 1024};
+  std::optional<int> queue;
+  void describe(Schema& s);
+};
+
+struct MelBackendOptions {
+  MelBackend backend = MelBackend::automatic;
+  Devices devices;
+  int streams = 3;
+  cuda::Path path = cuda::Path::automatic;
+  Operands operands;
+  std::optional<AccumulateOptions> accumulate;
+  std::optional<ChainNodeOptions> h2d, d2h, rows;
+
+  void describe(Schema& s);
+};
+
+/// Everything that can be written in a mel node.
+struct MelNodeOptions {
+  MelStageOptions mel;
+  MelBackendOptions backend;
+
+  void describe(Schema& s) {
+    mel.describe(s);
+    backend.describe(s);
+  }
+};
+
+/// The nodes that a mel node is: itself, or with the backend cuda (or auto, where there is a
+/// device) the chain accumulate, h2d, mel, d2h, rows.
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
+
+}  // namespace melflow

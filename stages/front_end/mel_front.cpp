@@ -1,0 +1,194 @@
+#include "stages/front_end/mel_front.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace melflow {
+
+MelFront::MelFront(MelStageOptions options)
+    : options_(std::move(options)), preset_text_(options_.preset_text()) {
+  options_.mel = options_.resolved();
+}
+
+Facts MelFront::demand(const Facts& below) const {
+  Facts above = below;
+  if (options_.sample_rate) above.set_exact("sample_rate", *options_.sample_rate);
+  // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
+  MelOptions geometry = options_.mel;
+  geometry.fmin = 0;
+  geometry.fmax.reset();
+  geometry.vtln_warp = 1;
+  if (check(geometry).empty())
+    above.set("context", static_cast<double>(MelPlan(geometry).context()));
+  return above;
+}
+
+Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string backend,
+                     std::string instruction_set) {
+  const auto given_rate = given.get("sample_rate");
+  if (!options_.sample_rate && !given_rate) {
+    check_plan.error("",
+                     "'sample_rate' is missing: which rate do the recordings have? (A "
+                     "resample stage before it would settle it, too)");
+    return given;
+  }
+  if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
+    check_plan.error(
+        "sample_rate",
+        fmt::format("{} Hz{}, but what arrives has {} Hz; resample to {} Hz, or change "
+                    "this",
+                    *options_.sample_rate, by_preset(), *given_rate, *options_.sample_rate));
+  if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
+  options_.mel.sample_rate = *options_.sample_rate;
+  const auto problems = check(options_.mel);
+  for (const MelOptionProblem& p : problems)
+    check_plan.error(p.option, p.message + options_.origin_of(p.option));
+  if (!problems.empty()) return given;
+  plan_ = std::make_shared<MelPlan>(options_.mel);
+  kernel_ = std::make_unique<MelKernel>(plan_);
+  finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
+  if (plan_->empty_bands() > 0)
+    check_plan.warning("n_mels",
+                       fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
+                                   "transform falls into them; they stay at the floor",
+                                   plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
+  if (const std::string remark = options_.preset_remark(); !remark.empty())
+    check_plan.warning("preset", remark);
+  window_ = static_cast<std::int64_t>(given.get_or("window", 0));
+  rows_per_sample_ = given.get_or("rows_per_sample", 0);
+  rows_extra_ = given.get_or("rows_extra", 0);
+  if (window_ > 0 && plan_->frames(window_) == 0)
+    check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
+                                          window_, plan_->frame_length()));
+  describe(std::move(backend), std::move(instruction_set));
+  return offer(given);
+}
+
+void MelFront::set_instruction_set(std::string instruction_set) {
+  auto info = std::make_shared<FeatureInfo>(*info_);
+  info->instruction_set = std::move(instruction_set);
+  info_ = std::move(info);
+}
+
+Facts MelFront::offer(const Facts& given) const {
+  Facts out = given;
+  out.set_object(FeatureInfo::kFact, info_);
+  return out;
+}
+
+std::optional<Value> MelFront::settings() const {
+  return plan_ ? std::optional(MelStageOptions::canonical(options_.mel)) : std::nullopt;
+}
+
+std::string MelFront::by_preset() const {
+  return options_.preset.preset == nullptr
+             ? ""
+             : fmt::format(" (preset {})", options_.preset.preset->name);
+}
+
+// Of the bytes that enter a stage only those of one block's samples count, and a sample takes at
+// least two.
+std::size_t MelFront::output_bound(std::size_t input) const {
+  const auto samples = static_cast<double>(input) / 2;
+  const double rows =
+      window_ > 0 ? samples * rows_per_sample_ + rows_extra_
+                  : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
+  return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
+                             sizeof(float));
+}
+
+std::optional<ItemError> MelFront::refusal(const Windows& in) const {
+  if (in.sample_rate == options_.mel.sample_rate) return std::nullopt;
+  return ItemError::failed(
+      fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, "
+                  "or leave such "
+                  "files out",
+                  in.sample_rate, options_.mel.sample_rate, by_preset()));
+}
+
+ItemError MelFront::too_short(const Windows& in) const {
+  std::int64_t low = 0, high = 1;
+  while (plan_->frames(high) == 0) high *= 2;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (plan_->frames(middle) == 0 ? low : high) = middle;
+  }
+  return ItemError::skipped(
+      fmt::format("shorter than one frame: {} samples of {}", in.end(), high));
+}
+
+std::uint64_t MelFront::noise_key(std::size_t part, const ItemContext& context) const {
+  if (options_.mel.dither == 0) return 0;
+  const std::string name = context.run().source.source_name(context.origin(part).stream->index());
+  return XXH3_64bits(name.data(), name.size());
+}
+
+void MelFront::ready_frames(const Windows& in, MelPart& out) const {
+  const std::int64_t from = in.first ? 0 : plan_->frames_ready(in.fresh);
+  const std::int64_t to = in.last ? plan_->frames(in.end()) : plan_->frames_ready(in.end());
+  out.first_row = from;
+  out.row_count = std::max<std::int64_t>(0, to - from);
+}
+
+void MelFront::finish_windows(std::span<const std::int64_t> same_as, float* rows) const {
+  const std::size_t values = info_->values_per_row();
+  for (std::size_t r = 0; r < same_as.size(); ++r) {
+    float* row = rows + r * values;
+    if (same_as[r] < 0)
+      finish_->apply(row, info_->frames, info_->columns);
+    else
+      std::memcpy(row, rows + static_cast<std::size_t>(same_as[r]) * values,
+                  values * sizeof(float));
+  }
+}
+
+void MelFront::finish_whole(const Windows& in, float* rows, MelPart& out) const {
+  if (!finish_->needs_unit() || (in.first && in.last)) {
+    finish_->apply(rows, out.row_count, plan_->columns());
+  } else {
+    out.pending = finish_;
+    out.pending_columns = plan_->columns();
+  }
+}
+
+void MelFront::describe(std::string backend, std::string instruction_set) {
+  const MelOptions& o = plan_->options();
+  auto info = std::make_shared<FeatureInfo>();
+  info->frames = window_ > 0 ? static_cast<int>(plan_->frames(window_)) : 0;
+  info->columns = plan_->columns();
+  info->axis = o.output == MelOptions::Output::mel ? "band" : "bin";
+  info->column_hz = plan_->column_hz();
+  info->energy_column = plan_->energy_column();
+  info->is_log = o.log != MelOptions::Log::none;
+  info->preset = preset_text_;
+  const std::string quantity = o.power == 2   ? "power"
+                               : o.power == 1 ? "amplitude"
+                                              : fmt::format("amplitude^{}", o.power);
+  switch (o.log) {
+    case MelOptions::Log::none:
+      info->unit = quantity;
+      break;
+    case MelOptions::Log::ln:
+      info->unit = "ln " + quantity;
+      break;
+    case MelOptions::Log::log10:
+      info->unit = "log10 " + quantity;
+      break;
+    case MelOptions::Log::db:
+      info->unit = "dB";
+      break;
+  }
+  if (o.normalize != MelOptions::Normalize::none) info->unit += ", normalized";
+  info->sample_rate = o.sample_rate;
+  info->n_fft = o.n_fft;
+  info->hop = plan_->hop();
+  info->backend = std::move(backend);
+  info->instruction_set = std::move(instruction_set);
+  info_ = std::move(info);
+}
+
+}  // namespace melflow

@@ -1,0 +1,110 @@
+#include "stages/listing/file_list_options.h"
+
+#include <algorithm>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "stages/listing/table_reader.h"
+
+namespace melflow {
+
+void FileListOptions::describe(Schema& s) {
+  s.field("root", root, "folder to look in, with all folders below it; paths are stored below it");
+  s.field("include", include,
+          "patterns of files to take: * within a name, ** for any folders; case does not matter");
+  s.field("exclude", exclude, "patterns of files to leave out again");
+  s.field(
+      "manifest", manifest,
+      "instead of looking: a text file with a path a line, or a table (.csv, .tsv, .jsonl) with "
+      "the column path; order is kept");
+  s.field("follow_links", follow_links, "also look into folders that are symbolic links");
+
+  s.field(
+      "labels", labels,
+      "where labels come from: the name of the file's folder (parent_dir), of its first folder "
+      "below root (top_dir; with splits: top_dir below the split's), the manifest's label_column, "
+      "or that of label_file (file)");
+  s.field("label_file", label_file,
+          "for labels: file and for targets; a table (.csv, .tsv, .jsonl) with the column path");
+  s.field("label_column", label_column, "the column of a table that has the labels");
+  s.field("label_separator", label_separator,
+          "what is between the labels of a file that has several, such as '|'; a list in .jsonl "
+          "needs none");
+  s.field(
+      "targets", targets,
+      "columns with numbers, of label_file or else of the manifest, to be stored for every file");
+
+  s.field("splits", splits,
+          "training, validation and test: by the first folder below root (top_dir), by the "
+          "manifest's column split, or by shares (ratio); auto: the column, where there is one");
+  s.field("split_names", split_names,
+          "the splits that there may be, in the order of the output; without them train, val and "
+          "test (and what else these are called) come first");
+  s.field("split_ratios", split_ratios,
+          "for splits: ratio; the splits and their shares of the files");
+  s.field("split_seed", split_seed, "for splits: ratio; another number, another draw");
+  s.field("split_stratify", split_stratify,
+          "for splits: ratio; meet the shares exactly, also within every label. Without it every "
+          "file is drawn by its own name, so that files added later move no other");
+  s.field("split_group", split_group,
+          "what must not cross splits, such as a speaker: parent_dir, top_dir, a column of the "
+          "manifest, or a regular expression whose ( ) is the name in the path; with splits that "
+          "are given, a remark tells of groups that cross");
+}
+
+namespace {
+
+void check_split_group(const FileListOptions& o, PlanCheck& check) {
+  if (o.groups_by_column() && !is_table(o.manifest))
+    check.error("split_group", "'" + o.split_group +
+                                   "' would be a column of a manifest (.csv, .tsv or .jsonl), and "
+                                   "there is none; else it is parent_dir, top_dir or a regular "
+                                   "expression with ( )");
+  if (!o.groups_by_pattern()) return;
+  try {
+    const std::regex pattern(o.split_group);
+    if (pattern.mark_count() != 1)
+      check.error("split_group", fmt::format("{} has {} groups in ( ), one is the name",
+                                             o.split_group, pattern.mark_count()));
+  } catch (const std::regex_error& e) {
+    check.error("split_group",
+                fmt::format("{} is no regular expression: {}", o.split_group, e.what()));
+  }
+}
+
+void check_tables(const FileListOptions& o, PlanCheck& check) {
+  const bool is_labelled = is_table(o.manifest);
+  if (o.labels == Labels::file && o.label_file.empty())
+    check.error("labels", "file needs a label_file");
+  if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty())
+    check.error("label_file", "is read with labels: file or with targets only");
+  if (!o.label_file.empty() && !is_table(o.label_file))
+    check.error("label_file", o.label_file + " is no .csv, .tsv or .jsonl");
+  if (o.labels == Labels::manifest && o.manifest.empty())
+    check.error("labels", "manifest needs a manifest");
+  else if (o.labels == Labels::manifest && !is_labelled)
+    check.error("labels", "a manifest with labels is a .csv, .tsv or .jsonl with the column " +
+                              o.label_column + ", not " + o.manifest);
+  if (!o.targets.empty() && o.label_file.empty() && !is_labelled)
+    check.error("targets", "are columns of label_file or of a manifest (.csv, .tsv or .jsonl)");
+  if (!o.label_separator.empty() && o.labels != Labels::file && o.labels != Labels::manifest)
+    check.error("label_separator", "is for labels of a table (labels: file or manifest)");
+}
+
+}  // namespace
+
+void FileListOptions::check(PlanCheck& check) const {
+  if (root.empty() && manifest.empty())
+    check.error("", "'root' is missing: which folder holds the recordings?");
+  if (!manifest.empty() && !exclude.empty())
+    check.error("exclude", "a manifest is taken as it stands; leave the files out there");
+  check_tables(*this, check);
+  if (splits == Splits::manifest && !is_table(manifest))
+    check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
+  if (splits == Splits::ratio && !split_names.empty())
+    check.error("split_names", "with splits: ratio the names are those of split_ratios");
+  check_split_group(*this, check);
+}
+
+}  // namespace melflow

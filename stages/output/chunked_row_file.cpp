@@ -1,0 +1,296 @@
+#include "stages/output/chunked_row_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "mel/float16.h"
+
+namespace melflow {
+
+// Work space for packing, kept between chunks.
+struct ChunkedRowFile::Lease {
+  explicit Lease(ChunkedRowFile& file) : file_(file) {
+    const std::lock_guard lock(file_.mutex_);
+    if (!file_.scratches_.empty()) {
+      scratch = std::move(file_.scratches_.back());
+      file_.scratches_.pop_back();
+    }
+    if (!scratch) scratch = std::make_unique<ChunkCodec::Scratch>();
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  ~Lease() {
+    const std::lock_guard lock(file_.mutex_);
+    file_.scratches_.push_back(std::move(scratch));
+  }
+  std::unique_ptr<ChunkCodec::Scratch> scratch;
+
+ private:
+  ChunkedRowFile& file_;
+};
+
+// A complete chunk on its way into the file; it is over when that failed, too.
+struct ChunkedRowFile::Packing {
+  Packing(ChunkedRowFile& file, std::int64_t index) : file_(file), index_(index) {}
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
+  ~Packing() {
+    const std::lock_guard lock(file_.mutex_);
+    file_.packing_.erase(index_);
+    file_.packed_.notify_all();
+  }
+
+ private:
+  ChunkedRowFile& file_;
+  std::int64_t index_;
+};
+
+namespace {
+std::size_t product(const std::vector<hsize_t>& shape) {
+  std::size_t n = 1;
+  for (const hsize_t axis : shape) n *= axis;
+  return n;
+}
+}  // namespace
+
+ChunkedRowFile::ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape,
+                               Existing existing, const ChunkSettings& settings)
+    : RowFile(std::move(target), type, product(row_shape), existing),
+      settings_(settings),
+      row_shape_(std::move(row_shape)),
+      codec_(type == RowType::float32 ? 4 : 2, settings.shuffle, settings.level) {
+  create();
+}
+
+ChunkedRowFile::~ChunkedRowFile() {
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  rows_ = {};
+  file_ = {};
+}
+
+void ChunkedRowFile::create() {
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  const Hid access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
+  // The part file is locked by its owner, RowFile; HDF5's own lock would wait for that.
+  h5_check(H5Pset_file_locking(access, false, true), "file locking");
+  file_ = Hid(H5Fcreate(part_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose,
+              "cannot create " + part_path());
+  std::vector<hsize_t> shape{0}, most{H5S_UNLIMITED}, chunk{static_cast<hsize_t>(settings_.rows)};
+  for (const hsize_t axis : row_shape_) {
+    shape.push_back(axis);
+    most.push_back(axis);
+    chunk.push_back(axis);
+  }
+  const auto rank = static_cast<int>(shape.size());
+  const Hid space(H5Screate_simple(rank, shape.data(), most.data()), H5Sclose, "dataspace");
+  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  h5_check(H5Pset_chunk(create, rank, chunk.data()), "chunks");
+  h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
+  if (settings_.shuffle) h5_check(H5Pset_shuffle(create), "shuffle");
+  if (settings_.level > 0)
+    h5_check(H5Pset_deflate(create, static_cast<unsigned>(std::min(settings_.level, 9))),
+             "deflate");
+  const Hid type = row_type();
+  rows_ = Hid(H5Dcreate2(file_, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+              "/mel");
+}
+
+void ChunkedRowFile::copy_rows(const float* values, std::int64_t count, std::byte* to) const {
+  const auto n = static_cast<std::size_t>(count) * values_per_row();
+  if (type() == RowType::float32)
+    std::memcpy(to, values, n * sizeof(float));
+  else
+    to_float16({values, n}, reinterpret_cast<std::uint16_t*>(to));
+}
+
+void ChunkedRowFile::write(std::span<const RowRange> ranges) {
+  for (const RowRange& range : ranges) write_range(range.row, range.values, range.count);
+}
+
+void ChunkedRowFile::write_range(std::int64_t row, const float* values, std::int64_t count) {
+  const std::int64_t end = row + count;
+  while (row < end) {
+    const std::int64_t index = chunk_of(row);
+    const std::int64_t n = std::min(end, (index + 1) * settings_.rows) - row;
+    std::shared_ptr<Chunk> chunk;
+    {
+      const std::lock_guard lock(mutex_);
+      std::shared_ptr<Chunk>& place = open_[index];
+      if (!place) place = std::make_shared<Chunk>(settings_.rows, row_bytes());
+      chunk = place;
+      written_ = std::max(written_, row + n);
+    }
+    const std::int64_t first = row - index * settings_.rows;
+    copy_rows(values, n, chunk->bytes.data() + static_cast<std::size_t>(first) * row_bytes());
+    bool is_full = false;
+    {
+      const std::lock_guard lock(mutex_);
+      chunk->mark(first, first + n, true);
+      is_full = chunk->filled == settings_.rows;
+      if (is_full) {
+        open_.erase(index);
+        packing_.insert(index);
+      }
+    }
+    if (is_full) {
+      const Packing packing(*this, index);
+      put_chunk(index, *chunk);
+    }
+    row += n;
+    values += static_cast<std::size_t>(n) * values_per_row();
+  }
+}
+
+void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
+  const Lease lease(*this);
+  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes, *lease.scratch);
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  try {
+    std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
+    offset[0] = static_cast<hsize_t>(index * settings_.rows);
+    if (extent_ < (index + 1) * settings_.rows) {
+      extent_ = std::max((index + 1) * settings_.rows, 2 * extent_);
+      std::vector<hsize_t> shape{static_cast<hsize_t>(extent_)};
+      shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
+      h5_check(H5Dset_extent(rows_, shape.data()), "cannot extend /mel");
+    }
+    h5_check(H5Dwrite_chunk(rows_, H5P_DEFAULT, packed.filter_mask, offset.data(),
+                            packed.bytes.size(), packed.bytes.data()),
+             "cannot write " + part_path());
+  } catch (const RunError& e) {
+    fail_of_hdf5(e);
+  }
+}
+
+void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
+  const Lease lease(*this);
+  std::vector<std::byte> packed;
+  std::uint32_t filter_mask = 0;
+  {
+    const std::lock_guard lock(hdf5_mutex());
+    const QuietHdf5 quiet;
+    std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
+    offset[0] = static_cast<hsize_t>(index * settings_.rows);
+    hsize_t bytes = 0;
+    h5_check(H5Dget_chunk_storage_size(rows_, offset.data(), &bytes), "cannot read back /mel");
+    packed.resize(bytes);
+    h5_check(H5Dread_chunk(rows_, H5P_DEFAULT, offset.data(), &filter_mask, packed.data()),
+             "cannot read back /mel");
+  }
+  if (!codec_.unpack(packed, filter_mask, chunk.bytes, *lease.scratch))
+    throw RunError(part_path() + ": a chunk that was just written cannot be read back");
+}
+
+void ChunkedRowFile::roll_back(std::int64_t row) {
+  const std::int64_t index = chunk_of(row);
+  const std::int64_t first = row - index * settings_.rows;
+  std::unique_lock lock(mutex_);
+  if (row >= written_) return;
+  written_ = row;
+  open_.erase(open_.upper_bound(index), open_.end());
+  if (first == 0) {
+    open_.erase(index);
+    return;
+  }
+  // Rows of complete files that share the chunk may still be on their way into it, or it on its way
+  // into the file.
+  packed_.wait(lock, [&] { return !packing_.contains(index); });
+  if (const auto it = open_.find(index); it != open_.end()) {
+    it->second->mark(first, settings_.rows, false);
+    return;
+  }
+  const auto chunk = std::make_shared<Chunk>(settings_.rows, row_bytes());
+  open_[index] = chunk;
+  lock.unlock();
+  load_chunk(index, *chunk);
+  chunk->mark(0, first, true);
+}
+
+void ChunkedRowFile::Chunk::mark(std::int64_t first, std::int64_t end, bool is_there) {
+  for (std::int64_t r = first; r < end; ++r) {
+    if (has[static_cast<std::size_t>(r)] == is_there) continue;
+    has[static_cast<std::size_t>(r)] = is_there;
+    filled += is_there ? 1 : -1;
+  }
+}
+
+void ChunkedRowFile::flush_open() {
+  for (const auto& [index, chunk] : open_) {
+    const auto filled = static_cast<std::size_t>(chunk->filled) * row_bytes();
+    std::fill(chunk->bytes.begin() + static_cast<std::ptrdiff_t>(filled), chunk->bytes.end(),
+              std::byte{0});
+    put_chunk(index, *chunk);
+  }
+  open_.clear();
+}
+
+// Through HDF5's own filters: only files that failed late are moved over.
+void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<std::byte>& values,
+                              bool is_read) {
+  std::vector<hsize_t> start{static_cast<hsize_t>(row)}, extent{static_cast<hsize_t>(count)};
+  for (const hsize_t axis : row_shape_) {
+    start.push_back(0);
+    extent.push_back(axis);
+  }
+  const Hid space(H5Dget_space(rows_), H5Sclose, "/mel");
+  h5_check(
+      H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
+      "/mel");
+  const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                   H5Sclose, "/mel");
+  const Hid type = row_type();
+  values.resize(static_cast<std::size_t>(count) * row_bytes());
+  h5_check(is_read ? H5Dread(rows_, type, memory, space, H5P_DEFAULT, values.data())
+                   : H5Dwrite(rows_, type, memory, space, H5P_DEFAULT, values.data()),
+           "cannot move rows of /mel");
+}
+
+void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
+  flush_open();
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  std::vector<std::byte> bytes;
+  transfer(row, count, bytes, true);
+  if (type() == RowType::float32) {
+    std::memcpy(values, bytes.data(), bytes.size());
+    return;
+  }
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
+  std::transform(halves, halves + bytes.size() / 2, values, from_float16);
+}
+
+void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
+  flush_open();
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  std::vector<std::byte> values;
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t n = std::min(settings_.rows, count - done);
+    transfer(from + done, n, values, true);
+    transfer(to + done, n, values, false);
+    done += n;
+  }
+}
+
+void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe) {
+  flush_open();
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  try {
+    h5_check(H5Dset_extent(rows_, shape.data()), "/mel");
+    describe(file_, rows_);
+    // Closing writes what is left, but its errors would go unseen.
+    h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path());
+    rows_ = {};
+    file_ = {};
+  } catch (const RunError& e) {
+    fail_of_hdf5(e);
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,83 @@
+// The output with rows in chunks, each compressed on its own: written by HDF5 as the run goes,
+// chunks packed by whoever completes them.
+//
+// In:  rows, in any order and from many threads.
+// Out: `<target>.part`, an HDF5 file with /mel [rows, ...] in chunks of `chunk_rows` rows, shuffled
+// and
+//      deflated as HDF5's own filters do it.
+//
+// A chunk is kept in memory from its first row to its last. Rows come nearly in order, so few
+// chunks are open at a time.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "stages/output/chunk_codec.h"
+#include "stages/output/row_file.h"
+
+namespace melflow {
+
+struct ChunkSettings {
+  std::int64_t rows = 0;  ///< of a chunk
+  int level = 0;          ///< of deflate, 0: none
+  bool shuffle = true;
+};
+
+class ChunkedRowFile final : public RowFile {
+ public:
+  /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
+  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, Existing existing,
+                 const ChunkSettings& settings);
+  ~ChunkedRowFile() override;
+
+  using RowFile::write;
+  void write(std::span<const RowRange> ranges) override;
+  [[nodiscard]] bool is_serial() const override { return false; }  // packing takes longer
+  void roll_back(std::int64_t row) override;
+  void read(std::int64_t row, std::int64_t count, float* values) override;
+  void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
+  void make_hdf5(Shape shape, const Describe& describe) override;
+
+ private:
+  struct Chunk {
+    Chunk(std::int64_t rows, std::size_t row_bytes)
+        : bytes(static_cast<std::size_t>(rows) * row_bytes),
+          has(static_cast<std::size_t>(rows), false) {}
+    void mark(std::int64_t first, std::int64_t end, bool is_there);
+
+    std::vector<std::byte> bytes;
+    std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
+    std::int64_t filled = 0;  // how many
+  };
+  struct Lease;
+  struct Packing;
+
+  void create();
+  void write_range(std::int64_t row, const float* values, std::int64_t count);
+  [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
+  void copy_rows(const float* values, std::int64_t count, std::byte* to) const;
+  void put_chunk(std::int64_t index, const Chunk& chunk);
+  void load_chunk(std::int64_t index, Chunk& chunk);
+  void flush_open();
+  void transfer(std::int64_t row, std::int64_t count, std::vector<std::byte>& values, bool is_read);
+
+  ChunkSettings settings_;
+  std::vector<hsize_t> row_shape_;
+  ChunkCodec codec_;
+  Hid file_, rows_;          // with hdf5_mutex()
+  std::int64_t extent_ = 0;  // rows of the dataset as HDF5 knows it; likewise
+
+  std::mutex mutex_;  // of what follows
+  std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
+  std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet
+  std::condition_variable packed_;
+  std::int64_t written_ = 0;  // behind the last row that was ever given, roll_back aside
+  std::vector<std::unique_ptr<ChunkCodec::Scratch>> scratches_;
+};
+
+}  // namespace melflow

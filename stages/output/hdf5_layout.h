@@ -1,0 +1,13 @@
+// OutputIndex as datasets and attributes of the HDF5 file: everything in it but the rows.
+#pragma once
+
+#include <hdf5.h>
+
+#include "stages/output/output_index.h"
+
+namespace melflow {
+
+/// `rows` is the dataset /mel of `file`. Throws RunError.
+void write_layout(hid_t file, hid_t rows, const OutputIndex& index);
+
+}  // namespace melflow

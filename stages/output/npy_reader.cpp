@@ -1,0 +1,246 @@
+#include "stages/output/npy_reader.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "mel/float16.h"
+#include "pipeline/problem.h"
+#include "stages/listing/utf8.h"
+#include "stages/output/npy_file.h"
+#include "stages/output/npy_header.h"
+#include "stages/output/npy_layout.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kMagic = "\x93NUMPY";
+constexpr const char* kPart = ".part";
+
+// Of "out.npy.part" the files beside it are ".part" files as well.
+std::string beside(const std::string& rows, std::string (*name)(const std::string&)) {
+  if (!rows.ends_with(kPart)) return name(rows);
+  return name(rows.substr(0, rows.size() - std::strlen(kPart))) + kPart;
+}
+
+std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// What can be read; less at the end of the file.
+std::string read_at(int fd, std::uint64_t at, std::size_t bytes) {
+  std::string out(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = ::pread(fd, out.data() + done, bytes - done, static_cast<off_t>(at + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw RunError(std::strerror(errno));
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  out.resize(done);
+  return out;
+}
+
+RowType row_type(const std::string& dtype) {
+  if (dtype == "float32") return RowType::float32;
+  if (dtype == "float16") return RowType::float16;
+  throw RunError("rows of type " + dtype);
+}
+
+template <class Read>
+void or_damaged(const std::string& path, const Read& read) {
+  try {
+    read();
+  } catch (const std::exception& e) {
+    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
+                               path, e.what()));
+  }
+}
+
+// Takes one number after the other from a record.
+class RecordReader {
+ public:
+  explicit RecordReader(const char* at) : at_(at) {}
+  template <class T>
+  void take(T& value) {
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+  }
+  std::string text(std::size_t bytes) { return {at_, strnlen(at_, bytes)}; }
+
+ private:
+  const char* at_;
+};
+
+std::vector<double> numbers_or_nan(const Json& list) {
+  std::vector<double> out;
+  for (const Json& n : list)
+    out.push_back(n.is_null() ? std::numeric_limits<double>::quiet_NaN() : n.get<double>());
+  return out;
+}
+
+void read_texts_and_numbers(const Json& about, FeatureData& out) {
+  for (const auto& [name, value] : about.items()) {
+    if (value.is_boolean())
+      out.integers[name] = value.get<bool>() ? 1 : 0;
+    else if (value.is_number_integer())
+      out.integers[name] = value.get<std::int64_t>();
+    else
+      out.texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+}
+
+void check_rows(int fd, std::uint64_t file_bytes, const FeatureData& data) {
+  const RowType type = row_type(data.dtype);
+  const std::string header = NpyFile::header(data.shape, type);
+  if (read_at(fd, 0, header.size()) != header)
+    throw RunError(fmt::format("its header is not that of {} [{}], which the index describes",
+                               data.dtype, fmt::join(data.shape, ", ")));
+  const std::uint64_t bytes = header.size() + data.rows() * data.values_per_row() * size_of(type);
+  if (file_bytes != bytes)
+    throw RunError(fmt::format("the file has {} bytes, its rows end at {}", file_bytes, bytes));
+}
+
+void read_index(const std::string& path, FeatureData& out) {
+  const std::string bytes = read_all(path);
+  const auto count = static_cast<std::uint64_t>(out.integer("found").value_or(0));
+  std::size_t at = bytes.find("'|S"), width = 0;
+  for (at += 3; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && width < 1U << 20; ++at)
+    width = 10 * width + static_cast<std::size_t>(bytes[at] - '0');
+  const bool has_sets = bytes.substr(0, at).find("'labels'") != std::string::npos;
+  const NpyRecord record{out.targets.size(), has_sets ? out.labels.size() : 0, width};
+  const std::string header = npy_header(record.type(), {&count, 1});
+  if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record.bytes())
+    throw RunError(fmt::format("{} is no list of {} files", path, count));
+  out.files.resize(count);
+  const char* next = bytes.data() + header.size();
+  for (FeatureData::Entry& e : out.files) {
+    RecordReader r(next);
+    std::int8_t status = 0;
+    r.take(e.offset);
+    r.take(e.count);
+    r.take(e.duration);
+    r.take(e.label);
+    r.take(e.sample_rate);
+    r.take(e.split);
+    r.take(status);
+    r.take(e.stamp.size);
+    r.take(e.stamp.modified);
+    e.status = static_cast<FeatureData::Status>(status);
+    e.targets.resize(record.targets);
+    for (float& t : e.targets) r.take(t);
+    std::int8_t flag = 0;
+    for (std::size_t l = 0; l < record.labels; ++l)
+      if (r.take(flag); flag != 0) e.labels.push_back(static_cast<std::int32_t>(l));
+    e.path = r.text(width);
+    next += record.bytes();
+  }
+}
+
+class NpyRows final : public FeatureRows {
+ public:
+  NpyRows(std::string path, UniqueFd fd, RowType type, std::uint64_t values_per_row)
+      : path_(std::move(path)), fd_(std::move(fd)), type_(type), values_per_row_(values_per_row) {}
+
+  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    std::vector<float> out(count * values_per_row_);
+    const std::size_t row_bytes = values_per_row_ * size_of(type_);
+    const std::string bytes =
+        read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes);
+    if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
+    if (type_ == RowType::float32) {
+      if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+      return out;
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, bytes.data() + 2 * i, 2);
+      out[i] = from_float16(half);
+    }
+    return out;
+  }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  RowType type_;
+  std::uint64_t values_per_row_;
+};
+
+UniqueFd open_rows(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+bool is_npy(const std::string& path) {
+  const UniqueFd file = open_rows(path);
+  return file && read_at(file.get(), 0, std::strlen(kMagic)) == kMagic;
+}
+
+FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
+  const bool has_name =
+      path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
+  const std::string document = has_name ? beside(path, npy_document_path) : "";
+  if (document.empty() || ::access(document.c_str(), F_OK) != 0)
+    throw RunError(fmt::format("{}: is a .npy file, but no rows that melflow wrote{}", path,
+                               has_name ? fmt::format(" (there is no {})", document) : ""));
+  FeatureContents out;
+  FeatureData& data = out.data;
+  Json about;
+  or_damaged(path, [&] { about = Json::parse(without_escaped_bytes(read_all(document))); });
+  read_texts_and_numbers(about, data);
+  if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
+  check_format(path, data);
+  or_damaged(path, [&] {
+    about.at("shape").get_to(data.shape);
+    if (data.shape.size() != 2 && data.shape.size() != 3)
+      throw RunError(fmt::format("rows have {} axes, not 2 or 3", data.shape.size()));
+    about.at("dtype").get_to(data.dtype);
+    about.at("unit").get_to(data.unit);
+    about.at("root").get_to(data.root);
+    about.at("labels").get_to(data.labels);
+    about.at("splits").get_to(data.splits);
+    if (about.contains("targets")) about.at("targets").get_to(data.targets);
+    if (about.contains("statistics")) {
+      const Json& s = about.at("statistics");
+      ColumnStatistics& out_s = data.statistics.emplace();
+      s.at("of").get_to(out_s.of);
+      s.at("frames").get_to(out_s.frames);
+      s.at("applied").get_to(out_s.is_applied);
+      out_s.mean = numbers_or_nan(s.at("mean"));
+      out_s.std = numbers_or_nan(s.at("std"));
+    }
+    data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
+    UniqueFd fd = open_rows(path);
+    check_rows(fd.get(), file_bytes, data);
+    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
+    read_index(beside(path, npy_index_path), data);
+    for (const Json& r : about.at("remarks")) {
+      const auto file = r.at("file").get<std::size_t>();
+      const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name
+      data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
+                              r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
+    }
+    out.rows =
+        std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype), data.values_per_row());
+  });
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,84 @@
+// What every output says beside its rows: which file has which of them, what became of each file,
+// and the settings. How it is stored is the matter of hdf5_layout and npy_layout; the place to look
+// when docs/output-format.md changes.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage.h"
+#include "stages/listing/manifest.h"
+#include "stages/output/row_order.h"
+#include "stages/output/row_statistics.h"
+
+namespace melflow {
+
+struct OutputIndex {
+  static constexpr int kFormat = 1;
+  /// Stored as numbers, from 0 on.
+  static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
+
+  RunContext& run;
+  const RowOrder& order;
+  const FeatureInfo& info;
+  const Value& contract;  ///< the settings that decided the rows (AnyStage::contract)
+  bool complete;
+  std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
+  const ColumnStatistics* statistics = nullptr;
+  const ManifestSource* listed = listed_by(run.source);  ///< null where the source lists no files
+  const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
+
+  [[nodiscard]] std::size_t files() const { return last - first; }
+  [[nodiscard]] std::string root() const;
+  [[nodiscard]] std::string path(std::size_t file) const {
+    return run.source.source_name(first + file);
+  }
+  [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
+  [[nodiscard]] int sample_rate(std::size_t file) const {
+    return order.audio(first + file).sample_rate;
+  }
+  [[nodiscard]] FileStamp stamp(std::size_t file) const;
+  [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
+    return run.ledger.entry(first + file);
+  }
+  /// -1 for none, and where files may have several for any but one.
+  [[nodiscard]] std::int32_t label(std::size_t file) const;
+  [[nodiscard]] bool has_label_sets() const;
+  [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const;
+  /// NaN for none.
+  [[nodiscard]] float target(std::size_t file, std::size_t target) const;
+  [[nodiscard]] const std::vector<std::string>& target_names() const;
+  [[nodiscard]] std::int8_t split(std::size_t file) const;
+  [[nodiscard]] const std::vector<std::string>& label_names() const;
+  [[nodiscard]] const std::vector<std::string>& split_names() const;
+  [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
+  [[nodiscard]] std::int8_t status(std::size_t file) const;
+  /// Files that were skipped, failed, or are ok with a remark, in order.
+  [[nodiscard]] std::vector<std::size_t> remarked() const;
+  /// The first row of each file.
+  [[nodiscard]] std::vector<std::int64_t> offsets() const;
+  struct Rows {
+    std::int64_t first = 0, count = 0;
+  };
+  /// Splits of these files; several, or none where there are no splits.
+  struct SplitRows {
+    std::string name;
+    std::size_t first = 0, last = 0;  ///< files, as above
+    std::vector<Rows> rows;           ///< in the files' order; what is side by side is one
+    std::int64_t row_count = 0;
+  };
+  [[nodiscard]] std::vector<SplitRows> splits() const;
+  /// The accounts and their names.
+  [[nodiscard]] std::vector<std::pair<const char*, std::int64_t>> counts() const;
+  /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column
+  /// is.
+  [[nodiscard]] std::vector<std::string> axes() const;
+
+ private:
+  static const ManifestSource* listed_by(const AnyStage& source);
+};
+
+}  // namespace melflow

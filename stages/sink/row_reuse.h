@@ -1,0 +1,56 @@
+// What of an earlier output is still right: rows of files that are listed again and have not
+// changed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stages/items.h"
+#include "stages/listing/manifest.h"
+#include "stages/output/feature_file.h"
+
+namespace melflow {
+
+class RowReuse {
+ public:
+  /// A file of the source, and the rows [row, row + rows) that the earlier output has of it.
+  struct Kept {
+    std::size_t file = 0;
+    std::int64_t row = 0, rows = 0;
+    FileAudio audio;
+    const FeatureFile::Remark* remark = nullptr;  ///< if there is one; as long as this object lives
+  };
+
+  /// Null where there is no such output. Throws RunError where there is one that cannot be gone on
+  /// with: it is not complete, or holds other features than those with `feature_hash`.
+  static std::unique_ptr<RowReuse> open(const std::string& path, const std::string& feature_hash);
+
+  /// Looks at files [first, last) of the source: those of the same path, size and time of change,
+  /// that had been ok, are kept. The source gets their stamps.
+  void match(ManifestSource& source, std::size_t first, std::size_t last);
+  [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+
+  [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
+  [[nodiscard]] const std::string& root() const { return file_->root(); }
+  /// What computed them: "cpu avx2".
+  [[nodiscard]] std::string computed_by() const;
+  /// There are rows that belong to no file any more.
+  [[nodiscard]] bool has_dead_rows() const;
+  /// Byte that the rows begin at, if they are in one piece; -1 otherwise.
+  [[nodiscard]] std::int64_t rows_at() const;
+
+  /// Rows of the earlier output, float32 [count, frames, columns]; from any thread.
+  [[nodiscard]] std::vector<float> read(std::int64_t row, std::int64_t count) const;
+
+ private:
+  explicit RowReuse(const std::string& path);
+  [[nodiscard]] std::vector<std::int64_t> entries_of(const ManifestSource& source,
+                                                     std::size_t first, std::size_t last) const;
+
+  std::unique_ptr<const FeatureFile> file_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace melflow

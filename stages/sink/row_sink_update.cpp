@@ -1,0 +1,89 @@
+// What a sink of rows does with the output of an earlier run.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "stages/listing/manifest.h"
+#include "stages/output/feature_hash.h"
+#include "stages/sink/row_sink.h"
+
+namespace melflow {
+
+// Decides what becomes of an earlier output: its rows stay where they are and new ones come behind
+// them, or they are taken over into a new file.
+void RowSink::open_earlier(RunContext& run, std::size_t section) {
+  auto old = RowReuse::open(paths_[section], feature_hash(contract()));
+  auto* source = dynamic_cast<ManifestSource*>(&run.source);
+  if (old == nullptr || source == nullptr) return;
+  updates_ = true;
+  if (old->root() != source->manifest().root())
+    run.warn(
+        fmt::format("{}: was made of {}, this is {}; files of the same name, size and time of "
+                    "change are taken for the same",
+                    paths_[section], old->root(), source->manifest().root()));
+  if (const std::string now = info_->backend + " " + info_->instruction_set;
+      old->computed_by() != now)
+    run.warn(
+        fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
+                    "not the same bytes",
+                    paths_[section], old->computed_by(), now));
+  if (target_.normalize)
+    throw RunError(
+        fmt::format("{}: its rows are normalised by statistics that new files would change; "
+                    "build it anew (overwrite: true)",
+                    paths_[section]));
+  old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
+  const bool stays = run.update == Update::append && !old->has_dead_rows() &&
+                     extensible_at() >= 0 && old->rows_at() == extensible_at();
+  for (const RowReuse::Kept& k : old->kept()) {
+    if (stays) {
+      order_->stays(k.file, k.row, k.rows, k.audio);
+    } else {
+      order_->taken_over(k.file, k.rows, k.audio);
+      old_rows_.emplace_hint(old_rows_.end(), k.file, k.row);
+    }
+    statistics_stale_ = statistics_stale_ || counts(k.file);
+    if (k.remark != nullptr)
+      run.ledger.close(k.file, Outcome::ok, run.ledger.stage_number(k.remark->stage),
+                       k.remark->reason);
+    else
+      run.ledger.close(k.file, Outcome::ok, -1, "");
+  }
+  kept_files_ += old->kept().size();
+  if (!stays) {
+    old_[section] = std::move(old);
+    return;
+  }
+  const std::int64_t rows = old->rows();
+  old.reset();  // and its lock
+  order_->begin_at(section, rows);
+  files_.push_back(make_row_file(paths_[section], Existing::extend));
+  files_.back()->extend(rows, target_.sync);
+}
+
+// Files that are taken over and stand behind the last one that was computed.
+void RowSink::take_over_rest() {
+  std::vector<PlacedPart> ready;
+  order_->advance(ready);
+  write(ready, false);
+}
+
+// Copies rows of the earlier output, from ready[from] on as long as they stand side by side there,
+// too. Returns which comes next.
+std::size_t RowSink::take_over(const std::vector<PlacedPart>& ready, std::size_t from) {
+  const std::size_t section = ready[from].section;
+  const std::int64_t first = old_rows_.at(ready[from].file), to = ready[from].file_row;
+  std::int64_t count = 0;
+  std::size_t next = from;
+  while (next < ready.size() && !ready[next].part && ready[next].section == section &&
+         old_rows_.at(ready[next].file) == first + count)
+    count += ready[next++].file_rows;
+  RowPartFile& file = *files_[section];
+  for (std::int64_t done = 0; done < count; done += rows_at_once()) {
+    const std::int64_t n = std::min(rows_at_once(), count - done);
+    file.write(to + done, old_[section]->read(first + done, n).data(), n);
+  }
+  return next;
+}
+
+}  // namespace melflow
