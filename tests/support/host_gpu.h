@@ -42,11 +42,14 @@ class HostGpus final : public cuda::Gpus {
 
   struct Counts {
     std::atomic<long> copies_in{0}, launches{0}, replays{0};
+    std::atomic<std::size_t> bytes_out{0};  ///< copied from devices
   };
   Counts counts;
 
   [[nodiscard]] const HostGpuOptions& options() const { return options_; }
   std::atomic<std::size_t> device_used{0}, pinned_used{0};
+  /// Taken in all, given back or not.
+  std::atomic<std::size_t> device_taken{0}, pinned_taken{0};
   /// The device from which no call comes back any more, or -1.
   std::atomic<int> broken{-1};
 
