@@ -40,6 +40,7 @@ struct Scheduler::Slot {
   Item input;
   std::unique_ptr<StageState> cursor;    // of a stage that gives several blocks
   std::shared_ptr<const Ticket> ticket;  // for the next block
+  std::uint64_t observed = 0;            // what the observer calls it while an engine has it
   bool first_block = true;
   std::shared_ptr<const Origins> out_origins;
   std::vector<const Stream*> in_order;  // streams whose other blocks have to wait for this slot
@@ -163,7 +164,7 @@ class Scheduler::Driver {
       under_way -= done.size();
       for (Engine::Done& d : done) {
         auto* slot = static_cast<Slot*>(d.tag);
-        scheduler.finish(slot, scheduler.settled(*slot, std::move(d.result)));
+        scheduler.end(slot, scheduler.settled(*slot, std::move(d.result)));
       }
       done.clear();
     }

@@ -45,6 +45,8 @@ class HostGpus final : public cuda::Gpus {
   };
   Counts counts;
 
+  /// No device of any machine has this one.
+  [[nodiscard]] static std::string bus_id(int index) { return "host:" + std::to_string(index); }
   [[nodiscard]] const HostGpuOptions& options() const { return options_; }
   std::atomic<std::size_t> device_used{0}, pinned_used{0};
   /// The device from which no call comes back any more, or -1.
