@@ -106,6 +106,7 @@ class Builder {
     check_shape();
     if (!problems_.empty()) throw ConfigError(std::move(problems_));
     Plan plan = make();
+    plan.warnings = unused_.sorted();
     check_stages(plan);
     check_files(plan);
     check_memory(plan);
@@ -180,6 +181,7 @@ class Builder {
         }
       }
       d.config->schema().read(known_options, path, problems_);
+      d.config->schema().find_unused(known_options, path, unused_);
       const int limit = d.info->traits.max_concurrency;
       if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
         error(mark_of(spec, "concurrency"),
@@ -567,7 +569,7 @@ class Builder {
   std::vector<Expanded> expanded_;    // complete before it is pointed into
   std::vector<std::string> outlets_;  // of each written node: whose output it gives
   std::vector<Draft> drafts_;
-  Problems problems_;
+  Problems problems_, unused_;
 };
 
 }  // namespace
