@@ -21,8 +21,8 @@ class Session {
 
   [[nodiscard]] const NvmlFunctions& functions() const { return f_; }
 
-  void must(int result, const char* call) const {
-    if (result != 0) throw CudaError(std::string(call) + ": " + f_.error_text(result));
+  void must(int result, const std::string& call) const {
+    if (result != 0) throw CudaError(call + ": " + f_.error_text(result));
   }
 
  private:
@@ -44,7 +44,7 @@ class Sampler {
     use_.name = device.name;
     attempt(has_device_, [&] {
       nvml_.must(nvml_.functions().device_by_pci_bus_id(device.pci_bus_id.c_str(), &handle_),
-                 ("nvmlDeviceGetHandleByPciBusId(" + device.pci_bus_id + ")").c_str());
+                 "nvmlDeviceGetHandleByPciBusId(" + device.pci_bus_id + ")");
     });
   }
 

@@ -155,7 +155,7 @@ void CudaRun::finish() {
               {"device_copy_out_seconds", seconds(t.copy_out)},
               {"bytes_to_device", Value::scalar(std::to_string(t.bytes_in))},
               {"bytes_from_device", Value::scalar(std::to_string(t.bytes_out))}};
-  add_uses(monitor_->finish(), summary_);
+  if (monitor_) add_uses(monitor_->finish(), summary_);
   monitor_.reset();
   lanes_.reset();
 }
