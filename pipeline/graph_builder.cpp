@@ -134,8 +134,8 @@ class Builder {
     outlets_.push_back(chain.back().name);
     for (NodeSpec& n : chain) expanded_.push_back({std::move(n), outlets_.size() - 1});
     if (info == nullptr || !info->insert) return;
-    if (auto inserted = info->insert(spec))
-      expanded_.push_back({std::move(inserted->node), outlets_.size() - 1, inserted->port});
+    for (Insertion& inserted : info->insert(spec))
+      expanded_.push_back({std::move(inserted.node), outlets_.size() - 1, inserted.port});
   }
 
   void read_node(const Expanded& expanded) {
