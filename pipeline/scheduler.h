@@ -33,7 +33,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan.h"
 #include "pipeline/report.h"
 
 namespace melflow {
