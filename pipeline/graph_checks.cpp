@@ -48,11 +48,11 @@ void check_cycles(GraphDraft& graph) {
       if (d.from.empty()) break;
       at = d.from.front();
     }
-    if (at != start || graph.node(start).from.empty() || reported.count(at) > 0) continue;
+    if (at != start || graph.node(start).from.empty() || reported.contains(at)) continue;
     std::string text;
     for (int n : way) {
       reported.insert(n);
-      text = graph.node(n).spec->name + " -> " + text;
+      text.insert(0, graph.node(n).spec->name + " -> ");
     }
     const NodeSpec& spec = *graph.node(start).spec;
     graph.error(mark_of(spec, "from"),
@@ -90,27 +90,28 @@ void check_expansion(GraphDraft& graph) {
 
 }  // namespace
 
-void check_input(GraphDraft& graph, const NodeDraft& d) {
-  if (d.info == nullptr || d.behind) return;
-  const NodeSpec& spec = *d.spec;
-  const bool is_source = d.info->traits.kind == StageKind::source;
-  if (is_source && !d.common.from.empty())
-    graph.error(mark_of(spec, "from"),
-                fmt::format("{}.from: {} is a source and takes no input", spec.name, d.info->name));
-  if (is_source && d.common.start_at > 0)
+void check_input(GraphDraft& graph, const NodeDraft& node) {
+  if (node.info == nullptr || node.behind) return;
+  const NodeSpec& spec = *node.spec;
+  const bool is_source = node.info->traits.kind == StageKind::source;
+  if (is_source && !node.common.from.empty())
+    graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} is a source and takes no input",
+                                                   spec.name, node.info->name));
+  if (is_source && node.common.start_at > 0)
     graph.error(
         mark_of(spec, "start_at"),
-        fmt::format("{}.start_at: {} is a source and has no queue", spec.name, d.info->name));
-  if (!is_source && d.common.from.empty())
+        fmt::format("{}.start_at: {} is a source and has no queue", spec.name, node.info->name));
+  if (!is_source && node.common.from.empty())
     graph.error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? "
                                        "It takes {}",
-                                       spec.name, d.info->traits.in.name));
-  if (d.common.from.size() > 1)
-    graph.error(mark_of(spec, "from"),
-                fmt::format("{}.from: {} takes one input, {} are given ({})", spec.name,
-                            d.info->name, d.common.from.size(), fmt::join(d.common.from, ", ")));
-  for (int from : d.from)
-    if (graph.node(from).info != nullptr && !is_source) check_pair(graph, graph.node(from), d);
+                                       spec.name, node.info->traits.in.name));
+  if (node.common.from.size() > 1)
+    graph.error(
+        mark_of(spec, "from"),
+        fmt::format("{}.from: {} takes one input, {} are given ({})", spec.name, node.info->name,
+                    node.common.from.size(), fmt::join(node.common.from, ", ")));
+  for (int from : node.from)
+    if (graph.node(from).info != nullptr && !is_source) check_pair(graph, graph.node(from), node);
 }
 
 void check_shape(GraphDraft& graph) {

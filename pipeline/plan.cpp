@@ -5,9 +5,8 @@
 namespace melflow {
 
 std::string OptionType<FailureLimit>::parse(const Value& v, FailureLimit& out) {
-  const std::string bad = detail::describe_value(v) +
-                          " found where a count or a share of the files is expected, such as 10 or "
-                          "1%";
+  std::string bad = detail::describe_value(v) +
+                    " found where a count or a share of the files is expected, such as 10 or 1%";
   if (v.is_null()) return out = {}, "";
   if (!v.is_scalar() || v.text().empty()) return bad;
   std::string text = v.text();
