@@ -9,6 +9,7 @@
 #include "apps/format.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
+#include "pipeline/problem.h"
 
 namespace melflow {
 namespace {
@@ -90,6 +91,17 @@ int compare(const CompareArguments& arguments) {
   return all.empty() ? kDone : kRunFailed;
 }
 
+int compare_or_say(const CompareArguments& arguments) {
+  try {
+    return compare(arguments);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "melflow: {}\n", e.what());
+    return kUsage;
+  }
+}
+
 }  // namespace
 
 void add_compare(CLI::App& app, Action& action) {
@@ -104,11 +116,12 @@ void add_compare(CLI::App& app, Action& action) {
   arguments->overrides.add_to(*verb);
   verb->add_flag("--json", arguments->json, "prints one JSON document");
   verb->footer(
-      "Exit status: 0 the features are the same, 1 they differ.\n\n"
+      "Exit status: 0 the features are the same, 1 they differ, 2 one of the two cannot be "
+      "read.\n\n"
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
       "  melflow compare features.h5 mine.yaml --var DATA=clips --var OUT=new.h5");
-  verb->callback([arguments, &action] { action = [arguments] { return compare(*arguments); }; });
+  verb->callback([arguments, &action] { action = [arguments] { return compare_or_say(*arguments); }; });
 }
 
 }  // namespace melflow

@@ -92,6 +92,7 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph = draft_graph(spec, registry);
   throw_problems(graph);
   Plan plan = make_plan(graph);
+  plan.warnings = graph.unused.sorted();
   check_stages(graph, plan);
   check_files(graph, plan);
   check_memory(graph, plan);

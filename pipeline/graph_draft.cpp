@@ -29,6 +29,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own,
                                         did_you_mean(e.key, known)));
   }
   d.config->schema().read(known_options, path, graph.problems);
+  d.config->schema().find_unused(known_options, path, graph.unused);
   const int limit = d.info->traits.max_concurrency;
   if (limit > 0 && d.common.concurrency.value_or(limit) > limit)
     graph.error(mark_of(*d.spec, "concurrency"),

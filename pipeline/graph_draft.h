@@ -37,6 +37,7 @@ struct GraphDraft {
   std::vector<std::string> outlets = {};    ///< of each written node: whose output it gives
   std::vector<NodeDraft> nodes = {};
   Problems problems = {};
+  Problems unused = {};  ///< options that have no effect beside the others
 
   void error(Mark mark, std::string message) { problems.add(std::move(mark), std::move(message)); }
   [[nodiscard]] const NodeDraft& node(int index) const {

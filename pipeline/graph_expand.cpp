@@ -36,8 +36,8 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   const std::size_t written = graph.outlets.size() - 1;
   for (NodeSpec& n : chain) graph.expanded.push_back({std::move(n), written});
   if (info == nullptr || !info->insert) return;
-  if (auto inserted = info->insert(spec))
-    graph.expanded.push_back({std::move(inserted->node), written, inserted->port});
+  for (Insertion& inserted : info->insert(spec))
+    graph.expanded.push_back({std::move(inserted.node), written, inserted.port});
 }
 
 // Behind the one node that gives its port to others than nodes of the same port.

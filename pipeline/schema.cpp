@@ -92,6 +92,14 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
   }
 }
 
+void Schema::find_unused(const Value& map, const std::string& path, Problems& remarks) const {
+  for (const Value::Entry& e : map.entries())
+    for (const Field& f : fields_)
+      if (f.name == e.key && !f.is_used())
+        remarks.add(e.key_mark,
+                    fmt::format("{}{}: has no effect without {}", path, e.key, f.setting_));
+}
+
 Value Schema::echo(bool with_tuning) const {
   Value out = Value::map({});
   for (const Field& f : fields_)

@@ -88,6 +88,14 @@ class Field {
     apply_ = std::move(apply);
     return *this;
   }
+  /// Without effect unless `is_so`, asked when all options are read; `setting` names what it takes:
+  /// "compression: deflate".
+  Field& used_with(std::string setting, std::function<bool()> is_so) {
+    setting_ = std::move(setting);
+    is_used_ = std::move(is_so);
+    return *this;
+  }
+  [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
   /// "1 to 64", "at least 0", "more than 0", "a, b or c", "".
   [[nodiscard]] std::string allowed() const;
   /// "" or the complaint about a number outside the range.
@@ -98,6 +106,8 @@ class Field {
   std::function<void(const Field&, const Value&, const std::string& path, Problems&)> read_;
   std::function<Value(bool with_tuning)> echo_;
   std::function<void()> apply_;
+  std::string setting_;
+  std::function<bool()> is_used_;
   // A number to hold against the range, where the type has one.
   std::function<std::optional<double>()> number_;
 };
@@ -114,6 +124,8 @@ class Schema {
   /// Reads a map into the described options; unknown keys and bad values become problems, each
   /// with its place. `path` ("mel.") goes before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
+  /// What of the map that was read has no effect beside the other options.
+  void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
   /// All options with their present values; `with_tuning` false leaves out what cannot change a
   /// result.
   [[nodiscard]] Value echo(bool with_tuning = true) const;

@@ -63,7 +63,8 @@ struct DiskReadOptions {
             "files being read at once, for threads and io_uring; `concurrency`, where it is given, "
             "goes before it")
         .range(1, 1024)
-        .tuning();
+        .tuning()
+        .used_with("engine: threads or io_uring", [this] { return engine != ReadEngine::in_line; });
   }
 };
 

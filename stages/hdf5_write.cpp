@@ -76,11 +76,22 @@ struct Hdf5WriteOptions : RowSinkOptions {
             "size of a piece before compression, rounded to whole rows; auto: 256KiB, 32KiB or "
             "8KiB, by access")
         .range(4096, 16 << 20)
-        .tuning();
+        .tuning()
+        .used_with("layout: chunked, or compression", [this] { return is_chunked(); });
     s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
-    s.field("level", level, "of deflate, from fast to small").range(1, 12).tuning();
-    s.field("shuffle", shuffle, "sorts the bytes of a piece before it is compressed").tuning();
+    const auto is_packed = [this] { return compression != Compression::none; };
+    s.field("level", level, "of deflate, from fast to small")
+        .range(1, 12)
+        .tuning()
+        .used_with("compression: deflate", is_packed);
+    s.field("shuffle", shuffle, "sorts the bytes of a piece before it is compressed")
+        .tuning()
+        .used_with("compression: deflate", is_packed);
     describe_ending(s);
+  }
+
+  [[nodiscard]] bool is_chunked() const {
+    return layout == Layout::chunked || compression != Compression::none;
   }
 };
 
@@ -100,9 +111,7 @@ class Hdf5Write final : public RowSink {
   }
 
  private:
-  [[nodiscard]] bool is_chunked() const {
-    return options_.layout == Layout::chunked || options_.compression != Compression::none;
-  }
+  [[nodiscard]] bool is_chunked() const { return options_.is_chunked(); }
   [[nodiscard]] std::string layout_name() const override {
     return is_chunked() ? "chunked" : "contiguous";
   }

@@ -36,7 +36,8 @@ struct MfccOptions {
     s.field("lifter", cepstrum.lifter, "length of the sine that weights the coefficients; 0: none")
         .range(0, 1e6);
     s.field("lifter_style", cepstrum.lifter_style,
-            "librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + L/2 sin(pi i / L)");
+            "librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + L/2 sin(pi i / L)")
+        .used_with("lifter", [this] { return cepstrum.lifter > 0; });
     s.field("htk_compat", cepstrum.htk_compat,
             "coefficient 0 comes last, times the root of 2 where it is no energy (HTK)");
   }

@@ -11,27 +11,28 @@
 
 namespace melflow {
 
-void KeepNodeOptions::describe(Schema& s) {
-  s.field("concurrency", concurrency, "of that node").range(1, 1024).tuning();
-  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
-}
-
 void FeedOptions::describe(Schema& s) {
   s.field("feed", feed,
           "where samples come from: stream, decoded as they are needed; preload, all decoded into "
           "memory before anything is computed; cache, decoded once into a file in cache_path that "
           "later runs read; auto, whichever of them is best here. The rows are the same")
       .tuning();
-  s.field("cache_path", cache_path, "folder of the cache files, for feed: cache and auto").tuning();
+  s.field("cache_path", cache_path, "folder of the cache files, for feed: cache and auto")
+      .tuning()
+      .used_with("feed: cache or auto",
+                 [this] { return feed == FeedKind::cache || feed == FeedKind::automatic; });
   s.field("uses", uses,
           "for feed: auto; how often the audio will be used, this run among them: a cache is made "
           "where that is more than once")
       .range(1, 1e9)
-      .tuning();
+      .tuning()
+      .used_with("feed: auto", [this] { return feed == FeedKind::automatic; });
   s.field("preload_overflow", preload_overflow,
           "what preload does when memory.host is full: refuse the run, or stream the other files")
-      .tuning();
-  s.group("keep", keep, "the node that stores samples, behind the last one that gives waveforms");
+      .tuning()
+      .used_with("feed: preload", [this] { return feed == FeedKind::preload; });
+  s.group("keep", keep, "the node that stores samples, behind the last one that gives waveforms")
+      .used_with("feed: preload, cache or auto", [this] { return feed != FeedKind::stream; });
 }
 
 namespace {
@@ -66,19 +67,12 @@ const ManifestSource& files_of(const RunContext& run) {
 
 std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
   if (only_streams(written(source))) return std::nullopt;
-  const Value* keep = source.options.find("keep");
-  NodeSpec node{source.name + ".keep", source.mark,
-                keep != nullptr && keep->is_map() ? *keep : Value::map({}, source.mark)};
-  node.options.set("stage", Value::scalar("keep_audio", source.mark));
-  return Insertion{port_type<Waveform>(), std::move(node)};
+  return Insertion{port_type<Waveform>(), grouped_node(source, "keep", "keep_audio")};
 }
 
 void Feed::check(PlanCheck& check) const {
-  const bool may_cache = options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
   if (options_.feed == FeedKind::cache && options_.cache_path.empty())
     check.error("feed", "cache needs a folder for its files: set cache_path");
-  if (!may_cache && !options_.cache_path.empty())
-    check.error("cache_path", "is used with feed: cache or feed: auto only");
 }
 
 void Feed::open(RunContext& run, const Value& contract) {

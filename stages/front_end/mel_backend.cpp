@@ -45,11 +45,6 @@ Value OptionType<Devices>::echo(const Devices& d) {
   return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
 }
 
-void ChainNodeOptions::describe(Schema& s) {
-  s.field("concurrency", concurrency, "of that node").range(1, 1024).tuning();
-  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
-}
-
 void AccumulateOptions::describe(Schema& s) {
   s.field("bytes", bytes, "samples after which a batch for the device is full")
       .range(4096, 2.0e9)
@@ -62,34 +57,39 @@ void MelBackendOptions::describe(Schema& s) {
           "cpu; cuda: on graphics processors, through the nodes accumulate, h2d, d2h and rows that "
           "are put around this one; auto: cuda where there is a device")
       .tuning();
-  s.field("devices", devices, "cuda: which of them; batches go to whichever is free").tuning();
-  s.field("streams", streams, "cuda: batches under way on each device").range(1, 64).tuning();
+  const auto may_be_device = [this] { return backend != MelBackend::cpu; };
+  constexpr const char* kDevice = "backend: cuda or auto";
+  s.field("devices", devices, "cuda: which of them; batches go to whichever is free")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("streams", streams, "cuda: batches under way on each device")
+      .range(1, 64)
+      .tuning()
+      .used_with(kDevice, may_be_device);
   s.field("path", path,
           "cuda: fused, one kernel from samples to rows, for n_fft 256, 400, 512, 1024 and 2048; "
           "cufft, for any n_fft; auto: fused where it can be")
-      .tuning();
+      .tuning()
+      .used_with(kDevice, may_be_device);
   s.field("operands", operands,
           "cuda, fused: what the points of the transform are kept in between its passes; sums, "
           "power, bands and logarithm are always fp32")
-      .tuning();
-  s.group("accumulate", accumulate, "cuda: batches are put together for the device");
-  s.group("h2d", h2d, "cuda: packs a batch into page-locked memory and sends it");
-  s.group("d2h", d2h, "cuda: waits until rows are back");
-  s.group("rows", rows, "cuda: rows are taken out of page-locked memory and finished");
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.group("accumulate", accumulate, "cuda: batches are put together for the device")
+      .used_with(kDevice, may_be_device);
+  s.group("h2d", h2d, "cuda: packs a batch into page-locked memory and sends it")
+      .used_with(kDevice, may_be_device);
+  s.group("d2h", d2h, "cuda: waits until rows are back").used_with(kDevice, may_be_device);
+  s.group("rows", rows, "cuda: rows are taken out of page-locked memory and finished")
+      .used_with(kDevice, may_be_device);
 }
 
 namespace {
 
-// What is written under `group` of the node.
-Value written(const NodeSpec& spec, const char* group) {
-  const Value* v = spec.options.find(group);
-  return v != nullptr && v->is_map() ? *v : Value::map({}, spec.mark);
-}
-
-NodeSpec chain_node(const NodeSpec& spec, const char* suffix, const char* stage,
+NodeSpec chain_node(const NodeSpec& spec, const char* group, const char* stage,
                     const std::string& from) {
-  NodeSpec out{spec.name + "." + suffix, spec.mark, written(spec, suffix)};
-  out.options.set("stage", Value::scalar(stage, spec.mark));
+  NodeSpec out = grouped_node(spec, group, stage);
   out.options.set("from", Value::scalar(from, spec.mark));
   return out;
 }

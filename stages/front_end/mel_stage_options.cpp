@@ -65,11 +65,12 @@ void MelStageOptions::describe(Schema& s) {
   s.field("dither", mel.dither,
           "standard deviation of noise added to the samples, in units of the scaled samples")
       .range(0, 1e9);
-  s.field("dither_seed", mel.dither_seed,
-          "of that noise; the same noise for any number of threads");
+  s.field("dither_seed", mel.dither_seed, "of that noise; the same noise for any number of threads")
+      .used_with("dither", [this] { return mel.dither > 0; });
   s.field("preemphasis", mel.preemphasis, "k of x[t] - k x[t-1]").range(0, 1);
   s.field("preemphasis_of", mel.preemphasis_of,
-          "the whole signal, whose first sample stays, or each frame by itself (Kaldi)");
+          "the whole signal, whose first sample stays, or each frame by itself (Kaldi)")
+      .used_with("preemphasis", [this] { return mel.preemphasis > 0; });
   s.field("remove_dc", mel.remove_dc, "subtracts the mean of each frame");
 
   s.field("n_fft", mel.n_fft, "length of the Fourier transform [samples]").range(2, 1 << 20);
@@ -79,20 +80,31 @@ void MelStageOptions::describe(Schema& s) {
       .range(1, 1 << 24);
   s.field("align", mel.align,
           "where a window shorter than n_fft sits: in its middle, or at the left with zeros behind "
-          "(Kaldi), a frame then being win_length samples");
+          "(Kaldi), a frame then being win_length samples")
+      .used_with("win_length below n_fft",
+                 [this] { return mel.win_length.value_or(mel.n_fft) < mel.n_fft; });
   s.field("window", mel.window, "shape of the analysis window");
-  s.field("periodic", mel.periodic, "window for spectral analysis (true) or symmetric (false)");
-  s.field("kaiser_beta", mel.kaiser_beta, "of the kaiser window").range(0, 500);
+  s.field("periodic", mel.periodic, "window for spectral analysis (true) or symmetric (false)")
+      .used_with("a window that is not boxcar",
+                 [this] { return mel.window != MelOptions::Window::boxcar; });
+  s.field("kaiser_beta", mel.kaiser_beta, "of the kaiser window")
+      .range(0, 500)
+      .used_with("window: kaiser", [this] { return mel.window == MelOptions::Window::kaiser; });
   s.field("gauss_std", mel.gauss_std,
           "standard deviation of the gauss window [samples]; not set: win_length / 8")
-      .range(1e-3, 1e9);
+      .range(1e-3, 1e9)
+      .used_with("window: gauss", [this] { return mel.window == MelOptions::Window::gauss; });
   s.field("center", mel.center,
           "frames are centred on their time: half a frame is padded at both ends");
   s.field("pad", mel.pad,
           "samples padded at both ends; not set: half a frame with center, else none")
       .range(0, 1 << 20);
   s.field("pad_mode", mel.pad_mode,
-          "what is padded; reflect does not repeat the end samples, symmetric does (Kaldi)");
+          "what is padded; reflect does not repeat the end samples, symmetric does (Kaldi)")
+      .used_with("padding (center, pad or snip_edges)", [this] {
+        const MelOptions all = resolve(mel);
+        return all.snip_edges || *all.pad > 0;
+      });
   s.field(
       "snip_edges", mel.snip_edges,
       "Kaldi's placing of frames: true, only whole frames; false, one for every hop, centred on "
@@ -108,50 +120,84 @@ void MelStageOptions::describe(Schema& s) {
       .at_least(0);
   s.field("output", mel.output, "mel bands, or the spectrogram they would be made of");
 
-  s.field("n_mels", mel.n_mels, "number of mel bands").range(1, 65536);
-  s.field("fmin", mel.fmin, "lower edge of the lowest band [Hz]").at_least(0);
+  const auto has_bands = [this] { return mel.output == MelOptions::Output::mel; };
+  const auto is_warped = [this, has_bands] { return has_bands() && mel.vtln_warp != 1.0; };
+  s.field("n_mels", mel.n_mels, "number of mel bands")
+      .range(1, 65536)
+      .used_with("output: mel", has_bands);
+  s.field("fmin", mel.fmin, "lower edge of the lowest band [Hz]")
+      .at_least(0)
+      .used_with("output: mel", has_bands);
   s.field("fmax", mel.fmax,
           "upper edge of the highest band [Hz]; 0 or less: counted from sample_rate / 2, which is "
-          "the default");
+          "the default")
+      .used_with("output: mel", has_bands);
   s.field("mel_scale", mel.mel_scale,
-          "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz");
-  s.field("norm", mel.mel_norm, "slaney: every triangle has area 1; none: peak 1");
+          "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz")
+      .used_with("output: mel", has_bands);
+  s.field("norm", mel.mel_norm, "slaney: every triangle has area 1; none: peak 1")
+      .used_with("output: mel", has_bands);
   s.field("triangles", mel.triangles,
           "straight over Hz, or over mel (Kaldi); left_width: over Hz, both flanks as wide as the "
-          "left one (SpeechBrain)");
+          "left one (SpeechBrain)")
+      .used_with("output: mel", has_bands);
   s.field("htk_mode", mel.htk_mode,
           "as HTK: the first band loses its first weight when fmin is above 0, and bands are "
-          "floored at 1");
+          "floored at 1")
+      .used_with("output: mel", has_bands);
   s.field("vtln_warp", mel.vtln_warp, "warp factor for the length of the vocal tract; 1: none")
-      .range(0.1, 10);
-  s.field("vtln_low", mel.vtln_low, "lower end of the warp's linear part [Hz]");
+      .range(0.1, 10)
+      .used_with("output: mel", has_bands);
+  s.field("vtln_low", mel.vtln_low, "lower end of the warp's linear part [Hz]")
+      .used_with("vtln_warp", is_warped);
   s.field("vtln_high", mel.vtln_high,
-          "upper end of it [Hz]; 0 or less: counted from sample_rate / 2");
+          "upper end of it [Hz]; 0 or less: counted from sample_rate / 2")
+      .used_with("vtln_warp", is_warped);
 
   s.field("use_energy", mel.use_energy, "one more column: the natural log of the frame's energy");
+  const auto has_energy = [this] { return mel.use_energy; };
   s.field("raw_energy", mel.raw_energy,
-          "that energy before pre-emphasis and window (true) or after them");
-  s.field("energy_floor", mel.energy_floor, "floor of that energy; 0: 1.2e-7").at_least(0);
-  s.field("htk_compat", mel.htk_compat, "the energy is the last column, not the first");
+          "that energy before pre-emphasis and window (true) or after them")
+      .used_with("use_energy", has_energy);
+  s.field("energy_floor", mel.energy_floor, "floor of that energy; 0: 1.2e-7")
+      .at_least(0)
+      .used_with("use_energy", has_energy);
+  s.field("htk_compat", mel.htk_compat, "the energy is the last column, not the first")
+      .used_with("use_energy", has_energy);
 
   s.field("log", mel.log, "none, natural, base 10, or decibels");
-  s.field("amin", mel.amin, "floor before the logarithm").greater_than(0);
+  const auto has_log = [this] { return mel.log != MelOptions::Log::none; };
+  s.field("amin", mel.amin, "floor before the logarithm")
+      .greater_than(0)
+      .used_with("log: ln, log10 or db", has_log);
   s.field("ref", ref,
           "value that the logarithm maps to 0; max: the largest of the segment, or "
-          "without segments of the file");
+          "without segments of the file")
+      .used_with("log: ln, log10 or db", has_log);
   s.field("top_db", mel.top_db,
           "floor below the largest value of the segment or file [dB], whatever the log (Whisper: "
           "80)")
-      .at_least(0);
-  s.field("log_offset", mel.log_offset, "added before the floor: log(x + log_offset)").at_least(0);
+      .at_least(0)
+      .used_with("log: ln, log10 or db", has_log);
+  s.field("log_offset", mel.log_offset, "added before the floor: log(x + log_offset)")
+      .at_least(0)
+      .used_with("log: ln, log10 or db", has_log);
 
   s.field("normalize", mel.normalize,
           "(x - mean) / std: fixed by norm_mean and norm_std; per_feature: of each column over the "
           "segment or file; all_features: of all its values");
-  s.field("norm_mean", mel.norm_mean, "for fixed: one number, or one for each column");
-  s.field("norm_std", mel.norm_std, "for fixed: likewise; not set: 1");
-  s.field("norm_variance", mel.norm_variance, "false: only the mean is subtracted");
-  s.field("norm_eps", mel.norm_eps, "added to the standard deviation, but for fixed").at_least(0);
+  const auto is_fixed = [this] { return mel.normalize == MelOptions::Normalize::fixed; };
+  const auto is_normalized = [this] { return mel.normalize != MelOptions::Normalize::none; };
+  s.field("norm_mean", mel.norm_mean, "for fixed: one number, or one for each column")
+      .used_with("normalize: fixed", is_fixed);
+  s.field("norm_std", mel.norm_std, "for fixed: likewise; not set: 1")
+      .used_with("normalize: fixed", is_fixed);
+  s.field("norm_variance", mel.norm_variance, "false: only the mean is subtracted")
+      .used_with("normalize", is_normalized);
+  s.field("norm_eps", mel.norm_eps, "added to the standard deviation, but for fixed")
+      .at_least(0)
+      .used_with("normalize: per_feature or all_features",
+                 [is_fixed, is_normalized] { return is_normalized() && !is_fixed(); });
 }
 
 MelOptions MelStageOptions::resolved() const {
@@ -236,34 +282,15 @@ Value MelStageOptions::canonical(const MelOptions& options) {
       *values = std::vector<double>(1, values->front());
   }
 
-  std::set<std::string> idle{"preset", "center"};  // `pad` says what center does
-  const auto needs = [&idle](bool condition, std::initializer_list<const char*> names) {
-    if (!condition) idle.insert(names.begin(), names.end());
-  };
-  const bool padded = o.snip_edges || *o.pad > 0;
-  needs(o.dither > 0, {"dither_seed"});
-  needs(o.preemphasis > 0, {"preemphasis_of"});
-  needs(*o.win_length < o.n_fft, {"align"});
-  needs(o.window == MelOptions::Window::kaiser, {"kaiser_beta"});
-  needs(o.window == MelOptions::Window::gauss, {"gauss_std"});
-  needs(o.window != MelOptions::Window::boxcar, {"periodic"});
-  needs(padded, {"pad_mode"});
-  needs(o.output == MelOptions::Output::mel,
-        {"n_mels", "fmin", "fmax", "mel_scale", "norm", "triangles", "htk_mode", "vtln_warp"});
-  needs(o.output == MelOptions::Output::mel && o.vtln_warp != 1.0, {"vtln_low", "vtln_high"});
-  needs(o.use_energy, {"raw_energy", "energy_floor", "htk_compat"});
-  needs(o.log != MelOptions::Log::none, {"amin", "ref", "top_db", "log_offset"});
-  needs(o.normalize == MelOptions::Normalize::fixed, {"norm_mean", "norm_std"});
-  needs(o.normalize == MelOptions::Normalize::per_feature ||
-            o.normalize == MelOptions::Normalize::all_features,
-        {"norm_variance", "norm_eps"});
-
   Schema s;
   stage.describe(s);
   const Value all = s.echo();
+  // Said by `pad`, and by norm_std.
+  std::set<std::string> said{"preset", "center"};
+  if (o.normalize == MelOptions::Normalize::fixed) said.insert("norm_variance");
   Value out = Value::map({});
-  for (const Value::Entry& e : all.entries())
-    if (!idle.contains(e.key)) out.set(e.key, e.value);
+  for (const Field& f : s.fields())
+    if (f.is_used() && !said.contains(f.name)) out.set(f.name, *all.find(f.name));
   return out;
 }
 

@@ -12,13 +12,17 @@ namespace melflow {
 void FileListOptions::describe(Schema& s) {
   s.field("root", root, "folder to look in, with all folders below it; paths are stored below it");
   s.field("include", include,
-          "patterns of files to take: * within a name, ** for any folders; case does not matter");
+          "patterns of files to take: * within a name, ** for any folders; case does not matter")
+      .used_with("a folder to look in (a manifest is taken as it stands)",
+                 [this] { return manifest.empty(); });
   s.field("exclude", exclude, "patterns of files to leave out again");
   s.field(
       "manifest", manifest,
       "instead of looking: a text file with a path a line, or a table (.csv, .tsv, .jsonl) with "
       "the column path; order is kept");
-  s.field("follow_links", follow_links, "also look into folders that are symbolic links");
+  s.field("follow_links", follow_links, "also look into folders that are symbolic links")
+      .used_with("a folder to look in (a manifest is taken as it stands)",
+                 [this] { return manifest.empty(); });
 
   s.field(
       "labels", labels,
@@ -27,7 +31,9 @@ void FileListOptions::describe(Schema& s) {
       "or that of label_file (file)");
   s.field("label_file", label_file,
           "for labels: file and for targets; a table (.csv, .tsv, .jsonl) with the column path");
-  s.field("label_column", label_column, "the column of a table that has the labels");
+  s.field("label_column", label_column, "the column of a table that has the labels")
+      .used_with("labels: file or manifest",
+                 [this] { return labels == Labels::file || labels == Labels::manifest; });
   s.field("label_separator", label_separator,
           "what is between the labels of a file that has several, such as '|'; a list in .jsonl "
           "needs none");
@@ -41,16 +47,21 @@ void FileListOptions::describe(Schema& s) {
   s.field("split_names", split_names,
           "the splits that there may be, in the order of the output; without them train, val and "
           "test (and what else these are called) come first");
+  const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field("split_ratios", split_ratios,
-          "for splits: ratio; the splits and their shares of the files");
-  s.field("split_seed", split_seed, "for splits: ratio; another number, another draw");
+          "for splits: ratio; the splits and their shares of the files")
+      .used_with("splits: ratio", by_ratio);
+  s.field("split_seed", split_seed, "for splits: ratio; another number, another draw")
+      .used_with("splits: ratio", by_ratio);
   s.field("split_stratify", split_stratify,
           "for splits: ratio; meet the shares exactly, also within every label. Without it every "
-          "file is drawn by its own name, so that files added later move no other");
+          "file is drawn by its own name, so that files added later move no other")
+      .used_with("splits: ratio", by_ratio);
   s.field("split_group", split_group,
           "what must not cross splits, such as a speaker: parent_dir, top_dir, a column of the "
           "manifest, or a regular expression whose ( ) is the name in the path; with splits that "
-          "are given, a remark tells of groups that cross");
+          "are given, a remark tells of groups that cross")
+      .used_with("splits", [this] { return splits != Splits::none; });
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "pipeline/tsan.h"
@@ -25,14 +26,38 @@ struct Piece {
 }  // namespace
 
 // What a task runs. A type with a name, for the stack of a worker and for tests/support/tsan.supp,
-// and a plain pointer, for the latter: `Work` keeps itself while there are such tasks.
+// and a plain pointer, for the latter: `Waiting` keeps the `Work` while there are such tasks.
 struct DecodeAhead::Helper {
   Work* work;
   void operator()() const;
 };
 
-// Shared with tasks that may begin when the recording is over. Those find it closed and touch
-// nothing of the run.
+// Those that tasks will still come to. Never destroyed: a process may end before oneTBB has run all
+// its tasks, or while it runs one.
+class DecodeAhead::Waiting {
+ public:
+  static Waiting& instance() {
+    static auto* const waiting = new Waiting;
+    return *waiting;
+  }
+
+  void add(std::shared_ptr<Work> work) {
+    const std::lock_guard lock(mutex_);
+    works_.emplace(work.get(), std::move(work));
+  }
+
+  std::shared_ptr<Work> take(Work* work) {
+    const std::lock_guard lock(mutex_);
+    return works_.extract(work).mapped();
+  }
+
+ private:
+  std::mutex mutex_;  // may be locked by whoever holds that of a Work
+  std::unordered_map<Work*, std::shared_ptr<Work>> works_;
+};
+
+// Shared with tasks that may begin when the recording is over. Those find it closed, with nothing
+// of the recording left, and touch nothing of the run.
 class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
  public:
   Work(AheadPlan plan, int ahead, std::atomic<int>& recordings, RunContext& run)
@@ -76,13 +101,17 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     return std::nullopt;
   }
 
-  // No piece is decoded any more when it returns, and none will be.
+  // No piece is decoded any more when it returns, and none will be; the file is let go.
   void close() {
     std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: tickets wake the scheduler
+    std::optional<AheadPlan> over;
     std::unique_lock lock(mutex_);
     if (!std::exchange(is_closed_, true)) recordings_.fetch_sub(1);
     changed_.wait(lock, [this] { return decoding_ == 0; });
     dropped.swap(pieces_);
+    over.emplace(std::move(plan_));
+    next_cut_.reset();
+    is_cut_up_ = true;
     lock.unlock();
   }
 
@@ -90,7 +119,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   void help() {
     std::shared_ptr<Work> self;  // goes after the lock
     std::unique_lock lock(mutex_);
-    self = --hired_ == 0 ? std::move(self_) : self_;
+    self = --hired_ == 0 ? Waiting::instance().take(this) : shared_from_this();
     while (!is_closed_) {
       const std::shared_ptr<Piece> mine = claim(true);
       if (!mine) return;
@@ -146,7 +175,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     if (more <= 0 || !can_cut()) return;
     tbb::task_arena arena{tbb::attach{}};
     for (; more > 0; --more) {
-      if (hired_++ == 0) self_ = shared_from_this();
+      if (hired_++ == 0) Waiting::instance().add(shared_from_this());
       tsan::release(this);
       arena.enqueue(Helper{this});
     }
@@ -199,7 +228,6 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   std::optional<FlacPlace> next_cut_;          // where it ends, if that is known
   bool is_cut_up_ = false, is_closed_ = false;
   int hired_ = 0, decoding_ = 0;
-  std::shared_ptr<Work> self_;  // while somebody is hired
 };
 
 void DecodeAhead::Helper::operator()() const {

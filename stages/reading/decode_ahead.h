@@ -48,6 +48,7 @@ class DecodeAhead {
   std::optional<Block> next();
 
  private:
+  class Waiting;
   class Work;
   struct Helper;
   std::shared_ptr<Work> work_;

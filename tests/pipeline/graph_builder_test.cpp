@@ -36,10 +36,12 @@ struct PlainOptions {
   int level = 1;
   std::string node;
   std::string path;
+  int hint = 0;
   void describe(Schema& s) {
     s.field("level", level, "").range(0, 9);
     s.field("node", node, "");
     s.field("path", path, "");
+    s.field("hint", hint, "").used_with("level: 1", [this] { return level == 1; });
   }
 };
 
@@ -383,6 +385,25 @@ TEST_CASE("builder: what a stage finds wrong stands at the option or the node it
   const Plan plan = build_plan(graph(6).spec, world.registry);
   REQUIRE(plan.warnings.size() == 1);
   CHECK(plan.warnings[0].str() == "test.yaml:2:35: p.level: 6 is unusual");
+}
+
+TEST_CASE("builder: an option without effect is a warning") {
+  World world;
+  Planned seen;
+  add_planner(world, seen);
+  for (const int of : {1, 2}) {
+    CAPTURE(of);
+    Graph::Options options = level(of);
+    options.push_back({"hint", "3"});
+    const Plan plan = build_plan(Graph()
+                                     .node("files", "numbers")
+                                     .node("p", "planner", "files", options)
+                                     .node("out", "keep", "p")
+                                     .spec,
+                                 world.registry);
+    REQUIRE(plan.warnings.size() == (of == 1 ? 0 : 1));
+    if (of == 2) CHECK(plan.warnings[0].message == "p.hint: has no effect without level: 1");
+  }
 }
 
 TEST_CASE("builder: demands come up from all branches, offers go down into each") {

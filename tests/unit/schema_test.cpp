@@ -375,3 +375,33 @@ TEST_CASE("schema: a field that implies others is read first, wherever it stands
     CHECK(p.weight == 30);
   }
 }
+
+TEST_CASE("schema: what was written and has no effect is named, at its place") {
+  struct Packing {
+    std::string how = "none";
+    int level = 1;
+    void describe(Schema& s) {
+      s.field("level", level, "how hard")
+          .used_with("how: deflate", [this] { return how == "deflate"; });
+      s.field("how", how, "the way");
+    }
+  };
+  const auto remarks = [](const Value& map) {
+    Packing p;
+    Schema s;
+    p.describe(s);
+    Problems problems, unused;
+    s.read(map, "", problems);
+    REQUIRE(problems.empty());
+    s.find_unused(map, "write.", unused);
+    return unused.str();
+  };
+  const Value level = Value::scalar("6", at(3, 10));
+  CHECK(remarks(Value::map({{"level", level, at(3, 3)}})) ==
+        "s.yaml:3:3: write.level: has no effect without how: deflate");
+  // Asked when all are read.
+  CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
+            .empty());
+  // Nobody is told of what he did not write.
+  CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
+}
