@@ -155,13 +155,14 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
   const TempFolder folder;
   make_split_corpus(folder);
   REQUIRE(run({}, folder, "raw.h5").complete());
-  for (const char* type : {"float32", "float16"}) {
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
     const std::string write = fmt::format("statistics: train, normalize: true, dtype: {}", type);
     const JobResult job = run({.write = write}, folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(python_says("jobs/read_statistics.py",
-                      fmt::format("'{}' train '{}'", folder / "out.h5", folder / "raw.h5")) == "");
+                      fmt::format("'{}' train '{}' {}", folder / "out.h5", folder / "raw.h5",
+                                  type)) == "");
   }
   const Output raw = read_output(folder / "raw.h5"), out = read_output(folder / "out.h5");
   CHECK(raw.texts.at("feature_hash") != out.texts.at("feature_hash"));

@@ -77,6 +77,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
        "float32"},
       {"windows of several frames", {.segment = "length: 1024"}, 3, "float32"},
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
+      {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
@@ -258,19 +259,20 @@ TEST_CASE("hdf5_write: a manifest's labels and splits are kept, and within a spl
   CHECK(check_output(folder / "out.h5") == "");
 }
 
-TEST_CASE("hdf5_write: float16 is what numpy makes of float32") {
+TEST_CASE("hdf5_write: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const TempFolder folder;
   make_corpus(folder);
   // Plain powers go over the whole range of a half, and beyond it.
   for (const char* mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(std::string(mel));
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       const JobResult job =
           run(pipeline({.mel = mel, .write = std::string("overwrite: true, dtype: ") + type}),
               folder, std::string(type) + ".h5");
       REQUIRE_MESSAGE(job.complete(), job.text());
     }
     CHECK(check_output(folder / "float16.h5", folder / "float32.h5") == "");
+    CHECK(check_output(folder / "bfloat16.h5", folder / "float32.h5") == "");
   }
 }
 
@@ -284,7 +286,7 @@ TEST_CASE("hdf5_write: values that need the whole file are the same in blocks as
   write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
   for (const char* mel : {"log: db, top_db: 30", "log: db, ref: max",
                           "log: db, ref: max, top_db: 60", "log: log10, ref: max, center: false"}) {
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       CAPTURE(std::string(mel));
       CAPTURE(std::string(type));
       const std::string write = std::string("overwrite: true, dtype: ") + type;
@@ -455,7 +457,7 @@ TEST_CASE("hdf5_write: of two outputs one cannot begin, and nothing of the other
 TEST_CASE("hdf5_write: an output that another run is writing is left to it") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  const RowFile other(folder / "out.h5", RowType::float32, 1, Existing::refuse);
+  const RowFile other(folder / "out.h5", NumberType::float32, 1, Existing::refuse);
   const JobResult job = run(pipeline(), folder);
   CHECK_FALSE(job.started);
   CHECK(job.error == folder / "out.h5.part: another run is writing it");
@@ -548,6 +550,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
   CHECK(hash({.segment = "length: 1024", .write = "sync: false"}) != first);
   // Half the precision is another value of /mel.
   CHECK(hash({.write = "dtype: float16"}) != first);
+  CHECK(hash({.write = "dtype: bfloat16"}) != hash({.write = "dtype: float16"}));
 }
 
 TEST_CASE("hdf5_write: the output says which preset its features have and what was changed") {

@@ -106,6 +106,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
        "float32"},
       {"windows of several frames", {.segment = "length: 1024"}, 3, "float32"},
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
+      {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
       {"an energy", {.mel = "use_energy: true, htk_compat: true"}, 2, "float32"},
       {"a preset", {.mel = "preset: whisper, log: db"}, 2, "float32"},
       {"on disk", {.write = "sync: true"}, 2, "float32"},
@@ -156,13 +157,13 @@ TEST_CASE("npy_write: a manifest's labels and splits are kept, and within a spli
   CHECK(h5.splits == std::vector<std::string>{"train", "test"});
 }
 
-TEST_CASE("npy_write: float16 is what numpy makes of float32") {
+TEST_CASE("npy_write: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const TempFolder folder;
   make_corpus(folder);
   // Plain powers go over the whole range of a half, and beyond it.
   for (const char* mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(std::string(mel));
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       const JobResult job = run(
           pipeline(alone({.mel = mel, .write = std::string("overwrite: true, dtype: ") + type})),
           folder, type);
@@ -170,8 +171,9 @@ TEST_CASE("npy_write: float16 is what numpy makes of float32") {
       CHECK(job.plan_warnings.size() ==
             (std::string(mel) != "log: db" && std::string(type) == "float16" ? 1 : 0));
     }
-    CHECK(check_npy("'" + (folder / "float16.npy") + "' --float32 '" + (folder / "float32.npy") +
-                      "'") == "");
+    for (const char* type : {"float16", "bfloat16"})
+      CHECK(check_npy(fmt::format("'{}.npy' --float32 '{}'", folder / type,
+                                  folder / "float32.npy")) == "");
   }
 }
 
@@ -184,7 +186,7 @@ TEST_CASE("npy_write: values that need the whole file are the same in blocks as 
   for (std::size_t i = 0; i < 190'000; ++i) late[i] *= 0.001F;
   write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
   for (const char* mel : {"log: db, top_db: 30", "log: db, ref: max, top_db: 60"}) {
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       CAPTURE(std::string(mel));
       CAPTURE(std::string(type));
       const std::string write = std::string("overwrite: true, dtype: ") + type;
@@ -337,7 +339,7 @@ TEST_CASE("npy_write: names that are not text are kept as bytes, wherever they s
 TEST_CASE("npy_write: rows, and their hash, do not depend on the format of the file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  for (const char* type : {"float32", "float16"}) {
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
     const JobResult job =
         run(pipeline({.write = std::string("overwrite: true, dtype: ") + type}), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());

@@ -63,7 +63,7 @@ struct Output {
     friend bool operator==(const Remark&, const Remark&) = default;
   };
   std::vector<std::uint64_t> shape;  ///< of /mel
-  std::string type;                  ///< float32 or float16
+  std::string type;                  ///< float32, float16 or bfloat16
   std::vector<float> mel;            ///< all values
   std::string mel_bytes;             ///< the same as they are stored
   std::vector<double> band_hz;
