@@ -16,6 +16,7 @@
 #include "apps/terminal.h"
 #include "apps/verbs.h"
 #include "pipeline/runner.h"
+#include "stages/device/timeline_observer.h"
 
 namespace melflow {
 namespace {
@@ -87,7 +88,8 @@ int run(const RunArguments& arguments) {
   plan.update = arguments.update;
   if (!arguments.quiet)
     for (const Problem& w : plan.warnings) put(stderr, "warning: " + w.str() + "\n");
-  Runner runner(std::move(plan));
+  const auto observer = timeline_observer(plan);
+  Runner runner(std::move(plan), observer.get());
   const RunReport report = run_watched(runner, arguments);
   const std::vector<Remark> remarks = runner.remarks();
   const int code = exit_code_of(report);

@@ -194,6 +194,10 @@ GpuInfo info_of(int index) {
   out.name = properties.name;
   out.architecture = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
   out.memory = properties.totalGlobalMem;
+  std::array<char, 32> bus{};
+  must(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), index),
+       "cudaDeviceGetPCIBusId", index);
+  out.pci_bus_id = bus.data();
   return out;
 }
 

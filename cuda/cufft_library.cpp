@@ -1,7 +1,5 @@
 #include "cuda/cufft_library.h"
 
-#include <dlfcn.h>
-
 #include <array>
 #include <cstdlib>
 
@@ -31,24 +29,33 @@ std::string places_text(const std::vector<std::string>& places) {
   return text;
 }
 
-template <class Function>
-void find(void* handle, const std::string& path, const char* name, Function*& to) {
-  void* symbol = dlsym(handle, name);
-  if (symbol == nullptr) throw CudaError(path + " has no " + name + ", so it is not cuFFT");
-  to = reinterpret_cast<Function*>(symbol);
+CufftFunctions functions_of(const SharedLibrary& library) {
+  CufftFunctions f;
+  library.find("cufftCreate", f.create);
+  library.find("cufftDestroy", f.destroy);
+  library.find("cufftSetAutoAllocation", f.set_auto_allocation);
+  library.find("cufftMakePlanMany", f.make_plan_many);
+  library.find("cufftSetWorkArea", f.set_work_area);
+  library.find("cufftSetStream", f.set_stream);
+  library.find("cufftExecR2C", f.execute_real_to_complex);
+  library.find("cufftGetVersion", f.get_version);
+  return f;
 }
 
-CufftFunctions functions_of(void* handle, const std::string& path) {
-  CufftFunctions f;
-  find(handle, path, "cufftCreate", f.create);
-  find(handle, path, "cufftDestroy", f.destroy);
-  find(handle, path, "cufftSetAutoAllocation", f.set_auto_allocation);
-  find(handle, path, "cufftMakePlanMany", f.make_plan_many);
-  find(handle, path, "cufftSetWorkArea", f.set_work_area);
-  find(handle, path, "cufftSetStream", f.set_stream);
-  find(handle, path, "cufftExecR2C", f.execute_real_to_complex);
-  find(handle, path, "cufftGetVersion", f.get_version);
-  return f;
+SharedLibrary open_first(const std::vector<std::string>& places) {
+  std::string said;
+  for (const std::string& place : places) {
+    for (const std::string& candidate : candidates(place)) {
+      try {
+        return {candidate, "cuFFT"};
+      } catch (const CudaError& e) {
+        said = e.what();
+      }
+    }
+  }
+  throw CudaError("cuFFT (" + std::string(names[0]) + ", " + names[1] + " or " + names[2] +
+                  ") is not in " + places_text(places) +
+                  "; MELFLOW_CUFFT can name its folder (last answer of the loader: " + said + ")");
 }
 
 }  // namespace
@@ -95,32 +102,7 @@ std::vector<std::string> CufftLibrary::default_places() {
   return all;
 }
 
-CufftLibrary::CufftLibrary(const std::vector<std::string>& places) {
-  std::string said;
-  for (const std::string& place : places) {
-    for (const std::string& candidate : candidates(place)) {
-      handle_ = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-      if (handle_ == nullptr) {
-        said = dlerror();
-        continue;
-      }
-      path_ = candidate;
-      try {
-        functions_ = functions_of(handle_, path_);
-      } catch (...) {
-        dlclose(handle_);
-        throw;
-      }
-      return;
-    }
-  }
-  throw CudaError("cuFFT (" + std::string(names[0]) + ", " + names[1] + " or " + names[2] +
-                  ") is not in " + places_text(places) +
-                  "; MELFLOW_CUFFT can name its folder (last answer of the loader: " + said + ")");
-}
-
-CufftLibrary::~CufftLibrary() {
-  if (handle_ != nullptr) dlclose(handle_);
-}
+CufftLibrary::CufftLibrary(const std::vector<std::string>& places)
+    : library_(open_first(places)), functions_(functions_of(library_)) {}
 
 }  // namespace melflow::cuda

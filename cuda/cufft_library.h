@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "cuda/shared_library.h"
+
 namespace melflow::cuda {
 
 // The part of cufft.h that is used: a batch of real transforms, in a work area of the caller's.
@@ -37,20 +39,18 @@ class CufftLibrary {
   // Looks in each place for libcufft.so.12, .11, then .10; a place is a folder, the file itself, or
   // empty for the loader's own way. Throws CudaError with every place and what the loader said.
   explicit CufftLibrary(const std::vector<std::string>& places = default_places());
-  ~CufftLibrary();
   CufftLibrary(const CufftLibrary&) = delete;
   CufftLibrary& operator=(const CufftLibrary&) = delete;
 
   const CufftFunctions& functions() const { return functions_; }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return library_.path(); }
 
   // $MELFLOW_CUFFT, such as nvidia/cufft/lib of a Python environment, then the loader's own way,
   // $CUDA_HOME/lib64 and /usr/local/cuda/lib64.
   static std::vector<std::string> default_places();
 
  private:
-  void* handle_ = nullptr;
-  std::string path_;
+  SharedLibrary library_;
   CufftFunctions functions_;
 };
 

@@ -24,6 +24,7 @@ struct GpuInfo {
   std::string name;
   std::string architecture;  // "sm_90"
   std::size_t memory = 0;    // [bytes]
+  std::string pci_bus_id;    // "0000:65:00.0": other libraries number devices otherwise
 };
 
 // What one launch works on; all but `capacity` in device memory.

@@ -21,7 +21,7 @@ namespace melflow {
 struct NodeSpec {
   std::string name;
   Mark mark;
-  Value options;  ///< a map: NodeOptions (graph_builder.h) and the stage's own
+  Value options;  ///< a map: NodeOptions (plan.h) and the stage's own
 };
 
 /// The options of one node: read them through the schema, then make the stage.
@@ -53,9 +53,9 @@ struct StageInfo {
   /// taking the one before it: one of them has the node's name, and who takes that node's output
   /// gets the last one's. Options are not checked yet.
   std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
-  /// Of a source, may be empty: the node that goes with it as it is written. Options are not checked
-  /// yet.
-  std::function<std::optional<Insertion>(const NodeSpec&)> insert;
+  /// Of a source, may be empty: the nodes that go with it as it is written, in the order of the
+  /// data. Options are not checked yet.
+  std::function<std::vector<Insertion>(const NodeSpec&)> insert;
 };
 
 template <class S>
@@ -64,8 +64,8 @@ concept ExpandsNodes = requires(const NodeSpec& spec) {
 };
 
 template <class S>
-concept InsertsNode = requires(const NodeSpec& spec) {
-  { S::insert(spec) } -> std::same_as<std::optional<Insertion>>;
+concept InsertsNodes = requires(const NodeSpec& spec) {
+  { S::insert(spec) } -> std::same_as<std::vector<Insertion>>;
 };
 
 /// Constant once main() runs: only static initialisation adds to it.
@@ -92,7 +92,7 @@ class RegisterStage {
     info.affects_features = affects_features;
     if constexpr (requires { S::kContractName; }) info.contract_name = S::kContractName;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
-    if constexpr (InsertsNode<S>) info.insert = S::insert;
+    if constexpr (InsertsNodes<S>) info.insert = S::insert;
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

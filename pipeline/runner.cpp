@@ -17,7 +17,8 @@ namespace melflow {
 
 class Runner::Impl {
  public:
-  explicit Impl(Plan plan) : plan_(std::move(plan)), pool_(plan_.host_memory) {}
+  Impl(Plan plan, RunObserver* observer)
+      : plan_(std::move(plan)), pool_(plan_.host_memory), observer_(observer) {}
 
   RunReport run();
   void stop() {
@@ -53,6 +54,7 @@ class Runner::Impl {
   std::atomic<bool> is_filling_{false};
   Plan plan_;
   BufferPool pool_;
+  RunObserver* const observer_;
   std::size_t index_bytes_ = 0;
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
   std::size_t keep_memory_ = 0;  // RunContext::keep_memory
@@ -135,7 +137,7 @@ template <class F>
 void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   {
     const std::lock_guard lock(scheduler_mutex_);
-    scheduler_ = std::make_unique<Scheduler>(plan_, run, nodes);
+    scheduler_ = std::make_unique<Scheduler>(plan_, run, nodes, observer_);
     run.budget->on_release([this] { scheduler_->memory_freed(); });
   }
   if (stop_requested_) scheduler_->stop();
@@ -291,7 +293,8 @@ std::vector<Remark> Runner::Impl::remarks() const {
   return out;
 }
 
-Runner::Runner(Plan plan) : impl_(std::make_unique<Impl>(std::move(plan))) {}
+Runner::Runner(Plan plan, RunObserver* observer)
+    : impl_(std::make_unique<Impl>(std::move(plan), observer)) {}
 Runner::~Runner() = default;
 RunReport Runner::run() { return impl_->run(); }
 void Runner::stop() { impl_->stop(); }

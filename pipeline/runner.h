@@ -1,10 +1,11 @@
-// Runs a checked plan on a tbb::flow graph.
+// Runs a checked plan, within its bounds of workers, queues and memory.
 #pragma once
 
 #include <functional>
 #include <memory>
 
-#include "pipeline/graph_builder.h"
+#include "pipeline/observer.h"
+#include "pipeline/plan.h"
 #include "pipeline/report.h"
 
 namespace melflow {
@@ -20,7 +21,8 @@ struct Progress {
 /// One run of one plan. Not reusable: build a new plan for a new run.
 class Runner {
  public:
-  explicit Runner(Plan plan);
+  /// `observer`, unless it is null, is told what the nodes do; it has to outlive the run.
+  explicit Runner(Plan plan, RunObserver* observer = nullptr);
   ~Runner();
 
   /// Blocks until the run is over. Throws RunError when it could not start at all; a run that

@@ -9,8 +9,12 @@
 
 namespace melflow {
 
-Scheduler::Scheduler(Plan& plan, RunContext& run, std::size_t nodes)
-    : plan_(plan), run_(run), total_(run.source.source_count()), began_(Clock::now()) {
+Scheduler::Scheduler(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer)
+    : plan_(plan),
+      run_(run),
+      observer_(observer),
+      total_(run.source.source_count()),
+      began_(Clock::now()) {
   some_are_done_ = run.ledger.counts().closed() > 0;
   skip_done();
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -150,6 +154,23 @@ std::size_t Scheduler::admitted() const {
 
 namespace {
 
+class Entered {
+ public:
+  Entered(RunObserver* observer, int node) : observer_(observer) {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->enter(node);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  ~Entered() {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->leave();
+  }
+
+ private:
+  RunObserver* observer_;
+};
+
 // What breaks a run, told with the node that broke it. Call it where an exception is handled.
 std::exception_ptr run_error(const std::string& node) {
   try {
@@ -189,6 +210,7 @@ Scheduler::Slot* Scheduler::take_ready(Node& n) {
 Scheduler::Slot* Scheduler::execute(Slot* slot) {
   Emission out;
   try {
+    const Entered entered(observer_, slot->node->id);
     out = process(*slot);
   } catch (...) {
     abort(run_error(slot->node->report.name));
@@ -233,6 +255,8 @@ std::optional<ItemError> caught(F&& call) {
 bool Scheduler::begin(Slot* slot, Engine& engine) {
   Node& n = *slot->node;
   slot->out_origins = slot->input.origins;
+  if (observer_ != nullptr) [[unlikely]]
+    slot->observed = observer_->begin(n.id);
   Emission nothing;
   try {
     auto error =
@@ -243,8 +267,14 @@ bool Scheduler::begin(Slot* slot, Engine& engine) {
     abort(run_error(n.report.name));
     cancel(*slot->input.origins);
   }
-  finish(slot, std::move(nothing));
+  end(slot, std::move(nothing));
   return false;
+}
+
+void Scheduler::end(Slot* slot, Emission out) {
+  if (observer_ != nullptr) [[unlikely]]
+    observer_->end(slot->observed);
+  finish(slot, std::move(out));
 }
 
 Emission Scheduler::process(Slot& slot) {

@@ -33,7 +33,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/graph_builder.h"
+#include "pipeline/observer.h"
+#include "pipeline/plan.h"
 #include "pipeline/report.h"
 
 namespace melflow {
@@ -43,8 +44,8 @@ struct AutoDepth;
 class Scheduler {
  public:
   /// Belongs to the task arena in which it is made. Runs the first `nodes` nodes of the plan; what
-  /// takes the output of the last of them is left out.
-  Scheduler(Plan& plan, RunContext& run, std::size_t nodes);
+  /// takes the output of the last of them is left out. `observer` may be null.
+  Scheduler(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer);
   ~Scheduler();
 
   /// Starts the source.
@@ -100,6 +101,7 @@ class Scheduler {
   Slot* finish(Slot* slot, Emission out);
   // The same in two steps, for an engine. begin: false when it did not take the slot.
   bool begin(Slot* slot, Engine& engine);
+  void end(Slot* slot, Emission out);
   // Runs body() with the mutex held, then starts what can start, sends the tokens for it, and looks
   // whether the run stalled or ended. With `keep_one` one of the started slots is returned instead.
   template <class F>
@@ -148,6 +150,7 @@ class Scheduler {
 
   Plan& plan_;
   RunContext& run_;
+  RunObserver* const observer_;
   tbb::flow::graph graph_;
   int sinks_ = 0;  // nodes whose output nobody takes
   std::size_t total_ = 0;

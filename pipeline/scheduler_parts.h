@@ -2,6 +2,7 @@
 // Private to scheduler*.cpp.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -40,6 +41,7 @@ struct Scheduler::Slot {
   Item input;
   std::unique_ptr<StageState> cursor;    // of a stage that gives several blocks
   std::shared_ptr<const Ticket> ticket;  // for the next block
+  std::uint64_t observed = 0;            // what the observer calls it while an engine has it
   bool first_block = true;
   std::shared_ptr<const Origins> out_origins;
   std::vector<const Stream*> in_order;  // streams whose other blocks have to wait for this slot
@@ -113,9 +115,7 @@ struct Scheduler::Node {
 
   // Every queue behind it has room for one more.
   [[nodiscard]] bool has_place_behind() const {
-    for (const Node* d : down)
-      if (d->is_full()) return false;
-    return true;
+    return std::none_of(down.begin(), down.end(), [](const Node* d) { return d->is_full(); });
   }
   [[nodiscard]] bool is_full() const { return queue.size() + promised >= capacity; }
   // Parked slots are not being processed.
@@ -163,7 +163,7 @@ class Scheduler::Driver {
       under_way -= done.size();
       for (Engine::Done& d : done) {
         auto* slot = static_cast<Slot*>(d.tag);
-        scheduler.finish(slot, scheduler.settled(*slot, std::move(d.result)));
+        scheduler.end(slot, scheduler.settled(*slot, std::move(d.result)));
       }
       done.clear();
     }

@@ -14,14 +14,32 @@
 #include "stages/listing/corpus_listing.h"
 
 namespace melflow {
+
+enum class UpdateBy { stamp, content };
+template <>
+struct EnumNames<UpdateBy> {
+  static constexpr std::pair<const char*, UpdateBy> values[] = {{"stamp", UpdateBy::stamp},
+                                                                {"content", UpdateBy::content}};
+};
+
 namespace {
 
 struct SourceOptions {
   FileListOptions corpus;
   FeedOptions feed;
+  UpdateBy update_by = UpdateBy::stamp;
+  std::optional<NodeGroup> hash;
+
   void describe(Schema& s) {
     corpus.describe(s);
     feed.describe(s);
+    s.field("update_by", update_by,
+            "what tells `melflow update` that a file is the same: stamp, its size and the time of "
+            "its last change; content, a hash of its bytes, whatever the time says: the run notes "
+            "it in the output, an update reads every file for it")
+        .tuning();
+    s.group("hash", hash, "the node that hashes files, behind the one that reads them")
+        .used_with("update_by: content", [this] { return update_by == UpdateBy::content; });
   }
 };
 
@@ -29,21 +47,34 @@ class FileList final : public Source<FileRef>, public ManifestSource {
  public:
   explicit FileList(SourceOptions options)
       : options_(std::move(options.corpus)),
-        feed_(std::make_shared<Feed>(std::move(options.feed))) {}
+        feed_(std::make_shared<Feed>(std::move(options.feed))) {
+    if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
+  }
 
-  static std::optional<Insertion> insert(const NodeSpec& spec) { return Feed::insertion(spec); }
+  static std::vector<Insertion> insert(const NodeSpec& spec) {
+    std::vector<Insertion> out;
+    const Value* by = spec.options.find("update_by");
+    if (by != nullptr && by->is_scalar() && by->text() == "content")
+      out.push_back({port_type<RawBytes>(), grouped_node(spec, "hash", "hash_content")});
+    if (auto keep = Feed::insertion(spec)) out.push_back(std::move(*keep));
+    return out;
+  }
 
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     options_.check(check);
     feed_->check(check);
     Facts out = given;
     out.set_object(Feed::kFact, std::make_shared<const FeedLink>(FeedLink{feed_}));
+    if (contents_)
+      out.set_object(ContentsLink::kFact,
+                     std::make_shared<const ContentsLink>(ContentsLink{contents_}));
     return out;
   }
 
   void start(RunContext& run) override {
     manifest_ = list_corpus(options_, run.warn);
     stamps_.assign(manifest_.size(), {});
+    if (contents_) contents_->of.assign(manifest_.size(), 0);
   }
 
   [[nodiscard]] std::size_t source_count() const override { return manifest_.size(); }
@@ -52,7 +83,9 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   }
   // Beside the index itself, what ledger and writer keep for every file.
   [[nodiscard]] std::size_t source_index_bytes() const override {
-    return manifest_.memory_bytes() + (40 + sizeof(FileStamp) + feed_->index_bytes()) * manifest_.size();
+    const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
+    return manifest_.memory_bytes() +
+           (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
   }
   [[nodiscard]] SourceItem source_item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
@@ -70,12 +103,14 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   [[nodiscard]] const Manifest& manifest() const override { return manifest_; }
   [[nodiscard]] FileStamp stamp(std::size_t file) const override { return stamps_[file]; }
   void set_stamp(std::size_t file, const FileStamp& stamp) override { stamps_[file] = stamp; }
+  [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
   FileListOptions options_;
   std::shared_ptr<Feed> feed_;
   Manifest manifest_;
   std::vector<FileStamp> stamps_;
+  std::shared_ptr<ContentHashes> contents_;  // where they are asked for
 };
 
 const RegisterStage<FileList, SourceOptions> registered{

@@ -11,11 +11,6 @@
 
 namespace melflow {
 
-void KeepNodeOptions::describe(Schema& s) {
-  s.field("concurrency", concurrency, "of that node").range(1, 1024).tuning();
-  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
-}
-
 void FeedOptions::describe(Schema& s) {
   s.field("feed", feed,
           "where samples come from: stream, decoded as they are needed; preload, all decoded into "
@@ -72,11 +67,7 @@ const ManifestSource& files_of(const RunContext& run) {
 
 std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
   if (only_streams(written(source))) return std::nullopt;
-  const Value* keep = source.options.find("keep");
-  NodeSpec node{source.name + ".keep", source.mark,
-                keep != nullptr && keep->is_map() ? *keep : Value::map({}, source.mark)};
-  node.options.set("stage", Value::scalar("keep_audio", source.mark));
-  return Insertion{port_type<Waveform>(), std::move(node)};
+  return Insertion{port_type<Waveform>(), grouped_node(source, "keep", "keep_audio")};
 }
 
 void Feed::check(PlanCheck& check) const {

@@ -14,6 +14,7 @@
 #include "stages/audio_store/audio_store.h"
 #include "stages/audio_store/preload_store.h"
 #include "stages/items.h"
+#include "stages/node_group.h"
 
 namespace melflow {
 
@@ -31,18 +32,12 @@ struct EnumNames<PreloadOverflow> {
       {"refuse", PreloadOverflow::refuse}, {"stream", PreloadOverflow::stream}};
 };
 
-/// Of the node that is put behind the last one that gives waveforms.
-struct KeepNodeOptions {
-  std::optional<int> concurrency, queue;
-  void describe(Schema& s);
-};
-
 struct FeedOptions {
   FeedKind feed = FeedKind::stream;
   std::string cache_path;
   int uses = 1;
   PreloadOverflow preload_overflow = PreloadOverflow::refuse;
-  std::optional<KeepNodeOptions> keep;
+  std::optional<NodeGroup> keep;
 
   void describe(Schema& s);
 };

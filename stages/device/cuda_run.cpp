@@ -17,6 +17,47 @@ namespace {
 constexpr double kHeadroom = 1.25;
 
 Value seconds(double s) { return Value::scalar(fmt::format("{:.6f}", s)); }
+Value count(std::size_t n) { return Value::scalar(std::to_string(n)); }
+Value words(std::string text) { return Value::scalar(std::move(text), {}, true); }
+
+Value use_value(const cuda::DeviceUse& use) {
+  Value out;
+  out.set("device", Value::scalar(std::to_string(use.index)));
+  out.set("name", words(use.name));
+  if (use.samples > 0) {
+    Value percent;
+    percent.set("mean", Value::scalar(fmt::format("{:.1f}", use.mean_utilization)));
+    percent.set("most", count(use.most_utilization));
+    percent.set("samples", count(use.samples));
+    out.set("utilization_percent", std::move(percent));
+  }
+  if (use.total_memory > 0) {
+    Value bytes;
+    bytes.set("most", count(use.most_memory));
+    bytes.set("total", count(use.total_memory));
+    out.set("memory_bytes", std::move(bytes));
+  }
+  if (use.pcie_generation > 0 && use.pcie_width > 0) {
+    Value link;
+    link.set("generation", count(use.pcie_generation));
+    link.set("lanes", count(use.pcie_width));
+    out.set("pcie", std::move(link));
+  }
+  if (!use.missing.empty()) out.set("not_known", words(use.missing));
+  return out;
+}
+
+// Appends what NVML said.
+void add_uses(const cuda::DeviceUses& uses, std::vector<std::pair<std::string, Value>>& summary) {
+  if (!uses.why_none.empty()) {
+    summary.emplace_back("device_use", words("not known: " + uses.why_none));
+    return;
+  }
+  std::vector<Value> all;
+  for (const cuda::DeviceUse& use : uses.devices) all.push_back(use_value(use));
+  summary.emplace_back("device_use", Value::list(std::move(all)));
+  if (!uses.driver_version.empty()) summary.emplace_back("driver", words(uses.driver_version));
+}
 
 }  // namespace
 
@@ -96,6 +137,7 @@ void CudaRun::start(RunContext& run) {
   } catch (const std::exception& e) {
     throw RunError(e.what());
   }
+  monitor_.emplace(lanes_->devices());
 }
 
 void CudaRun::finish() {
@@ -115,6 +157,8 @@ void CudaRun::finish() {
               {"device_copy_out_seconds", seconds(t.copy_out)},
               {"bytes_to_device", Value::scalar(std::to_string(t.bytes_in))},
               {"bytes_from_device", Value::scalar(std::to_string(t.bytes_out))}};
+  if (monitor_) add_uses(monitor_->finish(), summary_);
+  monitor_.reset();
   lanes_.reset();
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "cuda/device_monitor.h"
 #include "cuda/lanes.h"
 #include "pipeline/stage.h"
 #include "stages/device/cuda_batch.h"
@@ -72,6 +73,7 @@ class CudaRun {
   MelFront front_;
   MelBackendOptions options_;
   std::unique_ptr<cuda::Lanes> lanes_;
+  std::optional<cuda::DeviceMonitor> monitor_;  // while there are lanes
   std::vector<std::pair<std::string, Value>> summary_;
 };
 

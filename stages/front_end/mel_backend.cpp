@@ -45,11 +45,6 @@ Value OptionType<Devices>::echo(const Devices& d) {
   return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
 }
 
-void ChainNodeOptions::describe(Schema& s) {
-  s.field("concurrency", concurrency, "of that node").range(1, 1024).tuning();
-  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
-}
-
 void AccumulateOptions::describe(Schema& s) {
   s.field("bytes", bytes, "samples after which a batch for the device is full")
       .range(4096, 2.0e9)
@@ -92,16 +87,9 @@ void MelBackendOptions::describe(Schema& s) {
 
 namespace {
 
-// What is written under `group` of the node.
-Value written(const NodeSpec& spec, const char* group) {
-  const Value* v = spec.options.find(group);
-  return v != nullptr && v->is_map() ? *v : Value::map({}, spec.mark);
-}
-
-NodeSpec chain_node(const NodeSpec& spec, const char* suffix, const char* stage,
+NodeSpec chain_node(const NodeSpec& spec, const char* group, const char* stage,
                     const std::string& from) {
-  NodeSpec out{spec.name + "." + suffix, spec.mark, written(spec, suffix)};
-  out.options.set("stage", Value::scalar(stage, spec.mark));
+  NodeSpec out = grouped_node(spec, group, stage);
   out.options.set("from", Value::scalar(from, spec.mark));
   return out;
 }

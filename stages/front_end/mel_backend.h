@@ -9,6 +9,7 @@
 #include "cuda/mel_kernels.h"
 #include "pipeline/registry.h"
 #include "stages/front_end/mel_stage_options.h"
+#include "stages/node_group.h"
 
 namespace melflow {
 
@@ -47,11 +48,6 @@ struct OptionType<Devices> {
   static Value echo(const Devices& d);
 };
 
-/// Of a node that the backend cuda puts around mel.
-struct ChainNodeOptions {
-  std::optional<int> concurrency, queue;
-  void describe(Schema& s);
-};
 struct AccumulateOptions {
   Bytes bytes{16 * 1024 * 1024};
   std::optional<int> queue;
@@ -65,7 +61,7 @@ struct MelBackendOptions {
   cuda::Path path = cuda::Path::automatic;
   Operands operands;
   std::optional<AccumulateOptions> accumulate;
-  std::optional<ChainNodeOptions> h2d, d2h, rows;
+  std::optional<NodeGroup> h2d, d2h, rows;
 
   void describe(Schema& s);
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -97,6 +98,16 @@ struct FileStamp {
 /// Of whatever is there now, -1 for what is no file; the links on the way are followed.
 FileStamp stamp_of(const std::string& path);
 
+/// Hashes of files' contents (files/content_hash), 0 for one that was not made.
+struct ContentHashes {
+  std::vector<std::uint64_t> of;  ///< [files]
+};
+/// The fact on the edges behind a source that wants them.
+struct ContentsLink {
+  static constexpr const char* kFact = "contents";
+  std::shared_ptr<ContentHashes> hashes;
+};
+
 /// A source that lists files.
 class ManifestSource {
  public:
@@ -106,6 +117,8 @@ class ManifestSource {
   [[nodiscard]] virtual FileStamp stamp(std::size_t file) const = 0;
   /// For a file that is not going to be read; before the run.
   virtual void set_stamp(std::size_t file, const FileStamp& stamp) = 0;
+  /// Where it is contents that tell whether a file is the same, else null.
+  [[nodiscard]] virtual ContentHashes* contents() const = 0;
 };
 
 }  // namespace melflow

@@ -25,6 +25,7 @@ struct FeatureData {
     double duration = 0;           ///< [s]
     Status status = Status::ok;
     FileStamp stamp;                   ///< of the file when it was read
+    std::uint64_t content = 0;         ///< hash of its bytes; 0 where nobody made one
     std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
   };

@@ -167,6 +167,8 @@ void read_files(hid_t file, FeatureData& out) {
   const auto modified = files_table<std::int64_t>(file, "/files/modified", H5T_NATIVE_INT64, files);
   for (std::size_t i = 0; i < size.size() && i < modified.size(); ++i)
     out.files[i].stamp = {size[i], modified[i]};
+  const auto content = files_table<std::uint64_t>(file, "/files/content", H5T_NATIVE_UINT64, files);
+  for (std::size_t i = 0; i < content.size(); ++i) out.files[i].content = content[i];
   // The status is an enumeration in the file; its numbers are read as the integers they are.
   const auto status = DatasetReader(file, "/files/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
   for (std::size_t i = 0; i < out.files.size(); ++i) {

@@ -170,6 +170,9 @@ void write_files(hid_t file, const OutputIndex& x) {
                        [&](std::size_t i) { return x.stamp(i).size; });
   column<std::int64_t>(files, "modified", H5T_STD_I64LE, H5T_NATIVE_INT64, count,
                        [&](std::size_t i) { return x.stamp(i).modified; });
+  if (x.has_contents())
+    column<std::uint64_t>(files, "content", H5T_STD_U64LE, H5T_NATIVE_UINT64, count,
+                          [&](std::size_t i) { return x.content(i); });
   const Hid status = status_type();
   column<std::int8_t>(files, "status", status, status, count,
                       [&](std::size_t i) { return x.status(i); });

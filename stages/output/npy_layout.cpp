@@ -53,7 +53,7 @@ class Appender {
 
 // The path is as long as makes it a multiple of eight bytes.
 NpyRecord record_of(const OutputIndex& x) {
-  NpyRecord out{x.target_names().size(), x.has_label_sets() ? x.label_names().size() : 0, 1};
+  NpyRecord out{x.has_contents(), x.target_names().size(), x.has_label_sets() ? x.label_names().size() : 0, 1};
   for (std::size_t i = 0; i < x.files(); ++i) out.path = std::max(out.path, x.path(i).size());
   out.path = (out.bytes() + 7) / 8 * 8 - out.number_bytes();
   return out;
@@ -99,6 +99,7 @@ std::string npy_document_path(const std::string& rows) {
 
 std::string NpyRecord::type() const {
   std::string more;
+  if (has_content) more += "('content', '<u8'), ";
   if (targets > 0) more += fmt::format("('targets', '<f4', ({},)), ", targets);
   if (labels > 0) more += fmt::format("('labels', '|u1', ({},)), ", labels);
   return fmt::format(
@@ -125,6 +126,7 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
     out.number(x.status(i));
     out.number(x.stamp(i).size);
     out.number(x.stamp(i).modified);
+    if (record.has_content) out.number(x.content(i));
     for (std::size_t t = 0; t < record.targets; ++t) out.number(x.target(i, t));
     flags.assign(record.labels, '\0');
     for (const std::int32_t l : x.labels(i))

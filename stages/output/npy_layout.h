@@ -19,12 +19,13 @@ std::string npy_document_path(const std::string& rows);
 
 /// A record of the index, in the order of docs/output-format.md.
 struct NpyRecord {
+  bool has_content = false;
   std::size_t targets = 0;  ///< float32 each
   std::size_t labels = 0;   ///< a byte each, where files may have several
   std::size_t path = 0;     ///< [bytes]
 
   [[nodiscard]] std::size_t number_bytes() const {
-    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 8 + 8 + 4 * targets + labels;
+    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 8 + 8 + (has_content ? 8 : 0) + 4 * targets + labels;
   }
   [[nodiscard]] std::size_t bytes() const { return number_bytes() + path; }
   /// As numpy writes it.

@@ -122,8 +122,10 @@ void read_index(const std::string& path, FeatureData& out) {
   std::size_t at = bytes.find("'|S"), width = 0;
   for (at += 3; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && width < 1U << 20; ++at)
     width = 10 * width + static_cast<std::size_t>(bytes[at] - '0');
-  const bool has_sets = bytes.substr(0, at).find("'labels'") != std::string::npos;
-  const NpyRecord record{out.targets.size(), has_sets ? out.labels.size() : 0, width};
+  const std::string fields = bytes.substr(0, at);
+  const auto has = [&fields](const char* field) { return fields.find(field) != std::string::npos; };
+  const NpyRecord record{has("'content'"), out.targets.size(),
+                         has("'labels'") ? out.labels.size() : 0, width};
   const std::string header = npy_header(record.type(), {&count, 1});
   if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record.bytes())
     throw RunError(fmt::format("{} is no list of {} files", path, count));
@@ -141,6 +143,7 @@ void read_index(const std::string& path, FeatureData& out) {
     r.take(status);
     r.take(e.stamp.size);
     r.take(e.stamp.modified);
+    if (record.has_content) r.take(e.content);
     e.status = static_cast<FeatureData::Status>(status);
     e.targets.resize(record.targets);
     for (float& t : e.targets) r.take(t);

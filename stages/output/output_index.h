@@ -41,6 +41,12 @@ struct OutputIndex {
     return order.audio(first + file).sample_rate;
   }
   [[nodiscard]] FileStamp stamp(std::size_t file) const;
+  [[nodiscard]] bool has_contents() const {
+    return listed != nullptr && listed->contents() != nullptr;
+  }
+  [[nodiscard]] std::uint64_t content(std::size_t file) const {
+    return listed->contents()->of[first + file];
+  }
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
     return run.ledger.entry(first + file);
   }

@@ -4,12 +4,14 @@
 #include <tbb/parallel_for.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "stages/files/content_hash.h"
 #include "stages/files/part_file.h"
 #include "stages/raii/hdf5.h"
 
@@ -64,25 +66,42 @@ std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std
   return out;
 }
 
+std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::size_t first,
+                                          const std::vector<std::int64_t>& entries) const {
+  std::vector<Now> out(entries.size());
+  const auto look_at = [&](std::size_t i) {
+    if (entries[i] < 0) return;
+    const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[i])];
+    if (entry.status != FeatureFile::Status::ok) return;
+    const std::string path = source.manifest().path(first + i);
+    out[i].stamp = stamp_of(path);
+    if (source.contents() != nullptr && entry.content != 0 && out[i].stamp.size == entry.stamp.size)
+      out[i].content = content_hash_of(path);
+  };
+  constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
+  const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries.size(), at_once),
+                    [&](const auto& range) {
+                      for (std::size_t i = range.begin(); i < range.end(); ++i) look_at(i);
+                    });
+  return out;
+}
+
 void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last) {
   const std::vector<FeatureFile::Entry>& old = file_->files();
   std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks;
   for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
   const std::vector<std::int64_t> entries = entries_of(source, first, last);
-  std::vector<FileStamp> stamps(entries.size());
-  constexpr std::size_t kAtOnce = 256;
-  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries.size(), kAtOnce),
-                    [&](const auto& r) {
-                      for (std::size_t i = r.begin(); i < r.end(); ++i)
-                        if (entries[i] >= 0)
-                          stamps[i] = stamp_of(source.manifest().path(first + i));
-                    });
+  const std::vector<Now> now = look(source, first, entries);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i] < 0) continue;
+    if (now[i].stamp.size < 0) continue;
     const FeatureFile::Entry& entry = old[static_cast<std::size_t>(entries[i])];
-    if (entry.status != FeatureFile::Status::ok || stamps[i].size < 0 || entry.stamp != stamps[i])
-      continue;
-    source.set_stamp(first + i, stamps[i]);
+    const bool is_same = source.contents() != nullptr
+                             ? now[i].content != 0 && now[i].content == entry.content
+                             : now[i].stamp == entry.stamp;
+    if (!is_same) continue;
+    source.set_stamp(first + i, now[i].stamp);
+    if (source.contents() != nullptr) source.contents()->of[first + i] = entry.content;
     const auto remark = remarks.find(entries[i]);
     kept_.push_back({first + i,
                      entry.offset,
@@ -90,6 +109,11 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
                      {entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
                      remark == remarks.end() ? nullptr : remark->second});
   }
+}
+
+bool RowReuse::has_contents() const {
+  return std::any_of(file_->files().begin(), file_->files().end(),
+                     [](const FeatureFile::Entry& e) { return e.content != 0; });
 }
 
 bool RowReuse::has_dead_rows() const {

@@ -27,12 +27,16 @@ class RowReuse {
   /// with: it is not complete, or holds other features than those with `feature_hash`.
   static std::unique_ptr<RowReuse> open(const std::string& path, const std::string& feature_hash);
 
-  /// Looks at files [first, last) of the source: those of the same path, size and time of change,
-  /// that had been ok, are kept. The source gets their stamps.
+  /// Looks at files [first, last) of the source: those that had been ok and are the same are kept,
+  /// and the source gets their stamps. The same is what has the same path, size and time of change,
+  /// or for a source that goes by contents the same path, size and hash of its bytes, which are
+  /// read for it.
   void match(ManifestSource& source, std::size_t first, std::size_t last);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
+  /// There are hashes of files' contents.
+  [[nodiscard]] bool has_contents() const;
   [[nodiscard]] const std::string& root() const { return file_->root(); }
   /// What computed them: "cpu avx2".
   [[nodiscard]] std::string computed_by() const;
@@ -48,6 +52,14 @@ class RowReuse {
   explicit RowReuse(const std::string& path);
   [[nodiscard]] std::vector<std::int64_t> entries_of(const ManifestSource& source,
                                                      std::size_t first, std::size_t last) const;
+
+  // Of each listed file that may be the same as its entry; else a stamp of -1.
+  struct Now {
+    FileStamp stamp;
+    std::uint64_t content = 0;  // where it is asked for
+  };
+  [[nodiscard]] std::vector<Now> look(const ManifestSource& source, std::size_t first,
+                                      const std::vector<std::int64_t>& entries) const;
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;

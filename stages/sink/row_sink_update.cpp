@@ -18,9 +18,10 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
   updates_ = true;
   if (old->root() != source->manifest().root())
     run.warn(
-        fmt::format("{}: was made of {}, this is {}; files of the same name, size and time of "
-                    "change are taken for the same",
-                    paths_[section], old->root(), source->manifest().root()));
+        fmt::format("{}: was made of {}, this is {}; files of the same name, size and {} are "
+                    "taken for the same",
+                    paths_[section], old->root(), source->manifest().root(),
+                    source->contents() != nullptr ? "content" : "time of change"));
   if (const std::string now = info_->backend + " " + info_->instruction_set;
       old->computed_by() != now)
     run.warn(
@@ -31,6 +32,11 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
     throw RunError(
         fmt::format("{}: its rows are normalised by statistics that new files would change; "
                     "build it anew (overwrite: true)",
+                    paths_[section]));
+  if (source->contents() != nullptr && old->rows() > 0 && !old->has_contents())
+    run.warn(
+        fmt::format("{}: was made without update_by: content and has no hashes of its files: all "
+                    "are computed anew",
                     paths_[section]));
   old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
   const bool stays = run.update == Update::append && !old->has_dead_rows() &&

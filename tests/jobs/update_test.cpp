@@ -174,6 +174,68 @@ TEST_CASE("update: files that are gone or have changed leave no rows behind") {
   }
 }
 
+TEST_CASE("update: by contents, the time of a file says nothing") {
+  const std::string source = "root: \"${DATA}\", update_by: content";
+  for (const char* more : {"", ", feed: preload", ", feed: cache, cache_path: \"${OUT}.cache\""}) {
+    for (const bool npy : {false, true}) {
+      CAPTURE(std::string(more));
+      CAPTURE(npy);
+      const TempFolder folder;
+      make_corpus(folder);
+      const std::string ending = npy ? "npy" : "h5";
+      const std::string out = "out." + ending, full = "full." + ending;
+      std::string yaml = pipeline("split_files: false");
+      yaml.replace(yaml.find("root: \"${DATA}\""), 15, source + more);
+      // Small ones at once, large ones piece by piece.
+      yaml.replace(yaml.find("disk_read"), 9, "disk_read, whole: 8KiB");
+      if (npy) yaml.replace(yaml.find("hdf5_write"), 10, "npy_write");
+      REQUIRE(run(yaml, folder, out).complete());
+
+      const std::filesystem::path touched = folder / "clips/train/a/2.wav";
+      std::filesystem::last_write_time(
+          touched, std::filesystem::last_write_time(touched) + std::chrono::seconds(5));
+      const JobResult same = run(yaml, folder, out, Update::append);
+      REQUIRE_MESSAGE(same.complete(), same.text());
+      CHECK(kept_by(same) == 17);
+
+      const std::filesystem::path changed = folder / "clips/test/a/4.wav";
+      const auto time = std::filesystem::last_write_time(changed);
+      const auto size = std::filesystem::file_size(changed);
+      write_wav(changed, static_cast<std::int64_t>((size - 44) / 2), kRate, 80);
+      std::filesystem::last_write_time(changed, time);
+      std::filesystem::remove_all(folder / (out + ".cache"));  // it goes by stamps
+      const JobResult other = run(yaml, folder, out, Update::append);
+      REQUIRE_MESSAGE(other.complete(), other.text());
+      CHECK(kept_by(other) == 16);
+      REQUIRE(run(yaml, folder, full).complete());
+      if (npy) {
+        CHECK(read_bytes(folder / out) == read_bytes(folder / full));
+        CHECK(read_bytes(folder / "out.index.npy") == read_bytes(folder / "full.index.npy"));
+      } else {
+        CHECK(read_output(folder / out).difference(read_output(folder / full)) == "");
+        CHECK(H5File(folder / out).raw("files/content") ==
+              H5File(folder / full).raw("files/content"));
+      }
+    }
+  }
+}
+
+TEST_CASE("update: by contents, of an output without their hashes") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(pipeline(), folder).complete());
+  std::string yaml = pipeline();
+  yaml.replace(yaml.find("splits: top_dir"), 15, "splits: top_dir, update_by: content");
+  const JobResult first = run(yaml, folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(first.complete(), first.text());
+  CHECK(kept_by(first) == 0);
+  REQUIRE(first.report.warnings.size() == 1);
+  CHECK(first.report.warnings[0].find("all are computed anew") != std::string::npos);
+  const JobResult second = run(yaml, folder, "out.h5", Update::append);
+  CHECK(kept_by(second) == 17);
+  CHECK(second.report.warnings.empty());
+}
+
 TEST_CASE("update: npy") {
   const TempFolder folder;
   make_corpus(folder);

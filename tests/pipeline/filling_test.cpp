@@ -54,13 +54,13 @@ struct TreeOptions {
 class Tree final : public Source<Leaf> {
  public:
   explicit Tree(TreeOptions options) : options_(options) {}
-  static std::optional<Insertion> insert(const NodeSpec& spec) {
+  static std::vector<Insertion> insert(const NodeSpec& spec) {
     const Value* filled = spec.options.find("filled");
-    if (filled != nullptr && filled->text() == "false") return std::nullopt;
+    if (filled != nullptr && filled->text() == "false") return {};
     NodeSpec node{spec.name + ".tap", spec.mark, Value::map({}, spec.mark)};
     node.options.set("stage", Value::scalar("leaf_tap"));
     node.options.set("concurrency", Value::scalar("3"));
-    return Insertion{port_type<Leaf>(), std::move(node)};
+    return {Insertion{port_type<Leaf>(), std::move(node)}};
   }
   [[nodiscard]] std::size_t source_count() const override {
     return static_cast<std::size_t>(options_.leaves);

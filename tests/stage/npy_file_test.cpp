@@ -178,8 +178,7 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
       if (index != expected || document != expected) ++mixed;
     }
   });
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (int i = 1; std::chrono::steady_clock::now() < end; ++i) {
+  for (int i = 1; i <= 300 || seen < 300; ++i) {
     NpyFile file(target, NumberType::float32, 1, Existing::replace);
     const auto generation = static_cast<float>(i);
     file.write(0, &generation, 1);
@@ -190,7 +189,6 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
   }
   over = true;
   reader.join();
-  CHECK(seen > 0);
   CHECK(mixed == 0);
   CHECK(names_in(folder.path()) == kWhole);
 }

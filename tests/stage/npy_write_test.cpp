@@ -10,20 +10,20 @@
 #include <thread>
 
 #include "stages/files/part_file.h"
-#include "tests/support/audio_files.h"
+#include "tests/support/concurrency_probe.h"
 #include "tests/support/h5_reader.h"
+#include "tests/support/hold.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
 #include "tests/support/python.h"
 #include "tests/support/small_disk.h"
+#include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-constexpr int kRate = 8000;
 
 struct Options {
   std::string files = "labels: parent_dir";
@@ -37,15 +37,9 @@ struct Options {
 std::string pipeline(const Options& o = {}) {
   std::string yaml = fmt::format(R"(version: 1
 graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read, {}}}
-  segment: {{stage: segment, from: decode, {}}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20, {}}}
-  write: {{stage: npy_write, from: mel, path: "${{OUT}}.npy", {}}}
+{}  write: {{stage: npy_write, from: mel, path: "${{OUT}}.npy", {}}}
 )",
-                                 o.files, o.decode, o.segment, o.mel, o.write);
+                                 nodes_to_mel(o.files, o.decode, o.segment, o.mel), o.write);
   if (o.with_h5)
     yaml += "  h5: {stage: hdf5_write, from: mel, path: \"${OUT}.h5\", " + o.write + "}\n";
   return yaml;
@@ -56,28 +50,9 @@ Options alone(Options o = {}) {
   return o;
 }
 
-LoadOptions in_out(const std::string& data, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", data}, {"OUT", out}};
-  return options;
-}
-
 /// `out`: of the output's name what is before ".npy".
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out = "out") {
   return run_job(yaml, in_out(folder / "clips", folder / out));
-}
-
-// Good files and others, in two folders.
-void make_corpus(const TempFolder& folder) {
-  for (unsigned i = 0; i < 6; ++i)
-    write_wav(folder.file(fmt::format("clips/{}/{}.wav", i < 3 ? "dog" : "cat", i)), 4000 + 512 * i,
-              kRate, i);
-  folder.write("clips/cat/broken.wav", "no sound");
-  write_wav(folder.file("clips/cat/short.wav"), 10, kRate);
-  folder.folder("clips/dog/folder.wav");
-  write_wav(folder.file("scratch.wav"), 6000, kRate, 9);
-  copy_truncated(folder / "scratch.wav", folder / "clips/dog/cut.wav", 8044);
-  write_wav(folder.file("clips/top.wav"), 5000, kRate, 7);
 }
 
 std::set<std::string> names_in(const std::string& path) {
@@ -284,30 +259,34 @@ TEST_CASE("npy_write: a file that fails in one branch leaves no rows in the othe
 
 TEST_CASE("npy_write: rows of files that fail when they are written already are closed up") {
   const TempFolder folder;
-  // The second branch works long at the first file of each batch, and one batch at a time, before
-  // it finds the second one too short; the other worker writes both meanwhile.
+  // Of each batch the second branch finds one file too short, after the first has written all.
+  std::size_t rows = 0;
   for (unsigned i = 0; i < 9; ++i) {
-    const unsigned length = i % 3 == 0 ? 40'000 : i % 3 == 1 ? 500 : 3000;
+    const unsigned length = i % 3 == 1 ? 500 : 3000;
+    rows += (length - 256) / 128 + 1;
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), length, kRate, i);
     if (i % 3 != 1) write_wav(folder.file(fmt::format("good/{}.wav", i)), length, kRate, i);
   }
   const std::string yaml =
-      "workers: 2\n" + pipeline({.mel = "center: false", .write = "overwrite: true"}) +
-      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 1, n_mels: 8, "
-      "center: false, concurrency: 1}\n"
-      "  other: {stage: npy_write, from: wide, path: \"${OUT}.wide.npy\", overwrite: true}\n";
-  // Which of the two comes first is the machine's choice: again, until it was the writers.
-  std::size_t closed_up = 0;
-  for (int attempt = 0; attempt < 10 && closed_up < 2; ++attempt) {
-    const JobResult job = run(yaml, folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(job.report.counts.skipped == 3);
-    closed_up = 0;
-    for (const std::string& warning : job.report.warnings)
-      closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
-                   std::string::npos;
-  }
-  WARN(closed_up == 2);  // by both sinks of the first branch
+      pipeline({.mel = "center: false"}) +
+      "  late: {stage: hold_batch, from: batch, queue: 8}\n"
+      "  wide: {stage: mel, from: late, sample_rate: 8000, n_fft: 1024, n_mels: 8, center: false}\n"
+      "  other: {stage: npy_write, from: wide, path: \"${OUT}.wide.npy\"}\n";
+  Gate written;
+  const Hold hold([&](std::size_t) { written.wait(); });
+  const JobResult job =
+      run_job(yaml, in_out(folder / "clips", folder / "out"), [&](Runner& runner) {
+        // By both sinks of the first branch.
+        while (runner.progress().rows < 2 * rows) std::this_thread::yield();
+        written.open();
+      });
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.skipped == 3);
+  int closed_up = 0;
+  for (const std::string& warning : job.report.warnings)
+    closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
+                 std::string::npos;
+  CHECK(closed_up == 2);
   CHECK(difference_from_h5(folder) == "");
   const JobResult clean =
       run_job(pipeline(alone({.mel = "center: false"})), in_out(folder / "good", folder / "clean"));
@@ -461,23 +440,19 @@ TEST_CASE("npy_write: a stopped run leaves .part files that say so, and a later 
   const JobResult whole = run(pipeline(alone()), folder, "whole");
   REQUIRE_MESSAGE(whole.complete(), whole.text());
   const JobResult job =
-      run_job(pipeline(), in_out(folder / "clips", folder / "out"), [](Runner& runner) {
-        while (runner.progress().counts.closed() < 5) std::this_thread::yield();
-        runner.stop();
-      });
+      run_and_stop(pipeline(), in_out(folder / "clips", folder / "out"), {.let_in = 6, .closed = 5});
   REQUIRE_MESSAGE(job.error == "", job.text());
-  if (!job.complete()) {
-    CHECK(names_in(folder.path()) == Names{"clips", "whole.npy", "whole.index.npy",
-                                           "whole.index.json", "out.npy.part", "out.h5.part",
-                                           "out.index.npy.part", "out.index.json.part"});
-    // The script wants `complete` to be false, and what hdf5_write says of the same run.
-    CHECK(difference_from_h5(folder, "out", ".part") == "");
-    const std::string document = read_bytes(folder / "out.index.json.part");
-    CHECK(document.find(fmt::format("\n\"not_run\": {},\n", job.report.counts.not_run)) !=
-          document.npos);
-    for (const auto& [name, value] : job.stage("write").summary)
-      if (name == "path") CHECK(value.text() == folder / "out.npy.part");
-  }
+  REQUIRE(job.report.ending == Ending::stopped);
+  CHECK(names_in(folder.path()) == Names{"clips", "whole.npy", "whole.index.npy",
+                                         "whole.index.json", "out.npy.part", "out.h5.part",
+                                         "out.index.npy.part", "out.index.json.part"});
+  // The script wants `complete` to be false, and what hdf5_write says of the same run.
+  CHECK(difference_from_h5(folder, "out", ".part") == "");
+  const std::string document = read_bytes(folder / "out.index.json.part");
+  CHECK(document.find(fmt::format("\n\"not_run\": {},\n", job.report.counts.not_run)) !=
+        document.npos);
+  for (const auto& [name, value] : job.stage("write").summary)
+    if (name == "path") CHECK(value.text() == folder / "out.npy.part");
   const JobResult again = run(pipeline({.write = "overwrite: true"}), folder);
   REQUIRE_MESSAGE(again.complete(), again.text());
   CHECK((rows_file(folder, "out") == rows_file(folder, "whole")));

@@ -287,8 +287,7 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
     std::jthread beginning([&] {
       while (!over) complaint([&] { RowFile(target, NumberType::float32, 1, Existing::replace); });
     });
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-    while (std::chrono::steady_clock::now() < end) {
+    while (ended < 300) {
       const std::string message = complaint([&] {
         RowFile file(target, NumberType::float32, 1, Existing::replace);
         file.write(0, &value, 1);
@@ -301,7 +300,6 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
     over = true;
   }
   CHECK(harmed == 0);
-  CHECK(ended > 0);
 }
 
 TEST_CASE("row file: an unfinished file goes with its owner, unless it is to stay") {

@@ -282,7 +282,7 @@ std::vector<cuda::GpuInfo> HostGpus::list() const {
   std::vector<cuda::GpuInfo> out;
   for (int i = 0; i < options_.devices; ++i)
     out.push_back({i, "a thread of the host", i == 0 ? "host" : options_.second_architecture,
-                   options_.device_memory});
+                   options_.device_memory, HostGpus::bus_id(i)});
   return out;
 }
 

@@ -46,6 +46,8 @@ class HostGpus final : public cuda::Gpus {
   };
   Counts counts;
 
+  /// No device of any machine has this one.
+  [[nodiscard]] static std::string bus_id(int index) { return "host:" + std::to_string(index); }
   [[nodiscard]] const HostGpuOptions& options() const { return options_; }
   std::atomic<std::size_t> device_used{0}, pinned_used{0};
   /// Taken in all, given back or not.

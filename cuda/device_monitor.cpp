@@ -1,0 +1,135 @@
+#include "cuda/device_monitor.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "cuda/error.h"
+#include "cuda/nvml_library.h"
+
+namespace melflow::cuda {
+namespace {
+
+// NVML between its init and shutdown, which it counts.
+class Session {
+ public:
+  Session() : f_(library_.functions()) { must(f_.init(), "nvmlInit"); }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() { f_.shutdown(); }
+
+  [[nodiscard]] const NvmlFunctions& functions() const { return f_; }
+
+  void must(int result, const std::string& call) const {
+    if (result != 0) throw CudaError(call + ": " + f_.error_text(result));
+  }
+
+ private:
+  NvmlLibrary library_;
+  const NvmlFunctions& f_;
+};
+
+std::string driver_version(const Session& nvml) {
+  std::array<char, 96> text{};
+  const int result = nvml.functions().driver_version(text.data(), text.size() - 1);
+  return result == 0 ? text.data() : "";
+}
+
+// Of one device; what a call refuses once is not asked for again.
+class Sampler {
+ public:
+  Sampler(const Session& nvml, const GpuInfo& device, DeviceUse& use) : nvml_(nvml), use_(use) {
+    use_.index = device.index;
+    use_.name = device.name;
+    attempt(has_device_, [&] {
+      nvml_.must(nvml_.functions().device_by_pci_bus_id(device.pci_bus_id.c_str(), &handle_),
+                 "nvmlDeviceGetHandleByPciBusId(" + device.pci_bus_id + ")");
+    });
+  }
+
+  void sample() {
+    if (!has_device_) return;
+    const NvmlFunctions& f = nvml_.functions();
+    attempt(has_utilization_, [&] {
+      NvmlFunctions::Utilization now;
+      nvml_.must(f.utilization(handle_, &now), "nvmlDeviceGetUtilizationRates");
+      sum_ += now.gpu;
+      use_.mean_utilization = sum_ / static_cast<double>(++use_.samples);
+      use_.most_utilization = std::max(use_.most_utilization, now.gpu);
+    });
+    attempt(has_memory_, [&] {
+      NvmlFunctions::Memory now;
+      nvml_.must(f.memory(handle_, &now), "nvmlDeviceGetMemoryInfo");
+      use_.most_memory = std::max(use_.most_memory, static_cast<std::size_t>(now.used));
+      use_.total_memory = static_cast<std::size_t>(now.total);
+    });
+    // Not every device is on such a bus: no reason to say anything.
+    unsigned generation = 0, width = 0;
+    if (f.pcie_generation(handle_, &generation) == 0)
+      use_.pcie_generation = std::max(use_.pcie_generation, generation);
+    if (f.pcie_width(handle_, &width) == 0) use_.pcie_width = std::max(use_.pcie_width, width);
+  }
+
+ private:
+  template <class F>
+  void attempt(bool& is_possible, F&& call) {
+    if (!is_possible) return;
+    try {
+      call();
+    } catch (const CudaError& e) {
+      is_possible = false;
+      if (use_.missing.empty()) use_.missing = e.what();
+    }
+  }
+
+  const Session& nvml_;
+  DeviceUse& use_;
+  NvmlFunctions::Device handle_ = nullptr;
+  bool has_device_ = true, has_utilization_ = true, has_memory_ = true;
+  double sum_ = 0;
+};
+
+}  // namespace
+
+DeviceMonitor::DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds period)
+    : period_(period), thread_([this, d = std::move(devices)]() mutable { run(std::move(d)); }) {}
+
+DeviceMonitor::~DeviceMonitor() { finish(); }
+
+DeviceUses DeviceMonitor::finish() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+  }
+  ended_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  return uses_;
+}
+
+// False: it is over.
+bool DeviceMonitor::sleep() {
+  std::unique_lock lock(mutex_);
+  return !ended_.wait_for(lock, period_, [this] { return is_ending_; });
+}
+
+// NVML is opened here, too: that may take a while, and the run need not wait for it.
+void DeviceMonitor::run(std::vector<GpuInfo> devices) {
+  try {
+    const Session nvml;
+    uses_.driver_version = driver_version(nvml);
+    uses_.devices.resize(devices.size());
+    std::vector<Sampler> samplers;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      samplers.emplace_back(nvml, devices[i], uses_.devices[i]);
+    const auto sample = [&] {
+      for (Sampler& s : samplers) s.sample();
+    };
+    while (sleep()) sample();
+    sample();
+  } catch (const std::exception& e) {
+    uses_.why_none = e.what();
+  }
+}
+
+}  // namespace melflow::cuda

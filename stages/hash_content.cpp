@@ -1,0 +1,60 @@
+// hash_content: notes a hash of every file's bytes for the source.
+//
+// In, out: RawBytes, handed on as it is. A large file, and one whose samples are stored, is read
+// for it once more.
+
+#include "pipeline/registry.h"
+#include "stages/files/content_hash.h"
+#include "stages/items.h"
+#include "stages/listing/manifest.h"
+
+namespace melflow {
+namespace {
+
+struct HashContentOptions {
+  void describe(Schema&) {}
+};
+
+class HashContent final : public Transform<RawBytes, RawBytes> {
+ public:
+  explicit HashContent(HashContentOptions) {}
+
+  [[nodiscard]] StageTraits traits() const override {
+    StageTraits t = Transform::traits();
+    t.in_order = false;
+    return t;
+  }
+
+  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+    if (const auto link = given.get_object<ContentsLink>(ContentsLink::kFact))
+      hashes_ = link->hashes;
+    if (!hashes_) check.error("", "is put there by a source with update_by: content; leave it out");
+    Facts out = given;
+    out.erase_object(ContentsLink::kFact);  // noted once
+    return out;
+  }
+  [[nodiscard]] bool passes_on() const override { return true; }
+
+  Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
+                                                  ItemContext& context) const override {
+    std::uint64_t& hash = hashes_->of[context.origin().stream->index()];
+    if (hash == 0) hash = hash_of(*in);  // else a filling pass has been there
+    return in;
+  }
+
+ private:
+  static std::uint64_t hash_of(const RawBytes& bytes) {
+    if (bytes.fd) return content_hash(bytes.fd.get());
+    if (bytes.file->stored) return content_hash_of(bytes.file->path);
+    return content_hash({bytes.data.data(), static_cast<std::size_t>(bytes.size)});
+  }
+
+  std::shared_ptr<ContentHashes> hashes_;
+};
+
+const RegisterStage<HashContent, HashContentOptions> registered{
+    "hash_content",
+    "Notes a hash of every file for a source with update_by: content, which puts it there."};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,69 @@
+// How the report of the program says what devices were used for; NVML is one with known figures.
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+#include "tests/cuda/fake_nvml/fake_nvml.h"
+
+using namespace melflow;
+using test::Ended;
+using test::TempFolder;
+
+namespace {
+
+Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
+  const TempFolder folder;
+  test::write_wav(folder / "clips/a.wav", 16000, 0.5);
+  test::write_text(folder / "p.yaml",
+                   "version: 1\n"
+                   "graph:\n"
+                   "  files: {stage: file_list, root: clips}\n"
+                   "  read: {stage: disk_read, from: files}\n"
+                   "  decode: {stage: decode, from: read}\n"
+                   "  segment: {stage: segment, from: decode}\n"
+                   "  batch: {stage: batch, from: segment}\n"
+                   "  mel: {stage: mel, from: batch, preset: whisper, backend: cuda}\n"
+                   "  write: {stage: npy_write, from: mel, path: out.npy}\n");
+  std::vector<std::string> command{MELFLOW_ON_HOST_GPU, "run", "p.yaml"};
+  command.insert(command.end(), more.begin(), more.end());
+  return run(folder, command, {{"MELFLOW_NVML", nvml}});
+}
+
+}  // namespace
+
+TEST_CASE("device use: figures are numbers in the JSON report, names are texts") {
+  const Ended e = run_on_device(MELFLOW_FAKE_NVML, {"--json", "-q"});
+  REQUIRE_MESSAGE(e.code == 0, e.err);
+  const nlohmann::json report = nlohmann::json::parse(e.out);
+  nlohmann::json mel;
+  for (const auto& stage : report["stages"])
+    if (stage["name"] == "mel") mel = stage["summary"];
+  CHECK(mel["driver"] == "555.42");
+  REQUIRE(mel["device_use"].size() == 1);
+  const nlohmann::json& use = mel["device_use"][0];
+  CHECK(use["device"] == 0);
+  CHECK(use["name"] == "a thread of the host");
+  const std::size_t samples = use["utilization_percent"]["samples"];
+  REQUIRE(samples > 0);
+  double sum = 0;
+  for (std::size_t n = 1; n <= samples; ++n) sum += test::fake_utilization(0, n);
+  CHECK(use["utilization_percent"]["mean"].get<double>() ==
+        doctest::Approx(sum / static_cast<double>(samples)).epsilon(0.01));
+  CHECK(use["memory_bytes"]["total"] == test::kFakeTotalMemory);
+  CHECK(use["memory_bytes"]["most"] == test::fake_memory(0, 1));
+  CHECK(use["pcie"] == nlohmann::json{{"generation", 5}, {"lanes", 16}});
+}
+
+TEST_CASE("device use: the summary says it, or why it cannot") {
+  const Ended with = run_on_device(MELFLOW_FAKE_NVML, {});
+  CHECK(with.code == 0);
+  CAPTURE(with.out);
+  CHECK(with.out.find("device_use [{\"device\": 0, ") != std::string::npos);
+  const Ended without = run_on_device("/no/such/file.so", {});
+  CHECK(without.code == 0);
+  CAPTURE(without.out);
+  CHECK(without.out.find("device_use not known: NVML, which is part of NVIDIA's driver, is not "
+                         "there (/no/such/file.so: ") != std::string::npos);
+}

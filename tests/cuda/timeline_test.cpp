@@ -1,0 +1,18 @@
+// A timeline is there for a tool only; what it draws is in tests/apps/nvtx_test.cpp.
+#include "cuda/timeline.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+namespace melflow::cuda {
+
+TEST_CASE("timeline: there is none where no tool is attached") {
+  if (std::getenv("NVTX_INJECTION64_PATH") != nullptr) {
+    MESSAGE("skipped: a tool is attached");
+    return;
+  }
+  CHECK(make_timeline({"read", "mel"}) == nullptr);
+}
+
+}  // namespace melflow::cuda
