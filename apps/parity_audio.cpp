@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/graph_builder.h"
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"
 #include "stages/items.h"

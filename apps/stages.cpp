@@ -6,7 +6,7 @@
 #include "apps/exit_codes.h"
 #include "apps/verbs.h"
 #include "config/reference.h"
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan.h"
 
 namespace melflow {
 namespace {

@@ -12,6 +12,7 @@
 #include "config/document.h"
 #include "config/overrides.h"
 #include "config/top_level.h"
+#include "pipeline/graph_builder.h"
 
 namespace melflow {
 namespace {

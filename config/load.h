@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/variables.h"
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan.h"
 
 namespace melflow {
 

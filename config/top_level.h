@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan.h"
 
 namespace melflow {
 

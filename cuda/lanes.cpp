@@ -54,8 +54,7 @@ LaneMemory::LaneMemory(Lanes& all, Gpu& on, std::size_t bytes, std::uint32_t mos
     : lanes(all), gpu(on), sample_bytes(aligned(bytes)), frames(most_frames) {
   program = lanes.program_for(gpu, frames);
   const std::size_t in = samples_at() + sample_bytes;
-  const std::size_t out =
-      aligned(frames * sizeof(float) * static_cast<std::size_t>(lanes.plan().columns()));
+  const std::size_t out = aligned(lanes.row_bytes(frames));
   const std::size_t more = aligned(program->mel->scratch_bytes());
   lanes.charge(gpu, in + out, in + out + more);
   pinned_ = in + out;
@@ -112,10 +111,6 @@ void Lane::reserve(std::size_t sample_bytes, std::uint32_t frames) {
                                          std::max(frames, had_frames));
 }
 
-std::size_t Lane::row_bytes(std::uint32_t frames) const {
-  return frames * sizeof(float) * static_cast<std::size_t>(lanes_.plan().columns());
-}
-
 // The whole way of a batch: what a recording holds, too.
 void Lane::enqueue(const Size& size) {
   Stream& s = *stream_;
@@ -139,7 +134,7 @@ void Lane::enqueue(const Size& size) {
   s.mark(2);
   s.call(reach<Phase::computed>, this);
   s.mark(3);
-  s.copy_out(m.host_out, m.device_out, row_bytes(size.frames));
+  s.copy_out(m.host_out, m.device_out, lanes_.row_bytes(size.frames));
   s.mark(4);
   s.call(reach<Phase::copied_out>, this);
 }
@@ -187,7 +182,7 @@ void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
   ++times_.batches;
   if (replays) ++times_.replayed;
   times_.bytes_in += LaneMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
-  times_.bytes_out += row_bytes(frames);
+  times_.bytes_out += lanes_.row_bytes(frames);
 }
 
 void Lane::note_times() {
@@ -278,6 +273,10 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings setti
 }
 
 Lanes::~Lanes() = default;
+
+std::size_t Lanes::row_bytes(std::uint32_t frames) const {
+  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(plan_->columns());
+}
 
 Lanes::Lease Lanes::take() {
   std::unique_lock lock(mutex_);

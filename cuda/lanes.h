@@ -116,10 +116,8 @@ class Lane {
 
   // ---- once it is copied out
 
-  // float32 [frames, columns].
-  [[nodiscard]] const float* rows() const {
-    return reinterpret_cast<const float*>(memory_->host_out);
-  }
+  // [frames, columns] of KernelOptions::rows.
+  [[nodiscard]] const std::byte* rows() const { return memory_->host_out; }
 
  private:
   friend class Lanes;
@@ -136,7 +134,6 @@ class Lane {
     void* tag;
   };
 
-  [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
   void enqueue(const Size& size);
   void reached(Phase phase);
   template <Phase phase>
@@ -189,7 +186,8 @@ class Lanes {
   [[nodiscard]] Lease take();
 
   [[nodiscard]] std::size_t count() const { return lanes_.size(); }
-  [[nodiscard]] const MelPlan& plan() const { return *plan_; }
+  // Of the rows of so many frames.
+  [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
   [[nodiscard]] const std::vector<GpuInfo>& devices() const { return infos_; }
   [[nodiscard]] std::string description() const;
   // Of all batches so far, but those of a device that broke; when nothing is under way.

@@ -11,7 +11,9 @@
 
 #include "cuda/complex.h"
 #include "cuda/host_device.h"
+#include "mel/bfloat16.h"
 #include "mel/float16.h"
+#include "mel/number_type.h"
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>
@@ -20,11 +22,9 @@
 
 namespace melflow::cuda {
 
-// In memory, of values that are computed in float.
-enum class NumberType { float32, float16, bfloat16 };
+using melflow::NumberType;
 enum class SampleType { int16, float32 };
 
-constexpr std::size_t bytes_of(NumberType type) { return type == NumberType::float32 ? 4 : 2; }
 constexpr std::size_t bytes_of(SampleType type) { return type == SampleType::float32 ? 4 : 2; }
 
 MELFLOW_HD std::uint32_t bits_of(float value) {
@@ -49,6 +49,8 @@ MELFLOW_HD float float_of(std::uint32_t bits) {
 
 MELFLOW_HD std::uint16_t float16_bits(float value) {
 #if defined(__CUDA_ARCH__)
+  // The device has one NaN for all of them, another one than to_float16().
+  if (value != value) return static_cast<std::uint16_t>((bits_of(value) >> 16 & 0x8000U) | 0x7E00U);
   return __half_as_ushort(__float2half_rn(value));
 #else
   return to_float16(value);
@@ -70,9 +72,7 @@ MELFLOW_HD std::uint16_t bfloat16_bits(float value) {
 #if defined(__CUDA_ARCH__)
   return __bfloat16_as_ushort(__float2bfloat16_rn(value));
 #else
-  const std::uint32_t bits = bits_of(value);
-  if ((bits & 0x7FFFFFFFU) > 0x7F800000U) return 0x7FFFU;  // NaN
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
+  return to_bfloat16(value);
 #endif
 }
 

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/graph_builder.h"
 #include "pipeline/runner.h"
 
 namespace {

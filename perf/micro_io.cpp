@@ -102,7 +102,7 @@ void decode(benchmark::State& state, int rate, int format) {
                                                      benchmark::Counter::kIsRate);
 }
 
-void write_rows(benchmark::State& state, RowType type) {
+void write_rows(benchmark::State& state, NumberType type) {
   constexpr std::int64_t rows = 948, columns = 32, places = 64;
   const TempFolder folder;
   RowFile file(folder / "rows.h5", type, columns, Existing::refuse);
@@ -125,5 +125,5 @@ void write_rows(benchmark::State& state, RowType type) {
 BENCHMARK_CAPTURE(read_file, noatime, O_NOATIME)->Name("read/noatime");
 BENCHMARK_CAPTURE(decode, wav, 4096, SF_FORMAT_WAV)->Name("decode/wav16_10s_4096Hz");
 BENCHMARK_CAPTURE(decode, flac, 16000, SF_FORMAT_FLAC)->Name("decode/flac_10s_16kHz");
-BENCHMARK_CAPTURE(write_rows, float32, RowType::float32)->Name("write/float32");
-BENCHMARK_CAPTURE(write_rows, float16, RowType::float16)->Name("write/float16");
+BENCHMARK_CAPTURE(write_rows, float32, NumberType::float32)->Name("write/float32");
+BENCHMARK_CAPTURE(write_rows, float16, NumberType::float16)->Name("write/float16");

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/graph_builder.h"
 #include "pipeline/runner.h"
 
 namespace {

@@ -84,7 +84,9 @@ std::int64_t chunk_rows(const Options& options) {
 }
 
 void by_row_file(const Options& options, const std::vector<float>& values) {
-  const RowType type = options.dtype == "float16" ? RowType::float16 : RowType::float32;
+  NumberType type = NumberType::float32;
+  if (options.dtype == to_text(NumberType::float16)) type = NumberType::float16;
+  if (options.dtype == to_text(NumberType::bfloat16)) type = NumberType::bfloat16;
   std::unique_ptr<RowFile> made;
   if (options.deflate > 0) {
     made = std::make_unique<ChunkedRowFile>(
@@ -179,7 +181,7 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"rowfile", "pwrite", "h5dwrite"}))
       ->capture_default_str();
   app.add_option("--dtype", options.dtype, "of the rows of rowfile; the others write float32")
-      ->check(CLI::IsMember({"float32", "float16"}))
+      ->check(CLI::IsMember({"float32", "float16", "bfloat16"}))
       ->capture_default_str();
   app.add_option("--rows", options.rows, "rows")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--columns", options.columns, "values of a row")

@@ -21,7 +21,7 @@ namespace melflow {
 struct NodeSpec {
   std::string name;
   Mark mark;
-  Value options;  ///< a map: NodeOptions (graph_builder.h) and the stage's own
+  Value options;  ///< a map: NodeOptions (plan.h) and the stage's own
 };
 
 /// The options of one node: read them through the schema, then make the stage.

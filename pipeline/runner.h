@@ -1,11 +1,11 @@
-// Runs a checked plan on a tbb::flow graph.
+// Runs a checked plan, within its bounds of workers, queues and memory.
 #pragma once
 
 #include <functional>
 #include <memory>
 
-#include "pipeline/graph_builder.h"
 #include "pipeline/observer.h"
+#include "pipeline/plan.h"
 #include "pipeline/report.h"
 
 namespace melflow {

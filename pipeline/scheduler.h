@@ -33,8 +33,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/graph_builder.h"
 #include "pipeline/observer.h"
+#include "pipeline/plan.h"
 #include "pipeline/report.h"
 
 namespace melflow {

@@ -2,6 +2,7 @@
 // Private to scheduler*.cpp.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -114,9 +115,7 @@ struct Scheduler::Node {
 
   // Every queue behind it has room for one more.
   [[nodiscard]] bool has_place_behind() const {
-    for (const Node* d : down)
-      if (d->is_full()) return false;
-    return true;
+    return std::none_of(down.begin(), down.end(), [](const Node* d) { return d->is_full(); });
   }
   [[nodiscard]] bool is_full() const { return queue.size() + promised >= capacity; }
   // Parked slots are not being processed.

@@ -177,7 +177,7 @@ std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
 
 std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
   const std::string& t = v.text();
-  const std::string bad =
+  std::string bad =
       detail::describe_value(v) + " found where a size is expected, such as 65536, 64KiB or 1.5GiB";
   if (!v.is_scalar()) return bad;
   double number = 0;

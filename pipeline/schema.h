@@ -262,6 +262,7 @@ struct OptionType<std::vector<T>> {
   }
   static Value echo(const std::vector<T>& v) {
     std::vector<Value> items;
+    items.reserve(v.size());
     for (const T& item : v) items.push_back(OptionType<T>::echo(item));
     return Value::list(std::move(items));
   }

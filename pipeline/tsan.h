@@ -13,11 +13,9 @@ extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
 #endif
 
-namespace melflow {
-
 // ThreadSanitizer cannot look into oneTBB's library, so it has to be told that sending a task
 // comes before its running, and that before the end of wait_for_all().
-namespace tsan {
+namespace melflow::tsan {
 #ifdef MELFLOW_TSAN
 inline void acquire(void* address) { __tsan_acquire(address); }
 inline void release(void* address) { __tsan_release(address); }
@@ -25,6 +23,4 @@ inline void release(void* address) { __tsan_release(address); }
 inline void acquire(void*) {}
 inline void release(void*) {}
 #endif
-}  // namespace tsan
-
-}  // namespace melflow
+}  // namespace melflow::tsan

@@ -29,7 +29,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
     above.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
     return above;
   }
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     if (cuda::gpus().list().empty()) {
       check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");
       return given;
@@ -43,6 +43,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
     Facts out = run_->front().plan(given, check, "cuda", "");
     if (run_->front().is_planned()) {
       check_path(check);
+      run_->front().offer_rows(demanded);
       run_->front().set_instruction_set(run_->instruction_set());
       out = run_->front().offer(given);
     }

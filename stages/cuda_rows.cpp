@@ -2,7 +2,7 @@
 // for the next batch.
 //
 // In:  PinnedRows.
-// Out: MelBatch.
+// Out: MelBatch, of 16 bits where that is all that is asked for.
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"

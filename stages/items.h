@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "pipeline/memory.h"
 #include "stages/raii/unique_fd.h"
+#include "mel/number_type.h"
 #include "mel/unit_finish.h"
 
 namespace melflow {
@@ -149,9 +151,12 @@ struct FeatureInfo {
   }
 };
 
-/// Rows of one block of one file, float32 [row_count, frames, columns].
+/// Rows of one block of one file, [row_count, frames, columns] of `type`. It is another one than
+/// float32 only where everybody behind has asked for it (stages/front_end/row_type.h), and nothing
+/// is left to be done to the values.
 struct MelPart {
   std::shared_ptr<const Buffer> data;
+  NumberType type = NumberType::float32;
   std::int64_t first_row = 0;  ///< in the file
   std::int64_t row_count = 0;
   bool last = true;
@@ -161,7 +166,11 @@ struct MelPart {
   std::shared_ptr<const UnitFinish> pending;
   int pending_columns = 0;
 
-  [[nodiscard]] const float* values() const { return data->as<float>(); }
+  /// Of float32 rows. Throws std::logic_error for others.
+  [[nodiscard]] const float* values() const {
+    if (type != NumberType::float32) throw std::logic_error("rows that are not float32");
+    return data->as<float>();
+  }
   /// The file's only block.
   [[nodiscard]] bool is_whole() const { return first_row == 0 && last; }
 };
@@ -181,7 +190,7 @@ struct MelBatch {
     std::size_t n = 0;
     for (const auto& p : parts)
       if (p)
-        n += static_cast<std::size_t>(p->row_count) * sizeof(float) *
+        n += static_cast<std::size_t>(p->row_count) * size_of(p->type) *
              (p->pending ? static_cast<std::size_t>(p->pending_columns) : info->values_per_row());
     return n;
   }

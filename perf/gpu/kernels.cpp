@@ -45,7 +45,8 @@ Json measure(cuda::Gpu& gpu, const Geometry& geometry, const Pack& pack, const C
              std::size_t n_sets, const Effort& effort, const Ceilings& ceilings) {
   const MelPlan plan(geometry.options);
   const std::uint32_t frames = pack.frames();
-  const std::size_t row_bytes = frames * sizeof(float) * static_cast<std::size_t>(plan.columns());
+  const std::size_t row_bytes =
+      frames * size_of(one.options.rows) * static_cast<std::size_t>(plan.columns());
   const auto program = gpu.make_mel(plan, one.options, frames);
   const Memory scratch(gpu, Kind::device, program->scratch_bytes());
   const auto stream = gpu.make_stream();
@@ -100,6 +101,8 @@ Json measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_by
   const Case cases[] = {{"fused, fp32", {Path::fused, NumberType::float32, {}}},
                         {"fused, fp16", {Path::fused, NumberType::float16, {}}},
                         {"fused, bf16", {Path::fused, NumberType::bfloat16, {}}},
+                        {"fused, rows in fp16", {Path::fused, {}, NumberType::float16}},
+                        {"fused, rows in bf16", {Path::fused, {}, NumberType::bfloat16}},
                         {"cuFFT", {Path::cufft, NumberType::float32, {}}}};
   const Pack pack(geometry, effort.set_bytes);
   const std::size_t n_sets =

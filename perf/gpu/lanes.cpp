@@ -81,7 +81,7 @@ double packed_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t row_byte
     for (std::size_t t = 0; t < lanes.count(); ++t) {
       threads.emplace_back([&, t] {
         try {
-          std::vector<float> rows(row_bytes / sizeof(float));
+          std::vector<std::byte> rows(row_bytes);
           cuda::Completions done;
           while (started++ < batches) {
             const std::vector<cuda::Lanes::Lease> lane{lanes.take()};
@@ -103,10 +103,14 @@ double packed_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t row_byte
   return seconds;
 }
 
-Json figures(double seconds, std::size_t batches, const Pack& pack, std::size_t bytes_in,
+std::size_t bytes_in(const Pack& pack) {
+  return pack.sample_bytes() + pack.frames() * sizeof(std::uint32_t);
+}
+
+Json figures(double seconds, std::size_t batches, const Pack& pack, std::size_t sample_bytes,
              std::size_t row_bytes, const Ceilings& ceilings) {
   const double each = static_cast<double>(batches) / seconds;
-  const double in = static_cast<double>(bytes_in) * each;
+  const double in = static_cast<double>(sample_bytes) * each;
   const double out = static_cast<double>(row_bytes) * each;
   return {{"files_per_second", static_cast<double>(pack.files) * each},
           {"windows_per_second", static_cast<double>(pack.frames()) * each},
@@ -116,47 +120,56 @@ Json figures(double seconds, std::size_t batches, const Pack& pack, std::size_t 
           {"share_of_link_out", out / ceilings.from_device}};
 }
 
+// One row of the table.
+Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const MelPlan>& plan,
+             const Pack& pack, int streams, NumberType rows, const Effort& effort,
+             const Ceilings& ceilings) {
+  Json out{{"streams", streams}, {"rows", to_text(rows)}};
+  cuda::LaneSettings settings;
+  settings.devices = {index};
+  settings.streams = streams;
+  settings.kernel.rows = rows;
+  settings.memory =
+      std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
+  try {
+    cuda::Lanes lanes(gpus, plan, settings, pack.sample_bytes(), pack.frames());
+    const std::size_t row_bytes = lanes.row_bytes(pack.frames());
+    std::vector<double> link, packed;
+    for (int i = -1; i < std::max(3, effort.repetitions / 8); ++i) {
+      const double a = link_seconds(lanes, pack, effort.batches);
+      const double b = packed_seconds(lanes, pack, row_bytes, effort.batches);
+      if (i < 0) continue;  // lanes have their recordings now
+      link.push_back(a);
+      packed.push_back(b);
+    }
+    const auto of = [&](const std::vector<double>& seconds) {
+      return figures(median(seconds), effort.batches, pack, bytes_in(pack), row_bytes, ceilings);
+    };
+    out["lanes"] = lanes.count();
+    out["bytes_out_of_batch"] = row_bytes;
+    out["link"] = of(link);
+    out["packed"] = of(packed);
+  } catch (const std::exception& e) {
+    out["error"] = e.what();
+  }
+  return out;
+}
+
 }  // namespace
 
 Json measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
                    const Ceilings& ceilings) {
   const auto plan = std::make_shared<const MelPlan>(geometry.options);
   const Pack pack(geometry, effort.batch_bytes);
-  const std::size_t row_bytes =
-      pack.frames() * sizeof(float) * static_cast<std::size_t>(plan->columns());
-  const std::size_t bytes_in = pack.sample_bytes() + pack.frames() * sizeof(std::uint32_t);
   Json out{{"geometry", geometry.name},
            {"files_of_batch", pack.files},
-           {"bytes_in_of_batch", bytes_in},
-           {"bytes_out_of_batch", row_bytes},
+           {"bytes_in_of_batch", bytes_in(pack)},
            {"results", Json::array()}};
-  for (const int streams : effort.streams) {
-    cuda::LaneSettings settings;
-    settings.devices = {index};
-    settings.streams = streams;
-    settings.memory =
-        std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
-    try {
-      cuda::Lanes lanes(gpus, plan, settings, pack.sample_bytes(), pack.frames());
-      std::vector<double> link, packed;
-      for (int i = -1; i < std::max(3, effort.repetitions / 8); ++i) {
-        const double a = link_seconds(lanes, pack, effort.batches);
-        const double b = packed_seconds(lanes, pack, row_bytes, effort.batches);
-        if (i < 0) continue;  // lanes have their recordings now
-        link.push_back(a);
-        packed.push_back(b);
-      }
-      const auto of = [&](const std::vector<double>& seconds) {
-        return figures(median(seconds), effort.batches, pack, bytes_in, row_bytes, ceilings);
-      };
-      out["results"].push_back({{"streams", streams},
-                                {"lanes", lanes.count()},
-                                {"link", of(link)},
-                                {"packed", of(packed)}});
-    } catch (const std::exception& e) {
-      out["results"].push_back({{"streams", streams}, {"error", e.what()}});
-    }
-  }
+  const auto add = [&](int streams, NumberType rows) {
+    out["results"].push_back(measure(gpus, index, plan, pack, streams, rows, effort, ceilings));
+  };
+  for (const int streams : effort.streams) add(streams, NumberType::float32);
+  add(cuda::LaneSettings{}.streams, NumberType::float16);  // bfloat16 is as large
   return out;
 }
 

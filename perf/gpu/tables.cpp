@@ -55,24 +55,26 @@ std::string kernels(const Json& k) {
 
 std::string lanes(const Json& l) {
   std::string out = fmt::format(
-      "**{}**; batches of {} files, {:.1f} MiB in and {:.1f} MiB out\n\n"
-      "| streams | link: files/s | in [GB/s] | out [GB/s] | of the link, in | packed: files/s | in "
-      "[GB/s] | of the link, in |\n|---|---|---|---|---|---|---|---|\n",
+      "**{}**; batches of {} files, {:.1f} MiB in\n\n"
+      "| streams | rows | out [MiB] | link: files/s | in [GB/s] | out [GB/s] | of the link, in | "
+      "packed: files/s | in [GB/s] | of the link, in "
+      "|\n|---|---|---|---|---|---|---|---|---|---|\n",
       l["geometry"].get<std::string>(), l["files_of_batch"].get<int>(),
-      l["bytes_in_of_batch"].get<double>() / (1 << 20),
-      l["bytes_out_of_batch"].get<double>() / (1 << 20));
+      l["bytes_in_of_batch"].get<double>() / (1 << 20));
   for (const Json& r : l["results"]) {
     if (r.contains("error")) {
-      out += fmt::format("| {} | {} | | | | | | |\n", r["streams"].get<int>(),
-                         r["error"].get<std::string>());
+      out += fmt::format("| {} | {} | | {} | | | | | | |\n", r["streams"].get<int>(),
+                         r["rows"].get<std::string>(), r["error"].get<std::string>());
       continue;
     }
     const Json &a = r["link"], &b = r["packed"];
-    out += fmt::format("| {} | {} | {:.1f} | {:.1f} | {:.0f} % | {} | {:.1f} | {:.0f} % |\n",
-                       r["streams"].get<int>(), with_commas(a["files_per_second"]),
-                       giga(a["bytes_per_second_in"]), giga(a["bytes_per_second_out"]),
-                       percent(a["share_of_link_in"]), with_commas(b["files_per_second"]),
-                       giga(b["bytes_per_second_in"]), percent(b["share_of_link_in"]));
+    out += fmt::format(
+        "| {} | {} | {:.1f} | {} | {:.1f} | {:.1f} | {:.0f} % | {} | {:.1f} | {:.0f} % |\n",
+        r["streams"].get<int>(), r["rows"].get<std::string>(),
+        r["bytes_out_of_batch"].get<double>() / (1 << 20), with_commas(a["files_per_second"]),
+        giga(a["bytes_per_second_in"]), giga(a["bytes_per_second_out"]),
+        percent(a["share_of_link_in"]), with_commas(b["files_per_second"]),
+        giga(b["bytes_per_second_in"]), percent(b["share_of_link_in"]));
   }
   return out;
 }

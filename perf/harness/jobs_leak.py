@@ -5,10 +5,16 @@ builder  80 rows a file, in three labelled splits: the usual preparation of a tr
 tiny     half-second clips: what a file costs, whatever is in it
 growth   the two-stage job at several sizes: does time per file, or memory, grow with their number?
 cores    the two-stage job on 1 and more workers
+update   the two-stage job when its output is there but for a hundred files
 """
+import os
+import shutil
+import subprocess
+
+import agree
 import corpora
-from measure import Program
-from setup import Job, compared, leak_corpus, library_rival, melflow, rivals_of
+from measure import Failure, Program
+from setup import Job, bounded_and_whole, compared, leak_corpus, library_rival, melflow, rivals_of
 
 PIPELINE = "config/pipelines/leak_two_stage.yaml"
 BUILDER = "config/pipelines/dataset_builder.yaml"
@@ -128,3 +134,37 @@ def cores(setup):
         programs += [run, compared(rival, run, BANDS, TOLERANCE, "dB")]
     remarks = ["Ratios are to melflow with one worker; the rival takes the real FFT."]
     return Job("cores", "Cores: the two-stage job on 1 and more", "files", programs, [data], remarks)
+
+
+def update(setup):
+    """Both corpora are folders of links, so that the recordings themselves stay as they are."""
+    data, old, added = leak_corpus(setup), setup.scaled(39563, 100), 100
+    files = old + added
+    before, after = (
+        corpora.linked(data, setup.dir / "corpora" / f"leak_links_{n}", n) for n in (old, files)
+    )
+    earlier = setup.output("earlier.h5")
+    full = melflow(setup, "full build", PIPELINE, after, files, files * LEAK_ROWS)
+    ours = melflow(
+        setup, "update", PIPELINE, after, files, added * LEAK_ROWS, baseline=False, verb="update",
+    )  # fmt: skip
+
+    def put_earlier_output():
+        if not earlier.exists():
+            command = [setup.bin / "melflow", "run", PIPELINE, "--quiet"]
+            env = {**os.environ, "DATA": str(before), "OUT": str(earlier)}
+            if subprocess.run(command, env=env, check=False).returncode != 0:
+                raise Failure(f"{earlier} cannot be made")
+        shutil.copyfile(earlier, ours.output)
+
+    def same_as_built(said):
+        found = bounded_and_whole(setup, ours, said)
+        worst = agree.largest_difference(
+            full.output, ours.output, agree.MELFLOW_ROWS_AT, files * LEAK_ROWS, BANDS, 0, ours.name
+        )
+        return {**found, "difference": worst, "unit": "dB", "like": full.name}
+
+    ours.prepare, ours.verify = put_earlier_output, same_as_built
+    title = f"Update: {added} files more than the {old:,} whose rows are there"
+    remarks = [f"files/s are those in the output afterwards; the update computes {added} of them."]
+    return Job("update", title, "files", [full, ours], [after], remarks, made=[earlier])

@@ -34,6 +34,7 @@ JOBS = {
     "deflate": [jobs_audio.deflate],
     "growth": [jobs_leak.growth],
     "cores": [jobs_leak.cores],
+    "update": [jobs_leak.update],
 }
 
 
@@ -90,9 +91,9 @@ def run_job(setup, make):
     try:
         return job, measure(job.programs, setup.runs, setup.bin / "melflow_measure_child")
     finally:
-        for program in job.programs:
-            if program.output:
-                program.output.unlink(missing_ok=True)
+        for path in [program.output for program in job.programs] + job.made:
+            if path:
+                path.unlink(missing_ok=True)
 
 
 def main():

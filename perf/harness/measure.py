@@ -37,6 +37,7 @@ class Program:
     is_melflow: bool = False
     baseline: bool = False  # the ratios' denominator
     note: str = ""
+    prepare: Optional[Callable[[], None]] = None  # before every run, when its output is gone
     # Looks at the output of the last run, with what the program said. Returns what it found.
     verify: Optional[Callable[[dict], dict]] = None
 
@@ -68,6 +69,8 @@ def run_once(program, launcher):
     for path in (program.output, program.report):
         if path:
             path.unlink(missing_ok=True)
+    if program.prepare:
+        program.prepare()
     os.sync()  # nobody pays for writing back what another one wrote
     with tempfile.TemporaryFile("w+", encoding="utf-8") as text, tempfile.NamedTemporaryFile(
         "r", encoding="utf-8"

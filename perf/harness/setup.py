@@ -56,14 +56,17 @@ class Job:
     per_unit: bool = False  # the table says how long one unit takes
     free_cores: float = 0.0  # when it began
     scale_up: bool = False  # times of programs that get a part are shown as for the whole
+    made: list = field(default_factory=list)  # further files, gone at the end
 
 
-def melflow(setup, name, pipeline, data, amount, rows, options=(), workers=None, baseline=True):
-    """A melflow run. Its output stays until the job's end, for others to be compared with."""
+def melflow(
+    setup, name, pipeline, data, amount, rows, options=(), workers=None, baseline=True, verb="run"
+):
+    """A melflow run or update. Its output stays until the job's end, for others to be compared with."""
     file = name.replace(" ", "_").replace(",", "")
     output = setup.output(f"{file}.h5")
     report = setup.output(f"{file}.json")
-    command = [setup.bin / "melflow", "run", pipeline, "--quiet", f"--json={report}"]
+    command = [setup.bin / "melflow", verb, pipeline, "--quiet", f"--json={report}"]
     command += [word for option in options for word in ("--set", option)]
     if workers:
         command += ["--workers", workers]

@@ -20,7 +20,8 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
                      cuda::Lanes::Lease lane, Scratch& scratch, ItemContext& context)
     : batch_(std::move(batch)),
       lane_(std::move(lane)),
-      columns_(static_cast<std::size_t>(front.mel_plan()->columns())),
+      frame_bytes_(static_cast<std::size_t>(front.mel_plan()->columns()) *
+                   size_of(front.row_type())),
       parts_(batch_->parts.size()) {
   const auto is_narrow = [](const auto& part) { return part->samples.type == SampleType::int16; };
   is_plain_ = takes_plain_samples(*front.mel_plan());
@@ -170,11 +171,39 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
   out.same_as = scratch.windows_.same_as();
 }
 
-std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemContext& context) const {
+// Of a part's windows, those that were computed come out of the lane one after another.
+void CudaBatch::copy_rows(const Part& part, std::size_t row_bytes, std::byte* to) const {
+  if (part.n_frames == 0) return;  // a block that completes no frame
+  const std::byte* from = lane_->rows() + part.first_frame * frame_bytes_;
+  if (part.same_as.empty()) {
+    std::memcpy(to, from, part.n_frames * frame_bytes_);
+    return;
+  }
+  for (std::size_t r = 0; r < part.same_as.size(); ++r) {
+    if (part.same_as[r] >= 0) continue;
+    std::memcpy(to + r * row_bytes, from, row_bytes);
+    from += row_bytes;
+  }
+}
+
+// What the device leaves for the host to fill.
+void CudaBatch::put_energies(const Part& part, const MelFront& front, std::byte* rows) {
   const FeatureInfo& info = *front.info();
-  const auto columns = static_cast<std::size_t>(info.columns);
-  const std::size_t values = info.values_per_row();
-  const std::size_t frames_of_row = values / columns;
+  if (info.energy_column < 0) return;
+  const std::size_t size = size_of(front.row_type());
+  const std::size_t frame_bytes = static_cast<std::size_t>(info.columns) * size;
+  const std::size_t frames_of_row = info.values_per_row() / static_cast<std::size_t>(info.columns);
+  std::byte* frame = rows + static_cast<std::size_t>(info.energy_column) * size;
+  std::size_t next = 0;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(part.rows->row_count); ++r) {
+    const bool is_copy = !part.same_as.empty() && part.same_as[r] >= 0;
+    for (std::size_t t = 0; t < frames_of_row; ++t, frame += frame_bytes)
+      if (!is_copy) from_float({&part.energies[next++], 1}, front.row_type(), frame);
+  }
+}
+
+std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemContext& context) const {
+  const std::size_t row_bytes = front.info()->values_per_row() * size_of(front.row_type());
   auto out = std::make_shared<MelBatch>();
   out->info = front.info();
   out->parts.resize(parts_.size());
@@ -182,31 +211,13 @@ std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemConte
     const Part& part = parts_[i];
     if (!part.rows || context.origin(i).stream->failed()) continue;
     auto finished = std::make_shared<MelPart>(*part.rows);
-    auto buffer = std::make_shared<Buffer>(context.run().pool.lease(
-        static_cast<std::size_t>(finished->row_count) * values * sizeof(float)));
-    auto* rows = buffer->as<float>();
+    auto buffer = std::make_shared<Buffer>(
+        context.run().pool.lease(static_cast<std::size_t>(finished->row_count) * row_bytes));
+    std::byte* rows = buffer->data();
     finished->data = std::move(buffer);
-    const float* from = part.n_frames > 0 ? lane_->rows() + part.first_frame * columns : nullptr;
-    if (part.n_frames == 0) {
-      // a block that completes no frame
-    } else if (part.same_as.empty()) {
-      std::memcpy(rows, from, part.n_frames * columns * sizeof(float));
-    } else {
-      for (std::size_t r = 0; r < part.same_as.size(); ++r) {
-        if (part.same_as[r] >= 0) continue;
-        std::memcpy(rows + r * values, from, values * sizeof(float));
-        from += values;
-      }
-    }
-    if (info.energy_column >= 0) {
-      std::size_t next = 0;
-      for (std::size_t r = 0; r < static_cast<std::size_t>(finished->row_count); ++r) {
-        if (!part.same_as.empty() && part.same_as[r] >= 0) continue;
-        for (std::size_t t = 0; t < frames_of_row; ++t)
-          rows[r * values + t * columns + static_cast<std::size_t>(info.energy_column)] =
-              part.energies[next++];
-      }
-    }
+    finished->type = front.row_type();
+    copy_rows(part, row_bytes, rows);
+    put_energies(part, front, rows);
     const Windows& in = *batch_->parts[i];
     if (in.grid)
       front.finish_windows(part.same_as, rows);

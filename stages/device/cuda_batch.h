@@ -44,7 +44,7 @@ class CudaBatch {
   // Null where nothing had to be computed.
   [[nodiscard]] cuda::Lane* lane() const { return lane_.get(); }
   [[nodiscard]] std::size_t sample_bytes() const { return sample_bytes_; }
-  [[nodiscard]] std::size_t row_bytes() const { return n_frames_ * columns_ * sizeof(float); }
+  [[nodiscard]] std::size_t row_bytes() const { return n_frames_ * frame_bytes_; }
   [[nodiscard]] std::size_t row_count() const;
   // Once the lane is copied out: the rows in memory of their own, finished as far as a part can be.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
@@ -72,6 +72,8 @@ class CudaBatch {
   template <class Sample>
   void put(std::uint32_t place, const Sample* samples, std::int64_t count);
   void put_offset(std::uint32_t offset);
+  void copy_rows(const Part& part, std::size_t row_bytes, std::byte* to) const;
+  static void put_energies(const Part& part, const MelFront& front, std::byte* rows);
 
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
@@ -80,7 +82,7 @@ class CudaBatch {
   bool is_counting_ = false;  // nothing is written yet
   std::size_t sample_bytes_ = 0;
   std::uint32_t n_frames_ = 0;
-  std::size_t columns_ = 0;
+  std::size_t frame_bytes_ = 0;  // of a frame's row
   std::vector<Part> parts_;
 };
 

@@ -129,6 +129,7 @@ void CudaRun::start(RunContext& run) {
   settings.memory = memory_of(run);
   settings.kernel.path = options_.path;
   settings.kernel.operands = options_.operands.type;
+  settings.kernel.rows = front_.row_type();
   try {
     lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), settings,
                                            static_cast<std::size_t>(sample_bytes),
@@ -148,6 +149,7 @@ void CudaRun::finish() {
   summary_ = {{"backend", Value::scalar("cuda")},
               {"devices", Value::list(std::move(names))},
               {"kernels", Value::scalar(lanes_->description())},
+              {"row_type", Value::scalar(to_text(front_.row_type()))},
               {"batches", Value::scalar(std::to_string(t.batches))},
               {"replayed", Value::scalar(std::to_string(t.replayed))},
               {"device_copy_in_seconds", seconds(t.copy_in)},

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "pipeline/graph_builder.h"
+#include "pipeline/plan.h"
 #include "pipeline/observer.h"
 
 namespace melflow {

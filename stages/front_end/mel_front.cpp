@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "stages/front_end/row_type.h"
+
 namespace melflow {
 
 MelFront::MelFront(MelStageOptions options)
@@ -16,6 +18,7 @@ MelFront::MelFront(MelStageOptions options)
 
 Facts MelFront::demand(const Facts& below) const {
   Facts above = below;
+  erase_demanded_rows(above);
   if (options_.sample_rate) above.set_exact("sample_rate", *options_.sample_rate);
   // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
   MelOptions geometry = options_.mel;
@@ -80,6 +83,10 @@ Facts MelFront::offer(const Facts& given) const {
   return out;
 }
 
+void MelFront::offer_rows(const Facts& demanded) {
+  row_type_ = finish_->empty() ? demanded_rows(demanded) : NumberType::float32;
+}
+
 std::optional<Value> MelFront::settings() const {
   return plan_ ? std::optional(MelStageOptions::canonical(options_.mel)) : std::nullopt;
 }
@@ -98,7 +105,7 @@ std::size_t MelFront::output_bound(std::size_t input) const {
       window_ > 0 ? samples * rows_per_sample_ + rows_extra_
                   : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
   return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
-                             sizeof(float));
+                             size_of(row_type_));
 }
 
 std::optional<ItemError> MelFront::refusal(const Windows& in) const {
@@ -134,21 +141,22 @@ void MelFront::ready_frames(const Windows& in, MelPart& out) const {
   out.row_count = std::max<std::int64_t>(0, to - from);
 }
 
-void MelFront::finish_windows(std::span<const std::int64_t> same_as, float* rows) const {
-  const std::size_t values = info_->values_per_row();
+void MelFront::finish_windows(std::span<const std::int64_t> same_as, void* rows) const {
+  const std::size_t row_bytes = info_->values_per_row() * size_of(row_type_);
+  auto* const begin = static_cast<std::byte*>(rows);
   for (std::size_t r = 0; r < same_as.size(); ++r) {
-    float* row = rows + r * values;
-    if (same_as[r] < 0)
-      finish_->apply(row, info_->frames, info_->columns);
-    else
-      std::memcpy(row, rows + static_cast<std::size_t>(same_as[r]) * values,
-                  values * sizeof(float));
+    std::byte* row = begin + r * row_bytes;
+    if (same_as[r] >= 0)
+      std::memcpy(row, begin + static_cast<std::size_t>(same_as[r]) * row_bytes, row_bytes);
+    else if (!finish_->empty())
+      finish_->apply(reinterpret_cast<float*>(row), info_->frames, info_->columns);
   }
 }
 
-void MelFront::finish_whole(const Windows& in, float* rows, MelPart& out) const {
+void MelFront::finish_whole(const Windows& in, void* rows, MelPart& out) const {
+  if (finish_->empty()) return;
   if (!finish_->needs_unit() || (in.first && in.last)) {
-    finish_->apply(rows, out.row_count, plan_->columns());
+    finish_->apply(static_cast<float*>(rows), out.row_count, plan_->columns());
   } else {
     out.pending = finish_;
     out.pending_columns = plan_->columns();

@@ -42,7 +42,12 @@ class MelFront {
   [[nodiscard]] const std::shared_ptr<const UnitFinish>& finish() const { return finish_; }
   [[nodiscard]] const std::shared_ptr<const FeatureInfo>& info() const { return info_; }
 
-  // Most bytes of rows, float32, that a block of `input` bytes gives.
+  // In which type rows are given, from plan() on: float32, or what offer_rows() found.
+  [[nodiscard]] NumberType row_type() const { return row_type_; }
+  // Takes 16 bits where all that is `demanded` is that and values are final as they are computed.
+  void offer_rows(const Facts& demanded);
+
+  // Most bytes of rows that a block of `input` bytes gives.
   [[nodiscard]] std::size_t output_bound(std::size_t input) const;
 
   // Why a block cannot be computed, nothing when it can.
@@ -57,8 +62,9 @@ class MelFront {
   void ready_frames(const Windows& in, MelPart& out) const;
   // Once the values are there: whatever of the finishing steps can be done now. Of windows only
   // rows with same_as < 0 are there; the others become copies of those.
-  void finish_windows(std::span<const std::int64_t> same_as, float* rows) const;
-  void finish_whole(const Windows& in, float* rows, MelPart& out) const;
+  // `rows` have row_type().
+  void finish_windows(std::span<const std::int64_t> same_as, void* rows) const;
+  void finish_whole(const Windows& in, void* rows, MelPart& out) const;
 
  private:
   void describe(std::string backend, std::string instruction_set);
@@ -72,6 +78,7 @@ class MelFront {
   std::shared_ptr<const UnitFinish> finish_;
   std::int64_t window_ = 0;  // samples of a row; 0: rows are frames
   double rows_per_sample_ = 0, rows_extra_ = 0;
+  NumberType row_type_ = NumberType::float32;
 };
 
 }  // namespace melflow

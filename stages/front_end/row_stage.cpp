@@ -4,12 +4,20 @@
 
 #include <fmt/format.h>
 
+#include "stages/front_end/row_type.h"
+
 namespace melflow {
 
 StageTraits RowStage::traits() const {
   StageTraits t = Transform::traits();
   t.in_order = false;  // a part says itself which rows of its file it is
   return t;
+}
+
+Facts RowStage::demand(const Facts& below) const {
+  Facts above = below;
+  demand_rows(above, NumberType::float32);
+  return above;
 }
 
 Facts RowStage::plan(const Facts& given, const Facts&, PlanCheck& check) {

@@ -17,6 +17,7 @@ namespace melflow {
 class RowStage : public Transform<MelBatch, MelBatch> {
  public:
   [[nodiscard]] StageTraits traits() const final;
+  [[nodiscard]] Facts demand(const Facts& below) const final;
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) final;
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const final;
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const MelBatch> in,

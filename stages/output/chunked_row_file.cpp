@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "mel/float16.h"
+#include "stages/output/h5_number_type.h"
 
 namespace melflow {
 
@@ -55,12 +55,12 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }
 }  // namespace
 
-ChunkedRowFile::ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape,
+ChunkedRowFile::ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
                                Existing existing, const ChunkSettings& settings)
     : RowFile(std::move(target), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
-      codec_(type == RowType::float32 ? 4 : 2, settings.shuffle, settings.level) {
+      codec_(size_of(type), settings.shuffle, settings.level) {
   create();
 }
 
@@ -94,42 +94,45 @@ void ChunkedRowFile::create() {
   if (settings_.level > 0)
     h5_check(H5Pset_deflate(create, static_cast<unsigned>(std::min(settings_.level, 9))),
              "deflate");
-  const Hid type = row_type();
+  const Hid type = h5_number_type(this->type());
   rows_ = Hid(H5Dcreate2(file_, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
               "/mel");
 }
 
-void ChunkedRowFile::copy_rows(const float* values, std::int64_t count, std::byte* to) const {
-  const auto n = static_cast<std::size_t>(count) * values_per_row();
-  if (type() == RowType::float32)
-    std::memcpy(to, values, n * sizeof(float));
+void ChunkedRowFile::copy_rows(const RowRange& range, std::byte* to) const {
+  const std::size_t n = static_cast<std::size_t>(range.count) * values_per_row();
+  if (range.type == type())
+    std::memcpy(to, range.values, n * size_of(type()));
   else
-    to_float16({values, n}, reinterpret_cast<std::uint16_t*>(to));
+    from_float({static_cast<const float*>(range.values), n}, type(), to);
 }
 
 void ChunkedRowFile::write(std::span<const RowRange> ranges) {
-  for (const RowRange& range : ranges) write_range(range.row, range.values, range.count);
+  for (const RowRange& range : ranges) {
+    check_type(range);
+    write_range(range);
+  }
 }
 
-void ChunkedRowFile::write_range(std::int64_t row, const float* values, std::int64_t count) {
-  const std::int64_t end = row + count;
-  while (row < end) {
-    const std::int64_t index = chunk_of(row);
-    const std::int64_t n = std::min(end, (index + 1) * settings_.rows) - row;
+void ChunkedRowFile::write_range(RowRange range) {
+  const std::int64_t end = range.row + range.count;
+  while (range.row < end) {
+    const std::int64_t index = chunk_of(range.row);
+    range.count = std::min(end, (index + 1) * settings_.rows) - range.row;
     std::shared_ptr<Chunk> chunk;
     {
       const std::lock_guard lock(mutex_);
       std::shared_ptr<Chunk>& place = open_[index];
       if (!place) place = std::make_shared<Chunk>(settings_.rows, row_bytes());
       chunk = place;
-      written_ = std::max(written_, row + n);
+      written_ = std::max(written_, range.row + range.count);
     }
-    const std::int64_t first = row - index * settings_.rows;
-    copy_rows(values, n, chunk->bytes.data() + static_cast<std::size_t>(first) * row_bytes());
+    const std::int64_t first = range.row - index * settings_.rows;
+    copy_rows(range, chunk->bytes.data() + static_cast<std::size_t>(first) * row_bytes());
     bool is_full = false;
     {
       const std::lock_guard lock(mutex_);
-      chunk->mark(first, first + n, true);
+      chunk->mark(first, first + range.count, true);
       is_full = chunk->filled == settings_.rows;
       if (is_full) {
         open_.erase(index);
@@ -140,8 +143,9 @@ void ChunkedRowFile::write_range(std::int64_t row, const float* values, std::int
       const Packing packing(*this, index);
       put_chunk(index, *chunk);
     }
-    row += n;
-    values += static_cast<std::size_t>(n) * values_per_row();
+    range.row += range.count;
+    range.values = static_cast<const std::byte*>(range.values) +
+                   static_cast<std::size_t>(range.count) * values_per_row() * size_of(range.type);
   }
 }
 
@@ -243,7 +247,7 @@ void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<
       "/mel");
   const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
                    H5Sclose, "/mel");
-  const Hid type = row_type();
+  const Hid type = h5_number_type(this->type());
   values.resize(static_cast<std::size_t>(count) * row_bytes());
   h5_check(is_read ? H5Dread(rows_, type, memory, space, H5P_DEFAULT, values.data())
                    : H5Dwrite(rows_, type, memory, space, H5P_DEFAULT, values.data()),
@@ -256,12 +260,7 @@ void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
   const QuietHdf5 quiet;
   std::vector<std::byte> bytes;
   transfer(row, count, bytes, true);
-  if (type() == RowType::float32) {
-    std::memcpy(values, bytes.data(), bytes.size());
-    return;
-  }
-  const auto* halves = reinterpret_cast<const std::uint16_t*>(bytes.data());
-  std::transform(halves, halves + bytes.size() / 2, values, from_float16);
+  to_float(bytes.data(), bytes.size() / size_of(type()), type(), values);
 }
 
 void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {

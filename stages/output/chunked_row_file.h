@@ -31,13 +31,13 @@ struct ChunkSettings {
 class ChunkedRowFile final : public RowFile {
  public:
   /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
-  ChunkedRowFile(std::string target, RowType type, std::vector<hsize_t> row_shape, Existing existing,
-                 const ChunkSettings& settings);
+  ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
+                 Existing existing, const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 
   using RowFile::write;
   void write(std::span<const RowRange> ranges) override;
-  [[nodiscard]] bool is_serial() const override { return false; }  // packing takes longer
+  [[nodiscard]] bool is_serial(NumberType) const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
   void read(std::int64_t row, std::int64_t count, float* values) override;
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
@@ -58,9 +58,9 @@ class ChunkedRowFile final : public RowFile {
   struct Packing;
 
   void create();
-  void write_range(std::int64_t row, const float* values, std::int64_t count);
+  void write_range(RowRange range);
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
-  void copy_rows(const float* values, std::int64_t count, std::byte* to) const;
+  void copy_rows(const RowRange& range, std::byte* to) const;
   void put_chunk(std::int64_t index, const Chunk& chunk);
   void load_chunk(std::int64_t index, Chunk& chunk);
   void flush_open();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "stages/output/h5_number_type.h"
 #include "stages/raii/hdf5.h"
 
 namespace melflow {
@@ -115,8 +116,11 @@ void read_mel(hid_t file, hid_t mel, FeatureData& out) {
   H5Sget_simple_extent_dims(space, shape.data(), nullptr);
   out.shape.assign(shape.begin(), shape.end());
   const Hid type(H5Dget_type(mel), H5Tclose, "/mel");
-  out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
-                          8 * H5Tget_size(type));
+  if (const auto known = number_type_of(type))
+    out.dtype = to_text(*known);
+  else
+    out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
+                            8 * H5Tget_size(type));
   out.unit = text_attribute(mel, "unit");
   if (const haddr_t at = H5Dget_offset(mel); at != HADDR_UNDEF) out.rows_at = at;
   if (H5Lexists(file, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
@@ -218,7 +222,10 @@ void read_remarks(hid_t file, FeatureData& out) {
 class H5Rows final : public FeatureRows {
  public:
   H5Rows(Hid file, Hid mel, const std::vector<std::uint64_t>& shape)
-      : file_(std::move(file)), mel_(std::move(mel)), shape_(shape) {}
+      : file_(std::move(file)), mel_(std::move(mel)), shape_(shape) {
+    const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
+    type_ = number_type_of(type);
+  }
 
   [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
     std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
@@ -234,8 +241,14 @@ class H5Rows final : public FeatureRows {
     h5_check(
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
         "/mel");
-    h5_check(H5Dread(mel_, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, out.data()),
-             "reading /mel");
+    // The library takes types without hardware apart bit by bit: they are read as they are.
+    const bool is_plain = !type_ || *type_ == NumberType::float32;
+    const Hid type =
+        is_plain ? Hid(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose, "type") : h5_number_type(*type_);
+    std::vector<std::uint16_t> halves(is_plain ? 0 : values);
+    void* to = is_plain ? static_cast<void*>(out.data()) : halves.data();
+    h5_check(H5Dread(mel_, type, memory, space, H5P_DEFAULT, to), "reading /mel");
+    if (!is_plain) to_float(halves.data(), values, *type_, out.data());
     return out;
   }
 
@@ -243,6 +256,7 @@ class H5Rows final : public FeatureRows {
   QuietHdf5 quiet_;
   Hid file_, mel_;
   std::vector<std::uint64_t> shape_;
+  std::optional<NumberType> type_;  // of the rows, where it is one that is known
 };
 
 Hid open_h5(const std::string& path) {

@@ -16,15 +16,18 @@ constexpr const char* kStage = "npy_write";
 
 }  // namespace
 
-NpyFile::NpyFile(const std::string& target, RowType type, std::size_t values_per_row,
+NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
                  Existing existing)
     : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing),
       index_(npy_index_path(target), kStage, existing),
       document_(npy_document_path(target), kStage, existing) {}
 
-std::string NpyFile::header(std::span<const std::uint64_t> shape, RowType type) {
-  return npy_header(type == RowType::float32 ? "'<f4'" : "'<f2'", shape,
-                    shape.front() > 0 ? kDataOffset : kLeastHeader);
+std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {
+  // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
+  const char* descr = type == NumberType::float32   ? "'<f4'"
+                      : type == NumberType::float16 ? "'<f2'"
+                                                    : "'<V2'";
+  return npy_header(descr, shape, shape.front() > 0 ? kDataOffset : kLeastHeader);
 }
 
 void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index) {

@@ -24,9 +24,10 @@ class NpyFile final : public RowPartFile {
   static constexpr std::uint64_t kLeastHeader = 128;
 
   /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three.
-  NpyFile(const std::string& target, RowType type, std::size_t values_per_row, Existing existing);
+  NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
+          Existing existing);
 
-  [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, RowType type);
+  [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, NumberType type);
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
   void publish(bool sync) override;

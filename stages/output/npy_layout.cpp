@@ -139,7 +139,7 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
   out.finish();
 }
 
-void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, RowType type,
+void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
                         const OutputIndex& x) {
   Appender out(file);
   out.add("{");
@@ -151,7 +151,7 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("format", std::to_string(OutputIndex::kFormat));
   entry("complete", x.complete ? "true" : "false");
   entry("shape", fmt::format("[{}]", fmt::join(shape, ", ")));
-  entry("dtype", type == RowType::float32 ? "\"float32\"" : "\"float16\"");
+  entry("dtype", json(std::string(to_text(type))));
   entry("axes", json(x.axes()));
   entry("unit", json(x.info.unit));
   if (x.info.energy_column >= 0) entry("energy_column", std::to_string(x.info.energy_column));

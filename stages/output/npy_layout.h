@@ -35,7 +35,7 @@ struct NpyRecord {
 /// Writes all of the file; throws RunError.
 void write_npy_index(const PartFile& file, const OutputIndex& index);
 /// Likewise. `shape` and `type` are those of the rows.
-void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, RowType type,
+void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
                         const OutputIndex& index);
 
 }  // namespace melflow

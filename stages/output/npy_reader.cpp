@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "mel/float16.h"
 #include "pipeline/problem.h"
 #include "stages/listing/utf8.h"
 #include "stages/output/npy_file.h"
@@ -56,9 +55,10 @@ std::string read_at(int fd, std::uint64_t at, std::size_t bytes) {
   return out;
 }
 
-RowType row_type(const std::string& dtype) {
-  if (dtype == "float32") return RowType::float32;
-  if (dtype == "float16") return RowType::float16;
+NumberType row_type(const std::string& dtype) {
+  for (const NumberType type :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16})
+    if (dtype == to_text(type)) return type;
   throw RunError("rows of type " + dtype);
 }
 
@@ -106,7 +106,7 @@ void read_texts_and_numbers(const Json& about, FeatureData& out) {
 }
 
 void check_rows(int fd, std::uint64_t file_bytes, const FeatureData& data) {
-  const RowType type = row_type(data.dtype);
+  const NumberType type = row_type(data.dtype);
   const std::string header = NpyFile::header(data.shape, type);
   if (read_at(fd, 0, header.size()) != header)
     throw RunError(fmt::format("its header is not that of {} [{}], which the index describes",
@@ -157,31 +157,23 @@ void read_index(const std::string& path, FeatureData& out) {
 
 class NpyRows final : public FeatureRows {
  public:
-  NpyRows(std::string path, UniqueFd fd, RowType type, std::uint64_t values_per_row)
+  NpyRows(std::string path, UniqueFd fd, NumberType type, std::uint64_t values_per_row)
       : path_(std::move(path)), fd_(std::move(fd)), type_(type), values_per_row_(values_per_row) {}
 
   [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
-    std::vector<float> out(count * values_per_row_);
     const std::size_t row_bytes = values_per_row_ * size_of(type_);
     const std::string bytes =
         read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes);
     if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
-    if (type_ == RowType::float32) {
-      if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
-      return out;
-    }
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, bytes.data() + 2 * i, 2);
-      out[i] = from_float16(half);
-    }
+    std::vector<float> out(count * values_per_row_);
+    to_float(bytes.data(), out.size(), type_, out.data());
     return out;
   }
 
  private:
   std::string path_;
   UniqueFd fd_;
-  RowType type_;
+  NumberType type_;
   std::uint64_t values_per_row_;
 };
 

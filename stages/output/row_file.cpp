@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/raii/hdf5.h"
+#include "stages/output/h5_number_type.h"
 
 namespace melflow {
 namespace {
@@ -20,7 +20,7 @@ constexpr hsize_t kAlignedFrom = 32 * 1024;
 
 }  // namespace
 
-RowFile::RowFile(std::string target, RowType type, std::size_t values_per_row, Existing existing)
+RowFile::RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing)
     : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing) {}
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe) {
@@ -47,16 +47,6 @@ void RowFile::fail_of_hdf5(const RunError& e) const {
   throw e;
 }
 
-Hid RowFile::row_type() const {
-  Hid id(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
-  if (type() == RowType::float16) {  // as h5py and numpy write and expect it: IEEE 754 binary16
-    h5_check(H5Tset_fields(id, 15, 10, 5, 0, 10), "float16");
-    h5_check(H5Tset_size(id, 2), "float16");
-    h5_check(H5Tset_ebias(id, 15), "float16");
-  }
-  return id;
-}
-
 void RowFile::make_shell(const std::string& path, Shape shape, bool in_place,
                          const Describe& describe) const {
   const Hid access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
@@ -78,7 +68,7 @@ Hid RowFile::make_rows(hid_t file, Shape shape, bool in_place) const {
   h5_check(H5Pset_layout(create, H5D_CONTIGUOUS), "layout");
   h5_check(H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY), "allocation");
   h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
-  const Hid type = row_type();
+  const Hid type = h5_number_type(this->type());
   Hid rows(H5Dcreate2(file, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
            "/mel");
   if (in_place && H5Dget_offset(rows) != kDataOffset)

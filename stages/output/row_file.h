@@ -21,7 +21,7 @@ class RowFile : public RowPartFile {
  public:
   static constexpr std::uint64_t kDataOffset = 64 * 1024;
   /// Throws RunError as PartFile does.
-  RowFile(std::string target, RowType type, std::size_t values_per_row, Existing existing);
+  RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing);
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;
@@ -31,7 +31,6 @@ class RowFile : public RowPartFile {
  protected:
   /// Throws fail() for a full disk, and `e` for anything else.
   [[noreturn]] void fail_of_hdf5(const RunError& e) const;
-  [[nodiscard]] Hid row_type() const;
 
  private:
   void make_shell(const std::string& path, Shape shape, bool in_place,

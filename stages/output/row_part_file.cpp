@@ -7,9 +7,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <stdexcept>
 #include <vector>
 
-#include "mel/float16.h"
+#include <fmt/format.h>
 
 namespace melflow {
 namespace {
@@ -18,27 +19,34 @@ constexpr std::size_t kMostJoined = 256;  // pieces of one pwritev
 
 }  // namespace
 
+void RowPartFile::check_type(const RowRange& range) const {
+  if (range.type != type_ && range.type != NumberType::float32)
+    throw std::logic_error(
+        fmt::format("rows of {} for a file of {}", to_text(range.type), to_text(type_)));
+}
+
 void RowPartFile::write(std::span<const RowRange> ranges) {
-  if (type_ == RowType::float16) {
-    for (const RowRange& range : ranges) put_halves(range);
-    return;
-  }
   while (!ranges.empty()) {
+    check_type(ranges.front());
     std::size_t n = 1;
-    while (n < ranges.size() && n < kMostJoined &&
-           ranges[n].row == ranges[n - 1].row + ranges[n - 1].count)
-      ++n;
-    put_joined(ranges.first(n));
+    if (ranges.front().type != type_) {
+      put_converted(ranges.front());
+    } else {
+      while (n < ranges.size() && n < kMostJoined && ranges[n].type == type_ &&
+             ranges[n].row == ranges[n - 1].row + ranges[n - 1].count)
+        ++n;
+      put_joined(ranges.first(n));
+    }
     ranges = ranges.subspan(n);
   }
 }
 
-// Neighbours of float32 in one call.
+// Neighbours that are stored as they are, in one call.
 void RowPartFile::put_joined(std::span<const RowRange> ranges) const {
   std::array<iovec, kMostJoined> pieces;
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    pieces[i].iov_base = const_cast<float*>(ranges[i].values);  // which pwritev leaves alone
+    pieces[i].iov_base = const_cast<void*>(ranges[i].values);  // which pwritev leaves alone
     pieces[i].iov_len = static_cast<std::size_t>(ranges[i].count) * row_bytes();
     bytes += pieces[i].iov_len;
   }
@@ -59,14 +67,14 @@ void RowPartFile::put_joined(std::span<const RowRange> ranges) const {
   }
 }
 
-void RowPartFile::put_halves(const RowRange& range) const {
+void RowPartFile::put_converted(const RowRange& range) const {
   std::uint64_t at = place_of(range.row);
-  const float* values = range.values;
+  const auto* values = static_cast<const float*>(range.values);
   std::size_t left = static_cast<std::size_t>(range.count) * values_per_row_;
   std::array<std::uint16_t, 16384> half;
   while (left > 0) {
     const std::size_t n = std::min(left, half.size());
-    to_float16({values, n}, half.data());
+    from_float({values, n}, type_, half.data());
     put(half.data(), n * 2, at);
     values += n;
     at += n * 2;
@@ -76,10 +84,10 @@ void RowPartFile::put_halves(const RowRange& range) const {
 
 void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
   const std::size_t n = static_cast<std::size_t>(count) * values_per_row_;
-  if (type_ == RowType::float32) return get(fd(), values, n * sizeof(float), place_of(row));
+  if (type_ == NumberType::float32) return get(fd(), values, n * sizeof(float), place_of(row));
   std::vector<std::uint16_t> halves(n);
   get(fd(), halves.data(), n * 2, place_of(row));
-  std::transform(halves.begin(), halves.end(), values, from_float16);
+  to_float(halves.data(), n, type_, values);
 }
 
 void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {

@@ -7,24 +7,23 @@
 #include <span>
 #include <string>
 
+#include "mel/number_type.h"
 #include "stages/files/part_file.h"
 
 namespace melflow {
 
-enum class RowType { float32, float16 };
-constexpr std::size_t size_of(RowType t) { return t == RowType::float32 ? 4 : 2; }
-
-/// Rows [row, row + count) of the output.
+/// Rows [row, row + count) of the output: as it stores them, or float32.
 struct RowRange {
   std::int64_t row = 0;
-  const float* values = nullptr;  ///< [count, values_per_row]
+  const void* values = nullptr;  ///< [count, values_per_row]
   std::int64_t count = 0;
+  NumberType type = NumberType::float32;
 };
 
 class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
-  RowPartFile(std::string target, std::string stage, RowType type, std::size_t values_per_row,
+  RowPartFile(std::string target, std::string stage, NumberType type, std::size_t values_per_row,
               std::uint64_t data_offset, Existing existing)
       : PartFile(std::move(target), std::move(stage), existing),
         type_(type),
@@ -36,14 +35,16 @@ class RowPartFile : public PartFile {
 
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 
-  /// From any thread; neighbours go to the file together. Throws RunError.
+  /// From any thread; neighbours go to the file together. Throws RunError, and std::logic_error for
+  /// rows of a third type.
   virtual void write(std::span<const RowRange> ranges);
   void write(std::int64_t row, const float* values, std::int64_t count) {
     const RowRange range{row, values, count};
     write({&range, 1});
   }
-  /// True: a second thread that writes only waits for the first one, as the file system has it.
-  [[nodiscard]] virtual bool is_serial() const { return type_ == RowType::float32; }
+  /// True: of rows of this type, a second thread that writes only waits for the first one, as the
+  /// file system has it.
+  [[nodiscard]] virtual bool is_serial(NumberType rows) const { return rows == type_; }
   /// The rows from `row` on are void and will be written again. No write of theirs is under way.
   virtual void roll_back(std::int64_t /*row*/) {}
   /// Rows that are written, as float32 [count, values_per_row].
@@ -57,17 +58,18 @@ class RowPartFile : public PartFile {
   void unspill(std::uint64_t at, void* data, std::size_t bytes) const;
 
  protected:
-  [[nodiscard]] RowType type() const { return type_; }
+  [[nodiscard]] NumberType type() const { return type_; }
   [[nodiscard]] std::size_t values_per_row() const { return values_per_row_; }
+  void check_type(const RowRange& range) const;
 
  private:
   void put_joined(std::span<const RowRange> ranges) const;
-  void put_halves(const RowRange& range) const;
+  void put_converted(const RowRange& range) const;
   [[nodiscard]] std::uint64_t place_of(std::int64_t row) const {
     return data_offset_ + static_cast<std::uint64_t>(row) * row_bytes();
   }
 
-  RowType type_;
+  NumberType type_;
   std::size_t values_per_row_;
   std::uint64_t data_offset_;
   UniqueFd spill_;

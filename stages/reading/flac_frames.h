@@ -43,8 +43,8 @@ class FlacFrames {
  private:
   FlacFrames(ReadAt read, std::uint64_t size) : read_(std::move(read)), size_(size) {}
   bool read_header();
-  [[nodiscard]] std::optional<FlacPlace> place(std::uint64_t at,
-                                               std::span<const std::byte> bytes) const;
+  [[nodiscard]] std::optional<FlacPlace> place(std::uint64_t where,
+                                               std::span<const std::byte> b) const;
   [[nodiscard]] std::optional<FlacPlace> next(std::uint64_t from, std::uint64_t end) const;
 
   ReadAt read_;

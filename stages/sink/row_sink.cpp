@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "stages/front_end/row_type.h"
 #include "stages/listing/manifest.h"
 #include "stages/sink/spilled_rows.h"
 
@@ -27,7 +28,10 @@ std::string split_path(const std::string& path, const std::string& split) {
 
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
-  s.field("dtype", dtype, "of the rows");
+  s.field("dtype", dtype,
+          "of the rows: float32; float16: 11 significant bits, up to 65504; bfloat16: 8, with the "
+          "range of float32. A graphics processor writes 16-bit rows itself where nothing before "
+          "the sink needs more");
   s.field("statistics", statistics,
           "store mean and standard deviation of every column, of the first split's rows (train; of "
           "all where there are no splits) or of all")
@@ -47,10 +51,18 @@ void RowSinkOptions::describe_ending(Schema& s) {
   s.field("sync", sync, "finish only when the system has everything on disk").tuning();
 }
 
+// Statistics are those of the values before they are rounded.
+Facts RowSink::demand(const Facts& below) const {
+  Facts above = below;
+  demand_rows(above,
+              target_.statistics == StatisticsOf::none ? target_.dtype : NumberType::float32);
+  return above;
+}
+
 Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
   if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
   info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
-  if (info_ && target_.dtype == RowType::float16 && !info_->is_log)
+  if (info_ && target_.dtype == NumberType::float16 && !info_->is_log)
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
                   "become 0 and loud ones may become infinite");
@@ -66,7 +78,7 @@ Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
 
 std::optional<Value> RowSink::settings() const {
   Value out = Value::map({});
-  out.set("dtype", OptionType<RowType>::echo(target_.dtype));
+  out.set("dtype", OptionType<NumberType>::echo(target_.dtype));
   if (target_.normalize) out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
   return out;
 }
@@ -197,7 +209,7 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
       {"complete", Value::scalar(complete_ ? "true" : "false")},
       {"rows", Value::scalar(std::to_string(rows_))},
       {"shape", Value::list(std::move(shape))},
-      {"dtype", OptionType<RowType>::echo(target_.dtype)}};
+      {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
   if (kept_files_ > 0) out.emplace_back("kept_files", Value::scalar(std::to_string(kept_files_)));
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
   out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
@@ -256,7 +268,9 @@ void RowSink::roll_back() {
 // only wait for the first, what is ready goes to that one, unless it has enough: rows that lie
 // about leave the cache.
 bool RowSink::queue(std::vector<PlacedPart>& ready) {
-  if (ready.empty() || !files_.front()->is_serial()) return false;
+  if (ready.empty()) return false;
+  const MelPart* part = ready.front().part.get();  // none: rows of an earlier output, as float32
+  if (!files_.front()->is_serial(part != nullptr ? part->type : NumberType::float32)) return false;
   if (!writing_) return writing_ = true;
   if (queued_.size() + ready.size() <= kMostQueued) {
     std::move(ready.begin(), ready.end(), std::back_inserter(queued_));
@@ -273,7 +287,8 @@ void RowSink::write(std::vector<PlacedPart>& ready, bool is_writer) {
       ranges.clear();
       for (; i < ready.size() && ready[i].section == section && ready[i].part; ++i)
         if (const MelPart& part = *ready[i].part; part.row_count > 0 && !part.pending)
-          ranges.push_back({ready[i].file_row + part.first_row, part.values(), part.row_count});
+          ranges.push_back({ready[i].file_row + part.first_row, part.data->data(), part.row_count,
+                            part.type});
       files_[section]->write(ranges);
       if (i < ready.size() && !ready[i].part) i = take_over(ready, i);
     }

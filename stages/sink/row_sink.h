@@ -28,9 +28,10 @@
 namespace melflow {
 
 template <>
-struct EnumNames<RowType> {
-  static constexpr std::pair<const char*, RowType> values[] = {{"float32", RowType::float32},
-                                                               {"float16", RowType::float16}};
+struct EnumNames<NumberType> {
+  static constexpr std::pair<const char*, NumberType> values[] = {{"float32", NumberType::float32},
+                                                               {"float16", NumberType::float16},
+                                                               {"bfloat16", NumberType::bfloat16}};
 };
 
 enum class StatisticsOf { none, train, all };
@@ -42,7 +43,7 @@ struct EnumNames<StatisticsOf> {
 
 struct RowSinkOptions {
   std::string path;
-  RowType dtype = RowType::float32;
+  NumberType dtype = NumberType::float32;
   StatisticsOf statistics = StatisticsOf::none;
   bool normalize = false;
   bool split_files = false;
@@ -57,6 +58,7 @@ class RowSink : public Sink<MelBatch> {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
 
+  [[nodiscard]] Facts demand(const Facts& below) const override;
   Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override;
   [[nodiscard]] std::optional<Value> settings() const override;
   [[nodiscard]] std::vector<std::string> files_made() const override { return {target_.path}; }

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -20,21 +19,25 @@ using test::TempFolder;
 
 namespace {
 
-void write_pipeline(const TempFolder& folder, const std::string& name, const std::string& feed) {
+/// `held`: no more than the first 60 files get past the source (melflow_toy).
+void write_pipeline(const TempFolder& folder, const std::string& name, const std::string& feed,
+                    bool held = false) {
   test::write_text(
       folder / (name + ".yaml"),
       fmt::format("version: 1\n"
                   "workers: 2\n"
                   "graph:\n"
                   "  files: {{stage: file_list, root: clips{}}}\n"
-                  "  read: {{stage: disk_read, from: files}}\n"
+                  "{}"
+                  "  read: {{stage: disk_read, from: {}}}\n"
                   "  decode: {{stage: decode, from: read}}\n"
                   "  resample: {{stage: resample, from: decode, rate: 11025, quality: very_high}}\n"
                   "  segment: {{stage: segment, from: resample}}\n"
                   "  batch: {{stage: batch, from: segment, files: 4}}\n"
                   "  mel: {{stage: mel, from: batch, n_fft: 512, hop: 256, n_mels: 32, log: db}}\n"
                   "  write: {{stage: npy_write, from: mel, path: {}.npy, overwrite: true}}\n",
-                  feed, name));
+                  feed, held ? "  held: {stage: toy_hold, from: files, after: 60}\n" : "",
+                  held ? "held" : "files", name));
 }
 
 std::vector<std::string> command(const std::string& name) {
@@ -65,14 +68,15 @@ TEST_CASE("feed: a process that is killed while it builds a cache leaves one tha
   make_clips(folder, 300);
   write_pipeline(folder, "plain", "");
   write_pipeline(folder, "cached", ", feed: cache, cache_path: cache");
+  write_pipeline(folder, "killed", ", feed: cache, cache_path: cache", true);
   REQUIRE(run(folder, command("plain")).code == 0);
   {
-    Process process(folder, command("cached"));
-    while (cache_size(folder) < 2'000'000) std::this_thread::yield();
+    Process process(folder, {MELFLOW_TOY_PROGRAM, "run", "killed.yaml"});
+    process.wait_until([&] { return cache_size(folder) >= 2'000'000; });
     process.send(SIGKILL);
     CHECK(process.wait().code == 1000 + SIGKILL);
   }
-  CHECK_FALSE(std::filesystem::exists(folder / "cached.npy"));
+  CHECK_FALSE(std::filesystem::exists(folder / "killed.npy"));
   for (const int from_cache : {0, 300}) {
     const Ended e = run(folder, command("cached"));
     INFO(e.err);
@@ -94,7 +98,7 @@ TEST_CASE("feed: two processes that build one cache are both right") {
   // The other one runs in a folder of its own, on the same files and cache.
   std::filesystem::copy_file(folder / "two.yaml", other / "two.yaml");
   std::filesystem::create_directory_symlink(folder / "clips", other / "clips");
-  while (cache_size(folder) == 0) std::this_thread::yield();
+  one.wait_until([&] { return cache_size(folder) > 0; });
   std::filesystem::create_directory_symlink(folder / "cache", other / "cache");
   Process two(other, command("two"));
   const Ended first = one.wait(), second = two.wait();

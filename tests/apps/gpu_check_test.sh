@@ -28,6 +28,9 @@ TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$
   --out "$folder/out" || fail "exit status $?"
 md=$folder/out/gpu-a-thread-of-the-host.md json=$folder/out/gpu-a-thread-of-the-host.json
 grep -q 'all within their limits' "$md" || fail 'the parity of batches is not in the report'
+grep -q 'the device rounds them or the sink' "$md" || fail 'rows of 16 bits are not in the report'
+grep -q '| fused, rows in bf16 |' "$md" || fail 'kernels with rows of 16 bits are not in the report'
+grep -q '^| 3 | float16 |' "$md" || fail 'lanes with rows of 16 bits are not in the report'
 grep -q '| two-stage | cuda |' "$md" || fail 'the jobs are not in the report'
 grep -q '| fused, fp32 |' "$md" || fail 'the kernels are not in the report'
 grep -q '"result": ' "$json" || fail 'there is no JSON'

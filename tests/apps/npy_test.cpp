@@ -57,7 +57,7 @@ struct Folder : TempFolder {
 
 TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
   const Folder folder;
-  for (const char* type : {"float32", "float16"}) {
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
     folder.clear();
     const Ended made =

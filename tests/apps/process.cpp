@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 namespace melflow::test {
 namespace fs = std::filesystem;
@@ -78,6 +79,17 @@ Process::~Process() {
 }
 
 void Process::send(int signal) const { kill(pid_, signal); }
+
+void Process::wait_until(const std::function<bool()>& is_so) const {
+  while (!is_so()) {
+    siginfo_t ended{};
+    // Left there for wait().
+    waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (ended.si_pid != 0)
+      throw std::runtime_error("the process ended too early: " + read_text(folder_ / ".stderr"));
+    std::this_thread::yield();
+  }
+}
 
 Ended Process::wait() {
   Ended ended;

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,8 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const;
+  /// Waits until something is so. Throws std::runtime_error when the process ends before.
+  void wait_until(const std::function<bool()>& is_so) const;
   /// Waits for the end.
   Ended wait();
 

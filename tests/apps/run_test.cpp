@@ -4,9 +4,8 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
+#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include <fmt/format.h>
 
@@ -43,9 +42,13 @@ std::vector<std::string> command(const std::vector<std::string>& more = {}) {
   return out;
 }
 
-// A run that would take minutes, and is under way.
-std::vector<std::string> slow_run() { return command({"--set", "work.wait_ms=20", "--json"}); }
-void let_it_run() { std::this_thread::sleep_for(std::chrono::milliseconds(700)); }
+// A run that would take minutes.
+std::vector<std::string> slow_run() {
+  return command({"--set", "work.wait_ms=20", "--set", "work.begun=begun", "--json"});
+}
+void let_it_begin(const Process& process, const TempFolder& folder) {
+  process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
+}
 
 }  // namespace
 
@@ -207,7 +210,7 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
     const TempFolder folder;
     write_toy(folder, 20'000);
     Process process(folder, slow_run());
-    let_it_run();
+    let_it_begin(process, folder);
     process.send(signal);
     const Ended e = process.wait();
     INFO(e.err);
@@ -228,10 +231,10 @@ TEST_CASE("run: the second signal ends at once with 130") {
   const TempFolder folder;
   write_toy(folder, 20'000);
   // Two items of a minute each: a clean end is far away.
-  Process process(folder, command({"--set", "work.wait_ms=60000"}));
-  let_it_run();
+  Process process(folder, command({"--set", "work.wait_ms=60000", "--set", "work.begun=begun"}));
+  let_it_begin(process, folder);
   process.send(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  process.wait_until([&] { return has(read_text(folder / ".stderr"), "stopping: "); });
   process.send(SIGINT);
   CHECK(process.wait().code == 130);
 }

@@ -1,11 +1,13 @@
 // Three stages that need no audio: a source that counts, a stage that takes its time and fails when
-// told to, a sink that keeps nothing.
+// told to, a sink that keeps nothing. And one for graphs with audio, which never lets them end.
 #include <chrono>
+#include <fstream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/items.h"
 
 namespace melflow {
 namespace {
@@ -40,11 +42,13 @@ struct WorkOptions {
   int wait_ms = 0;
   int fail_every = 0, skip_every = 0;
   bool break_down = false;
+  std::string begun;
   void describe(Schema& s) {
     s.field("wait_ms", wait_ms, "time an item takes [ms]").range(0, 60'000).tuning();
     s.field("fail_every", fail_every, "each so many-th item fails").at_least(0);
     s.field("skip_every", skip_every, "each so many-th item is skipped").at_least(0);
     s.field("break_down", break_down, "end the run with an error");
+    s.field("begun", begun, "a file that is made when an item begins").tuning();
   }
 };
 
@@ -63,6 +67,7 @@ class Work final : public Transform<ToyItem, ToyItem> {
   }
   Result<std::shared_ptr<const ToyItem>> process(std::shared_ptr<const ToyItem> in,
                                                  ItemContext&) const override {
+    if (!options_.begun.empty()) std::ofstream(options_.begun) << "begun";
     std::this_thread::sleep_for(std::chrono::milliseconds(options_.wait_ms));
     const auto is_due = [&](int every) {
       return every > 0 && (in->index + 1) % static_cast<std::size_t>(every) == 0;
@@ -95,9 +100,34 @@ class Keep final : public Sink<ToyItem> {
   KeepOptions options_;
 };
 
+struct HoldOptions {
+  int after = 0;
+  void describe(Schema& s) { s.field("after", after, "files that are let through").at_least(0); }
+};
+
+class Hold final : public Transform<FileRef, FileRef> {
+ public:
+  explicit Hold(HoldOptions options) : options_(options) {}
+  StageTraits traits() const override {
+    return {StageKind::transform, port_type<FileRef>(), port_type<FileRef>(), true, 1};
+  }
+  bool blocking() const override { return true; }
+  bool passes_on() const override { return true; }
+  Result<std::shared_ptr<const FileRef>> process(std::shared_ptr<const FileRef> in,
+                                                 ItemContext& context) const override {
+    while (context.origin().stream->index() >= static_cast<std::size_t>(options_.after))
+      std::this_thread::sleep_for(std::chrono::hours(1));
+    return in;
+  }
+
+ private:
+  HoldOptions options_;
+};
+
 const RegisterStage<Count, CountOptions> count{"toy_count", "Counts."};
 const RegisterStage<Work, WorkOptions> work{"toy_work", "Works, or fails when told to.", true};
 const RegisterStage<Keep, KeepOptions> keep{"toy_keep", "Keeps nothing."};
+const RegisterStage<Hold, HoldOptions> hold{"toy_hold", "Holds all files but the first ones."};
 
 }  // namespace
 }  // namespace melflow

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
+#include "mel/number_type.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/job.h"
@@ -67,6 +69,12 @@ std::map<std::string, std::string> remarks_of(const JobResult& job) {
     if (const std::size_t at = remark.find("mel.h2d"); at != remark.npos)
       remark.replace(at, 7, "mel");
   return out;
+}
+
+std::string summary_of(const JobResult& job, const std::string& name) {
+  for (const auto& [key, value] : job.stage("mel").summary)
+    if (key == name) return value.text();
+  return "";
 }
 
 double largest_difference(const Output& a, const Output& b) {
@@ -388,6 +396,149 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
     problem = e.what();
   }
   CHECK(problem.find("mel.path: cuFFT is not here; or use backend: cpu") != std::string::npos);
+}
+
+TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
+  const TempFolder folder;
+  make_clips(folder);
+  struct Row {
+    const char* name;
+    std::string segment, mel;
+    bool overflows = false;  ///< float16
+  };
+  const Row rows[] = {
+      {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+       "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, log: db"},
+      {"windows of several frames, with an energy", ", length: 2048, hop: 1000",
+       "sample_rate: 16000, n_fft: 256, hop: 100, n_mels: 21, log: ln, use_energy: true"},
+      {"copies of windows, with an energy",
+       ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+       "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, log: ln, use_energy: true"},
+      {"whole recordings, conditioned", "", "preset: kaldi, use_energy: true"},
+      {"any size", "", "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 40, log: log10"},
+      {"powers beyond what float16 holds", "",
+       "sample_rate: 16000, n_fft: 400, hop: 160, n_mels: 40, input_scale: 32768", true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.name));
+    const auto made = [&](const std::string& write, HostGpus& gpus) {
+      const cuda::ScopedGpus scope(gpus);
+      std::string yaml =
+          pipeline(row.segment, row.mel + ", backend: cuda, accumulate: {bytes: 2MiB}");
+      yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, " + write);
+      JobResult job = run(yaml, folder, "out.h5");
+      REQUIRE_MESSAGE(job.complete(), job.text());
+      return job;
+    };
+    HostGpus wide_gpus;
+    const JobResult wide = made("dtype: float32", wide_gpus);
+    CHECK(summary_of(wide, "row_type") == "float32");
+    CHECK(summary_of(wide, "bytes_from_device") == std::to_string(wide_gpus.counts.bytes_out));
+    const Output expected = read_output(folder / "out.h5");
+    for (const NumberType type : {NumberType::float16, NumberType::bfloat16}) {
+      std::string bytes(expected.mel.size() * 2, '\0');
+      from_float(expected.mel, type, bytes.data());
+      for (const char* layout : {"layout: contiguous", "compression: deflate"}) {
+        CAPTURE(std::string(layout));
+        HostGpus gpus;
+        const JobResult job = made(fmt::format("dtype: {}, {}", to_text(type), layout), gpus);
+        CHECK(gpus.complaints() == "");
+        CHECK(summary_of(job, "row_type") == to_text(type));
+        const Output got = read_output(folder / "out.h5");
+        CHECK(got.type == to_text(type));
+        CHECK((got.mel_bytes == bytes));
+        CHECK(got.files == expected.files);
+        // Half of what came back, and of the memory for it: one batch, so that no lane grows.
+        CHECK(2 * gpus.counts.bytes_out == wide_gpus.counts.bytes_out);
+        CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.counts.bytes_out));
+        const std::size_t less = wide_gpus.pinned_taken - gpus.pinned_taken;
+        CHECK(less > 0);
+        CHECK(less == wide_gpus.device_taken - gpus.device_taken);
+      }
+      if (row.overflows)
+        CHECK((bytes.find(std::string("\x00\x7c", 2)) != bytes.npos) ==
+              (type == NumberType::float16));
+    }
+  }
+}
+
+TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs more") {
+  const TempFolder folder;
+  make_clips(folder);
+  struct Row {
+    const char* mel;
+    const char* write;  ///< of the node write
+    const char* more;   ///< nodes
+    const char* expected;
+  };
+  const char* plain = "preset: kaldi";
+  const Row rows[] = {
+      {plain, "dtype: float16", "", "float16"},
+      {plain, "dtype: bfloat16", "", "bfloat16"},
+      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+                                "dtype: float16, overwrite: true}\n",
+       "float16"},
+      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+                                "dtype: bfloat16, overwrite: true}\n",
+       "float32"},
+      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+                                "overwrite: true}\n",
+       "float32"},
+      {plain, "dtype: float16",
+       "  deltas: {stage: deltas, from: mel}\n  also: {stage: npy_write, from: deltas, path: "
+       "\"${OUT}.npy\", dtype: float16, overwrite: true}\n",
+       "float32"},
+      {plain, "dtype: float16, statistics: all", "", "float32"},
+      {"preset: kaldi, log: db, top_db: 80", "dtype: float16", "", "float32"},
+      {"preset: kaldi, log: db, ref: max", "dtype: float16", "", "float32"},
+      {"preset: kaldi, normalize: per_feature", "dtype: float16", "", "float32"},
+      {"preset: kaldi, normalize: fixed, norm_mean: [1], norm_std: [2]", "dtype: float16", "",
+       "float32"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.mel));
+    CAPTURE(std::string(row.write));
+    CAPTURE(std::string(row.more));
+    HostGpus gpus;
+    const cuda::ScopedGpus scope(gpus);
+    std::string yaml = pipeline("", std::string(row.mel) + ", backend: cuda") + row.more;
+    const auto made = [&](const std::string& write, const std::string& out) {
+      std::string text = yaml;
+      text.replace(text.find("overwrite: true"), 15, "overwrite: true, " + write);
+      const JobResult job = run(text, folder, out);
+      REQUIRE_MESSAGE(job.complete(), job.text());
+      return job;
+    };
+    CHECK(summary_of(made(row.write, "out.h5"), "row_type") == row.expected);
+    // Whoever rounds, the bytes are the same.
+    made("dtype: float32", "wide.h5");
+    const Output got = read_output(folder / "out.h5"), wide = read_output(folder / "wide.h5");
+    std::string bytes(wide.mel.size() * 2, '\0');
+    from_float(wide.mel, got.type == "float16" ? NumberType::float16 : NumberType::bfloat16,
+               bytes.data());
+    CHECK((got.mel_bytes == bytes));
+  }
+}
+
+TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  std::string yaml = pipeline("", "preset: kaldi, backend: cuda");
+  yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: bfloat16");
+  REQUIRE(run(yaml, folder, "out.h5").complete());
+  write_wav(folder.file("clips/3.wav"), 7000, kRate, 70);     // changed
+  write_wav(folder.file("clips/more.wav"), 8000, kRate, 71);  // new
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  for (const Update update : {Update::append, Update::compact}) {
+    const JobResult job = run_job(yaml, options, {}, update);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    REQUIRE(run(yaml, folder, "full.h5").complete());
+    CHECK(read_output(folder / "out.h5").difference(read_output(folder / "full.h5")) == "");
+    std::filesystem::remove(folder / "clips/1.wav");
+  }
 }
 
 TEST_CASE("cuda: operands are part of what features are, devices are not") {

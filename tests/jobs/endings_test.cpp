@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include <csignal>
-#include <thread>
 
 #include "tests/jobs/shared.h"
+#include "tests/support/hold.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -81,22 +81,16 @@ TEST_CASE("endings: a stopped run leaves a valid .part with the files that were 
   const JobResult whole = run_job(speech_pipeline({}), in_out(folder / "clips", folder / "w.h5"));
   REQUIRE_MESSAGE(whole.complete(), whole.text());
   const Output expected = read_output(folder / "w.h5");
-  for (const std::size_t after : {0, 1, 7, 40}) {
-    CAPTURE(after);
+  // Batches are of 8 files.
+  for (const StopAt at : {StopAt{0, 0}, StopAt{8, 1}, StopAt{8, 7}, StopAt{40, 40}}) {
+    CAPTURE(at.closed);
     const Knobs k{.block = "64KiB"};
     const JobResult job =
-        run_job(speech_pipeline(k), in_out(folder / "clips", folder / "s.h5"), [&](Runner& r) {
-          while (r.progress().counts.closed() < after) std::this_thread::yield();
-          r.stop();
-        });
+        run_and_stop(speech_pipeline(k), in_out(folder / "clips", folder / "s.h5"), at);
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
     CHECK(c.failed == 0);
-    if (job.complete()) {  // it was quicker than the stop
-      std::filesystem::remove(folder / "s.h5");
-      continue;
-    }
-    CHECK(job.report.ending == Ending::stopped);
+    REQUIRE(job.report.ending == Ending::stopped);
     CHECK_FALSE(std::filesystem::exists(folder / "s.h5"));
     const Output out = read_output(folder / "s.h5.part");
     CHECK(out.integers.at("complete") == 0);

@@ -3,11 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <functional>
-#include <random>
 #include <thread>
 
 #include "stages/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
+#include "tests/support/hold.h"
 #include "tests/support/small_disk.h"
 
 using namespace melflow;
@@ -18,20 +18,9 @@ namespace {
 // Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
 // a remark.
 void make_corpus(const TempFolder& folder) {
-  std::mt19937 random(11);
-  const char* kinds[] = {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"};
-  for (unsigned i = 0; i < 25; ++i) {
-    const auto frames = static_cast<std::int64_t>(random() % 30000 + 200);
-    const int rate = i % 3 == 0 ? 8000 : i % 3 == 1 ? 16000 : 44100;
-    const AudioKind& kind = audio_kind(kinds[i % 5]);
-    const bool is_long = i == 11 || i == 12;
-    write_audio(
-        folder.file("clips/" + std::to_string(i % 4) + "/" + std::to_string(i) + "." + kind.ending),
-        kind, rate, test_signal(is_long ? 600000 : frames, kind.channels, i + 1));
-  }
-  folder.write("clips/1/bad.wav", "this is not sound");
-  folder.write("clips/2/empty.wav", "");
-  write_wav(folder.file("clips/3/short.wav"), 3);
+  write_clips(folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
+              {.seed = 11, .count = 25, .longest = 30'000,
+               .long_ones = {11, 12}, .long_frames = 600'000});
   write_wav(folder.file("clips/3/whole.wav"), 9000);
   copy_truncated(folder / "clips/3/whole.wav", folder / "clips/3/cut.wav", -4000);
 }
@@ -176,12 +165,7 @@ TEST_CASE("feed: a stop while audio is loaded ends the run") {
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 40'000, 16000, i + 1);
   const std::string yaml = with_feed(speech_pipeline({}), "feed: preload");
   const JobResult job =
-      run_job(yaml, in_out(folder / "clips", folder / "out.h5"), [](Runner& runner) {
-        for (Progress p = runner.progress(); !p.is_filling || p.counts.closed() < 3;
-             p = runner.progress())
-          std::this_thread::yield();
-        runner.stop();
-      });
+      run_and_stop(yaml, in_out(folder / "clips", folder / "out.h5"), {.let_in = 10, .closed = 3});
   REQUIRE(job.started);
   CHECK(job.report.ending == Ending::stopped);
   CHECK(job.report.counts.not_run == 300);
@@ -448,14 +432,13 @@ TEST_CASE("feed: a stopped run leaves what it stored") {
   for (unsigned i = 0; i < 300; ++i)
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 40'000, 16000, i + 1);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
-  const JobResult job = run_job(with_feed(speech_pipeline({}), feed),
-                                in_out(folder / "clips", folder / "out.h5"), [](Runner& runner) {
-                                  while (runner.progress().counts.closed() < 20)
-                                    std::this_thread::yield();
-                                  runner.stop();
-                                });
+  const JobResult job =
+      run_and_stop(with_feed(speech_pipeline({}), feed), in_out(folder / "clips", folder / "out.h5"),
+                   {.let_in = 24, .closed = 20});
+  CHECK(job.report.ending == Ending::stopped);
   const std::size_t added = number(job, "added");
   CHECK(added >= 20);
+  CHECK(added < 300);
   const Ran after = run_feed(folder, feed);
   check_same(run_feed(folder, ""), after);
   CHECK(number(after.job, "from_cache") == added);

@@ -1,8 +1,6 @@
 // Two runs that differ only in how the work is spread make the same datasets, bit for bit.
 #include <doctest/doctest.h>
 
-#include <random>
-
 #include "tests/jobs/shared.h"
 
 using namespace melflow::test;
@@ -12,20 +10,8 @@ namespace {
 // Clips of many lengths and kinds, one much longer than the smallest block, and some that leave no
 // rows between them.
 void make_corpus(const TempFolder& folder) {
-  std::mt19937 random(7);
-  const char* kinds[] = {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"};
-  for (unsigned i = 0; i < 36; ++i) {
-    const auto frames = static_cast<std::int64_t>(random() % 40000 + 200);
-    const int rate = i % 3 == 0 ? 8000 : i % 3 == 1 ? 16000 : 44100;
-    const AudioKind& kind = audio_kind(kinds[i % 6]);
-    const auto samples = test_signal(i == 11 ? 700000 : frames, kind.channels, i + 1);
-    write_audio(
-        folder.file("clips/" + std::to_string(i % 4) + "/" + std::to_string(i) + "." + kind.ending),
-        kind, i == 11 ? 44100 : rate, samples);
-  }
-  folder.write("clips/1/bad.wav", "this is not sound");
-  folder.write("clips/2/empty.wav", "");
-  write_wav(folder.file("clips/3/short.wav"), 3);
+  write_clips(folder, {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"},
+              {.seed = 7, .count = 36, .longest = 40'000, .long_ones = {11}, .long_frames = 700'000});
 }
 
 }  // namespace

@@ -1,7 +1,11 @@
 // Pipelines that several of these tests run, as a user would write them.
 #pragma once
 
+#include <cstdint>
+#include <random>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
@@ -58,10 +62,31 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
          ", path: \"${OUT}\"" + bounds;
 }
 
-inline LoadOptions in_out(const std::string& data, const std::string& out) {
-  LoadOptions o;
-  o.vars = {{"DATA", data}, {"OUT", out}};
-  return o;
+struct Clips {
+  unsigned seed;  ///< of the lengths
+  unsigned count;
+  unsigned longest;  ///< lengths are 200 frames to this many more
+  std::set<unsigned> long_ones;
+  std::int64_t long_frames;  ///< length of those
+};
+
+/// Clips of those kinds and of several rates in turn, in four folders, and three that leave no rows:
+/// clips/1/bad.wav, clips/2/empty.wav, clips/3/short.wav.
+inline void write_clips(const TempFolder& folder, const std::vector<const char*>& kinds,
+                        const Clips& clips) {
+  std::mt19937 random(clips.seed);
+  const int rates[] = {8000, 16000, 44100};
+  for (unsigned i = 0; i < clips.count; ++i) {
+    const auto frames = static_cast<std::int64_t>(random() % clips.longest + 200);
+    const AudioKind& kind = audio_kind(kinds[i % kinds.size()]);
+    write_audio(
+        folder.file("clips/" + std::to_string(i % 4) + "/" + std::to_string(i) + "." + kind.ending),
+        kind, rates[i % 3],
+        test_signal(clips.long_ones.contains(i) ? clips.long_frames : frames, kind.channels, i + 1));
+  }
+  folder.write("clips/1/bad.wav", "this is not sound");
+  folder.write("clips/2/empty.wav", "");
+  write_wav(folder.file("clips/3/short.wav"), 3);
 }
 
 }  // namespace melflow::test

@@ -63,7 +63,8 @@ const char* const kFolders = "splits: top_dir, labels: top_dir";
 TEST_CASE("splits: each is a dataset of its own in one file, with a label for every row") {
   const TempFolder folder;
   make_corpus(folder);
-  for (const char* write : {"layout: contiguous", "compression: deflate", "dtype: float16"}) {
+  for (const char* write :
+       {"layout: contiguous", "compression: deflate", "dtype: float16", "dtype: bfloat16"}) {
     CAPTURE(std::string(write));
     const std::string name = "out.h5";
     const JobResult job =

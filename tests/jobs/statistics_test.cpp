@@ -5,19 +5,17 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
 #include "tests/support/python.h"
+#include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-constexpr int kRate = 8000;
 
 struct Options {
   std::string files = "splits: top_dir";
@@ -32,15 +30,9 @@ struct Options {
 std::string pipeline(const Options& o) {
   return fmt::format(R"(version: 1
 graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read, {}}}
-  segment: {{stage: segment, from: decode, {}}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20, {}}}
-{}  write: {{stage: {}, from: {}, path: "${{OUT}}", overwrite: true, {}}}
+{}{}  write: {{stage: {}, from: {}, path: "${{OUT}}", overwrite: true, {}}}
 )",
-                     o.files, o.decode, o.segment, o.mel,
+                     nodes_to_mel(o.files, o.decode, o.segment, o.mel),
                      o.between.empty() ? "" : "  between: {from: mel, " + o.between + "}\n", o.sink,
                      o.between.empty() ? "mel" : "between", o.write);
 }
@@ -52,7 +44,7 @@ JobResult run(const Options& options, const TempFolder& folder, const std::strin
   return run_job(pipeline(options), load, {}, update);
 }
 
-void make_corpus(const TempFolder& folder) {
+void make_split_corpus(const TempFolder& folder) {
   unsigned seed = 1;
   for (const char* split : {"train", "test"})
     for (int i = 0; i < 12; ++i, ++seed)
@@ -72,7 +64,7 @@ std::string said_of(const TempFolder& folder, const std::string& out, const std:
 
 TEST_CASE("statistics: those of numpy, of the training split or of all") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   struct Row {
     const char* what;
     Options options;
@@ -113,7 +105,7 @@ TEST_CASE("statistics: those of numpy, of the training split or of all") {
 
 TEST_CASE("statistics: the same to the last bit for any concurrency, queue and batch") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   REQUIRE(run({}, folder, "first.h5").complete());
   const H5File first(folder / "first.h5");
   for (const int batch : {1, 5, 30}) {
@@ -132,7 +124,7 @@ TEST_CASE("statistics: the same to the last bit for any concurrency, queue and b
 TEST_CASE(
     "statistics: files that fail in another branch, or come with an update, are accounted for") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   REQUIRE(run({}, folder, "out.h5").complete());
   write_wav(folder.file("clips/train/new.wav"), 9000, kRate, 70);
   const JobResult job = run({}, folder, "out.h5", Update::append);
@@ -149,7 +141,7 @@ TEST_CASE(
 
 TEST_CASE("statistics: files that waited for one that failed count as all others") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   // The first of all, long, and found to be cut off when the others are done.
   write_wav(folder.file("scratch.wav"), 3'000'000, kRate, 60);
   copy_truncated(folder / "scratch.wav", folder / "clips/train/0.wav", 5'900'000);
@@ -161,15 +153,16 @@ TEST_CASE("statistics: files that waited for one that failed count as all others
 
 TEST_CASE("normalize: rows of every split have the training split's statistics taken out") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   REQUIRE(run({}, folder, "raw.h5").complete());
-  for (const char* type : {"float32", "float16"}) {
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
     CAPTURE(std::string(type));
     const std::string write = fmt::format("statistics: train, normalize: true, dtype: {}", type);
     const JobResult job = run({.write = write}, folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(python_says("jobs/read_statistics.py",
-                      fmt::format("'{}' train '{}'", folder / "out.h5", folder / "raw.h5")) == "");
+                      fmt::format("'{}' train '{}' {}", folder / "out.h5", folder / "raw.h5",
+                                  type)) == "");
   }
   const Output raw = read_output(folder / "raw.h5"), out = read_output(folder / "out.h5");
   CHECK(raw.texts.at("feature_hash") != out.texts.at("feature_hash"));
@@ -188,7 +181,7 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
 
 TEST_CASE("normalize: what cannot be is said before the run, or before anything is touched") {
   const TempFolder folder;
-  make_corpus(folder);
+  make_split_corpus(folder);
   REQUIRE(run({}, folder, "raw.h5").complete());
   REQUIRE(run({.write = "sync: false"}, folder, "none.h5").complete());
   REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "done.h5").complete());

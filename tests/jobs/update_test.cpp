@@ -144,7 +144,8 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
 
 TEST_CASE("update: files that are gone or have changed leave no rows behind") {
   for (const char* write :
-       {"layout: contiguous", "dtype: float16", "compression: deflate", "split_files: true"}) {
+       {"layout: contiguous", "dtype: float16", "dtype: bfloat16",
+        "dtype: bfloat16, compression: deflate", "compression: deflate", "split_files: true"}) {
     const TempFolder folder;
     CAPTURE(std::string(write));
     make_corpus(folder);

@@ -6,28 +6,19 @@
 #include <mutex>
 #include <thread>
 
-#include "tests/pipeline/test_stages.h"
+#include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
+using test::edge_to;
 using test::Graph;
 using test::Number;
 using test::Outcomes;
+using test::stage;
 using test::Watchdog;
 using test::World;
 
 namespace {
-
-const StageReport& stage(const RunReport& report, const std::string& name) {
-  for (const StageReport& s : report.stages)
-    if (s.name == name) return s;
-  throw std::out_of_range(name);
-}
-const EdgeReport& edge_to(const RunReport& report, const std::string& name) {
-  for (const EdgeReport& e : report.edges)
-    if (e.to == name) return e;
-  throw std::out_of_range(name);
-}
 
 // Lets nobody go before `count` of them have come at the same time; then everybody, for ever.
 class Meeting {

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "pipeline/cpu.h"
-#include "tests/pipeline/test_stages.h"
+#include "tests/pipeline/test_graph.h"
 
 using namespace melflow;
 using test::Graph;

@@ -2,14 +2,17 @@
 // and never for ever.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
-#include "tests/pipeline/test_stages.h"
+#include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
 using std::chrono::microseconds;
+using Clock = std::chrono::steady_clock;
+using test::edge_to;
 using test::Graph;
 using test::Number;
 using test::Outcomes;
@@ -18,10 +21,20 @@ using test::World;
 
 namespace {
 
-const EdgeReport& edge_to(const RunReport& report, const std::string& name) {
-  for (const EdgeReport& e : report.edges)
-    if (e.to == name) return e;
-  throw std::out_of_range(name);
+// Pauses of the producer `from`, before items 1, 1 + `length` and so on: when all before are with the
+// consumer `to`, as long again as that took. However slow the machine is, the consumer with a short
+// queue has nothing to do for a good part of the time.
+World::Hook even_bursts(World& world, std::size_t length, const std::string& to) {
+  auto began = std::make_shared<std::chrono::steady_clock::time_point>(Clock::now());
+  return [&consumer = world.log(to), length, began](const Number& n,
+                                                    ItemContext*) -> std::optional<ItemError> {
+    if (n.item % length != 1) return {};
+    // Item 0 went before, so as many as its number.
+    while (consumer.finished < static_cast<long>(n.item)) std::this_thread::yield();
+    std::this_thread::sleep_for(std::max<Clock::duration>(Clock::now() - *began, microseconds(500)));
+    *began = Clock::now();
+    return {};
+  };
 }
 
 // Takes as long as a device would, without a core.
@@ -32,8 +45,7 @@ World::Hook lasts(microseconds time) {
   };
 }
 
-// A pause before items 1, 1 + `length` and so on, in which a consumer with a short queue has
-// nothing to do; the others at once.
+// The same with pauses of a length, for depths that nothing may change.
 World::Hook bursts(std::size_t length, microseconds pause) {
   return [length, pause](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item % length == 1) std::this_thread::sleep_for(pause);
@@ -68,7 +80,7 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
   const Watchdog watchdog("queue: deeper");
   World world;
   // More in a burst than the greatest depth: it would get deeper still.
-  world.hooks["a"] = bursts(48, microseconds(4000));
+  world.hooks["a"] = even_bursts(world, 48, "out");
   world.hooks["out"] = lasts(microseconds(50));
   const Outcomes o = test::run(two_threads(1200), world);
   CHECK(o.report.counts.ok == 1200);
@@ -116,11 +128,16 @@ TEST_CASE("queue: a number stays that number, however it starves") {
 TEST_CASE("queue: auto takes no places when the memory is half used") {
   const Watchdog watchdog("queue: memory");
   World world;
-  world.hooks["a"] = bursts(16, microseconds(2000));
+  world.hooks["a"] = even_bursts(world, 16, "out");
   world.hooks["out"] = lasts(microseconds(100));
-  // The depth is reviewed with items 0, 64 and so on, the last ones of a burst. Then five items of
-  // 100 bytes are under way, and another one would have room.
-  const Outcomes o = test::run(two_threads(640).set("a", "size", "100").memory(899), world);
+  // Something else has half of it from the beginning to the end.
+  std::size_t half = 0;
+  world.on_start["out"] = [&](RunContext& run) {
+    half = run.budget->capacity() / 2 + 1;
+    REQUIRE(run.budget->try_acquire(half, false));
+  };
+  world.on_finish["out"] = [&](RunContext& run, Ending) { run.budget->release(half); };
+  const Outcomes o = test::run(two_threads(640).memory(1 << 20), world);
   CHECK(o.report.counts.ok == 640);
   CHECK(edge_to(o.report, "out").max_depth == 2);
   CHECK(edge_to(o.report, "out").greatest_capacity == 2);
@@ -129,7 +146,12 @@ TEST_CASE("queue: auto takes no places when the memory is half used") {
 TEST_CASE("queue: auto gets shorter while it is full, down to what its node takes at once") {
   const Watchdog watchdog("queue: shorter");
   World world;
-  world.hooks["out"] = lasts(microseconds(2000));
+  // None is done before the least queue behind it is full, so that no slot ever finds it empty.
+  world.hooks["out"] = [&made = world.log("a").finished](const Number& n, ItemContext*) {
+    while (made < std::min<long>(700, static_cast<long>(n.item) + 1 + 7)) std::this_thread::yield();
+    std::this_thread::sleep_for(microseconds(2000));
+    return std::optional<ItemError>{};
+  };
   const Outcomes o = test::run(two_threads(700).set("out", "concurrency", "6"), world);
   const EdgeReport& e = edge_to(o.report, "out");
   // It may have got deeper before, on a machine that does other things, too.

@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "tests/pipeline/test_stages.h"
+#include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;

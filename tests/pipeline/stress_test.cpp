@@ -13,7 +13,7 @@
 #include <set>
 #include <thread>
 
-#include "tests/pipeline/test_stages.h"
+#include "tests/pipeline/test_graph.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;

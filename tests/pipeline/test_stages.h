@@ -1,5 +1,5 @@
-// Small stages over numbers, and a graph of them written in a few lines. Everything that a stage
-// measures from inside, and every hook a test hangs into it, is in a World.
+// Small stages over numbers. Everything that a stage measures from inside, and every hook a test hangs
+// into it, is in a World.
 //
 //   numbers -> Number      step, expand, running: Number -> Number      gather: Number -> Batch
 //   batch_step: Batch -> Batch      keep: Number sink      batch_keep: Batch sink      to_word: Number -> Word
@@ -21,8 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/graph_builder.h"
-#include "pipeline/runner.h"
+#include "pipeline/registry.h"
 #include "tests/support/concurrency_probe.h"
 
 namespace melflow::test {
@@ -128,38 +127,6 @@ class World {
   std::map<std::string, std::unique_ptr<Collector>> collectors_;
   std::vector<std::string> complaints_;
 };
-
-/// Writes a GraphSpec as YAML would give it. Node number i (from 1) stands in line i of
-/// "test.yaml", its name in column 3; its option number k (from 1) has its key in column 10k and
-/// its value in column 10k + 5.
-class Graph {
- public:
-  using Options = std::vector<std::pair<std::string, std::string>>;
-  Graph& node(const std::string& name, const std::string& stage, const std::string& from = "",
-              Options options = {});
-  Graph& memory(std::size_t bytes);
-  Graph& workers(int count);
-  Graph& max_failures(const std::string& text);
-  /// Replaces or adds an option of a node.
-  Graph& set(const std::string& node, const std::string& key, const std::string& value);
-
-  GraphSpec spec;
-
- private:
-  std::vector<std::string> names_;
-};
-
-/// Builds the plan and joins the world's logs to it.
-Plan make_plan(const Graph& graph, World& world);
-
-struct Outcomes {
-  RunReport report;
-  std::vector<Remark> remarks;
-};
-
-/// Runs it and checks what holds for every run: accounts, bounds, times, memory.
-Outcomes run(const Graph& graph, World& world);
-void check_run(const Outcomes& outcomes, World& world);
 
 /// Value of one item after the nodes of a chain of plain steps.
 std::uint64_t first_value(std::size_t item);

@@ -30,6 +30,14 @@ std::vector<float> rows(std::int64_t first, std::int64_t count, std::size_t per_
   return out;
 }
 
+// What is left of values in that type.
+std::vector<float> in_type(std::vector<float> values, NumberType type) {
+  std::vector<std::uint32_t> room(values.size());
+  from_float(values, type, room.data());
+  to_float(room.data(), values.size(), type, values.data());
+  return values;
+}
+
 void nothing_more(hid_t, hid_t) {}
 
 std::string complaint(const std::function<void()>& what) {
@@ -99,7 +107,8 @@ TEST_CASE("chunked rows: HDF5's own filters read chunks with stored blocks") {
   std::vector<float> values(5000 * 32);
   for (float& v : values) v = level(random);
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float32, {32}, Existing::refuse, {2048, 1, true});
+  ChunkedRowFile file(folder / "out.h5", NumberType::float32, {32}, Existing::refuse,
+                      {2048, 1, true});
   file.write(0, values.data(), 5000);
   const std::array<hsize_t, 2> shape{5000, 32};
   file.make_hdf5(shape, nothing_more);
@@ -125,7 +134,7 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
   };
   const TempFolder folder;
   for (const Row& row : table) {
-    for (const RowType type : {RowType::float32, RowType::float16}) {
+    for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
       CAPTURE(row.count);
       CAPTURE(row.settings.rows);
       std::size_t per_row = 1;
@@ -145,16 +154,44 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       const H5File h5(target);
       CHECK(h5.shape("mel") == std::vector<std::uint64_t>(shape.begin(), shape.end()));
       CHECK(h5.layout("mel") == "chunked");
-      CHECK(h5.type("mel") == (type == RowType::float32 ? "float32" : "float16"));
-      CHECK(h5.floats("mel") == rows(0, row.count, per_row));
+      CHECK(h5.type("mel") == to_text(type));
+      CHECK(h5.floats("mel") == in_type(rows(0, row.count, per_row), type));
     }
   }
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
+TEST_CASE(
+    "chunked rows: rows that have the file's type are the same chunks as those made of floats") {
+  const TempFolder folder;
+  for (const NumberType type : {NumberType::float16, NumberType::bfloat16}) {
+    const std::vector<float> v = rows(0, 95, 4, 0.37F);
+    std::vector<std::uint16_t> halves(v.size());
+    from_float(v, type, halves.data());
+    std::string bytes[2];
+    for (const bool as_they_are : {false, true}) {
+      const std::string target = folder / "out.h5";
+      ChunkedRowFile file(target, type, {4}, Existing::replace, {10, 1, true});
+      CHECK_FALSE(file.is_serial(type));
+      for (std::int64_t at = 0; at < 95; at += 25) {
+        const std::int64_t n = std::min<std::int64_t>(25, 95 - at);
+        const RowRange range = as_they_are ? RowRange{at, halves.data() + at * 4, n, type}
+                                           : RowRange{at, v.data() + at * 4, n};
+        file.write({&range, 1});
+      }
+      file.make_hdf5(std::vector<hsize_t>{95, 4}, nothing_more);
+      file.publish(false);
+      bytes[as_they_are] = H5File(target).raw("mel");
+      CHECK(H5File(target).floats("mel") == in_type(v, type));
+    }
+    CHECK(bytes[0] == bytes[1]);
+  }
+}
+
 TEST_CASE("chunked rows: many threads fill chunks together") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float32, {16}, Existing::refuse, {50, 1, true});
+  ChunkedRowFile file(folder / "out.h5", NumberType::float32, {16}, Existing::refuse,
+                      {50, 1, true});
   constexpr std::int64_t kRows = 12'000;
   std::vector<std::thread> threads;
   for (std::int64_t t = 0; t < 6; ++t)
@@ -178,7 +215,8 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
         CAPTURE(keep);
         CAPTURE(voided);
         CAPTURE(after);
-        ChunkedRowFile file(folder / "out.h5", RowType::float32, {4}, Existing::replace, {10, 1, true});
+        ChunkedRowFile file(folder / "out.h5", NumberType::float32, {4}, Existing::replace,
+                            {10, 1, true});
         file.write(0, rows(0, keep, 4).data(), keep);
         // With a hole: its blocks may overtake each other.
         const std::int64_t hole = voided / 3;
@@ -196,7 +234,7 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
 
 TEST_CASE("chunked rows: rows are moved down over a gap at the end") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", RowType::float16, {4}, Existing::refuse, {10, 1, true});
+  ChunkedRowFile file(folder / "out.h5", NumberType::float16, {4}, Existing::refuse, {10, 1, true});
   file.write(0, rows(0, 17, 4).data(), 17);
   file.write(17, rows(0, 8, 4, 0.5F).data(), 8);
   file.write(25, rows(17, 38, 4).data(), 38);
@@ -210,7 +248,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   {
-    ChunkedRowFile file(target, RowType::float32, {100}, Existing::refuse, {50, 0, false});
+    ChunkedRowFile file(target, NumberType::float32, {100}, Existing::refuse, {50, 0, false});
     const std::vector<float> v = rows(0, 1000, 100);
     const FileSizeLimit limit(200'000);
     const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
@@ -220,7 +258,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   CHECK(std::filesystem::is_empty(folder.path()));
   {
     // Who voids rows of the chunk that could not be written does not wait for it.
-    ChunkedRowFile file(target, RowType::float32, {100}, Existing::refuse, {50, 0, false});
+    ChunkedRowFile file(target, NumberType::float32, {100}, Existing::refuse, {50, 0, false});
     const FileSizeLimit limit(200'000);
     std::int64_t at = 0;
     while (complaint([&] { file.write(at, rows(at, 50, 100).data(), 50); }).empty()) at += 50;

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "stages/listing/manifest.h"
-#include "tests/stage/bench.h"
+#include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
-#include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -17,56 +15,17 @@ namespace {
 
 using Paths = std::vector<std::string>;
 
-// A file list that has listed.
-class List {
- public:
-  explicit List(const std::string& options) : bench_("file_list", options) {
-    const Planned planned = bench_.plan();
-    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
-    bench_.stage().start(bench_.run());
+// "path=label/split" of every file.
+Paths labelled(List& list) {
+  Paths out;
+  const Manifest& m = list.manifest();
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    std::string text = m.relative(i) + "=";
+    if (m.label(i) >= 0) text += m.label_names().at(static_cast<std::size_t>(m.label(i)));
+    if (m.split(i) >= 0) text += "/" + list.split_of(i);
+    out.push_back(text);
   }
-  [[nodiscard]] Paths paths() {
-    Paths out;
-    for (std::size_t i = 0; i < bench_.stage().source_count(); ++i)
-      out.push_back(bench_.stage().source_name(i));
-    return out;
-  }
-  [[nodiscard]] const Manifest& manifest() {
-    return dynamic_cast<const ManifestSource&>(bench_.stage()).manifest();
-  }
-  /// "path=label/split" of every file.
-  [[nodiscard]] Paths labelled() {
-    Paths out;
-    const Manifest& m = manifest();
-    for (std::size_t i = 0; i < m.size(); ++i) {
-      std::string text = m.relative(i) + "=";
-      if (m.label(i) >= 0) text += m.label_names().at(static_cast<std::size_t>(m.label(i)));
-      if (m.split(i) >= 0) text += "/" + m.split_names().at(static_cast<std::size_t>(m.split(i)));
-      out.push_back(text);
-    }
-    return out;
-  }
-  [[nodiscard]] Bench& bench() { return bench_; }
-
- private:
-  Bench bench_;
-};
-
-std::string root(const TempFolder& folder, const std::string& more = "") {
-  return "{root: '" + folder.path() + "'" + (more.empty() ? "" : ", " + more) + "}";
-}
-
-// The message, with the folder's path replaced by @; "" when nothing is thrown.
-std::string complaint(const TempFolder& folder, const std::string& options) {
-  try {
-    const List list(options);
-  } catch (const RunError& e) {
-    std::string text = e.what();
-    for (std::size_t at; (at = text.find(folder.path())) != text.npos;)
-      text.replace(at, folder.path().size(), "@");
-    return text;
-  }
-  return "";
+  return out;
 }
 
 // Component by component, as bytes: the definition, and nothing of the code under test.
@@ -203,14 +162,14 @@ TEST_CASE("file list: labels from folders") {
   for (const Row& row : rows) {
     CAPTURE(row.labels);
     List list(root(folder, "labels: " + row.labels));
-    CHECK(list.labelled() == row.paths);
+    CHECK(labelled(list) == row.paths);
     CHECK(list.manifest().label_names() == row.names);
     // The same for a manifest, whose paths may also be written as other programs write them.
     folder.write("list.txt", "top.wav\n./en/a.wav\n" + (folder / "fr/b/d/e.wav") + "\n");
     List listed(
         root(folder, "labels: " + row.labels + ", manifest: '" + (folder / "list.txt") + "'"));
     const std::string absolute = (folder / "fr/b/d/e.wav") + "=";
-    CHECK(listed.labelled() == Paths{"top.wav=", row.labels == "none" ? "en/a.wav=" : "en/a.wav=en",
+    CHECK(labelled(listed) == Paths{"top.wav=", row.labels == "none" ? "en/a.wav=" : "en/a.wav=en",
                                      absolute + (row.labels == "none"         ? ""
                                                  : row.labels == "parent_dir" ? "d"
                                                                               : "fr")});
@@ -223,18 +182,18 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   const std::string table = folder.write(
       "labels.csv", "label,path,more\ncat,./x/b.wav,1\n\"a dog, big\",a.wav,2\nunused,z.wav,3\n");
   List list(root(folder, "labels: file, label_file: '" + table + "'"));
-  CHECK(list.labelled() == Paths{"a.wav=a dog, big", "x/b.wav=cat", "x/c.wav="});
+  CHECK(labelled(list) == Paths{"a.wav=a dog, big", "x/b.wav=cat", "x/c.wav="});
   CHECK(list.manifest().label_names() == Paths{"a dog, big", "cat"});
   CHECK(list.bench().run_warnings() == Paths{table + ": 1 of 3 files have no label there"});
   // Together with a manifest, whose splits stay.
   const std::string manifest =
       folder.write("list.csv", "path,split\nx/c.wav,test\na.wav,train\nx/b.wav,\n");
   List both(root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
-  CHECK(both.labelled() == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
+  CHECK(labelled(both) == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
   // An empty cell is no label.
   folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
   List empty(root(folder, "labels: file, label_file: '" + table + "'"));
-  CHECK(empty.labelled() == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});
+  CHECK(labelled(empty) == Paths{"a.wav=", "x/b.wav=cat", "x/c.wav=cat"});
 }
 
 TEST_CASE("file list: a manifest is taken as it stands, in its own order") {
@@ -291,7 +250,7 @@ TEST_CASE("file list: a manifest is taken as it stands, in its own order") {
     CAPTURE(std::string(row.what));
     const std::string path = folder.write(row.name, row.text);
     List list("{manifest: '" + path + "'" + (row.options.empty() ? "" : ", " + row.options) + "}");
-    CHECK(list.labelled() == row.paths);
+    CHECK(labelled(list) == row.paths);
   }
 }
 

@@ -6,10 +6,8 @@
 #include <map>
 #include <set>
 
-#include "stages/listing/manifest.h"
-#include "tests/stage/bench.h"
+#include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
-#include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -18,58 +16,19 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-class List {
- public:
-  explicit List(const std::string& options) : bench_("file_list", options) {
-    const Planned planned = bench_.plan();
-    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
-    bench_.stage().start(bench_.run());
+// "split: path=label,label" of every file.
+Texts lines(List& list) {
+  Texts out;
+  const Manifest& m = list.manifest();
+  for (std::size_t i = 0; i < m.size(); ++i) {
+    std::string text = list.split_of(i) + ": " + m.relative(i) + "=";
+    for (const std::int32_t l : m.labels(i))
+      text += (text.ends_with('=') ? "" : ",") + m.label_names().at(std::size_t(l));
+    out.push_back(text);
   }
-  [[nodiscard]] const Manifest& manifest() {
-    return dynamic_cast<const ManifestSource&>(bench_.stage()).manifest();
-  }
-  /// "split: path=label,label" of every file.
-  [[nodiscard]] Texts lines() {
-    Texts out;
-    const Manifest& m = manifest();
-    for (std::size_t i = 0; i < m.size(); ++i) {
-      std::string text = split_of(i) + ": " + m.relative(i) + "=";
-      for (const std::int32_t l : m.labels(i))
-        text += (text.ends_with('=') ? "" : ",") + m.label_names().at(std::size_t(l));
-      out.push_back(text);
-    }
-    return out;
-  }
-  [[nodiscard]] std::string split_of(std::size_t i) {
-    const int s = manifest().split(i);
-    return s < 0 ? "-" : manifest().split_names().at(std::size_t(s));
-  }
-  [[nodiscard]] std::map<std::string, std::string> splits_by_path() {
-    std::map<std::string, std::string> out;
-    for (std::size_t i = 0; i < manifest().size(); ++i) out[manifest().relative(i)] = split_of(i);
-    return out;
-  }
-  [[nodiscard]] const Texts& warnings() { return bench_.run_warnings(); }
-
- private:
-  Bench bench_;
-};
-
-std::string options(const TempFolder& folder, const std::string& more) {
-  return "{root: '" + folder.path() + "', " + more + "}";
+  return out;
 }
-
-std::string complaint(const TempFolder& folder, const std::string& text) {
-  try {
-    const List list(text);
-  } catch (const RunError& e) {
-    std::string message = e.what();
-    for (std::size_t at; (at = message.find(folder.path())) != message.npos;)
-      message.replace(at, folder.path().size(), "@");
-    return message;
-  }
-  return "";
-}
+Texts lines(List&& list) { return lines(list); }
 
 }  // namespace
 
@@ -81,16 +40,16 @@ TEST_CASE("splits from folders: training first, and labels below them") {
   const Texts expected{"train: train/cat/b.wav=cat", "train: train/dog/c.wav=dog",
                        "val: val/cat/d.wav=cat",     "test: test/dog/a.wav=dog",
                        "extra: extra/cat/e.wav=cat", "-: f.wav="};
-  CHECK(List(options(folder, "splits: top_dir, labels: top_dir")).lines() == expected);
-  List by_parent(options(folder, "splits: top_dir, labels: parent_dir"));
-  CHECK(by_parent.lines() == expected);
+  CHECK(lines(List(root(folder, "splits: top_dir, labels: top_dir"))) == expected);
+  List by_parent(root(folder, "splits: top_dir, labels: parent_dir"));
+  CHECK(lines(by_parent) == expected);
   CHECK(by_parent.warnings().empty());
 
   List named(
-      options(folder, "splits: top_dir, split_names: [test, val, train], exclude: 'extra/**'"));
-  CHECK(named.lines() == Texts{"test: test/dog/a.wav=", "val: val/cat/d.wav=",
+      root(folder, "splits: top_dir, split_names: [test, val, train], exclude: 'extra/**'"));
+  CHECK(lines(named) == Texts{"test: test/dog/a.wav=", "val: val/cat/d.wav=",
                                "train: train/cat/b.wav=", "train: train/dog/c.wav=", "-: f.wav="});
-  CHECK(complaint(folder, options(folder, "splits: top_dir, split_names: [train, val, test]")) ==
+  CHECK(complaint(folder, root(folder, "splits: top_dir, split_names: [train, val, test]")) ==
         "@/extra; leave its files out with exclude: 'extra' is not among split_names (train, val, "
         "test)");
 }
@@ -106,9 +65,9 @@ TEST_CASE("splits from a manifest: side by side, in order of appearance but for 
   };
   const Texts expected{
       "train: d.wav=", "dev: f.wav=", "Test: b.wav=", "zz: a.wav=", "zz: e.wav=", "-: c.wav="};
-  CHECK(List(with("")).lines() == expected);
-  CHECK(List(with(", splits: manifest")).lines() == expected);
-  CHECK(List(with(", splits: none")).lines() ==
+  CHECK(lines(List(with(""))) == expected);
+  CHECK(lines(List(with(", splits: manifest"))) == expected);
+  CHECK(lines(List(with(", splits: none"))) ==
         Texts{"-: a.wav=", "-: b.wav=", "-: c.wav=", "-: d.wav=", "-: e.wav=", "-: f.wav="});
   CHECK(complaint(folder, with(", split_names: [train, dev, Test]")) ==
         "@/list.csv:2: 'zz' is not among split_names (train, dev, Test)");
@@ -147,7 +106,7 @@ TEST_CASE("splits by ratio: exact, stratified, the same every time, another with
     folder.write((i % 4 == 0 ? "cat/" : "dog/") + std::to_string(1000 + i) + ".wav", "x");
   const std::string ratio =
       "labels: top_dir, splits: ratio, split_ratios: {fit: 0.7, check: 0.2, final: 0.1}";
-  List list(options(folder, ratio));
+  List list(root(folder, ratio));
   CHECK(list.manifest().split_names() == Texts{"fit", "check", "final"});
   std::map<std::string, int> counts;
   for (const auto& [path, split] : list.splits_by_path()) ++counts[split + " " + path.substr(0, 3)];
@@ -158,8 +117,8 @@ TEST_CASE("splits by ratio: exact, stratified, the same every time, another with
                                              {"final cat", 5},
                                              {"final dog", 15}});
   const auto splits = list.splits_by_path();
-  CHECK(List(options(folder, ratio)).splits_by_path() == splits);
-  CHECK(List(options(folder, ratio + ", split_seed: 1")).splits_by_path() != splits);
+  CHECK(List(root(folder, ratio)).splits_by_path() == splits);
+  CHECK(List(root(folder, ratio + ", split_seed: 1")).splits_by_path() != splits);
 }
 
 TEST_CASE("splits by ratio: groups stay together, whatever says what a group is") {
@@ -174,11 +133,11 @@ TEST_CASE("splits by ratio: groups stay together, whatever says what a group is"
   folder.write("list.csv", csv);
   const std::string ratio = "splits: ratio, ";
   for (const std::string& how :
-       {options(folder, ratio + "split_group: top_dir"),
-        options(folder, ratio + "split_group: parent_dir"),
-        options(folder, ratio + "split_group: '([a-z0-9]+)-[0-9]+[.]wav$'"),
-        options(folder, ratio + "split_group: top_dir, split_stratify: false"),
-        options(folder, ratio + "split_group: who, manifest: '" + (folder / "list.csv") + "'")}) {
+       {root(folder, ratio + "split_group: top_dir"),
+        root(folder, ratio + "split_group: parent_dir"),
+        root(folder, ratio + "split_group: '([a-z0-9]+)-[0-9]+[.]wav$'"),
+        root(folder, ratio + "split_group: top_dir, split_stratify: false"),
+        root(folder, ratio + "split_group: who, manifest: '" + (folder / "list.csv") + "'")}) {
     CAPTURE(how);
     std::map<std::string, std::set<std::string>> of_speaker;
     std::map<std::string, int> counts;
@@ -196,7 +155,7 @@ TEST_CASE("splits by ratio: groups stay together, whatever says what a group is"
 TEST_CASE("splits by ratio without strata: files that are added move no other") {
   const TempFolder folder;
   for (int i = 0; i < 100; ++i) folder.write(std::to_string(i) + ".wav", "x");
-  const std::string how = options(folder, "splits: ratio, split_stratify: false");
+  const std::string how = root(folder, "splits: ratio, split_stratify: false");
   const auto before = List(how).splits_by_path();
   for (int i = 100; i < 150; ++i) folder.write(std::to_string(i) + ".wav", "x");
   auto after = List(how).splits_by_path();
@@ -210,14 +169,14 @@ TEST_CASE("several labels a file, from a cell or a list") {
       folder.write("list.csv", "path,tags\na,dog|cat|dog\nb,\nc,cat\nd,|ox||\n");
   List list("{manifest: '" + csv +
             "', labels: manifest, label_column: tags, label_separator: '|'}");
-  CHECK(list.lines() == Texts{"-: a=cat,dog", "-: b=", "-: c=cat", "-: d=ox"});
+  CHECK(lines(list) == Texts{"-: a=cat,dog", "-: b=", "-: c=cat", "-: d=ox"});
   CHECK(list.manifest().label_names() == Texts{"cat", "dog", "ox"});
   CHECK(list.manifest().label(0) == -1);
   CHECK(list.manifest().label(2) == 0);
   const std::string json = folder.write("list.jsonl",
                                         "{\"path\": \"a\", \"label\": \"x\"}\n{\"path\": \"b\"}\n"
                                         "{\"path\": \"c\", \"label\": [\"y\", \"w\"]}\n");
-  CHECK(List("{manifest: '" + json + "', labels: manifest}").lines() ==
+  CHECK(lines(List("{manifest: '" + json + "', labels: manifest}")) ==
         Texts{"-: a=x", "-: b=", "-: c=w,y"});
 }
 
@@ -226,8 +185,8 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   for (const char* p : {"a.wav", "b.wav", "c.wav"}) folder.write(p, "x");
   const std::string tsv =
       folder.write("t.tsv", "path\tage\tlabel\tmood\na.wav\t31\tx\t-0.5\nc.wav\t\ty\t1e-3\n");
-  List list(options(folder, "labels: file, label_file: '" + tsv + "', targets: [mood, age]"));
-  CHECK(list.lines() == Texts{"-: a.wav=x", "-: b.wav=", "-: c.wav=y"});
+  List list(root(folder, "labels: file, label_file: '" + tsv + "', targets: [mood, age]"));
+  CHECK(lines(list) == Texts{"-: a.wav=x", "-: b.wav=", "-: c.wav=y"});
   const Manifest& m = list.manifest();
   CHECK(m.target_names() == Texts{"mood", "age"});
   CHECK(m.target(0, 0) == -0.5F);
@@ -236,9 +195,9 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   CHECK(m.target(2, 0) == 1e-3F);
   CHECK(std::isnan(m.target(2, 1)));
   folder.write("t.tsv", "path\tage\na.wav\told\n");
-  CHECK(complaint(folder, options(folder, "label_file: '" + tsv + "', targets: age")) ==
+  CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: age")) ==
         "@/t.tsv:2: age is 'old', which is no number");
-  CHECK(complaint(folder, options(folder, "label_file: '" + tsv + "', targets: size")) ==
+  CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: size")) ==
         "@/t.tsv: there is no column 'size', which targets asks for");
   // In the order of the splits, as everything else.
   const std::string manifest =

@@ -9,23 +9,21 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
-#include <thread>
 
 #include "stages/output/row_file.h"
-#include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
+#include "tests/support/hold.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
 #include "tests/support/python.h"
 #include "tests/support/small_disk.h"
+#include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-constexpr int kRate = 8000;
 
 struct Options {
   std::string files = "labels: parent_dir";
@@ -40,39 +38,14 @@ std::string pipeline(const Options& o = {}) {
   return fmt::format(R"(version: 1
 {}
 graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read, {}}}
-  segment: {{stage: segment, from: decode, {}}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20, {}}}
-  write: {{stage: hdf5_write, from: mel, path: "${{OUT}}", {}}}
+{}  write: {{stage: hdf5_write, from: mel, path: "${{OUT}}", {}}}
 )",
-                     o.top, o.files, o.decode, o.segment, o.mel, o.write);
-}
-
-LoadOptions in_out(const std::string& data, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", data}, {"OUT", out}};
-  return options;
+                     o.top, nodes_to_mel(o.files, o.decode, o.segment, o.mel), o.write);
 }
 
 JobResult run(const std::string& yaml, const TempFolder& folder,
               const std::string& out = "out.h5") {
   return run_job(yaml, in_out(folder / "clips", folder / out));
-}
-
-// Good files and others, in two folders.
-void make_corpus(const TempFolder& folder) {
-  for (unsigned i = 0; i < 6; ++i)
-    write_wav(folder.file(fmt::format("clips/{}/{}.wav", i < 3 ? "dog" : "cat", i)), 4000 + 512 * i,
-              kRate, i);
-  folder.write("clips/cat/broken.wav", "no sound");
-  write_wav(folder.file("clips/cat/short.wav"), 10, kRate);
-  folder.folder("clips/dog/folder.wav");
-  write_wav(folder.file("scratch.wav"), 6000, kRate, 9);
-  copy_truncated(folder / "scratch.wav", folder / "clips/dog/cut.wav", 8044);
-  write_wav(folder.file("clips/top.wav"), 5000, kRate, 7);
 }
 
 std::size_t files_in(const std::string& path) {
@@ -104,6 +77,7 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
        "float32"},
       {"windows of several frames", {.segment = "length: 1024"}, 3, "float32"},
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
+      {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
@@ -285,19 +259,20 @@ TEST_CASE("hdf5_write: a manifest's labels and splits are kept, and within a spl
   CHECK(check_output(folder / "out.h5") == "");
 }
 
-TEST_CASE("hdf5_write: float16 is what numpy makes of float32") {
+TEST_CASE("hdf5_write: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const TempFolder folder;
   make_corpus(folder);
   // Plain powers go over the whole range of a half, and beyond it.
   for (const char* mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(std::string(mel));
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       const JobResult job =
           run(pipeline({.mel = mel, .write = std::string("overwrite: true, dtype: ") + type}),
               folder, std::string(type) + ".h5");
       REQUIRE_MESSAGE(job.complete(), job.text());
     }
     CHECK(check_output(folder / "float16.h5", folder / "float32.h5") == "");
+    CHECK(check_output(folder / "bfloat16.h5", folder / "float32.h5") == "");
   }
 }
 
@@ -311,7 +286,7 @@ TEST_CASE("hdf5_write: values that need the whole file are the same in blocks as
   write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
   for (const char* mel : {"log: db, top_db: 30", "log: db, ref: max",
                           "log: db, ref: max, top_db: 60", "log: log10, ref: max, center: false"}) {
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       CAPTURE(std::string(mel));
       CAPTURE(std::string(type));
       const std::string write = std::string("overwrite: true, dtype: ") + type;
@@ -482,7 +457,7 @@ TEST_CASE("hdf5_write: of two outputs one cannot begin, and nothing of the other
 TEST_CASE("hdf5_write: an output that another run is writing is left to it") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  const RowFile other(folder / "out.h5", RowType::float32, 1, Existing::refuse);
+  const RowFile other(folder / "out.h5", NumberType::float32, 1, Existing::refuse);
   const JobResult job = run(pipeline(), folder);
   CHECK_FALSE(job.started);
   CHECK(job.error == folder / "out.h5.part: another run is writing it");
@@ -511,25 +486,21 @@ TEST_CASE("hdf5_write: a stopped run leaves a .part that says so, and a later ru
   const JobResult whole = run(pipeline(), folder, "whole.h5");
   REQUIRE_MESSAGE(whole.complete(), whole.text());
   const Output expected = read_output(folder / "whole.h5");
-  const JobResult job =
-      run_job(pipeline(), in_out(folder / "clips", folder / "out.h5"), [](Runner& runner) {
-        while (runner.progress().counts.closed() < 5) std::this_thread::yield();
-        runner.stop();
-      });
+  const JobResult job = run_and_stop(pipeline(), in_out(folder / "clips", folder / "out.h5"),
+                                     {.let_in = 6, .closed = 5});
   REQUIRE_MESSAGE(job.error == "", job.text());
-  if (!job.complete()) {
-    CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
-    const Output part = read_output(folder / "out.h5.part");
-    CHECK(part.integers.at("complete") == 0);
-    CHECK(part.integers.at("ok") == static_cast<std::int64_t>(job.report.counts.ok));
-    CHECK(part.integers.at("not_run") == static_cast<std::int64_t>(job.report.counts.not_run));
-    for (const Output::File& f : part.files) {
-      CHECK((f.status == 0 || f.status == 3));
-      if (f.status == 0) CHECK(part.rows_of(f.path) == expected.rows_of(f.path));
-      if (f.status == 3) CHECK(f.count == 0);
-    }
-    CHECK(check_output(folder / "out.h5.part") == "");
+  REQUIRE(job.report.ending == Ending::stopped);
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
+  const Output part = read_output(folder / "out.h5.part");
+  CHECK(part.integers.at("complete") == 0);
+  CHECK(part.integers.at("ok") == static_cast<std::int64_t>(job.report.counts.ok));
+  CHECK(part.integers.at("not_run") == static_cast<std::int64_t>(job.report.counts.not_run));
+  for (const Output::File& f : part.files) {
+    CHECK((f.status == 0 || f.status == 3));
+    if (f.status == 0) CHECK(part.rows_of(f.path) == expected.rows_of(f.path));
+    if (f.status == 3) CHECK(f.count == 0);
   }
+  CHECK(check_output(folder / "out.h5.part") == "");
   const JobResult again = run(pipeline({.write = "overwrite: true"}), folder);
   REQUIRE_MESSAGE(again.complete(), again.text());
   CHECK(read_output(folder / "out.h5").difference(expected) == "");
@@ -579,6 +550,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
   CHECK(hash({.segment = "length: 1024", .write = "sync: false"}) != first);
   // Half the precision is another value of /mel.
   CHECK(hash({.write = "dtype: float16"}) != first);
+  CHECK(hash({.write = "dtype: bfloat16"}) != hash({.write = "dtype: float16"}));
 }
 
 TEST_CASE("hdf5_write: the output says which preset its features have and what was changed") {

@@ -65,18 +65,18 @@ TEST_CASE("npy file: an unfinished set goes with its owner, unless it is to stay
   const TempFolder folder;
   const std::string target = folder / "out.npy";
   {
-    const NpyFile file(target, RowType::float32, 1, Existing::refuse);
+    const NpyFile file(target, NumberType::float32, 1, Existing::refuse);
     CHECK(names_in(folder.path()) ==
           Names{"out.npy.part", "out.index.npy.part", "out.index.json.part"});
   }
   CHECK(names_in(folder.path()).empty());
   {
-    NpyFile file(target, RowType::float32, 1, Existing::refuse);
+    NpyFile file(target, NumberType::float32, 1, Existing::refuse);
     file.keep();
   }
   CHECK(names_in(folder.path()).size() == 3);
   // A later run begins anew.
-  { const NpyFile file(target, RowType::float32, 1, Existing::refuse); }
+  { const NpyFile file(target, NumberType::float32, 1, Existing::refuse); }
   CHECK(names_in(folder.path()).empty());
 }
 
@@ -124,7 +124,8 @@ TEST_CASE("npy file: where a name cannot be given, no set looks whole and the ro
       if (row.overwrite)  // an earlier run's
         for (const char* name : kSet) folder.write(name, "old");
       {
-        NpyFile file(folder / "out.npy", RowType::float32, 1, row.overwrite ? Existing::replace : Existing::refuse);
+        NpyFile file(folder / "out.npy", NumberType::float32, 1,
+                     row.overwrite ? Existing::replace : Existing::refuse);
         const float value = 7;
         file.write(0, &value, 1);
         if (row.overwrite) {
@@ -177,9 +178,8 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
       if (index != expected || document != expected) ++mixed;
     }
   });
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (int i = 1; std::chrono::steady_clock::now() < end; ++i) {
-    NpyFile file(target, RowType::float32, 1, Existing::replace);
+  for (int i = 1; i <= 300 || seen < 300; ++i) {
+    NpyFile file(target, NumberType::float32, 1, Existing::replace);
     const auto generation = static_cast<float>(i);
     file.write(0, &generation, 1);
     // Stands for what make_npy() writes there.
@@ -189,7 +189,6 @@ TEST_CASE("npy file: rows under their name and the files beside them are always 
   }
   over = true;
   reader.join();
-  CHECK(seen > 0);
   CHECK(mixed == 0);
   CHECK(names_in(folder.path()) == kWhole);
 }

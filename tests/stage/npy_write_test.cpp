@@ -10,20 +10,20 @@
 #include <thread>
 
 #include "stages/files/part_file.h"
-#include "tests/support/audio_files.h"
+#include "tests/support/concurrency_probe.h"
 #include "tests/support/h5_reader.h"
+#include "tests/support/hold.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
 #include "tests/support/python.h"
 #include "tests/support/small_disk.h"
+#include "tests/support/small_pipeline.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-constexpr int kRate = 8000;
 
 struct Options {
   std::string files = "labels: parent_dir";
@@ -37,15 +37,9 @@ struct Options {
 std::string pipeline(const Options& o = {}) {
   std::string yaml = fmt::format(R"(version: 1
 graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read, {}}}
-  segment: {{stage: segment, from: decode, {}}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20, {}}}
-  write: {{stage: npy_write, from: mel, path: "${{OUT}}.npy", {}}}
+{}  write: {{stage: npy_write, from: mel, path: "${{OUT}}.npy", {}}}
 )",
-                                 o.files, o.decode, o.segment, o.mel, o.write);
+                                 nodes_to_mel(o.files, o.decode, o.segment, o.mel), o.write);
   if (o.with_h5)
     yaml += "  h5: {stage: hdf5_write, from: mel, path: \"${OUT}.h5\", " + o.write + "}\n";
   return yaml;
@@ -56,28 +50,9 @@ Options alone(Options o = {}) {
   return o;
 }
 
-LoadOptions in_out(const std::string& data, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", data}, {"OUT", out}};
-  return options;
-}
-
 /// `out`: of the output's name what is before ".npy".
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out = "out") {
   return run_job(yaml, in_out(folder / "clips", folder / out));
-}
-
-// Good files and others, in two folders.
-void make_corpus(const TempFolder& folder) {
-  for (unsigned i = 0; i < 6; ++i)
-    write_wav(folder.file(fmt::format("clips/{}/{}.wav", i < 3 ? "dog" : "cat", i)), 4000 + 512 * i,
-              kRate, i);
-  folder.write("clips/cat/broken.wav", "no sound");
-  write_wav(folder.file("clips/cat/short.wav"), 10, kRate);
-  folder.folder("clips/dog/folder.wav");
-  write_wav(folder.file("scratch.wav"), 6000, kRate, 9);
-  copy_truncated(folder / "scratch.wav", folder / "clips/dog/cut.wav", 8044);
-  write_wav(folder.file("clips/top.wav"), 5000, kRate, 7);
 }
 
 std::set<std::string> names_in(const std::string& path) {
@@ -131,6 +106,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
        "float32"},
       {"windows of several frames", {.segment = "length: 1024"}, 3, "float32"},
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
+      {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
       {"an energy", {.mel = "use_energy: true, htk_compat: true"}, 2, "float32"},
       {"a preset", {.mel = "preset: whisper, log: db"}, 2, "float32"},
       {"on disk", {.write = "sync: true"}, 2, "float32"},
@@ -181,13 +157,13 @@ TEST_CASE("npy_write: a manifest's labels and splits are kept, and within a spli
   CHECK(h5.splits == std::vector<std::string>{"train", "test"});
 }
 
-TEST_CASE("npy_write: float16 is what numpy makes of float32") {
+TEST_CASE("npy_write: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const TempFolder folder;
   make_corpus(folder);
   // Plain powers go over the whole range of a half, and beyond it.
   for (const char* mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(std::string(mel));
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       const JobResult job = run(
           pipeline(alone({.mel = mel, .write = std::string("overwrite: true, dtype: ") + type})),
           folder, type);
@@ -195,8 +171,9 @@ TEST_CASE("npy_write: float16 is what numpy makes of float32") {
       CHECK(job.plan_warnings.size() ==
             (std::string(mel) != "log: db" && std::string(type) == "float16" ? 1 : 0));
     }
-    CHECK(check_npy("'" + (folder / "float16.npy") + "' --float32 '" + (folder / "float32.npy") +
-                      "'") == "");
+    for (const char* type : {"float16", "bfloat16"})
+      CHECK(check_npy(fmt::format("'{}.npy' --float32 '{}'", folder / type,
+                                  folder / "float32.npy")) == "");
   }
 }
 
@@ -209,7 +186,7 @@ TEST_CASE("npy_write: values that need the whole file are the same in blocks as 
   for (std::size_t i = 0; i < 190'000; ++i) late[i] *= 0.001F;
   write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
   for (const char* mel : {"log: db, top_db: 30", "log: db, ref: max, top_db: 60"}) {
-    for (const char* type : {"float32", "float16"}) {
+    for (const char* type : {"float32", "float16", "bfloat16"}) {
       CAPTURE(std::string(mel));
       CAPTURE(std::string(type));
       const std::string write = std::string("overwrite: true, dtype: ") + type;
@@ -282,30 +259,34 @@ TEST_CASE("npy_write: a file that fails in one branch leaves no rows in the othe
 
 TEST_CASE("npy_write: rows of files that fail when they are written already are closed up") {
   const TempFolder folder;
-  // The second branch works long at the first file of each batch, and one batch at a time, before
-  // it finds the second one too short; the other worker writes both meanwhile.
+  // Of each batch the second branch finds one file too short, after the first has written all.
+  std::size_t rows = 0;
   for (unsigned i = 0; i < 9; ++i) {
-    const unsigned length = i % 3 == 0 ? 40'000 : i % 3 == 1 ? 500 : 3000;
+    const unsigned length = i % 3 == 1 ? 500 : 3000;
+    rows += (length - 256) / 128 + 1;
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), length, kRate, i);
     if (i % 3 != 1) write_wav(folder.file(fmt::format("good/{}.wav", i)), length, kRate, i);
   }
   const std::string yaml =
-      "workers: 2\n" + pipeline({.mel = "center: false", .write = "overwrite: true"}) +
-      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 1, n_mels: 8, "
-      "center: false, concurrency: 1}\n"
-      "  other: {stage: npy_write, from: wide, path: \"${OUT}.wide.npy\", overwrite: true}\n";
-  // Which of the two comes first is the machine's choice: again, until it was the writers.
-  std::size_t closed_up = 0;
-  for (int attempt = 0; attempt < 10 && closed_up < 2; ++attempt) {
-    const JobResult job = run(yaml, folder);
-    REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(job.report.counts.skipped == 3);
-    closed_up = 0;
-    for (const std::string& warning : job.report.warnings)
-      closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
-                   std::string::npos;
-  }
-  WARN(closed_up == 2);  // by both sinks of the first branch
+      pipeline({.mel = "center: false"}) +
+      "  late: {stage: hold_batch, from: batch, queue: 8}\n"
+      "  wide: {stage: mel, from: late, sample_rate: 8000, n_fft: 1024, n_mels: 8, center: false}\n"
+      "  other: {stage: npy_write, from: wide, path: \"${OUT}.wide.npy\"}\n";
+  Gate written;
+  const Hold hold([&](std::size_t) { written.wait(); });
+  const JobResult job =
+      run_job(yaml, in_out(folder / "clips", folder / "out"), [&](Runner& runner) {
+        // By both sinks of the first branch.
+        while (runner.progress().rows < 2 * rows) std::this_thread::yield();
+        written.open();
+      });
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.skipped == 3);
+  int closed_up = 0;
+  for (const std::string& warning : job.report.warnings)
+    closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
+                 std::string::npos;
+  CHECK(closed_up == 2);
   CHECK(difference_from_h5(folder) == "");
   const JobResult clean =
       run_job(pipeline(alone({.mel = "center: false"})), in_out(folder / "good", folder / "clean"));
@@ -358,7 +339,7 @@ TEST_CASE("npy_write: names that are not text are kept as bytes, wherever they s
 TEST_CASE("npy_write: rows, and their hash, do not depend on the format of the file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
-  for (const char* type : {"float32", "float16"}) {
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
     const JobResult job =
         run(pipeline({.write = std::string("overwrite: true, dtype: ") + type}), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());
@@ -459,23 +440,19 @@ TEST_CASE("npy_write: a stopped run leaves .part files that say so, and a later 
   const JobResult whole = run(pipeline(alone()), folder, "whole");
   REQUIRE_MESSAGE(whole.complete(), whole.text());
   const JobResult job =
-      run_job(pipeline(), in_out(folder / "clips", folder / "out"), [](Runner& runner) {
-        while (runner.progress().counts.closed() < 5) std::this_thread::yield();
-        runner.stop();
-      });
+      run_and_stop(pipeline(), in_out(folder / "clips", folder / "out"), {.let_in = 6, .closed = 5});
   REQUIRE_MESSAGE(job.error == "", job.text());
-  if (!job.complete()) {
-    CHECK(names_in(folder.path()) == Names{"clips", "whole.npy", "whole.index.npy",
-                                           "whole.index.json", "out.npy.part", "out.h5.part",
-                                           "out.index.npy.part", "out.index.json.part"});
-    // The script wants `complete` to be false, and what hdf5_write says of the same run.
-    CHECK(difference_from_h5(folder, "out", ".part") == "");
-    const std::string document = read_bytes(folder / "out.index.json.part");
-    CHECK(document.find(fmt::format("\n\"not_run\": {},\n", job.report.counts.not_run)) !=
-          document.npos);
-    for (const auto& [name, value] : job.stage("write").summary)
-      if (name == "path") CHECK(value.text() == folder / "out.npy.part");
-  }
+  REQUIRE(job.report.ending == Ending::stopped);
+  CHECK(names_in(folder.path()) == Names{"clips", "whole.npy", "whole.index.npy",
+                                         "whole.index.json", "out.npy.part", "out.h5.part",
+                                         "out.index.npy.part", "out.index.json.part"});
+  // The script wants `complete` to be false, and what hdf5_write says of the same run.
+  CHECK(difference_from_h5(folder, "out", ".part") == "");
+  const std::string document = read_bytes(folder / "out.index.json.part");
+  CHECK(document.find(fmt::format("\n\"not_run\": {},\n", job.report.counts.not_run)) !=
+        document.npos);
+  for (const auto& [name, value] : job.stage("write").summary)
+    if (name == "path") CHECK(value.text() == folder / "out.npy.part");
   const JobResult again = run(pipeline({.write = "overwrite: true"}), folder);
   REQUIRE_MESSAGE(again.complete(), again.text());
   CHECK((rows_file(folder, "out") == rows_file(folder, "whole")));

@@ -2,7 +2,7 @@
 
 In:  read_npy.py FILE.npy [--h5 FILE.h5] [--float32 OTHER.npy]
        --h5       what hdf5_write made in the same run: the same rows, byte for byte, and the same of everything else
-       --float32  the same features as float32, where FILE has float16
+       --float32  the same features as float32, where FILE has 16 bits
      A FILE.npy.part is read with the .part files beside it.
 Out: one line for each thing that is wrong; exit status 0 when there is none, 3 where a package is missing.
 """
@@ -17,6 +17,8 @@ try:
 except ImportError as e:
     print(f"python3 lacks a package this test needs ({e}): apt-get install python3-numpy")
     sys.exit(3)
+
+import bfloat16
 
 FIELDS = [("offset", "<i8"), ("count", "<i8"), ("duration", "<f8"), ("label", "<i4"), ("sample_rate", "<i4"),
           ("split", "|i1"), ("status", "|i1"), ("size", "<i8"), ("modified", "<i8")]
@@ -43,8 +45,8 @@ def read_set(path):
 
 def check_rows(path, rows, about):
     check(isinstance(rows, np.memmap), "the rows are not mapped")
-    check(rows.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"rows are {rows.dtype}")
-    check(str(rows.dtype) == about["dtype"], f"rows are {rows.dtype}, the index says {about['dtype']}")
+    types = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2"), "bfloat16": np.dtype("V2")}
+    check(rows.dtype == types[about["dtype"]], f"rows are {rows.dtype}, the index says {about['dtype']}")
     check(list(rows.shape) == about["shape"], f"rows are {rows.shape}, the index says {about['shape']}")
     check(rows.flags.c_contiguous and not rows.flags.writeable, "rows are not in C order")
     check(rows.offset % 64 == 0, f"rows begin at {rows.offset}")
@@ -107,6 +109,9 @@ def compare_h5(path, rows, index, about):
         sys.exit(3)
     f = h5py.File(path, "r")
     mel = f["mel"]
+    if about["dtype"] == "bfloat16":
+        check(mel.id.get_type().get_size() == 2, "/mel has no 16 bits")
+        rows = bfloat16.floats(rows)
     check(mel.shape == rows.shape and mel.dtype == rows.dtype, f"/mel is {mel.dtype} {mel.shape}")
     check(mel[...].tobytes() == rows.tobytes(), "rows differ from /mel")
     for name, _ in FIELDS:
@@ -152,11 +157,20 @@ def main():
         compare_h5(a.h5, rows, index, about)
     if a.float32:
         exact = np.load(a.float32)
-        check(rows.dtype == np.float16 and exact.dtype == np.float32, "types")
-        with np.errstate(over="ignore"):
-            check(exact.astype(np.float16).tobytes() == rows.tobytes(), "float16 is not numpy's rounding")
+        check(about["dtype"] in ("float16", "bfloat16") and exact.dtype == np.float32, "types")
+        if about["dtype"] == "bfloat16":
+            check(bfloat16.rounded(exact).tobytes() == rows.tobytes(), "bfloat16 is not the nearest")
+            off = np.abs(bfloat16.floats(rows) - exact) > 2.0**-8 * np.abs(exact)
+            check(not off.any(), "bfloat16 is off by more than 2^-8")
+        else:
+            check_float16(rows, exact)
     print("\n".join(w.encode(errors="backslashreplace").decode() for w in wrong))
     sys.exit(1 if wrong else 0)
+
+
+def check_float16(rows, exact):
+    with np.errstate(over="ignore"):
+        check(exact.astype(np.float16).tobytes() == rows.tobytes(), "float16 is not numpy's rounding")
 
 
 main()

@@ -1,6 +1,6 @@
 """Reads an output file as docs/output-format.md tells a Python user to, and says what is not as it says.
 
-In:  read_output.py FILE [OTHER]     OTHER: the same features as float32, where FILE has float16
+In:  read_output.py FILE [OTHER]     OTHER: the same features as float32, where FILE has 16 bits
 Out: one line for each thing that is wrong; exit status 0 when there is none, 3 without h5py.
 """
 
@@ -12,6 +12,8 @@ try:
 except ImportError as e:
     print(f"python3 lacks a package this test needs ({e}): apt-get install python3-h5py python3-numpy")
     sys.exit(3)
+
+import bfloat16
 
 wrong = []
 
@@ -28,6 +30,7 @@ def main():
     count = files["count"][:]
     offset = files["offset"][:]
     check(mel.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"mel is {mel.dtype}")
+    is_bfloat16 = mel.dtype == np.float32 and mel.id.get_type().get_size() == 2
     check(mel.chunks is None and mel.compression is None, "mel is not contiguous")
     check(mel.shape[0] == count.sum(), f"{mel.shape[0]} rows, files say {count.sum()}")
     check((offset == np.cumsum(count) - count).all(), "offsets are not the sums of the counts")
@@ -64,15 +67,22 @@ def main():
 
     # The rows as a map into memory.
     if mel.shape[0] > 0:
-        mapped = np.memmap(sys.argv[1], mel.dtype, "r", mel.id.get_offset(), mel.shape)
+        stored = np.dtype("<u2") if is_bfloat16 else mel.dtype
+        mapped = np.memmap(sys.argv[1], stored, "r", mel.id.get_offset(), mel.shape)
+        mapped = bfloat16.floats(mapped) if is_bfloat16 else mapped
         check(mapped.tobytes() == mel[:].tobytes(), "the rows cannot be mapped at their offset")
     if len(sys.argv) > 2:
         exact = h5py.File(sys.argv[2])["mel"][:]
-        check(mel.dtype == np.float16 and exact.dtype == np.float32, "types")
+        check((is_bfloat16 or mel.dtype == np.float16) and exact.dtype == np.float32, "types")
+        if is_bfloat16:
+            expected = bfloat16.floats(bfloat16.rounded(exact))
+            check(expected.tobytes() == mel[:].tobytes(), "bfloat16 is not the nearest")
+            check((np.abs(mel[:] - exact) <= 2.0**-8 * np.abs(exact)).all(), "bfloat16 is off by more than 2^-8")
+            return
         with np.errstate(over="ignore"):
             check(exact.astype(np.float16).tobytes() == mel[:].tobytes(), "float16 is not numpy's rounding")
-    print("\n".join(wrong))
-    sys.exit(1 if wrong else 0)
 
 
 main()
+print("\n".join(wrong))
+sys.exit(1 if wrong else 0)

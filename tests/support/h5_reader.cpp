@@ -39,11 +39,15 @@ std::string number_type(hid_t type) {
                       : H5Tget_sign(type) == H5T_SGN_NONE ? "uint"
                                                           : "int") +
                      std::to_string(bits);
-  if (is_float && bits == 16) {  // nothing but IEEE 754 binary16 may be called float16
+  // Nothing but IEEE 754 binary16 may be called float16, and bfloat16 is the upper half of a float.
+  if (is_float && bits == 16) {
     std::array<std::size_t, 5> f{};
     check(H5Tget_fields(type, &f[0], &f[1], &f[2], &f[3], &f[4]), "fields of a float");
-    if (f != std::array<std::size_t, 5>{15, 10, 5, 0, 10} || H5Tget_ebias(type) != 15 ||
-        H5Tget_norm(type) != H5T_NORM_IMPLIED || H5Tget_precision(type) != 16)
+    const bool is_16 = H5Tget_norm(type) == H5T_NORM_IMPLIED && H5Tget_precision(type) == 16;
+    if (is_16 && f == std::array<std::size_t, 5>{15, 7, 8, 0, 7} && H5Tget_ebias(type) == 127)
+      text = "bfloat16";
+    else if (!is_16 || f != std::array<std::size_t, 5>{15, 10, 5, 0, 10} ||
+             H5Tget_ebias(type) != 15)
       text = "16-bit float of another kind";
   }
   if (bits > 8 && H5Tget_order(type) != H5T_ORDER_LE) text += " big-endian";

@@ -23,7 +23,7 @@ class H5File {
 
   // Datasets.
   [[nodiscard]] std::vector<std::uint64_t> shape(const std::string& name) const;
-  /// "float32", "float16", "float64", "int8" ..., "string" (variable length, UTF-8), or
+  /// "float32", "float16", "bfloat16", "float64", "int8" ..., "string" (variable length, UTF-8), or
   /// "enum int8: ok=0 skipped=1"; stored little-endian, or the text ends in " big-endian".
   [[nodiscard]] std::string type(const std::string& name) const;
   /// "contiguous", "chunked" or "compact".

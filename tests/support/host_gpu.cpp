@@ -26,7 +26,7 @@ using cuda::CudaError;
 class HostMel final : public cuda::MelProgram {
  public:
   HostMel(const MelPlan& plan, const cuda::KernelOptions& options)
-      : operands_(options.operands), any_(plan), fft_(plan.n_fft()) {
+      : operands_(options.operands), rows_(options.rows), any_(plan), fft_(plan.n_fft()) {
     const bool has_fused = cuda::has_fused_kernel(plan);
     if (has_fused && options.path != cuda::Path::cufft)
       fused_ = std::make_unique<cuda::FusedTables>(plan, options.operands);
@@ -42,6 +42,7 @@ class HostMel final : public cuda::MelProgram {
     batch.n_frames = *work.n_frames;
     cuda::Rows rows;
     rows.data = work.rows;
+    rows.type = rows_;
     if (fused_) return cuda::run_fused(*fused_, operands_, batch, rows);
     const auto n_fft = static_cast<std::size_t>(any_.settings.n_fft);
     const auto n_bins = static_cast<std::size_t>(any_.settings.n_bins);
@@ -59,7 +60,7 @@ class HostMel final : public cuda::MelProgram {
   }
 
  private:
-  cuda::NumberType operands_;
+  cuda::NumberType operands_, rows_;
   cuda::AnySizeTables any_;
   FftPlan fft_;
   std::unique_ptr<cuda::FusedTables> fused_;
@@ -102,9 +103,12 @@ class HostStream final : public cuda::Stream {
   }
 
   void copy_out(void* host, const void* device, std::size_t bytes) override {
-    give([host, device, bytes]() -> Step {
+    give([this, host, device, bytes]() -> Step {
       std::memset(host, 0xFF, bytes);  // NaN for whoever looks too early
-      return [host, device, bytes] { std::memcpy(host, device, bytes); };
+      return [this, host, device, bytes] {
+        std::memcpy(host, device, bytes);
+        gpus_.counts.bytes_out += bytes;
+      };
     });
   }
 
@@ -209,10 +213,12 @@ class HostGpu final : public cuda::Gpu {
     return gpus_.list().at(static_cast<std::size_t>(index_));
   }
   [[nodiscard]] void* allocate(std::size_t bytes) override {
+    gpus_.device_taken += bytes;
     return take(bytes, gpus_.device_used, gpus_.options().device_memory);
   }
   void release(void* memory) noexcept override { free(memory, gpus_.device_used); }
   [[nodiscard]] void* allocate_pinned(std::size_t bytes) override {
+    gpus_.pinned_taken += bytes;
     return take(bytes, gpus_.pinned_used, gpus_.options().pinned_memory);
   }
   void release_pinned(void* memory) noexcept override { free(memory, gpus_.pinned_used); }

@@ -42,6 +42,7 @@ class HostGpus final : public cuda::Gpus {
 
   struct Counts {
     std::atomic<long> copies_in{0}, launches{0}, replays{0};
+    std::atomic<std::size_t> bytes_out{0};  ///< copied from devices
   };
   Counts counts;
 
@@ -49,6 +50,8 @@ class HostGpus final : public cuda::Gpus {
   [[nodiscard]] static std::string bus_id(int index) { return "host:" + std::to_string(index); }
   [[nodiscard]] const HostGpuOptions& options() const { return options_; }
   std::atomic<std::size_t> device_used{0}, pinned_used{0};
+  /// Taken in all, given back or not.
+  std::atomic<std::size_t> device_taken{0}, pinned_taken{0};
   /// The device from which no call comes back any more, or -1.
   std::atomic<int> broken{-1};
 

@@ -50,6 +50,12 @@ const StageReport& JobResult::stage(const std::string& node) const {
   throw std::runtime_error("the report has no node " + node);
 }
 
+LoadOptions in_out(const std::string& data, const std::string& out) {
+  LoadOptions options;
+  options.vars = {{"DATA", data}, {"OUT", out}};
+  return options;
+}
+
 JobResult run_job(const std::string& yaml, const LoadOptions& options,
                   const std::function<void(Runner&)>& meanwhile, Update update) {
   JobResult out;

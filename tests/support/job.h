@@ -34,6 +34,9 @@ struct JobResult {
   [[nodiscard]] const StageReport& stage(const std::string& node) const;
 };
 
+/// Values of ${DATA} and ${OUT} in a pipeline.
+LoadOptions in_out(const std::string& data, const std::string& out);
+
 /// Runs a plan. A configuration that is wrong throws ConfigError. `meanwhile` runs on a thread of
 /// its own during the run, to stop it for example. A run that takes longer than two minutes (ten
 /// with a sanitizer) aborts the test program.
@@ -60,7 +63,7 @@ struct Output {
     friend bool operator==(const Remark&, const Remark&) = default;
   };
   std::vector<std::uint64_t> shape;  ///< of /mel
-  std::string type;                  ///< float32 or float16
+  std::string type;                  ///< float32, float16 or bfloat16
   std::vector<float> mel;            ///< all values
   std::string mel_bytes;             ///< the same as they are stored
   std::vector<double> band_hz;

@@ -117,7 +117,14 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
 RowBuffer::RowBuffer(NumberType type, std::size_t values)
     : type_(type),
       count_(values),
-      bytes_((values * bytes_of(type) + 3) / 4, 0xFFFFFFFFU) {}  // NaN in all three types
+      bytes_((values * size_of(type) + 3) / 4, 0xFFFFFFFFU) {}  // NaN in all three types
+
+std::vector<std::uint16_t> RowBuffer::halves() const {
+  std::vector<std::uint16_t> out;
+  for (std::size_t i = 0; i < count_; ++i)
+    out.push_back(static_cast<std::uint16_t>(bytes_[i / 2] >> (i % 2 * 16)));
+  return out;
+}
 
 std::vector<double> RowBuffer::values() const {
   std::vector<double> out;

@@ -52,6 +52,8 @@ class RowBuffer {
   Rows rows() { return {bytes_.data(), type_}; }
   std::size_t size_bytes() const { return bytes_.size() * sizeof(std::uint32_t); }
   std::vector<double> values() const;
+  // As they are stored; of rows of 16 bits.
+  std::vector<std::uint16_t> halves() const;
 
  private:
   NumberType type_;

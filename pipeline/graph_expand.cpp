@@ -1,0 +1,75 @@
+#include "pipeline/graph_expand.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+namespace melflow {
+namespace {
+
+// What is before an inserted node has no branch, so that all of the graph's data goes through it.
+void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
+  const NodeSpec& source = graph.spec.nodes[inserted.written];
+  std::set<int> seen;
+  for (int at = last; seen.insert(at).second;) {
+    const NodeDraft& up = graph.node(at);
+    if (graph.readers_of(at).size() > 1)
+      graph.error(source.mark, fmt::format("{}: {} takes a graph without a branch before it, but "
+                                           "{} has several readers",
+                                           source.name, inserted.spec->name, up.spec->name));
+    if (up.from.empty()) break;
+    at = up.from.front();
+  }
+}
+
+}  // namespace
+
+void expand_node(GraphDraft& graph, const NodeSpec& spec) {
+  const Value* stage = spec.options.find("stage");
+  const StageInfo* info =
+      stage != nullptr && stage->is_scalar() ? graph.registry.find(stage->text()) : nullptr;
+  std::vector<NodeSpec> chain{spec};
+  if (info != nullptr && info->expand) chain = info->expand(spec);
+  graph.outlets.push_back(chain.back().name);
+  const std::size_t written = graph.outlets.size() - 1;
+  for (NodeSpec& n : chain) graph.expanded.push_back({std::move(n), written});
+  if (info == nullptr || !info->insert) return;
+  for (Insertion& inserted : info->insert(spec))
+    graph.expanded.push_back({std::move(inserted.node), written, inserted.port});
+}
+
+// Behind the one node that gives its port to others than nodes of the same port.
+void insert_node(GraphDraft& graph, int index) {
+  NodeDraft& d = graph.nodes[static_cast<std::size_t>(index)];
+  const NodeSpec& source = graph.spec.nodes[d.written];
+  const auto gives = [&](int i) {
+    const StageInfo* info = graph.node(i).info;
+    return info != nullptr && info->traits.out == *d.behind;
+  };
+  std::vector<int> ends;
+  std::vector<std::string> names;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const std::vector<int> readers = graph.readers_of(i);
+    if (!gives(i) || std::all_of(readers.begin(), readers.end(), gives)) continue;
+    ends.push_back(i);
+    names.push_back(graph.node(i).spec->name);
+  }
+  if (ends.empty())
+    return graph.error(
+        source.mark, fmt::format("{}: {} has no place in the graph: no node gives {}", source.name,
+                                 d.spec->name, d.behind->name));
+  if (ends.size() > 1)
+    return graph.error(
+        source.mark,
+        fmt::format("{}: {} has several places in the graph: {} leaves the chain at {}; "
+                    "let one of these nodes give it to all others",
+                    source.name, d.spec->name, d.behind->name, fmt::join(names, " and ")));
+  const std::vector<int> readers = graph.readers_of(ends.front());
+  d.from = {ends.front()};
+  for (const int reader : readers) graph.nodes[static_cast<std::size_t>(reader)].from = {index};
+  check_no_branch(graph, d, ends.front());
+}
+
+}  // namespace melflow

@@ -1,0 +1,74 @@
+#include "pipeline/plan.h"
+
+#include <utility>
+
+namespace melflow {
+
+std::string OptionType<FailureLimit>::parse(const Value& v, FailureLimit& out) {
+  std::string bad = detail::describe_value(v) +
+                    " found where a count or a share of the files is expected, such as 10 or 1%";
+  if (v.is_null()) return out = {}, "";
+  if (!v.is_scalar() || v.text().empty()) return bad;
+  std::string text = v.text();
+  const bool percent = text.back() == '%';
+  if (percent) text.pop_back();
+  double number = 0;
+  if (!detail::parse_number(Value::scalar(text), number).empty() || number < 0) return bad;
+  out = {};
+  if (percent || text.find('.') != text.npos) {
+    out.share = percent ? number / 100 : number;
+    if (*out.share > 1) return v.text() + " is more than all files";
+  } else {
+    out.count = static_cast<std::size_t>(number);
+  }
+  return {};
+}
+
+Value OptionType<FailureLimit>::echo(const FailureLimit& v) {
+  if (v.count) return Value::scalar(std::to_string(*v.count));
+  if (v.share) return Value::scalar(number_text(*v.share * 100) + "%", {}, true);
+  return {};
+}
+
+void NodeOptions::describe(Schema& s) {
+  s.field("stage", stage, "the kind of stage; `melflow stages` lists them");
+  s.field("from", from, "the node whose output this one takes");
+  s.field("concurrency", concurrency,
+          "items processed at the same time; auto: as many as there are workers, or what the stage "
+          "says")
+      .range(1, 1024)
+      .tuning();
+  s.field(
+       "queue", queue,
+       "items that may wait before this node; auto: as many as the run turns out to need, at "
+       "first twice the concurrency and a place for each that the node before can have under way, "
+       "at most eight times that")
+      .range(1, kMostPlaces)
+      .tuning();
+  s.field("start_at", start_at,
+          "the node takes its first item when this share of its queue is filled (of an auto queue: "
+          "of the places it begins with), or when no more can come; 0: at once")
+      .range(0, 1)
+      .tuning();
+}
+
+const PlanNode* Plan::find(const std::string& name) const {
+  for (const PlanNode& n : nodes)
+    if (n.name == name) return &n;
+  return nullptr;
+}
+
+std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
+  std::vector<std::size_t> bound(plan.nodes.size());
+  std::size_t total = 0;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    if (n.info->traits.kind == StageKind::sink) continue;
+    const std::size_t in = n.from < 0 ? source.bytes : bound[static_cast<std::size_t>(n.from)];
+    bound[i] = n.stage->output_bound(source, in);
+    if (n.from >= 0 && !n.stage->passes_on()) total += bound[i];
+  }
+  return total;
+}
+
+}  // namespace melflow

@@ -1,0 +1,110 @@
+#include "pipeline/plan_checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace melflow {
+namespace {
+
+// Stands for "however long it is" when the needs of a block are added up: 64 TiB, so that sums and
+// products of it do not overflow.
+constexpr std::size_t kLargestFile = std::size_t{1} << 46;
+
+// What each node has to know from upstream.
+std::vector<Facts> demands_of(GraphDraft& graph, const Plan& plan) {
+  std::vector<Facts> demands(plan.nodes.size());
+  for (std::size_t i = plan.nodes.size(); i-- > 0;) {
+    const PlanNode& n = plan.nodes[i];
+    Facts below;
+    for (int to : n.to) {
+      const Facts& wanted = demands[static_cast<std::size_t>(to)];
+      const Facts others = below;
+      for (const std::string& name : below.merge_max(wanted))
+        graph.error(graph.spec_of(n).mark,
+                    fmt::format("{}: the branches behind it want different values of {}: {} (from "
+                                "'{}' on) and {}; each needs a stage of its own that makes it so",
+                                n.name, name, *wanted.get(name),
+                                plan.nodes[static_cast<std::size_t>(to)].name, *others.get(name)));
+    }
+    demands[i] = n.stage->demand(below);
+  }
+  return demands;
+}
+
+void report_unbounded(GraphDraft& graph, const Plan& plan) {
+  std::vector<std::size_t> bound(plan.nodes.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    const std::size_t in = n.from < 0 ? kLargestFile : bound[static_cast<std::size_t>(n.from)];
+    bound[i] = n.stage->output_bound({"", kLargestFile}, in);
+    if (n.from < 0 || bound[i] < kLargestFile) continue;
+    return graph.error(graph.spec.memory_mark,
+                       fmt::format("memory.host: no amount is enough: what {} ({}) gives grows "
+                                   "with the file; the stages after it need one before them that "
+                                   "limits the size of a block",
+                                   n.name, n.info->name));
+  }
+}
+
+}  // namespace
+
+void check_stages(GraphDraft& graph, Plan& plan) {
+  const std::vector<Facts> demands = demands_of(graph, plan);
+  std::vector<Facts> offers(plan.nodes.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    PlanNode& n = plan.nodes[i];
+    const NodeSpec& spec = graph.spec_of(n);
+    const auto text = [&n](const std::string& option, const std::string& message) {
+      return n.name + (option.empty() ? "" : "." + option) + ": " + message;
+    };
+    PlanCheck check(
+        [&](const std::string& option, const std::string& message) {
+          graph.error(mark_of(spec, option), text(option, message));
+        },
+        [&](const std::string& option, const std::string& message) {
+          plan.warnings.push_back({mark_of(spec, option), text(option, message)});
+        });
+    Facts below;
+    for (int to : n.to) below.merge_max(demands[static_cast<std::size_t>(to)]);
+    const Facts given = n.from < 0 ? Facts{} : offers[static_cast<std::size_t>(n.from)];
+    offers[i] = n.stage->plan(given, below, check);
+  }
+}
+
+// Each would write over what the other wrote.
+void check_files(GraphDraft& graph, const Plan& plan) {
+  std::map<std::string, const PlanNode*> makers;
+  for (const PlanNode& n : plan.nodes) {
+    for (const std::string& path : n.stage->files_made()) {
+      if (path.empty()) continue;
+      const auto [it, is_first] =
+          makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
+      if (is_first) continue;
+      graph.error(mark_of(graph.spec_of(n), "path"),
+                  fmt::format("{}: {} would be written by {} ({}), too; give it another path",
+                              n.name, path, it->second->name, it->second->info->name));
+      break;
+    }
+  }
+}
+
+void check_memory(GraphDraft& graph, Plan& plan) {
+  if (!graph.problems.empty()) return;
+  plan.largest_block = admission_cost(plan, {"", kLargestFile});
+  if (plan.largest_block >= kLargestFile) return report_unbounded(graph, plan);
+  const bool expands = std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                                   [](const PlanNode& n) { return n.info->traits.expands; });
+  plan.least_memory = (expands ? 2 : 1) * plan.largest_block;
+  if (plan.least_memory > plan.host_memory)
+    graph.error(graph.spec.memory_mark,
+                fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
+                            "MiB at once, from reading to rows; allow that or make the blocks "
+                            "smaller (decode.block, disk_read.whole)",
+                            to_text(Bytes{plan.host_memory}),
+                            static_cast<double>(plan.least_memory) / (1 << 20)));
+}
+
+}  // namespace melflow

@@ -1,0 +1,22 @@
+// row_type.h - in which type rows cross the graph.
+//
+// In:  from the sinks up, the types that readers of rows want.
+// Out: the one that whoever makes them may give.
+//
+// Where all want the same 16 bits, rows can be made in them, and are half as large all the way.
+// Every reader can be given float32 as well.
+#pragma once
+
+#include "mel/number_type.h"
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+/// What a reader of rows adds to its demand. A stage that computes with values wants float32.
+void demand_rows(Facts& above, NumberType wanted);
+/// The type that rows may have: float32 unless one and the same other type is all that is wanted.
+NumberType demanded_rows(const Facts& demanded);
+/// Above whoever makes the rows there are none.
+void erase_demanded_rows(Facts& above);
+
+}  // namespace melflow

@@ -1,0 +1,30 @@
+#include "stages/output/h5_number_type.h"
+
+namespace melflow {
+namespace {
+
+// Two bytes: sign, exponent, mantissa.
+Hid sixteen_bits(std::size_t exponent_bits, std::size_t bias, const char* name) {
+  Hid id(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
+  const std::size_t mantissa_bits = 15 - exponent_bits;
+  h5_check(H5Tset_fields(id, 15, mantissa_bits, exponent_bits, 0, mantissa_bits), name);
+  h5_check(H5Tset_size(id, 2), name);
+  h5_check(H5Tset_ebias(id, bias), name);
+  return id;
+}
+
+}  // namespace
+
+Hid h5_number_type(NumberType type) {
+  if (type == NumberType::float16) return sixteen_bits(5, 15, "float16");
+  if (type == NumberType::bfloat16) return sixteen_bits(8, 127, "bfloat16");
+  return Hid(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
+}
+
+std::optional<NumberType> number_type_of(hid_t type) {
+  for (const NumberType t : {NumberType::float32, NumberType::float16, NumberType::bfloat16})
+    if (H5Tequal(type, h5_number_type(t)) > 0) return t;
+  return std::nullopt;
+}
+
+}  // namespace melflow

@@ -1,0 +1,312 @@
+// How a run ends: errors of the run as a whole, too many failures, a stop.
+#include "pipeline/runner.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <new>
+
+#include "tests/pipeline/test_graph.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::chain;
+using test::Graph;
+using test::kWorkers;
+using test::Number;
+using test::Outcomes;
+using test::Watchdog;
+using test::World;
+
+// ---- a run that fails -------------------------------------------------------------------------
+
+TEST_CASE("runner: an error of the run as a whole stops it and says why, with the accounts in order") {
+  const Watchdog watchdog("runner: abort");
+  struct Case {
+    const char* what;
+    std::function<void()> raise;
+    const char* error;
+  };
+  const std::vector<Case> cases{
+      {"RunError", [] { throw RunError("the disk is full"); }, "the disk is full"},
+      {"bad_alloc", [] { throw std::bad_alloc(); }, "out of memory"},
+  };
+  for (const Case& c : cases) {
+    for (const char* where : {"files", "a", "cut", "sum", "g", "m", "out"}) {
+      for (int workers : {1, 2, 3}) {
+        CAPTURE(std::string(c.what));
+        CAPTURE(std::string(where));
+        CAPTURE(workers);
+        World world;
+        world.check_edges = false;
+        world.hooks[where] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+          if (n.item == 37) c.raise();
+          return {};
+        };
+        Ending told = Ending::complete;
+        world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+        const Outcomes o =
+            test::run(Graph()
+                          .node("files", "numbers", "", {{"items", "300"}})
+                          .node("a", "step", "files", {{"work", "500"}})
+                          .node("cut", "expand", "a", {{"blocks", "5"}})
+                          .node("sum", "running", "cut", {{"work", "500"}})
+                          .node("g", "gather", "sum", {{"batch", "7"}})
+                          .node("m", "batch_step", "g")
+                          .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                          .memory(20000)
+                          .workers(workers),
+                      world);
+        CHECK(o.report.ending == Ending::failed);
+        CHECK(told == Ending::failed);
+        CHECK(o.report.error.find(c.error) != std::string::npos);
+        if (std::string(c.what) == "bad_alloc")
+          CHECK(o.report.error.find(where) != std::string::npos);
+        CHECK(o.report.counts.failed == 0);
+        CHECK(o.report.counts.not_run > 0);
+        CHECK(o.report.counts.ok < 60);  // later ones may have overtaken it
+      }
+    }
+  }
+}
+
+TEST_CASE("runner: an unexpected error of a source or a batch names the node") {
+  const Watchdog watchdog("runner: unexpected error");
+  for (const char* where : {"files", "g"}) {
+    World world;
+    world.check_edges = false;
+    world.hooks[where] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 5) throw std::runtime_error("surprise");
+      return {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "50"}})
+                                     .node("g", "gather", "files")
+                                     .node("out", "batch_keep", "g"),
+                                 world);
+    CHECK(o.report.ending == Ending::failed);
+    CHECK(o.report.error == std::string(where) + ": unexpected error: surprise");
+  }
+}
+
+TEST_CASE("runner: a stage that cannot start ends the run before it begins") {
+  World world;
+  world.on_start["out"] = [](RunContext&) { throw RunError("no such folder"); };
+  Runner runner(test::make_plan(chain(10), world));
+  CHECK_THROWS_WITH_AS(runner.run(), "no such folder", RunError);
+  CHECK(world.log("a").started == 0);
+}
+
+TEST_CASE("runner: a stage that cannot finish makes the run a failed one, and the rest still finish") {
+  const Watchdog watchdog("runner: finish");
+  World world;
+  std::vector<std::pair<std::string, Ending>> finished;
+  world.on_finish["a"] = [&](RunContext&, Ending e) {
+    finished.emplace_back("a", e);
+    throw RunError("cannot rename");
+  };
+  world.on_finish["out"] = [&](RunContext&, Ending e) { finished.emplace_back("out", e); };
+  const Outcomes o = test::run(chain(10), world);
+  CHECK(o.report.ending == Ending::failed);
+  CHECK(o.report.error == "cannot rename");
+  CHECK(finished == std::vector<std::pair<std::string, Ending>>{{"a", Ending::complete},
+                                                               {"out", Ending::failed}});
+  CHECK(o.report.counts.ok == 10);
+}
+
+TEST_CASE("runner: too many failures end the run: more than the count, more than the share") {
+  const Watchdog watchdog("runner: max_failures");
+  struct Case {
+    const char* limit;
+    int every;
+    bool stopped;
+  };
+  // 200 items; every tenth fails: 20.
+  for (const Case& c : {Case{"19", 10, true},
+                        {"20", 10, false},
+                        {"0", 10, true},
+                        {"9%", 10, true},
+                        {"10%", 10, false},
+                        {"0%", 10, true},
+                        {"0", 1000, true},   // only the very first
+                        {"100%", 1, false}}) {
+    for (int workers : kWorkers) {
+      CAPTURE(std::string(c.limit));
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      world.hooks["b"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item % static_cast<std::size_t>(c.every) == 0) return ItemError::failed("bad");
+        return {};
+      };
+      Ending told = Ending::complete;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      const Outcomes o = test::run(chain(200).workers(workers).max_failures(c.limit), world);
+      CHECK(o.report.ending == (c.stopped ? Ending::failed : Ending::complete));
+      // The sinks keep what is done, as after a stop.
+      CHECK(told == (c.stopped ? Ending::stopped : Ending::complete));
+      CHECK((o.report.error.find("max_failures (" + std::string(c.limit) + ")") !=
+             std::string::npos) == c.stopped);
+      CHECK((o.report.counts.not_run > 0) == (c.stopped && o.report.counts.closed() > 0 &&
+                                              o.report.counts.ok + o.report.counts.failed < 200));
+    }
+  }
+}
+
+TEST_CASE("runner: pieces that sinks keep to the end are let go before any stage finishes") {
+  const Watchdog watchdog("runner: kept too long");
+  World world;
+  world.check_edges = false;
+  std::map<std::string, std::optional<Item>> kept;
+  for (const std::string sink : {"out", "second"}) {
+    world.hooks[sink] = [&, sink](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+      if (n.item == 9) kept[sink] = c->item();
+      return {};
+    };
+    world.on_drop_waiting[sink] = [&, sink] { kept.erase(sink); };
+    world.on_finish[sink] = [&](RunContext& run, Ending ending) {
+      CHECK(ending == Ending::complete);
+      CHECK(run.ledger.counts().ok == 10);
+    };
+  }
+  kept = {{"out", std::nullopt}, {"second", std::nullopt}};
+  Outcomes o = test::run(chain(10).node("second", "keep", "b"), world);
+  CHECK(kept.empty());
+  CHECK(o.report.counts.ok == 10);
+  CHECK(o.report.ending == Ending::complete);
+
+  // For ever: the accounts do not balance, which is an error of its own.
+  World other;
+  other.hooks = world.hooks;
+  {
+    Runner runner(test::make_plan(chain(10), other));
+    const RunReport report = runner.run();
+    CHECK(report.ending == Ending::failed);
+    CHECK(report.error.find("do not balance") != std::string::npos);
+    kept.clear();
+  }
+}
+
+// ---- stopping ---------------------------------------------------------------------------------
+
+TEST_CASE("runner: stop() before the run takes nothing") {
+  const Watchdog watchdog("runner: stop before");
+  for (int workers : kWorkers) {
+    World world;
+    Runner runner(test::make_plan(chain(50).workers(workers), world));
+    runner.stop();
+    const Outcomes o{runner.run(), runner.remarks()};
+    test::check_run(o, world);
+    CHECK(o.report.ending == Ending::stopped);
+    CHECK(o.report.counts.not_run == 50);
+  }
+}
+
+TEST_CASE("runner: stop() while the stages start, or after the run, is harmless") {
+  const Watchdog watchdog("runner: stop around");
+  World world;
+  Runner* self = nullptr;
+  world.on_start["out"] = [&](RunContext&) { self->stop(); };
+  Runner runner(test::make_plan(chain(50), world));
+  self = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.counts.not_run == 50);
+  runner.stop();
+}
+
+TEST_CASE("runner: stop() from inside a stage finishes what is under way") {
+  const Watchdog watchdog("runner: stop inside");
+  for (const char* where : {"files", "a", "b", "out"}) {
+    for (int workers : kWorkers) {
+      CAPTURE(std::string(where));
+      CAPTURE(workers);
+      World world;
+      Runner* self = nullptr;
+      test::Gate stopped;
+      // The source waits for the stop, lest a slow thread is overtaken by all the rest.
+      world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item == 200) stopped.wait();
+        return {};
+      };
+      world.hooks[where] = [&, next = world.hooks["files"]](
+                               const Number& n, ItemContext* c) -> std::optional<ItemError> {
+        if (n.item == 20) {
+          self->stop();
+          stopped.open();
+        }
+        return std::string(where) == "files" ? next(n, c) : std::nullopt;
+      };
+      Ending told = Ending::complete;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      Runner runner(test::make_plan(chain(500).workers(workers), world));
+      self = &runner;
+      const Outcomes o{runner.run(), runner.remarks()};
+      test::check_run(o, world);
+      CHECK(o.report.ending == Ending::stopped);
+      CHECK(told == Ending::stopped);
+      CHECK(o.report.error.empty());
+      CHECK(o.report.counts.failed == 0);
+      CHECK(o.report.counts.ok + o.report.counts.not_run == 500);
+      CHECK(o.report.counts.ok <= 200);
+      CHECK(world.rows("out").size() == o.report.counts.ok);
+    }
+  }
+}
+
+TEST_CASE("runner: a stop that comes after the last item is no stop") {
+  const Watchdog watchdog("runner: late stop");
+  World world;
+  Runner* self = nullptr;
+  world.hooks["out"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 0) self->stop();
+    return {};
+  };
+  Runner runner(test::make_plan(chain(1), world));
+  self = &runner;
+  CHECK(runner.run().ending == Ending::complete);
+}
+
+TEST_CASE("runner: stop() from the close of an item, and a warning from there, do not hang") {
+  const Watchdog watchdog("runner: stop from a listener");
+  World world;
+  Runner* self = nullptr;
+  world.on_start["out"] = [&](RunContext& run) {
+    run.ledger.subscribe([&self, &run](std::size_t index, Outcome) {
+      run.warn("closed " + std::to_string(index));
+      if (index == 10) self->stop();
+    });
+  };
+  // Long items wait for memory when the stop comes, so that the stop itself closes some of them.
+  Runner runner(test::make_plan(Graph()
+                                    .node("files", "numbers", "", {{"items", "200"}})
+                                    .node("cut", "expand", "files", {{"blocks", "50"}})
+                                    .node("out", "keep", "cut", {{"ordered", "true"}})
+                                    .memory(1500)
+                                    .workers(2),
+                                world));
+  self = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.warnings.size() == 200);
+}
+
+TEST_CASE("runner: a run that is stopped leaves alone what was done before it") {
+  const Watchdog watchdog("runner: done before, stopped");
+  World world;
+  world.on_start["out"] = [](RunContext& run) {
+    for (std::size_t i = 0; i < 300; i += 2) run.ledger.close(i, Outcome::ok, -1, "");
+  };
+  Runner* running = nullptr;
+  world.hooks["a"] = [&](const Number&, ItemContext*) -> std::optional<ItemError> {
+    running->stop();
+    return {};
+  };
+  Runner runner(test::make_plan(chain(300).workers(2), world));
+  running = &runner;
+  const RunReport report = runner.run();
+  CHECK(report.ending == Ending::stopped);
+  CHECK(report.counts.ok >= 150);
+  CHECK(report.counts.not_run > 100);
+  CHECK(report.counts.ok + report.counts.not_run == 300);
+}

@@ -1,0 +1,67 @@
+// A file list that has listed, for the tests of that stage.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "stages/listing/manifest.h"
+#include "tests/stage/bench.h"
+#include "tests/support/temp_folder.h"
+
+namespace melflow::test {
+
+class List {
+ public:
+  /// Throws RunError where the options, or the corpus, are wrong.
+  explicit List(const std::string& options) : bench_("file_list", options) {
+    const Planned planned = bench_.plan();
+    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
+    bench_.stage().start(bench_.run());
+  }
+  [[nodiscard]] Bench& bench() { return bench_; }
+  [[nodiscard]] const Manifest& manifest() {
+    return dynamic_cast<const ManifestSource&>(bench_.stage()).manifest();
+  }
+  [[nodiscard]] const std::vector<std::string>& warnings() { return bench_.run_warnings(); }
+
+  [[nodiscard]] std::vector<std::string> paths() {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < bench_.stage().source_count(); ++i)
+      out.push_back(bench_.stage().source_name(i));
+    return out;
+  }
+  /// Name of a file's split; "-": it has none.
+  [[nodiscard]] std::string split_of(std::size_t file) {
+    const int s = manifest().split(file);
+    return s < 0 ? "-" : manifest().split_names().at(static_cast<std::size_t>(s));
+  }
+  [[nodiscard]] std::map<std::string, std::string> splits_by_path() {
+    std::map<std::string, std::string> out;
+    for (std::size_t i = 0; i < manifest().size(); ++i) out[manifest().relative(i)] = split_of(i);
+    return out;
+  }
+
+ private:
+  Bench bench_;
+};
+
+/// Options of a list of what is in the folder.
+inline std::string root(const TempFolder& folder, const std::string& more = "") {
+  return "{root: '" + folder.path() + "'" + (more.empty() ? "" : ", " + more) + "}";
+}
+
+/// The message, with the folder's path replaced by @; "" when nothing is thrown.
+inline std::string complaint(const TempFolder& folder, const std::string& options) {
+  try {
+    const List list(options);
+  } catch (const RunError& e) {
+    std::string text = e.what();
+    for (std::size_t at; (at = text.find(folder.path())) != text.npos;)
+      text.replace(at, folder.path().size(), "@");
+    return text;
+  }
+  return "";
+}
+
+}  // namespace melflow::test

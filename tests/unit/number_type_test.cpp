@@ -1,0 +1,94 @@
+#include "mel/number_type.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "mel/bfloat16.h"
+#include "mel/float16.h"
+
+using namespace melflow;
+
+namespace {
+
+// The value of a bfloat16: a sign, eight bits of exponent with bias 127, seven of fraction.
+double value_of(std::uint16_t bits) {
+  const int exponent = (bits >> 7) & 255, fraction = bits & 127;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -133) : std::ldexp(128 + fraction, exponent - 134);
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+constexpr std::uint16_t kInfinite = 0x7F80;
+
+}  // namespace
+
+TEST_CASE("bfloat16: every one survives the way to float32 and back") {
+  int wrong = 0;
+  for (unsigned b = 0; b < 65536; ++b) {
+    const auto bits = static_cast<std::uint16_t>(b);
+    if ((b & 0x7FFFU) > kInfinite) continue;  // NaN
+    const float value = from_bfloat16(bits);
+    if ((b & 0x7FFFU) != kInfinite && static_cast<double>(value) != value_of(bits)) ++wrong;
+    if (to_bfloat16(value) != bits) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("bfloat16: the nearer neighbour is taken, of equally near ones the even one") {
+  int wrong = 0;
+  for (std::uint16_t b = 0; b < kInfinite - 1; ++b) {
+    const auto next = static_cast<std::uint16_t>(b + 1);
+    const auto middle = static_cast<float>((value_of(b) + value_of(next)) / 2);
+    const std::pair<float, std::uint16_t> rows[] = {{middle, b % 2 == 0 ? b : next},
+                                                    {std::nextafterf(middle, 0), b},
+                                                    {std::nextafterf(middle, INFINITY), next}};
+    for (const auto& [value, expected] : rows) {
+      if (to_bfloat16(value) != expected) ++wrong;
+      if (to_bfloat16(-value) != (expected | 0x8000)) ++wrong;
+      // From the smallest that is not denormal on.
+      const double error = std::abs(value_of(to_bfloat16(value)) - static_cast<double>(value));
+      if (value >= 0x1p-126F && error > 0x1p-8 * static_cast<double>(value)) ++wrong;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("bfloat16: the ends of the range") {
+  CHECK(to_bfloat16(0x1.fefffep127F) == 0x7F7F);  // rounds to the largest one
+  CHECK(to_bfloat16(0x1.ffp127F) == kInfinite);
+  CHECK(to_bfloat16(std::numeric_limits<float>::max()) == kInfinite);
+  CHECK(to_bfloat16(-std::numeric_limits<float>::infinity()) == 0xFF80);
+  CHECK(to_bfloat16(-0.0F) == 0x8000);
+  for (const float nan : {std::nanf(""), -std::nanf(""), std::nanf("1")}) {
+    CHECK(to_bfloat16(nan) == 0x7FFF);
+    CHECK(std::isnan(from_bfloat16(to_bfloat16(nan))));
+  }
+}
+
+TEST_CASE("number type: values of every type come back, one by one and many together") {
+  std::vector<float> values;
+  for (int i = 0; i < 1003; ++i)
+    values.push_back(std::ldexp(static_cast<float>(i % 211) - 100.3F, i % 40 - 20));
+  for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
+    CAPTURE(to_text(type));
+    for (std::size_t n : {std::size_t{0}, std::size_t{1}, std::size_t{17}, values.size()}) {
+      std::vector<std::uint32_t> stored(values.size(), 0xABABABABU);
+      from_float({values.data(), n}, type, stored.data());
+      const auto* bytes = reinterpret_cast<const unsigned char*>(stored.data());
+      CHECK((n == values.size() || bytes[n * size_of(type)] == 0xAB));  // nothing behind them
+      std::vector<float> back(values.size());
+      to_float(stored.data(), n, type, back.data());
+      int wrong = 0;
+      for (std::size_t i = 0; i < n; ++i) {
+        float expected = values[i];
+        if (type == NumberType::float16) expected = from_float16(to_float16(expected));
+        if (type == NumberType::bfloat16) expected = from_bfloat16(to_bfloat16(expected));
+        if (back[i] != expected) ++wrong;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
