@@ -1,4 +1,4 @@
-// A library with NVML's symbols, of which MELFLOW_OLD_NVML leaves one out.
+// A library with NVML's symbols, of which MELFLOW_NVML_IS_OLD leaves one out.
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
 #include <array>
@@ -155,7 +155,7 @@ int nvmlDeviceGetUtilizationRates(void* device, Utilization* out) {
   });
 }
 
-#ifndef MELFLOW_OLD_NVML
+#ifndef MELFLOW_NVML_IS_OLD
 int nvmlDeviceGetMemoryInfo(void* device, Memory* out) {
   return call("nvmlDeviceGetMemoryInfo", [&](State&) {
     Device& d = *static_cast<Device*>(device);
