@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cuda/any_size_phases.h"
+#include "cuda/condition_phases.h"
 #include "cuda/fused_phases.h"
 
 namespace melflow::cuda {
@@ -114,6 +115,25 @@ void run_fused(const FusedTables& tables, NumberType operands, const HostBatch& 
       return run_samples<Shape2048>(tables, operands, batch, rows, order);
     default:
       throw std::invalid_argument("tables of a size that the fused kernel does not have");
+  }
+}
+
+void run_condition(const ConditionSettings& s, const HostBatch& batch, float* frames,
+                   std::uint32_t* offsets, LaneOrder order) {
+  const auto stride = static_cast<std::size_t>(s.stride);
+  const auto run = [&](const auto* samples, float* frame) {
+    std::vector<double> sums(Condition::lanes, std::numeric_limits<double>::quiet_NaN());
+    if (s.remove_dc)
+      all_lanes(order, [&](int lane) { Condition::sum(lane, s, samples, sums.data()); });
+    all_lanes(order, [&](int lane) { Condition::write(lane, s, samples, sums.data(), frame); });
+  };
+  for (std::size_t t = 0; t < batch.n_frames; ++t) {
+    float* frame = frames + t * stride;
+    if (batch.sample_type == SampleType::int16)
+      run(static_cast<const std::int16_t*>(batch.samples) + batch.offsets[t], frame);
+    else
+      run(static_cast<const float*>(batch.samples) + batch.offsets[t], frame);
+    offsets[t] = static_cast<std::uint32_t>(t * stride);
   }
 }
 

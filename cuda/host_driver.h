@@ -27,6 +27,10 @@ enum class LaneOrder { up, down };
 void run_fused(const FusedTables& tables, NumberType operands, const HostBatch& batch,
                const Rows& rows, LaneOrder order = LaneOrder::up);
 
+// Samples as they were decoded to conditioned frames [n_frames, stride], and their places.
+void run_condition(const ConditionSettings& settings, const HostBatch& batch, float* frames,
+                   std::uint32_t* offsets, LaneOrder order = LaneOrder::up);
+
 // Before the transform: windowed frames [n_frames, n_fft].
 void run_window(const AnySizeTables& tables, const HostBatch& batch, float* frames);
 // Behind it: spectra [n_frames, n_bins] to rows.

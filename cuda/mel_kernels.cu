@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "cuda/any_size_kernels.cuh"
+#include "cuda/condition_kernel.cuh"
 #include "cuda/cufft_library.h"
 #include "cuda/device.cuh"
 #include "cuda/fused_launch.cuh"
@@ -208,12 +209,47 @@ class CufftPath {
   std::size_t frame_bytes_ = 0, spectrum_bytes_ = 0, slot_bytes_ = 0, fft_bytes_ = 0;
 };
 
+// Conditioned frames in front of the work area of the path that takes them.
+class Conditioning {
+ public:
+  Conditioning(const MelPlan& plan, std::uint32_t most_frames)
+      : settings_(make_condition_settings(plan)),
+        frame_bytes_(aligned(most_frames * static_cast<std::size_t>(settings_.stride) * 4)),
+        offset_bytes_(aligned(most_frames * sizeof(std::uint32_t))) {
+    if (frame_bytes_ / 4 > 0xFFFFFFFFU)
+      throw CudaError("a batch of more than 2^32 conditioned samples; lower mel.accumulate.bytes");
+  }
+  std::size_t work_bytes() const { return frame_bytes_ + offset_bytes_; }
+
+  // What is to be launched next.
+  Launch launch(cudaStream_t stream, const Launch& raw) const {
+    auto* const work = static_cast<std::byte*>(raw.work);
+    auto* const offsets = reinterpret_cast<std::uint32_t*>(work + frame_bytes_);
+    launch_condition(stream, raw.sample_type,
+                     {settings_, raw.samples, raw.offsets, raw.n_frames,
+                      reinterpret_cast<float*>(work), offsets},
+                     raw.capacity);
+    Launch next = raw;
+    next.samples = work;
+    next.sample_type = SampleType::float32;
+    next.offsets = offsets;
+    next.work = work + work_bytes();
+    return next;
+  }
+
+ private:
+  ConditionSettings settings_;
+  std::size_t frame_bytes_, offset_bytes_;
+};
+
 }  // namespace
 
 class MelKernels::Impl {
  public:
   Impl(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
-      : options_(options), most_frames_(most_frames), plain_samples_(takes_plain_samples(plan)) {
+      : options_(options),
+        most_frames_(most_frames),
+        takes_int16_(takes_plain_samples(plan) || is_conditioned_by_frame(plan)) {
     require(most_frames >= 1 && most_frames <= 1U << 30,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
     const bool fused =
@@ -228,6 +264,7 @@ class MelKernels::Impl {
                   ", but a transform by cuFFT has fp32 only");
       cufft_.emplace(plan);
     }
+    if (is_conditioned_by_frame(plan)) conditioning_.emplace(plan, most_frames);
   }
 
   Path path() const { return fused_ ? Path::fused : Path::cufft; }
@@ -235,29 +272,34 @@ class MelKernels::Impl {
     if (cufft_) return cufft_->description();
     return std::string("fused, ") + name_of(options_.operands) + " operands";
   }
-  std::size_t work_bytes() const { return cufft_ ? cufft_->work_bytes() : 0; }
+  std::size_t work_bytes() const {
+    return (conditioning_ ? conditioning_->work_bytes() : 0) + (cufft_ ? cufft_->work_bytes() : 0);
+  }
 
   void launch(cudaStream_t stream, const Launch& launch) {
     require(launch.capacity <= most_frames_, "a launch for " + std::to_string(launch.capacity) +
                                                  " frames, at most " +
                                                  std::to_string(most_frames_) + " were announced");
-    require(plain_samples_ || launch.sample_type == SampleType::float32,
-            "samples are int16, but conditioned ones are floats");
+    require(takes_int16_ || launch.sample_type == SampleType::float32,
+            "samples are int16, but those that the host conditions are floats");
     if (launch.capacity == 0) return;
-    require(launch.samples != nullptr && launch.offsets != nullptr && launch.n_frames != nullptr &&
-                launch.rows != nullptr && (fused_ || launch.work != nullptr),
-            "a launch needs samples, offsets, n_frames, rows and, with cuFFT, work");
+    require(
+        launch.samples != nullptr && launch.offsets != nullptr && launch.n_frames != nullptr &&
+            launch.rows != nullptr && (work_bytes() == 0 || launch.work != nullptr),
+        "a launch needs samples, offsets, n_frames, rows and, where work_bytes() is not 0, work");
     const Rows rows{launch.rows, options_.rows};
+    const Launch next = conditioning_ ? conditioning_->launch(stream, launch) : launch;
     if (fused_)
-      fused_->launch(stream, launch, rows);
+      fused_->launch(stream, next, rows);
     else
-      cufft_->launch(stream, launch, rows);
+      cufft_->launch(stream, next, rows);
   }
 
  private:
   KernelOptions options_;
   std::uint32_t most_frames_;
-  bool plain_samples_;
+  bool takes_int16_;
+  std::optional<Conditioning> conditioning_;
   std::optional<FusedPath> fused_;
   std::optional<CufftPath> cufft_;
 };

@@ -1,10 +1,11 @@
 // mel_kernels.h - mel rows on a CUDA device.
 //
-// In:  a batch in the work format of mel_tables.h, in device memory.
+// In:  a batch in the work format of mel_tables.h, in device memory; where frames are conditioned by
+//      themselves (is_conditioned_by_frame), their samples as they were decoded.
 // Out: rows [n_frames, columns] in device memory, float32, float16 or bfloat16; a column for the
 //      energy is left as it was.
 //
-// Two paths. fused: one kernel from samples to rows, for the sizes in fused_shape.h. cufft: a
+// A kernel conditions frames, where that is asked for. Then two paths. fused: one kernel from samples to rows, for the sizes in fused_shape.h. cufft: a
 // kernel, a batch of real transforms by cuFFT and another kernel, for any n_fft.
 
 #pragma once

@@ -103,6 +103,21 @@ Settings make_settings(const MelPlan& plan) {
   return s;
 }
 
+ConditionSettings make_condition_settings(const MelPlan& plan) {
+  constexpr int alignment = 8;
+  const MelOptions& options = plan.options();
+  ConditionSettings s;
+  s.frame_length = plan.frame_length();
+  s.begin = plan.window_begin();
+  s.end = s.begin + plan.window_length();
+  s.stride = (s.frame_length + alignment - 1) / alignment * alignment;
+  s.scale_float = static_cast<float>(options.input_scale);
+  s.scale_int16 = s.scale_float * kInt16Scale;
+  s.remove_dc = options.remove_dc;
+  s.preemphasis = static_cast<float>(options.preemphasis);
+  return s;
+}
+
 std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor) {
   if (takes_plain_samples(plan)) factor *= static_cast<float>(plan.options().input_scale);
   if (samples == SampleType::int16) factor *= kInt16Scale;

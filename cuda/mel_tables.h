@@ -6,8 +6,9 @@
 //
 // The work format of all kernels: one flat buffer of samples, all int16 or all float, and for each
 // frame the place of its first sample there. A frame is frame_length samples from there on, all of
-// them inside the buffer, already padded and conditioned (mel_signal.h) by whoever fills it. Rows
-// are [n_frames, columns]; a column for the energy is left as it was: that is the host's to fill.
+// them inside the buffer, already padded by whoever fills it, and conditioned (mel_signal.h) unless
+// that takes a frame's own samples only: then a kernel does it first. Rows are [n_frames, columns];
+// a column for the energy is left as it was: that is the host's to fill.
 
 #pragma once
 
@@ -49,6 +50,18 @@ struct Settings {
 };
 
 Settings make_settings(const MelPlan& plan);
+
+// Of frames that are conditioned on the device (is_conditioned_by_frame); passed by value.
+struct ConditionSettings {
+  int frame_length = 0;
+  int begin = 0, end = 0;  // the window's place in the frame
+  int stride = 0;          // floats from one conditioned frame to the next
+  float scale_int16 = 1.0F, scale_float = 1.0F;
+  bool remove_dc = false;
+  float preemphasis = 0.0F;
+};
+
+ConditionSettings make_condition_settings(const MelPlan& plan);
 
 // [frame_length]: for int16 samples with 1/32768, for both with input_scale unless samples come
 // conditioned, and with `factor`.

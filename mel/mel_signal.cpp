@@ -189,4 +189,11 @@ template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t
 
 bool takes_plain_samples(const MelPlan& plan) { return !Conditioner(plan).needed(); }
 
+bool is_conditioned_by_frame(const MelPlan& plan) {
+  const MelOptions& o = plan.options();
+  const bool of_signal =
+      o.preemphasis > 0 && o.preemphasis_of == MelOptions::PreemphasisOf::signal;
+  return !takes_plain_samples(plan) && o.dither == 0 && !of_signal;
+}
+
 }  // namespace melflow

@@ -78,5 +78,8 @@ class Conditioner {
 // False: samples have to be conditioned before the window (dither, pre-emphasis, removal of the
 // mean, raw energy), and are floats with input_scale in them then.
 bool takes_plain_samples(const MelPlan& plan);
+// Of those that do not: true where it takes nothing but the frame's samples as they are (scale,
+// removal of the mean, pre-emphasis of the frame), and no noise and no pre-emphasis of the signal.
+bool is_conditioned_by_frame(const MelPlan& plan);
 
 }  // namespace melflow

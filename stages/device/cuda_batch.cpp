@@ -24,8 +24,8 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
                    size_of(front.row_type())),
       parts_(batch_->parts.size()) {
   const auto is_narrow = [](const auto& part) { return part->samples.type == SampleType::int16; };
-  is_plain_ = takes_plain_samples(*front.mel_plan());
-  if (!is_plain_ || !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
+  is_raw_ = takes_plain_samples(*front.mel_plan()) || is_conditioned_by_frame(*front.mel_plan());
+  if (!is_raw_ || !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
     type_ = cuda::SampleType::float32;
   // Counted first, so that the lane's memory changes only while nothing is in it.
   is_counting_ = true;
@@ -111,6 +111,16 @@ void CudaBatch::put_offset(std::uint32_t offset) {
   ++n_frames_;
 }
 
+template <class Sample>
+void CudaBatch::put_raw_frame(std::uint32_t place, const SignalView<Sample>& view,
+                              std::int64_t start, const MelPlan& plan, Scratch& scratch) {
+  const std::int64_t length = plan.frame_length();
+  scratch.frame_.resize(static_cast<std::size_t>(length) * sizeof(Sample));
+  auto* samples = reinterpret_cast<Sample*>(scratch.frame_.data());
+  gather(view, start, length, plan.options().pad_mode, samples);
+  put(place, samples, length);
+}
+
 // Frames [from, from + count) of the unit; `place`: where the view's samples lie in the lane.
 template <class Sample>
 void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
@@ -127,17 +137,18 @@ void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, s
       put_offset(lies_there ? 0 : room(length));
       continue;
     }
-    if (!lies_there || has_energy) {
+    const void* conditioned = nullptr;
+    if (has_energy || !is_raw_) {
       float energy = 0;
-      const void* samples = front.kernel().frame(view, t, scratch.kernel_, energy);
+      conditioned = front.kernel().frame(view, t, scratch.kernel_, energy);
       if (has_energy) out.energies.push_back(energy);
-      if (!lies_there) {
-        const std::uint32_t at = room(length);
-        is_plain_ ? put(at, static_cast<const Sample*>(samples), length)
-                  : put(at, static_cast<const float*>(samples), length);
-        put_offset(at);
-        continue;
-      }
+    }
+    if (!lies_there) {
+      const std::uint32_t at = room(length);
+      is_raw_ ? put_raw_frame(at, view, start, plan, scratch)
+              : put(at, static_cast<const float*>(conditioned), length);
+      put_offset(at);
+      continue;
     }
     put_offset(*place + static_cast<std::uint32_t>(start - view.begin));
   }
@@ -148,7 +159,7 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
                      Scratch& scratch, Part& out) {
   const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
   std::optional<std::uint32_t> place;
-  if (is_plain_ && in.samples.count > 0) {
+  if (is_raw_ && in.samples.count > 0) {
     place = room(in.samples.count);
     put(*place, samples, in.samples.count);
   }

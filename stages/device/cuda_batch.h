@@ -29,6 +29,7 @@ class CudaBatch {
    private:
     friend class CudaBatch;
     MelKernel::Scratch kernel_;
+    std::vector<std::byte> frame_;  // one that reaches over an end
     WindowScratch windows_;
   };
 
@@ -69,6 +70,10 @@ class CudaBatch {
   void pack_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
   // Room for `count` samples behind those that are there; their place.
   std::uint32_t room(std::int64_t count);
+  // The frame at `start`, which reaches over an end of its unit.
+  template <class Sample>
+  void put_raw_frame(std::uint32_t place, const SignalView<Sample>& view, std::int64_t start,
+                     const MelPlan& plan, Scratch& scratch);
   template <class Sample>
   void put(std::uint32_t place, const Sample* samples, std::int64_t count);
   void put_offset(std::uint32_t offset);
@@ -78,7 +83,7 @@ class CudaBatch {
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
   cuda::SampleType type_ = cuda::SampleType::int16;
-  bool is_plain_ = true;      // samples need no conditioning
+  bool is_raw_ = true;        // samples go as they are; else conditioned here, frame by frame
   bool is_counting_ = false;  // nothing is written yet
   std::size_t sample_bytes_ = 0;
   std::uint32_t n_frames_ = 0;

@@ -119,8 +119,8 @@ void CudaRun::start(RunContext& run) {
   // As many frames as follow each other on so many int16 samples; a batch with more makes room.
   const double samples = static_cast<double>(bytes) * kHeadroom / 2;
   const double frames = std::min(4e9, samples / plan.hop() + 1024);
-  // Conditioned samples come frame by frame, as floats.
-  const double sample_bytes = takes_plain_samples(plan)
+  // Samples that the host has conditioned come frame by frame, as floats.
+  const double sample_bytes = takes_plain_samples(plan) || is_conditioned_by_frame(plan)
                                   ? 2 * samples
                                   : 4 * frames * static_cast<double>(plan.frame_length() + 8);
   cuda::LaneSettings settings;

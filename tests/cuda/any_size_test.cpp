@@ -13,6 +13,7 @@
 
 #include "cuda/host_driver.h"
 #include "mel/fftw.h"
+#include "mel/mel_signal.h"
 #include "tests/support/kernel_checks.h"
 
 namespace melflow::cuda {
@@ -29,7 +30,8 @@ std::vector<double> rows_of(const MelOptions& options, const Batch& batch, Sampl
   const auto n = static_cast<std::size_t>(plan.n_fft());
   const auto n_bins = static_cast<std::size_t>(plan.n_bins());
   std::vector<float> frames(batch.n_frames() * n, std::numeric_limits<float>::quiet_NaN());
-  run_window(tables, {batch.samples(samples), samples, batch.offsets.data(), batch.n_frames()},
+  const Batch taken = conditioned(plan, batch, samples, order);
+  run_window(tables, {taken.samples(samples), samples, taken.offsets.data(), taken.n_frames()},
              frames.data());
   std::vector<Complex> spectra(batch.n_frames() * n_bins);
   const FftPlan fft(plan.n_fft());
@@ -68,6 +70,55 @@ TEST_CASE("any size on the host: rows agree with the definition") {
     }
   }
   MESSAGE("at most " << worst.of_peak << " of the peak, " << worst.db << " dB");
+}
+
+TEST_CASE("conditioning on the host: frames are those of the processor, in any order of lanes") {
+  std::vector<std::int16_t> samples = recording(3000);
+  for (std::int16_t& s : samples) s = static_cast<std::int16_t>(s / 4 + 20000);  // mostly an offset
+  int tested = 0;
+  for (const int n_fft : {400, 512, 1103}) {
+    for (const Named& set : front_ends(n_fft)) {
+      for (const bool over_ends : {false, true}) {
+        O o = set.options;
+        if (over_ends) o.snip_edges = false;
+        if (!check(o).empty()) continue;
+        const MelPlan plan(o);
+        if (!is_conditioned_by_frame(plan)) continue;
+        CAPTURE(n_fft);
+        CAPTURE(set.name);
+        ++tested;
+        const Batch batch = make_batch(plan, samples);
+        const ConditionSettings s = make_condition_settings(plan);
+        const auto n = static_cast<std::int64_t>(samples.size());
+        const SignalView<std::int16_t> view{samples.data(), 0, n, n};
+        const Conditioner conditioner(plan);
+        const auto length = static_cast<std::size_t>(plan.frame_length());
+        std::vector<float> work(length), expected(length);
+        for (const SampleType kind : {SampleType::int16, SampleType::float32}) {
+          SampleType type = kind, again = kind;
+          const Batch up = conditioned(plan, batch, type);
+          CHECK(type == SampleType::float32);
+          const Batch down = conditioned(plan, batch, again, LaneOrder::down);
+          for (std::size_t t = 0; t < up.n_frames(); ++t) {
+            CHECK(up.offsets[t] % 2 == 0);
+            const float* frame = up.float32.data() + up.offsets[t];
+            conditioner.frame(view, plan.start(static_cast<std::int64_t>(t)), work.data(),
+                              expected.data());
+            const float peak = std::abs(
+                *std::max_element(expected.begin() + s.begin, expected.begin() + s.end,
+                                  [](float a, float b) { return std::abs(a) < std::abs(b); }));
+            int wrong = 0;
+            for (int i = s.begin; i < s.end; ++i)
+              if (!(std::abs(frame[i] - expected[static_cast<std::size_t>(i)]) <= 1e-6F * peak))
+                ++wrong;
+            CHECK(wrong == 0);
+            CHECK(std::equal(frame, frame + length, down.float32.data() + down.offsets[t]));
+          }
+        }
+      }
+    }
+  }
+  CHECK(tested > 5);
 }
 
 TEST_CASE("any size on the host: where bins come from and the order of lanes change nothing") {

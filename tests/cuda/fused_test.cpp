@@ -34,9 +34,11 @@ RowBuffer buffer_of(const MelOptions& options, const Batch& batch, const Kind& k
   const MelPlan plan(options);
   const FusedTables tables(plan, kind.operands);
   RowBuffer rows(kind.rows, batch.n_frames() * static_cast<std::size_t>(plan.columns()));
+  SampleType type = kind.samples;
+  const Batch taken = conditioned(plan, batch, type, order);
   run_fused(tables, kind.operands,
-            {batch.samples(kind.samples), kind.samples, batch.offsets.data(), batch.n_frames()},
-            rows.rows(), order);
+            {taken.samples(type), type, taken.offsets.data(), taken.n_frames()}, rows.rows(),
+            order);
   return rows;
 }
 

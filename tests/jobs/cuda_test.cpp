@@ -102,6 +102,15 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
        2e-3},
       {"whole recordings", "", "preset: whisper", 1e-4},
       {"Kaldi: conditioned samples and an energy", "", "preset: kaldi, use_energy: true", 1e-3},
+      {"noise, which the host adds", "", "preset: kaldi, dither: 1, dither_seed: 3", 1e-3},
+      {"pre-emphasis of the signal, by the host", "",
+       "preset: kaldi, preemphasis_of: signal, remove_dc: false, snip_edges: false", 1e-3},
+      {"Kaldi's frames over both ends of a recording", "", "preset: kaldi, snip_edges: false",
+       1e-3},
+      {"a window in the middle of its frame, any size", "",
+       "sample_rate: 16000, n_fft: 600, win_length: 333, hop: 150, n_mels: 40, log: db, remove_dc: "
+       "true, preemphasis: 0.9, preemphasis_of: frame",
+       2e-3},
       {"any size, by cuFFT's way", "",
        "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 40, log: db, top_db: 60", 2e-3},
       {"a spectrogram", "",
@@ -396,6 +405,29 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
     problem = e.what();
   }
   CHECK(problem.find("mel.path: cuFFT is not here; or use backend: cpu") != std::string::npos);
+}
+
+TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the link once") {
+  const TempFolder folder;
+  make_clips(folder);
+  const auto bytes = [&](const std::string& mel) {
+    HostGpus gpus;
+    const cuda::ScopedGpus scope(gpus);
+    const JobResult job =
+        run(pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel), folder,
+            "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(gpus.complaints() == "");
+    return std::stoll(summary_of(job, "bytes_to_device"));
+  };
+  const auto plain = bytes(", remove_dc: false, preemphasis: 0");
+  CHECK(bytes("") == plain);
+  CHECK(bytes(", remove_dc: false") == plain);
+  CHECK(bytes(", preemphasis: 0") == plain);
+  CHECK(bytes(", use_energy: true") == plain);
+  // Noise is the host's: its frames go one by one, as floats.
+  CHECK(bytes(", dither: 1") > 2 * plain);
+  CHECK(bytes(", preemphasis_of: signal") > 2 * plain);
 }
 
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {

@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "cuda/host_driver.h"
 #include "cuda/mel_tables.h"
 #include "mel/fftw.h"
+#include "mel/mel_signal.h"
 
 namespace melflow::test {
 namespace {
@@ -25,14 +27,20 @@ using cuda::CudaError;
 
 class HostMel final : public cuda::MelProgram {
  public:
-  HostMel(const MelPlan& plan, const cuda::KernelOptions& options)
+  HostMel(const MelPlan& plan, const cuda::KernelOptions& options, std::uint32_t most_frames)
       : operands_(options.operands), rows_(options.rows), any_(plan), fft_(plan.n_fft()) {
     const bool has_fused = cuda::has_fused_kernel(plan);
     if (has_fused && options.path != cuda::Path::cufft)
       fused_ = std::make_unique<cuda::FusedTables>(plan, options.operands);
+    if (!is_conditioned_by_frame(plan)) return;
+    condition_ = cuda::make_condition_settings(plan);
+    conditioned_ = most_frames * static_cast<std::size_t>(condition_->stride);
+    frames_ = most_frames;
   }
   [[nodiscard]] std::string description() const override { return fused_ ? "fused" : "cufft"; }
-  [[nodiscard]] std::size_t scratch_bytes() const override { return fused_ ? 0 : 256; }
+  [[nodiscard]] std::size_t scratch_bytes() const override {
+    return (fused_ ? 0 : 256) + sizeof(float) * conditioned_ + sizeof(std::uint32_t) * frames_;
+  }
 
   void run(const cuda::MelWork& work) const {
     cuda::HostBatch batch;
@@ -40,6 +48,12 @@ class HostMel final : public cuda::MelProgram {
     batch.sample_type = work.sample_type;
     batch.offsets = work.offsets;
     batch.n_frames = *work.n_frames;
+    if (condition_) {
+      auto* conditioned = static_cast<float*>(work.scratch);
+      auto* offsets = reinterpret_cast<std::uint32_t*>(conditioned + conditioned_);
+      cuda::run_condition(*condition_, batch, conditioned, offsets);
+      batch = {conditioned, cuda::SampleType::float32, offsets, batch.n_frames};
+    }
     cuda::Rows rows;
     rows.data = work.rows;
     rows.type = rows_;
@@ -61,6 +75,8 @@ class HostMel final : public cuda::MelProgram {
 
  private:
   cuda::NumberType operands_, rows_;
+  std::optional<cuda::ConditionSettings> condition_;
+  std::size_t conditioned_ = 0, frames_ = 0;  // floats of conditioned frames, and their number
   cuda::AnySizeTables any_;
   FftPlan fft_;
   std::unique_ptr<cuda::FusedTables> fused_;
@@ -227,8 +243,8 @@ class HostGpu final : public cuda::Gpu {
   }
   [[nodiscard]] std::unique_ptr<cuda::MelProgram> make_mel(const MelPlan& plan,
                                                            const cuda::KernelOptions& options,
-                                                           std::uint32_t) override {
-    return std::make_unique<HostMel>(plan, options);
+                                                           std::uint32_t most_frames) override {
+    return std::make_unique<HostMel>(plan, options, most_frames);
   }
 
  private:

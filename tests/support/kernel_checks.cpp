@@ -88,7 +88,7 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
   const SignalView<std::int16_t> view{samples.data(), 0, n, n};
   const auto length = static_cast<std::size_t>(plan.frame_length());
   const Conditioner conditioner(plan);
-  if (!takes_plain_samples(plan)) {
+  if (!takes_plain_samples(plan) && !is_conditioned_by_frame(plan)) {
     std::vector<float> work(length);
     for (std::int64_t t = 0; t < plan.frames(n); ++t) {
       const std::size_t at = batch.float32.size();
@@ -112,6 +112,19 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
   }
   for (const std::int16_t s : batch.int16) batch.float32.push_back(static_cast<float>(s) / 32768);
   return batch;
+}
+
+Batch conditioned(const MelPlan& plan, const Batch& batch, SampleType& type, LaneOrder order) {
+  if (!is_conditioned_by_frame(plan)) return batch;
+  const ConditionSettings settings = make_condition_settings(plan);
+  Batch out;
+  out.float32.assign(batch.n_frames() * static_cast<std::size_t>(settings.stride),
+                     std::numeric_limits<float>::quiet_NaN());
+  out.offsets.resize(batch.n_frames());
+  run_condition(settings, {batch.samples(type), type, batch.offsets.data(), batch.n_frames()},
+                out.float32.data(), out.offsets.data(), order);
+  type = SampleType::float32;
+  return out;
 }
 
 RowBuffer::RowBuffer(NumberType type, std::size_t values)

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/host_driver.h"
 #include "cuda/mel_tables.h"
 #include "cuda/number_types.h"
 #include "mel/mel_options.h"
@@ -33,10 +34,10 @@ std::vector<std::int16_t> recording(std::int64_t n);
 // At full scale 1.
 std::vector<double> exact(const std::vector<std::int16_t>& samples);
 
-// The frames of a unit; those that reach over its ends are gathered behind it. Conditioned frames
-// are floats, one after another.
+// The frames of a unit; those that reach over its ends are gathered behind it. Frames that the host
+// conditions are floats, one after another.
 struct Batch {
-  std::vector<std::int16_t> int16;  // empty for conditioned frames
+  std::vector<std::int16_t> int16;  // empty for those
   std::vector<float> float32;       // the same values, full scale 1
   std::vector<std::uint32_t> offsets;
 
@@ -44,6 +45,10 @@ struct Batch {
   std::size_t n_frames() const { return offsets.size(); }
 };
 Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples);
+// What the kernels behind the one that conditions frames take: `batch` itself where there is none,
+// else its frames as that kernel's phases leave them, and float32.
+Batch conditioned(const MelPlan& plan, const Batch& batch, SampleType& type,
+                  LaneOrder order = LaneOrder::up);
 
 // Rows [n_frames, columns] of any type, every value NaN until it is written.
 class RowBuffer {
