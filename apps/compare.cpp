@@ -121,7 +121,8 @@ void add_compare(CLI::App& app, Action& action) {
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
       "  melflow compare features.h5 mine.yaml --var DATA=clips --var OUT=new.h5");
-  verb->callback([arguments, &action] { action = [arguments] { return compare_or_say(*arguments); }; });
+  verb->callback(
+      [arguments, &action] { action = [arguments] { return compare_or_say(*arguments); }; });
 }
 
 }  // namespace melflow

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "cuda/error.h"
@@ -92,44 +95,69 @@ class Sampler {
 
 }  // namespace
 
-DeviceMonitor::DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds period)
-    : period_(period), thread_([this, d = std::move(devices)]() mutable { run(std::move(d)); }) {}
+struct DeviceMonitor::Watch {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_ending = false, has_ended = false;
+  DeviceUses uses;  // the thread's, until it has ended
+
+  // False: it is over.
+  bool sleep(std::chrono::milliseconds period) {
+    std::unique_lock lock(mutex);
+    return !changed.wait_for(lock, period, [this] { return is_ending; });
+  }
+
+  // NVML is opened here, too: that may take a while, and the run need not wait for it.
+  void sample(const std::vector<GpuInfo>& devices, std::chrono::milliseconds period) {
+    const Session nvml;
+    uses.driver_version = driver_version(nvml);
+    uses.devices.resize(devices.size());
+    std::vector<Sampler> samplers;
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      samplers.emplace_back(nvml, devices[i], uses.devices[i]);
+    const auto all = [&] {
+      for (Sampler& s : samplers) s.sample();
+    };
+    while (sleep(period)) all();
+    all();
+  }
+
+  void end() {
+    const std::lock_guard lock(mutex);
+    has_ended = true;
+    changed.notify_all();
+  }
+};
+
+DeviceMonitor::DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds period,
+                             std::chrono::milliseconds patience)
+    : watch_(std::make_shared<Watch>()), patience_(patience) {
+  try {
+    std::thread([watch = watch_, devices = std::move(devices), period] {
+      try {
+        watch->sample(devices, period);
+      } catch (const std::exception& e) {
+        watch->uses.why_none = e.what();
+      }
+      watch->end();
+    }).detach();
+  } catch (const std::system_error& e) {
+    watch_->uses.why_none = e.what();
+    watch_->has_ended = true;
+  }
+}
 
 DeviceMonitor::~DeviceMonitor() { finish(); }
 
 DeviceUses DeviceMonitor::finish() {
-  {
-    const std::lock_guard lock(mutex_);
-    is_ending_ = true;
-  }
-  ended_.notify_one();
-  if (thread_.joinable()) thread_.join();
-  return uses_;
-}
-
-// False: it is over.
-bool DeviceMonitor::sleep() {
-  std::unique_lock lock(mutex_);
-  return !ended_.wait_for(lock, period_, [this] { return is_ending_; });
-}
-
-// NVML is opened here, too: that may take a while, and the run need not wait for it.
-void DeviceMonitor::run(std::vector<GpuInfo> devices) {
-  try {
-    const Session nvml;
-    uses_.driver_version = driver_version(nvml);
-    uses_.devices.resize(devices.size());
-    std::vector<Sampler> samplers;
-    for (std::size_t i = 0; i < devices.size(); ++i)
-      samplers.emplace_back(nvml, devices[i], uses_.devices[i]);
-    const auto sample = [&] {
-      for (Sampler& s : samplers) s.sample();
-    };
-    while (sleep()) sample();
-    sample();
-  } catch (const std::exception& e) {
-    uses_.why_none = e.what();
-  }
+  std::unique_lock lock(watch_->mutex);
+  watch_->is_ending = true;
+  watch_->changed.notify_all();
+  if (watch_->changed.wait_for(lock, patience_, [this] { return watch_->has_ended; }))
+    return watch_->uses;
+  DeviceUses none;
+  none.why_none = "NVML does not answer";
+  return none;
 }
 
 }  // namespace melflow::cuda

@@ -6,11 +6,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cuda/gpu.h"
@@ -40,24 +38,20 @@ class DeviceMonitor {
   // Samples on a thread of its own, once every `period` and once at the end. NVML's figures are
   // means over 1/6 to 1 s, as the device has it.
   explicit DeviceMonitor(std::vector<GpuInfo> devices,
-                         std::chrono::milliseconds period = std::chrono::milliseconds(100));
+                         std::chrono::milliseconds period = std::chrono::milliseconds(100),
+                         std::chrono::milliseconds patience = std::chrono::seconds(2));
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
   ~DeviceMonitor();
 
-  // Ends the sampling, at once; what was seen until then.
+  // Ends the sampling, at once; what was seen until then. A call into NVML that does not return (a
+  // device that broke) is waited for no longer than `patience`, and then left to itself.
   DeviceUses finish();
 
  private:
-  void run(std::vector<GpuInfo> devices);
-  bool sleep();
-
-  std::chrono::milliseconds period_;
-  DeviceUses uses_;  // the thread's, until it has ended
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool is_ending_ = false;
-  std::thread thread_;  // last: it uses all of them
+  struct Watch;
+  std::shared_ptr<Watch> watch_;  // with the thread
+  std::chrono::milliseconds patience_;
 };
 
 }  // namespace melflow::cuda

@@ -247,6 +247,7 @@ RunReport Runner::Impl::run() {
                          plan_.nodes.begin(), plan_.nodes.end(),
                          [](const PlanNode& n) { return n.info->traits.kind == StageKind::sink; }))};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());
+  context.stop_requested = &stop_requested_;
   start_stages(context);
   execute(context, report);
   finish_stages(context, report);

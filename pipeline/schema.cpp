@@ -73,6 +73,8 @@ std::string Field::check_range(double value) const {
   return fmt::format("{} is out of range, allowed is {}", got, allowed());
 }
 
+bool Field::is_default() const { return to_json(echo_(true)) == default_text; }
+
 void Schema::read(const Value& map, const std::string& path, Problems& problems) const {
   for (const bool implying : {true, false}) {
     for (const Value::Entry& e : map.entries()) {
@@ -95,7 +97,7 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
 void Schema::find_unused(const Value& map, const std::string& path, Problems& remarks) const {
   for (const Value::Entry& e : map.entries())
     for (const Field& f : fields_)
-      if (f.name == e.key && !f.is_used())
+      if (f.name == e.key && !f.is_used() && !f.is_default())
         remarks.add(e.key_mark,
                     fmt::format("{}{}: has no effect without {}", path, e.key, f.setting_));
 }

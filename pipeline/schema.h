@@ -96,6 +96,7 @@ class Field {
     return *this;
   }
   [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
+  [[nodiscard]] bool is_default() const;
   /// "1 to 64", "at least 0", "more than 0", "a, b or c", "".
   [[nodiscard]] std::string allowed() const;
   /// "" or the complaint about a number outside the range.
@@ -124,7 +125,8 @@ class Schema {
   /// Reads a map into the described options; unknown keys and bad values become problems, each
   /// with its place. `path` ("mel.") goes before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
-  /// What of the map that was read has no effect beside the other options.
+  /// What of the map that was read has no effect beside the other options. What is as it would be
+  /// without being written is not worth a word: stored configurations have all options in them.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
   /// All options with their present values; `with_tuning` false leaves out what cannot change a
   /// result.
@@ -324,7 +326,13 @@ Field& Schema::group(std::string name, std::optional<T>& target, std::string doc
     Schema inner;
     defaults.describe(inner);
     f.children = inner.fields_;
-    for (Field& child : f.children) child.read_ = nullptr, child.echo_ = nullptr;
+    for (Field& child : f.children) {  // which are bound to what ends here
+      child.read_ = nullptr;
+      child.echo_ = nullptr;
+      child.apply_ = nullptr;
+      child.number_ = nullptr;
+      child.is_used_ = nullptr;
+    }
   }
   f.echo_ = [&target](bool with_tuning) -> Value {
     if (!target) return {};

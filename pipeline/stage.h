@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -119,6 +120,9 @@ struct RunContext {
   /// In a filling pass: nothing more needs to come. From any thread.
   std::function<void()> end_filling = {};
   Facts shared = {};  ///< what stages of one kind have in common; made and asked for in start()
+  const std::atomic<bool>* stop_requested = nullptr;  ///< for long work in start(); null: never
+
+  [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
 };
 
 /// What a process() call may know and say about the item at hand.

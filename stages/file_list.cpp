@@ -63,6 +63,10 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     options_.check(check);
     feed_->check(check);
+    if (contents_ && feed_->may_cache())
+      check.error("update_by",
+                  "content does not go with feed: cache or auto: a cache of audio knows files by "
+                  "their size and time");
     Facts out = given;
     out.set_object(Feed::kFact, std::make_shared<const FeedLink>(FeedLink{feed_}));
     if (contents_)

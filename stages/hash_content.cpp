@@ -1,7 +1,6 @@
 // hash_content: notes a hash of every file's bytes for the source.
 //
-// In, out: RawBytes, handed on as it is. A large file, and one whose samples are stored, is read
-// for it once more.
+// In, out: RawBytes, handed on as it is. A large file is read for it once more.
 
 #include "pipeline/registry.h"
 #include "stages/files/content_hash.h"
@@ -38,14 +37,13 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
                                                   ItemContext& context) const override {
     std::uint64_t& hash = hashes_->of[context.origin().stream->index()];
-    if (hash == 0) hash = hash_of(*in);  // else a filling pass has been there
+    if (hash == 0 && !in->file->stored) hash = hash_of(*in);  // else a filling pass has been there
     return in;
   }
 
  private:
   static std::uint64_t hash_of(const RawBytes& bytes) {
     if (bytes.fd) return content_hash(bytes.fd.get());
-    if (bytes.file->stored) return content_hash_of(bytes.file->path);
     return content_hash({bytes.data.data(), static_cast<std::size_t>(bytes.size)});
   }
 

@@ -152,8 +152,9 @@ struct FeatureInfo {
 };
 
 /// Rows of one block of one file, [row_count, frames, columns] of `type`. It is another one than
-/// float32 only where everybody behind has asked for it (stages/front_end/row_type.h), and nothing
-/// is left to be done to the values.
+/// float32 only where a reader behind has asked for it and none for float32, and nothing is left to
+/// be done to the values. So every stage that takes rows says what it wants: demand_rows() in
+/// stages/row_type.h.
 struct MelPart {
   std::shared_ptr<const Buffer> data;
   NumberType type = NumberType::float32;

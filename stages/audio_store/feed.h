@@ -53,6 +53,10 @@ class Feed {
   static std::optional<Insertion> insertion(const NodeSpec& source);
 
   void check(PlanCheck& check) const;
+  /// Samples may come out of what an earlier run stored.
+  [[nodiscard]] bool may_cache() const {
+    return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
+  }
 
   /// Once the files are listed. `contract`: the settings that decide what is stored.
   void open(RunContext& run, const Value& contract);

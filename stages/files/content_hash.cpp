@@ -25,7 +25,7 @@ std::uint64_t content_hash(int fd) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                        &XXH3_freeState);
   if (!state || XXH3_64bits_reset(state.get()) == XXH_ERROR) return 0;
-  std::vector<std::byte> buffer(1 << 20);
+  std::vector<std::byte> buffer(64 << 10);
   for (std::uint64_t at = 0;;) {
     const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;

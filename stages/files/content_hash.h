@@ -10,7 +10,7 @@ namespace melflow {
 
 /// Never 0, which stands for a hash that nobody made.
 std::uint64_t content_hash(std::span<const std::byte> bytes);
-/// Of all the file's bytes, a MiB at a time; 0 where they cannot be read. The file's position
+/// Of all the file's bytes, through 64 KiB of memory; 0 where they cannot be read. The file's position
 /// stays.
 std::uint64_t content_hash(int fd);
 /// Likewise.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "stages/front_end/row_type.h"
+#include "stages/row_type.h"
 
 namespace melflow {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "stages/front_end/row_type.h"
+#include "stages/row_type.h"
 
 namespace melflow {
 

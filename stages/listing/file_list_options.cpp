@@ -61,7 +61,9 @@ void FileListOptions::describe(Schema& s) {
           "what must not cross splits, such as a speaker: parent_dir, top_dir, a column of the "
           "manifest, or a regular expression whose ( ) is the name in the path; with splits that "
           "are given, a remark tells of groups that cross")
-      .used_with("splits", [this] { return splits != Splits::none; });
+      .used_with("splits", [this] {
+        return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
+      });
 }
 
 namespace {

@@ -53,7 +53,8 @@ class Appender {
 
 // The path is as long as makes it a multiple of eight bytes.
 NpyRecord record_of(const OutputIndex& x) {
-  NpyRecord out{x.has_contents(), x.target_names().size(), x.has_label_sets() ? x.label_names().size() : 0, 1};
+  NpyRecord out{x.has_contents(), x.target_names().size(),
+                x.has_label_sets() ? x.label_names().size() : 0, 1};
   for (std::size_t i = 0; i < x.files(); ++i) out.path = std::max(out.path, x.path(i).size());
   out.path = (out.bytes() + 7) / 8 * 8 - out.number_bytes();
   return out;

@@ -2,6 +2,7 @@
 
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,10 +68,11 @@ std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std
 }
 
 std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::size_t first,
-                                          const std::vector<std::int64_t>& entries) const {
+                                          const std::vector<std::int64_t>& entries,
+                                          const RunContext& run) const {
   std::vector<Now> out(entries.size());
   const auto look_at = [&](std::size_t i) {
-    if (entries[i] < 0) return;
+    if (entries[i] < 0 || run.is_stopping()) return;
     const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[i])];
     if (entry.status != FeatureFile::Status::ok) return;
     const std::string path = source.manifest().path(first + i);
@@ -80,19 +82,22 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
   };
   constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
-  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries.size(), at_once),
-                    [&](const auto& range) {
-                      for (std::size_t i = range.begin(); i < range.end(); ++i) look_at(i);
-                    });
+  tbb::task_arena(run.workers).execute([&] {
+    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries.size(), at_once),
+                      [&](const auto& range) {
+                        for (std::size_t i = range.begin(); i < range.end(); ++i) look_at(i);
+                      });
+  });
   return out;
 }
 
-void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last) {
+void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last,
+                     const RunContext& run) {
   const std::vector<FeatureFile::Entry>& old = file_->files();
   std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks;
   for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
   const std::vector<std::int64_t> entries = entries_of(source, first, last);
-  const std::vector<Now> now = look(source, first, entries);
+  const std::vector<Now> now = look(source, first, entries, run);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (now[i].stamp.size < 0) continue;
     const FeatureFile::Entry& entry = old[static_cast<std::size_t>(entries[i])];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/stage.h"
 #include "stages/items.h"
 #include "stages/listing/manifest.h"
 #include "stages/output/feature_file.h"
@@ -31,7 +32,8 @@ class RowReuse {
   /// and the source gets their stamps. The same is what has the same path, size and time of change,
   /// or for a source that goes by contents the same path, size and hash of its bytes, which are
   /// read for it.
-  void match(ManifestSource& source, std::size_t first, std::size_t last);
+  /// Where the run is being stopped the rest is not looked at, and not kept.
+  void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
@@ -59,7 +61,8 @@ class RowReuse {
     std::uint64_t content = 0;  // where it is asked for
   };
   [[nodiscard]] std::vector<Now> look(const ManifestSource& source, std::size_t first,
-                                      const std::vector<std::int64_t>& entries) const;
+                                      const std::vector<std::int64_t>& entries,
+                                      const RunContext& run) const;
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;

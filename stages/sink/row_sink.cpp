@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "stages/front_end/row_type.h"
+#include "stages/row_type.h"
 #include "stages/listing/manifest.h"
 #include "stages/sink/spilled_rows.h"
 

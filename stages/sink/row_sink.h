@@ -29,9 +29,10 @@ namespace melflow {
 
 template <>
 struct EnumNames<NumberType> {
-  static constexpr std::pair<const char*, NumberType> values[] = {{"float32", NumberType::float32},
-                                                               {"float16", NumberType::float16},
-                                                               {"bfloat16", NumberType::bfloat16}};
+  static constexpr std::pair<const char*, NumberType> values[] = {
+      {"float32", NumberType::float32},
+      {"float16", NumberType::float16},
+      {"bfloat16", NumberType::bfloat16}};
 };
 
 enum class StatisticsOf { none, train, all };

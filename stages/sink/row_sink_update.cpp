@@ -38,7 +38,7 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
         fmt::format("{}: was made without update_by: content and has no hashes of its files: all "
                     "are computed anew",
                     paths_[section]));
-  old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found));
+  old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found), run);
   const bool stays = run.update == Update::append && !old->has_dead_rows() &&
                      extensible_at() >= 0 && old->rows_at() == extensible_at();
   for (const RowReuse::Kept& k : old->kept()) {

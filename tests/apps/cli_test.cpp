@@ -175,7 +175,11 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
     // The names of the nodes are a promise: --set counts on them.
     const Ended e =
         run(folder, {melflow, "validate", name, "--json"}, {{"DATA", "d"}, {"OUT", "o"}});
-    const auto graph = nlohmann::ordered_json::parse(e.out)["config"]["graph"];
+    const auto config = nlohmann::ordered_json::parse(e.out)["config"];
+    write_text(folder / "stored.yaml", config.dump(2));
+    const Ended again = run(folder, {melflow, "validate", "stored.yaml", "--json"});
+    CHECK(nlohmann::ordered_json::parse(again.out)["warnings"] == nlohmann::json::array());
+    const auto graph = config["graph"];
     std::vector<std::string> nodes;
     for (const auto& [node, options] : graph.items())
       if (node != "resample" && node != "mfcc" && node != "deltas") nodes.push_back(node);

@@ -98,6 +98,21 @@ TEST_CASE(
   CHECK(nvml->open_sessions() == 0);
 }
 
+TEST_CASE("device monitor: a call that does not return is left to itself") {
+  const test::Watchdog watchdog("device monitor: a call that hangs");
+  const Fake nvml;
+  {
+    DeviceMonitor monitor({device(0, "host:0")}, often, std::chrono::milliseconds(50));
+    nvml->wait(0, 2);
+    nvml->hang(true);
+    const DeviceUses uses = monitor.finish();
+    CHECK(uses.why_none == "NVML does not answer");
+    CHECK(uses.devices.empty());
+  }
+  nvml->hang(false);
+  nvml->wait_for_end();
+}
+
 TEST_CASE("device monitor: the end does not wait for the next sample, and there is always one") {
   const test::Watchdog watchdog("device monitor: the end");
   const Fake nvml;

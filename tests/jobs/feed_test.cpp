@@ -199,7 +199,8 @@ TEST_CASE("feed: a graph without one place for the store is refused") {
       "  mel2: {stage: mel, from: batch2, n_fft: 512, hop: 160, n_mels: 40}\n"
       "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
   CHECK(message(by_hand) != "");
-  for (const char* wrong : {"feed: cache", "feed: preload, uses: 0", "feed: ram"}) {
+  for (const char* wrong : {"feed: cache", "feed: preload, uses: 0", "feed: ram",
+                            "feed: cache, cache_path: x, update_by: content"}) {
     CAPTURE(wrong);
     CHECK(message(with_feed(speech_pipeline({}), wrong)) != "");
   }

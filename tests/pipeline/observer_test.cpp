@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "pipeline/runner.h"
+#include "tests/pipeline/test_graph.h"
 #include "tests/pipeline/test_stages.h"
 #include "tests/support/watchdog.h"
 

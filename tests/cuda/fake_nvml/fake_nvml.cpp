@@ -1,4 +1,4 @@
-// A library with NVML's symbols, of which MELFLOW_OLD_NVML leaves one out.
+// A library with NVML's symbols, of which MELFLOW_NVML_IS_OLD leaves one out.
 #include "tests/cuda/fake_nvml/fake_nvml.h"
 
 #include <array>
@@ -25,6 +25,7 @@ struct State {
   std::array<Device, 2> devices = kFresh;
   std::map<std::string, int> errors;
   int sessions = 0;
+  bool hangs = false;
 };
 
 State& state() {
@@ -36,7 +37,8 @@ State& state() {
 template <class F>
 int call(const char* function, F&& body) {
   State& s = state();
-  const std::lock_guard lock(s.mutex);
+  std::unique_lock lock(s.mutex);
+  s.called.wait(lock, [&s] { return !s.hangs; });
   if (const auto it = s.errors.find(function); it != s.errors.end()) return it->second;
   if (s.sessions == 0 && std::strcmp(function, "nvmlInit_v2") != 0) return 1;  // uninitialised
   return body(s);
@@ -63,6 +65,19 @@ void wait(int device, std::size_t calls) {
   s.called.wait(lock, [&] { return d.utilization_calls >= calls; });
 }
 
+void hang(bool on) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.hangs = on;
+  s.called.notify_all();
+}
+
+void wait_for_end() {
+  State& s = state();
+  std::unique_lock lock(s.mutex);
+  s.called.wait(lock, [&] { return s.sessions == 0; });
+}
+
 int open_sessions() {
   State& s = state();
   const std::lock_guard lock(s.mutex);
@@ -80,7 +95,7 @@ struct Memory {
 
 extern "C" {
 
-FakeNvml melflow_fake_nvml = {reset, fail, wait, open_sessions};
+FakeNvml melflow_fake_nvml = {reset, fail, wait, hang, wait_for_end, open_sessions};
 
 int nvmlInit_v2() {
   return call("nvmlInit_v2", [](State& s) {
@@ -92,6 +107,7 @@ int nvmlInit_v2() {
 int nvmlShutdown() {
   return call("nvmlShutdown", [](State& s) {
     --s.sessions;
+    s.called.notify_all();
     return 0;
   });
 }
@@ -139,7 +155,7 @@ int nvmlDeviceGetUtilizationRates(void* device, Utilization* out) {
   });
 }
 
-#ifndef MELFLOW_OLD_NVML
+#ifndef MELFLOW_NVML_IS_OLD
 int nvmlDeviceGetMemoryInfo(void* device, Memory* out) {
   return call("nvmlDeviceGetMemoryInfo", [&](State&) {
     Device& d = *static_cast<Device*>(device);

@@ -13,6 +13,10 @@ struct FakeNvml {
   void (*fail)(const char* function, int error) = nullptr;
   // Waits until the utilisation of a device was asked for that often.
   void (*wait)(int device, std::size_t calls) = nullptr;
+  // From now on every function waits until this is taken back.
+  void (*hang)(bool on) = nullptr;
+  // Waits until as many sessions were begun as ended.
+  void (*wait_for_end)() = nullptr;
   // How often init() was called and shutdown() was not.
   int (*open_sessions)() = nullptr;
 };

@@ -1,4 +1,4 @@
-#include "stages/front_end/row_type.h"
+#include "stages/row_type.h"
 
 #include <string>
 

@@ -1,0 +1,98 @@
+// Which options of real stages are said to have no effect.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "config/load.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+struct Written {
+  std::string files, read, mel, write;
+};
+
+std::vector<std::string> remarks(const Written& w) {
+  const TempFolder folder;
+  const auto more = [](const std::string& options) {
+    return options.empty() ? std::string() : ", " + options;
+  };
+  const std::string yaml = fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: {}{}}}
+  read: {{stage: disk_read, from: files{}}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode}}
+  batch: {{stage: batch, from: segment}}
+  mel: {{stage: mel, from: batch, sample_rate: 16000, backend: cpu{}}}
+  write: {{stage: hdf5_write, from: mel, path: {}{}}}
+)",
+                                       folder.path(), more(w.files), more(w.read), more(w.mel),
+                                       folder / "out.h5", more(w.write));
+  std::vector<std::string> out;
+  for (const Problem& p : load_plan_text(yaml, "test.yaml").warnings) out.push_back(p.message);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("unused options: what has no effect is said") {
+  struct Row {
+    Written written;
+    std::string remark;
+  };
+  const auto of_mel = [](const std::string& options) { return Written{"", "", options, ""}; };
+  const Row rows[] = {
+      {{"uses: 2", "", "", ""}, "files.uses: has no effect without feed: auto"},
+      {{"cache_path: /tmp", "", "", ""},
+       "files.cache_path: has no effect without feed: cache or auto"},
+      {{"preload_overflow: stream", "", "", ""},
+       "files.preload_overflow: has no effect without feed: preload"},
+      {{"split_seed: 3", "", "", ""}, "files.split_seed: has no effect without splits: ratio"},
+      {{"split_group: parent_dir", "", "", ""}, "files.split_group: has no effect without splits"},
+      {{"label_column: x", "", "", ""},
+       "files.label_column: has no effect without labels: file or manifest"},
+      {{"", "depth: 8", "", ""}, "read.depth: has no effect without engine: threads or io_uring"},
+      {of_mel("dither_seed: 3"), "mel.dither_seed: has no effect without dither"},
+      {of_mel("preemphasis_of: frame"), "mel.preemphasis_of: has no effect without preemphasis"},
+      {of_mel("align: left"), "mel.align: has no effect without win_length below n_fft"},
+      {of_mel("window: boxcar, periodic: false"),
+       "mel.periodic: has no effect without a window that is not boxcar"},
+      {of_mel("kaiser_beta: 3"), "mel.kaiser_beta: has no effect without window: kaiser"},
+      {of_mel("gauss_std: 30"), "mel.gauss_std: has no effect without window: gauss"},
+      {of_mel("center: false, pad_mode: edge"),
+       "mel.pad_mode: has no effect without padding (center, pad or snip_edges)"},
+      {of_mel("output: spectrogram, n_mels: 40"), "mel.n_mels: has no effect without output: mel"},
+      {of_mel("vtln_low: 200"), "mel.vtln_low: has no effect without vtln_warp"},
+      {of_mel("raw_energy: false"), "mel.raw_energy: has no effect without use_energy"},
+      {of_mel("amin: 1e-5"), "mel.amin: has no effect without log: ln, log10 or db"},
+      {of_mel("norm_eps: 1e-3"),
+       "mel.norm_eps: has no effect without normalize: per_feature or all_features"},
+      {of_mel("streams: 8"), "mel.streams: has no effect without backend: cuda or auto"},
+      {of_mel("h2d: {queue: 4}"), "mel.h2d: has no effect without backend: cuda or auto"},
+      {{"", "", "", "level: 5"}, "write.level: has no effect without compression: deflate"},
+      {{"", "", "", "chunk: 64KiB"},
+       "write.chunk: has no effect without layout: chunked, or compression"},
+  };
+  for (const Row& row : rows) CHECK(remarks(row.written) == std::vector<std::string>{row.remark});
+}
+
+TEST_CASE("unused options: what has an effect, or is as without being written, is not") {
+  CHECK(remarks({}).empty());
+  CHECK(remarks({"splits: ratio, split_seed: 3, split_group: parent_dir, feed: auto, uses: 2",
+                 "engine: threads, depth: 8", "preset: kaldi, dither: 1, dither_seed: 3",
+                 "compression: deflate, level: 5, chunk: 64KiB"})
+            .empty());
+  // As docs/features.md has it, and as a stored configuration says it.
+  CHECK(remarks({"", "", "preset: whisper, log: none, top_db: null", ""}).empty());
+  CHECK(remarks({"uses: 1, keep: null, cache_path: \"\"", "depth: 32",
+                 "dither_seed: 0, kaiser_beta: 14, gauss_std: null", "level: 1, shuffle: true"})
+            .empty());
+}
