@@ -200,6 +200,7 @@ struct OptionType<E, std::enable_if_t<std::is_enum_v<E>>> {
   static std::string name() { return "choice"; }
   static std::vector<std::string> choices() {
     std::vector<std::string> out;
+    out.reserve(std::size(EnumNames<E>::values));
     for (const auto& [text, value] : EnumNames<E>::values) out.emplace_back(text);
     return out;
   }

@@ -110,7 +110,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
       repeated_ = std::exchange(given_, 0);
     }
     auto block = read_block(context);
-    if (block && block->out->start < repeated_) return without_repeated(std::move(*block));
+    if (block && block->out->start < repeated_) return without_repeated(*block);
     return block;
   }
 
@@ -141,7 +141,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   }
 
   // A piece decoded early was wrong, and the file is decoded as one from its beginning.
-  Block without_repeated(Block block) const {
+  Block without_repeated(const Block& block) const {
     const std::int64_t have = block.out->samples.count;
     const std::int64_t drop = std::min(repeated_ - block.out->start, have);
     if (drop == have && block.more) return {nullptr, true};
@@ -298,7 +298,7 @@ class PlainBlock final : public Expand<RawBytes, Waveform>::Cursor {
 
 class Decode final : public Expand<RawBytes, Waveform> {
  public:
-  explicit Decode(DecodeOptions options) : options_(std::move(options)) {}
+  explicit Decode(DecodeOptions options) : options_(options) {}
 
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     if (options_.fit && options_.fit->is_zero())

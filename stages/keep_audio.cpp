@@ -31,7 +31,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState> {
   [[nodiscard]] bool passes_on() const override { return true; }
 
   void start(RunContext& run) override { feed_->open(run, contract()); }
-  [[nodiscard]] bool fills() const override { return feed_->store() && feed_->store()->fills(); }
+  [[nodiscard]] bool fills() const override { return feed_->store() != nullptr && feed_->store()->fills(); }
   void filled(RunContext&) override { feed_->store()->filled(); }
 
   Result<std::shared_ptr<const Waveform>> process_block(std::shared_ptr<const Waveform> in,

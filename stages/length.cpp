@@ -11,7 +11,7 @@ std::int64_t Length::at(double sample_rate) const {
 
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
   const std::string& t = v.text();
-  const std::string bad = detail::describe_value(v) +
+  std::string bad = detail::describe_value(v) +
                           " found where a number of samples or a time is expected, such as 512, "
                           "10s or 25ms";
   if (!v.is_scalar()) return bad;

@@ -125,7 +125,8 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   // int16 samples take two bytes each and become floats.
   std::size_t capacity(std::size_t input) const {
     const double ratio = std::max(1.0, options_.rate / kChargedRate);
-    return static_cast<std::size_t>(static_cast<double>(input / 2) * ratio) +
+    const std::size_t samples = input / 2;
+    return static_cast<std::size_t>(static_cast<double>(samples) * ratio) +
            held_back(options_.rate / kLowestRate);
   }
 

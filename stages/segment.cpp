@@ -61,7 +61,7 @@ struct SegmentState final : StageState {
 
 class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
  public:
-  explicit Segment(SegmentOptions options) : options_(std::move(options)) {}
+  explicit Segment(SegmentOptions options) : options_(options) {}
 
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     context_ = static_cast<std::int64_t>(demanded.get_or("context", 0));

@@ -336,7 +336,7 @@ bool AudioCacheFile::add(Entry entry, std::span<const Extent> extents) {
     if (pending_.size() < std::max<std::size_t>(kLeastCommit, committed_entries_ / 4)) return true;
     fresh.swap(pending_);
   }
-  return commit(std::move(fresh));
+  return commit(fresh);
 }
 
 bool AudioCacheFile::commit() {
@@ -345,11 +345,11 @@ bool AudioCacheFile::commit() {
     const std::lock_guard lock(pending_mutex_);
     fresh.swap(pending_);
   }
-  return fresh.empty() || commit(std::move(fresh));
+  return fresh.empty() || commit(fresh);
 }
 
 // The new table holds what is fresh and whatever else the last one has.
-bool AudioCacheFile::commit(std::vector<Entry> fresh) {
+bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   const std::lock_guard lock(commit_mutex_);
   const std::uint64_t most = last_.entries + fresh.size();
   Slot slot;

@@ -116,7 +116,7 @@ class AudioCacheFile {
   [[nodiscard]] bool write_header();
   Content load();
   [[nodiscard]] bool load_slot(const Slot& slot, std::uint64_t file_size);
-  [[nodiscard]] bool commit(std::vector<Entry> fresh);
+  [[nodiscard]] bool commit(const std::vector<Entry>& fresh);
   [[nodiscard]] bool write_all(std::uint64_t offset, std::span<const std::byte> bytes);
   void fail(int error);
   [[nodiscard]] std::span<const std::byte> range(std::uint64_t offset, std::uint64_t bytes) const;

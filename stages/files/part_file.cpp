@@ -1,11 +1,11 @@
 #include "stages/files/part_file.h"
 
 #include <fcntl.h>
-#include <stdio.h>  // renameat2
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>  // renameat2
 #include <cstring>
 
 #include <fmt/format.h>

@@ -156,7 +156,7 @@ void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   const QuietHdf5 quiet;
   try {
     std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
-    offset[0] = static_cast<hsize_t>(index * settings_.rows);
+    offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
     if (extent_ < (index + 1) * settings_.rows) {
       extent_ = std::max((index + 1) * settings_.rows, 2 * extent_);
       std::vector<hsize_t> shape{static_cast<hsize_t>(extent_)};
@@ -179,7 +179,7 @@ void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
     const std::lock_guard lock(hdf5_mutex());
     const QuietHdf5 quiet;
     std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
-    offset[0] = static_cast<hsize_t>(index * settings_.rows);
+    offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
     hsize_t bytes = 0;
     h5_check(H5Dget_chunk_storage_size(rows_, offset.data(), &bytes), "cannot read back /mel");
     packed.resize(bytes);

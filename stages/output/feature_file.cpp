@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ const char* to_text(FeatureFile::Status status) {
   return "?";
 }
 
-FeatureFile::FeatureFile(const std::string& path) : path_(path) {
+FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   struct stat st {};
   if (stat(path_.c_str(), &st) != 0)
     throw RunError(fmt::format("{}: {}{}", path_, std::strerror(errno), advice(path_)));

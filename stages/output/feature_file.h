@@ -18,7 +18,7 @@ class FeatureFile {
 
   /// Opens and reads all but the rows. Throws RunError, saying what is wrong with the file and, for
   /// one that is not complete, what to do.
-  explicit FeatureFile(const std::string& path);
+  explicit FeatureFile(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }

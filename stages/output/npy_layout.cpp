@@ -68,12 +68,14 @@ std::string json(const Value& value) { return utf8_or_escaped(to_json(value)); }
 
 std::string json(const std::vector<std::string>& texts) {
   std::vector<std::string> out;
+  out.reserve(texts.size());
   for (const std::string& t : texts) out.push_back(json(t));
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
 std::string json(const std::vector<double>& numbers) {
   std::vector<std::string> out;
+  out.reserve(numbers.size());
   for (const double n : numbers) out.push_back(!std::isfinite(n) ? "null" : fmt::format("{}", n));
   return fmt::format("[{}]", fmt::join(out, ", "));
 }
