@@ -18,7 +18,7 @@ Hid sixteen_bits(std::size_t exponent_bits, std::size_t bias, const char* name) 
 Hid h5_number_type(NumberType type) {
   if (type == NumberType::float16) return sixteen_bits(5, 15, "float16");
   if (type == NumberType::bfloat16) return sixteen_bits(8, 127, "bfloat16");
-  return Hid(H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type");
+  return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type"};
 }
 
 std::optional<NumberType> number_type_of(hid_t type) {

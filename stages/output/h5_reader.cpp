@@ -221,8 +221,8 @@ void read_remarks(hid_t file, FeatureData& out) {
 
 class H5Rows final : public FeatureRows {
  public:
-  H5Rows(Hid file, Hid mel, const std::vector<std::uint64_t>& shape)
-      : file_(std::move(file)), mel_(std::move(mel)), shape_(shape) {
+  H5Rows(Hid file, Hid mel, std::vector<std::uint64_t> shape)
+      : file_(std::move(file)), mel_(std::move(mel)), shape_(std::move(shape)) {
     const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
     type_ = number_type_of(type);
   }
