@@ -73,7 +73,9 @@ std::string Field::check_range(double value) const {
   return fmt::format("{} is out of range, allowed is {}", got, allowed());
 }
 
-bool Field::is_default() const { return to_json(echo_(true)) == default_text; }
+bool Field::is_default() const {
+  return to_json(echo_(true)) == (implied_.empty() ? default_text : implied_);
+}
 
 void Schema::read(const Value& map, const std::string& path, Problems& problems) const {
   for (const bool implying : {true, false}) {
@@ -89,7 +91,9 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
       }
       if ((found->apply_ != nullptr) != implying) continue;
       found->read_(*found, e.value, path, problems);
-      if (implying) found->apply_();
+      if (!implying) continue;
+      found->apply_();
+      for (const Field& f : fields_) f.implied_ = to_json(f.echo_(true));
     }
   }
 }

@@ -379,11 +379,12 @@ TEST_CASE("schema: a field that implies others is read first, wherever it stands
 TEST_CASE("schema: what was written and has no effect is named, at its place") {
   struct Packing {
     std::string how = "none";
-    int level = 1;
+    int level = 1, like = 1;
     void describe(Schema& s) {
       s.field("level", level, "how hard")
           .used_with("how: deflate", [this] { return how == "deflate"; });
       s.field("how", how, "the way");
+      s.field("like", like, "sets the level").implies([this] { level = like; });
     }
   };
   const auto remarks = [](const Value& map) {
@@ -402,6 +403,10 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   // Asked when all are read.
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
             .empty());
+  // As it would be without being written.
+  CHECK(remarks(Value::map({{"level", Value::scalar("1"), {}}})).empty());
+  CHECK(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("6"), {}}})).empty());
+  CHECK_FALSE(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("7"), {}}})).empty());
   // Nobody is told of what he did not write.
   CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
 }
