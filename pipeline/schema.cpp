@@ -74,7 +74,8 @@ std::string Field::check_range(double value) const {
 }
 
 bool Field::is_default() const {
-  return to_json(echo_(true)) == (implied_.empty() ? default_text : implied_);
+  const std::string text = to_json(echo_(true));
+  return text == default_text || text == implied_;
 }
 
 void Schema::read(const Value& map, const std::string& path, Problems& problems) const {

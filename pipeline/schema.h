@@ -96,7 +96,7 @@ class Field {
     return *this;
   }
   [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
-  /// As it would be without being written.
+  /// As it would be without being written, or without what implies another value.
   [[nodiscard]] bool is_default() const;
   /// "1 to 64", "at least 0", "more than 0", "a, b or c", "".
   [[nodiscard]] std::string allowed() const;
@@ -108,7 +108,7 @@ class Field {
   std::function<void(const Field&, const Value&, const std::string& path, Problems&)> read_;
   std::function<Value(bool with_tuning)> echo_;
   std::function<void()> apply_;
-  mutable std::string implied_;  // by an option that was read; "" for its default
+  mutable std::string implied_;  // by an option that was read; "" where none was
   std::string setting_;
   std::function<bool()> is_used_;
   // A number to hold against the range, where the type has one.
