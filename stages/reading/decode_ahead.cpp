@@ -29,6 +29,8 @@ struct Piece {
 // and a plain pointer, for the latter: `Waiting` keeps the `Work` while there are such tasks.
 struct DecodeAhead::Helper {
   Work* work;
+  // Asks `arena` for a worker. Never inlined: what oneTBB writes of a task is in nothing else's name.
+  [[gnu::noinline]] static void send(tbb::task_arena& arena, Work* work);
   void operator()() const;
 };
 
@@ -176,8 +178,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     tbb::task_arena arena{tbb::attach{}};
     for (; more > 0; --more) {
       if (hired_++ == 0) Waiting::instance().add(shared_from_this());
-      tsan::release(this);
-      arena.enqueue(Helper{this});
+      Helper::send(arena, this);
     }
   }
 
@@ -229,6 +230,11 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   bool is_cut_up_ = false, is_closed_ = false;
   int hired_ = 0, decoding_ = 0;
 };
+
+void DecodeAhead::Helper::send(tbb::task_arena& arena, Work* work) {
+  tsan::release(work);
+  arena.enqueue(Helper{work});
+}
 
 void DecodeAhead::Helper::operator()() const {
   tsan::acquire(work);
