@@ -1,12 +1,11 @@
 #include "stages/sink/row_reuse.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <string_view>
 #include <unordered_map>
 
@@ -82,12 +81,15 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
   };
   constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
-  tbb::task_arena(run.workers).execute([&] {
-    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, entries.size(), at_once),
-                      [&](const auto& range) {
-                        for (std::size_t i = range.begin(); i < range.end(); ++i) look_at(i);
-                      });
-  });
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = 0; (i = next.fetch_add(at_once)) < entries.size();)
+      for (std::size_t k = i; k < std::min(i + at_once, entries.size()); ++k) look_at(k);
+  };
+  std::vector<std::future<void>> others;
+  for (int w = 1; w < run.workers; ++w) others.push_back(std::async(std::launch::async, work));
+  work();
+  for (std::future<void>& other : others) other.get();
   return out;
 }
 
