@@ -6,17 +6,14 @@
 #include "stages/files/content_hash.h"
 #include "stages/items.h"
 #include "stages/listing/manifest.h"
+#include "stages/node_group.h"
 
 namespace melflow {
 namespace {
 
-struct HashContentOptions {
-  void describe(Schema&) {}
-};
-
 class HashContent final : public Transform<RawBytes, RawBytes> {
  public:
-  explicit HashContent(HashContentOptions) {}
+  explicit HashContent(NoOptions) {}
 
   [[nodiscard]] StageTraits traits() const override {
     StageTraits t = Transform::traits();
@@ -50,7 +47,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
   std::shared_ptr<ContentHashes> hashes_;
 };
 
-const RegisterStage<HashContent, HashContentOptions> registered{
+const RegisterStage<HashContent, NoOptions> registered{
     "hash_content",
     "Notes a hash of every file for a source with update_by: content, which puts it there."};
 

@@ -9,17 +9,13 @@
 namespace melflow {
 namespace {
 
-struct KeepAudioOptions {
-  void describe(Schema&) {}
-};
-
 struct KeepState final : StageState {
   std::unique_ptr<AudioStore::Entry> entry;
 };
 
 class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState> {
  public:
-  explicit KeepAudio(KeepAudioOptions) {}
+  explicit KeepAudio(NoOptions) {}
 
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     if (const auto link = given.get_object<FeedLink>(Feed::kFact)) feed_ = link->feed;
@@ -49,7 +45,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState> {
   std::shared_ptr<Feed> feed_;
 };
 
-const RegisterStage<KeepAudio, KeepAudioOptions> registered{
+const RegisterStage<KeepAudio, NoOptions> registered{
     "keep_audio", "Stores decoded audio for a source with the option feed, which puts it there."};
 
 }  // namespace

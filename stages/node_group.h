@@ -18,6 +18,11 @@ struct NodeGroup {
   }
 };
 
+/// Of their stages that have no more than that.
+struct NoOptions {
+  void describe(Schema&) {}
+};
+
 /// The node `spec.name`.`group` of a kind `stage`, with what is written in the group; it takes
 /// nothing yet. Options are not checked.
 inline NodeSpec grouped_node(const NodeSpec& spec, const char* group, const char* stage) {

@@ -39,11 +39,6 @@ struct PinnedRows {
   [[nodiscard]] std::size_t rows() const { return batch->row_count(); }
 };
 
-// Of the nodes that have none of their own: theirs are written in the mel node.
-struct NoOptions {
-  void describe(Schema&) {}
-};
-
 // Made by the node cuda_mel, found by the others as a fact on their edges.
 class CudaRun {
  public:

@@ -10,8 +10,8 @@ namespace melflow {
 
 /// Never 0, which stands for a hash that nobody made.
 std::uint64_t content_hash(std::span<const std::byte> bytes);
-/// Of all the file's bytes, through 64 KiB of memory; 0 where they cannot be read. The file's position
-/// stays.
+/// Of all the file's bytes, through 64 KiB of memory; 0 where they cannot be read. The file's
+/// position stays.
 std::uint64_t content_hash(int fd);
 /// Likewise.
 std::uint64_t content_hash_of(const std::string& path);
