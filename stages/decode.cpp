@@ -7,6 +7,7 @@
 // Nothing is allocated by what a header claims: blocks are bounded, and samples are counted as
 // they are read.
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,8 +22,10 @@
 #include "stages/audio_store/stored_audio.h"
 #include "stages/items.h"
 #include "stages/length.h"
-#include "stages/raii/sndfile.h"
+#include "stages/reading/container_end.h"
 #include "stages/reading/decode_ahead.h"
+#include "stages/reading/file_reader.h"
+#include "stages/reading/ogg_pages.h"
 #include "stages/reading/sample_reader.h"
 #include "stages/reading/sound_header.h"
 
@@ -59,9 +62,10 @@ struct DecodeOptions {
     s.field("block", block, "longest piece of a recording handled at once")
         .range(64 * 1024, 1 << 30)
         .tuning();
-    s.field("ahead", ahead,
-            "blocks of a long FLAC file that workers with nothing else to do may decode before their "
-            "turn; without it twice the number of workers")
+    s.field(
+         "ahead", ahead,
+         "blocks of a long FLAC file that workers with nothing else to do may decode before their "
+         "turn; without it twice the number of workers")
         .range(0, 1024)
         .tuning();
   }
@@ -87,21 +91,30 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
  public:
   using Block = Expand<RawBytes, Waveform>::Block;
 
-  Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, bool is_count_known,
-          const DecodeOptions& options, std::size_t block_bytes, std::atomic<int>& long_recordings)
+  Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
+          std::size_t block_bytes, std::atomic<int>& long_recordings)
       : raw_(std::move(raw)),
         info_(sound.info()),
+        is_count_known_(sound.is_count_known()),
         reader_(std::move(sound), options.downmix),
         options_(options),
         long_recordings_(long_recordings),
-        is_count_known_(is_count_known && info_.frames < (std::int64_t{1} << 62)),
         type_(reader_.type()) {
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
+    if (struct stat st{}; raw_->fd && fstat(raw_->fd.get(), &st) == 0) before_ = FileState(st);
     if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
     ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
   Result<Block> next(ItemContext& context) override {
+    auto block = next_block(context);
+    if (block && !block->more && raw_->fd)
+      if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_)) return std::move(*error);
+    return block;
+  }
+
+ private:
+  Result<Block> next_block(ItemContext& context) {
     if (!std::exchange(has_begun_, true)) begin_early(context.run());
     if (early_) {
       if (auto block = early_->next()) return early_block(std::move(*block));
@@ -114,7 +127,6 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     return block;
   }
 
- private:
   // What of the recording is decoded on several cores, if that is worth while and can be done.
   void begin_early(RunContext& run) {
     const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
@@ -163,7 +175,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
       return ItemError::failed(
           fmt::format("sample {} is not a finite number", reader_.bad_sample()));
     if (!over_ && fit_ < 0) look_ahead();
-    if (over_ && !judged_) {
+    if (!judged_ && (over_ || (fit_ >= 0 && given_ + want == fit_))) {
       judged_ = true;
       if (auto error = judge(context)) return std::move(*error);
     }
@@ -228,18 +240,24 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     // Encoders of MP3 do not agree whether the frame with the count counts.
     const bool is_mp3 = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
     const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
+    const bool is_short = over_ && is_count_known_ && decoded + slack < info_.frames;
     std::string remark;
-    if (const std::string error = reader_.error(); !error.empty()) {
-      remark = fmt::format("damaged after {:.3f} s: {}", seconds(decoded), error);
-    } else if (is_count_known_ && decoded + slack < info_.frames) {
-      remark =
-          fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                      info_.frames, seconds(info_.frames), decoded, seconds(decoded));
-    } else {
-      remark = cut_off_remark(reader_of(*raw_), raw_->size);
+    if (const auto fault = reader_.fault()) {
+      remark = fmt::format("{} after {:.3f} s: {}", fault->is_change ? "changes" : "damaged",
+                           seconds(fault->after), fault->what);
+      if (is_short && !fault->is_change)
+        remark +=
+            fmt::format(", {} of {} samples are missing", info_.frames - decoded, info_.frames);
+    } else if (over_) {
+      remark = ogg_remark(reader_of(*raw_), raw_->size, decoded, info_.samplerate);
+      if (remark.empty() && is_short)
+        remark =
+            fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
+                        info_.frames, seconds(info_.frames), decoded, seconds(decoded));
+      if (remark.empty()) remark = cut_off_remark(reader_of(*raw_), raw_->size);
     }
     if (decoded == 0) {
-      if (remark.empty() && is_header_unfinished(reader_of(*raw_)))
+      if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
         remark = "the header was never completed, the sizes in it are 0";
       if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
       return ItemError::skipped("holds no samples");
@@ -255,11 +273,12 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   }
 
   std::shared_ptr<const RawBytes> raw_;
+  FileState before_;  // of a file that is read as it is decoded
   const SF_INFO info_;
+  const bool is_count_known_;  // by the header; no more than a promise
   SampleReader reader_;
   const DecodeOptions& options_;
   std::atomic<int>& long_recordings_;
-  bool is_count_known_;  // by the header; no more than a promise
   SampleType type_;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
@@ -346,17 +365,13 @@ class Decode final : public Expand<RawBytes, Waveform> {
     }
     if (const auto plain = plain_in(*raw))
       return std::unique_ptr<Cursor>(std::make_unique<PlainBlock>(std::move(raw), *plain));
-    // libsndfile reads no further than its guess of the length of an MP3. Where it has to guess it
-    // is told a size that makes the guess long enough for any change of the bit rate.
-    const bool is_guessed = is_mp3_without_count(reader_of(*raw));
-    const std::uint64_t claimed = is_guessed ? 64 * raw->size : raw->size;
-    SoundFile sound = raw->data ? SoundFile(raw->data.data(), raw->size, claimed)
-                                : SoundFile(raw->fd.get(), raw->size, raw->window, claimed);
+    SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
+                              : SoundInput(raw->fd.get(), raw->size, raw->window));
     if (!sound.ok()) {
       if (sound.io_error() != 0)
         return ItemError::failed(
             fmt::format("cannot be read: {}", std::strerror(sound.io_error())));
-      return ItemError::failed(why_not_sound(reader_of(*raw)));
+      return ItemError::failed(sound.why());
     }
     const SF_INFO& info = sound.info();
     if (info.samplerate <= 0 || info.channels <= 0)
@@ -365,14 +380,17 @@ class Decode final : public Expand<RawBytes, Waveform> {
     if (options_.downmix == Downmix::right && info.channels < 2)
       return ItemError::failed("has one channel only, downmix: right asks for the second");
     // Below an eighth of it blocks would become too short to be worth their while.
-    if (8 * info.samplerate < lowest_rate_)
+    if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
           fmt::format("is sampled at {} Hz: too low to be resampled, the "
                       "least is {:.0f} Hz",
                       info.samplerate, lowest_rate_ / 8));
+    if (options_.fit && options_.fit->at(info.samplerate) == 0)
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz, where fit is no sample", info.samplerate));
     const std::size_t block = block_bytes(*raw, info.samplerate);
-    return std::unique_ptr<Cursor>(std::make_unique<Decoder>(
-        std::move(raw), std::move(sound), !is_guessed, options_, block, long_recordings_));
+    return std::unique_ptr<Cursor>(std::make_unique<Decoder>(std::move(raw), std::move(sound),
+                                                             options_, block, long_recordings_));
   }
 
  private:
@@ -389,10 +407,10 @@ class Decode final : public Expand<RawBytes, Waveform> {
         options_.downmix == Downmix::right)
       return std::nullopt;
     auto out = plain_samples({raw.data.data(), raw.size});
-    if (!out || 8 * out->sample_rate < lowest_rate_) return std::nullopt;
+    if (!out || 8.0 * out->sample_rate < lowest_rate_) return std::nullopt;
     if (options_.fit) {
       const std::int64_t fit = options_.fit->at(out->sample_rate);
-      if (fit > out->count) return std::nullopt;
+      if (fit > out->count || fit == 0) return std::nullopt;
       out->count = fit;
     }
     const auto bytes = static_cast<std::size_t>(out->count) * sizeof(std::int16_t);
@@ -406,7 +424,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
 };
 
 const RegisterStage<Decode, DecodeOptions> registered{
-    "decode", "Decodes WAV, FLAC, OGG, MP3, AIFF and what else libsndfile reads, to mono.", true};
+    "decode", "Decodes FLAC, MP3, WAV, Ogg, AIFF and what else libsndfile reads, to mono.", true};
 
 }  // namespace
 }  // namespace melflow

@@ -80,6 +80,10 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
                                                         ItemContext& context) const override {
     if (in->sample_rate == options_.rate) return in;
     if (!state.soxr) {
+      if (in->sample_rate / options_.rate >= kMostRatio)
+        return ItemError::failed(fmt::format(
+            "is sampled at {} Hz: too high to be resampled to {} Hz, the most is {} Hz",
+            in->sample_rate, options_.rate, std::int64_t{kMostRatio} * options_.rate - 1));
       auto made = resampler(in->sample_rate, in->samples.type);
       if (!made) return made.error();
       state.soxr = std::move(*made);
@@ -121,6 +125,9 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
  private:
   static constexpr double kChargedRate = 8000;             // [Hz]
   static constexpr double kLowestRate = kChargedRate / 8;  // [Hz] decode refuses slower files
+  // Of the rates. No sound is sampled so fast, a wrong header may say so; not far above it
+  // libsoxr does not come to an end.
+  static constexpr int kMostRatio = 8192;
 
   // int16 samples take two bytes each and become floats.
   std::size_t capacity(std::size_t input) const {

@@ -23,13 +23,19 @@ struct Piece {
   bool is_done = false, is_good = false;
 };
 
+// A stream may go on at another rate, with other channels or bits.
+bool is_alike(const SF_INFO& a, const SF_INFO& b) {
+  return a.samplerate == b.samplerate && a.channels == b.channels && a.format == b.format;
+}
+
 }  // namespace
 
 // What a task runs. A type with a name, for the stack of a worker and for tests/support/tsan.supp,
 // and a plain pointer, for the latter: `Waiting` keeps the `Work` while there are such tasks.
 struct DecodeAhead::Helper {
   Work* work;
-  // Asks `arena` for a worker. Never inlined: what oneTBB writes of a task is in nothing else's name.
+  // Asks `arena` for a worker. Never inlined: what oneTBB writes of a task is in nothing else's
+  // name.
   [[gnu::noinline]] static void send(tbb::task_arena& arena, Work* work);
   void operator()() const;
 };
@@ -79,10 +85,14 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     for (;;) {
       if (!pieces_.empty() && pieces_.front()->is_done) {
         if (!pieces_.front()->is_good) break;
-        const std::shared_ptr<Piece> first = std::move(pieces_.front());
+        // Its place is free for another piece only when its ticket is back; without the lock, since
+        // that wakes the scheduler. Nobody else takes pieces away.
+        const std::shared_ptr<Piece> first = pieces_.front();
+        lock.unlock();
+        first->ticket.reset();
+        lock.lock();
         pieces_.pop_front();
         hire();
-        lock.unlock();
         return std::move(first->block);
       }
       // The block that is asked for is covered by the ticket of whoever asks.
@@ -195,9 +205,9 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   }
 
   [[nodiscard]] bool is_decoded(Piece& piece) const {
-    SoundFile file(plan_.raw->fd.get(), plan_.frames.head(), piece.begin.at, piece.end.at,
-                   plan_.raw->window);
-    if (!file.ok()) return false;
+    SoundFile file(SoundInput(plan_.raw->fd.get(), plan_.frames.head(), piece.begin.at,
+                              piece.end.at, plan_.raw->window));
+    if (!file.ok() || !is_alike(file.info(), plan_.info)) return false;
     SampleReader reader(std::move(file), plan_.downmix);
     const std::int64_t count = piece.end.sample - piece.begin.sample;
     piece.block.samples = pool_.lease(block_bytes());
@@ -206,13 +216,14 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
       const std::int64_t at = piece.block.count;
       const std::int64_t n =
           reader.read(out + static_cast<std::size_t>(at) * size_of(type_), count - at);
-      if (n <= 0 || !reader.error().empty()) return false;
+      if (n <= 0 || reader.fault()) return false;
       piece.block.count += n;
     }
-    if (piece.end.sample == plan_.end) return true;
-    // Between the last frame and the next piece there is nothing, not even what is no frame.
+    if (piece.end.sample == plan_.end && plan_.end < plan_.info.frames) return true;
+    // Between the last frame and the next piece there is nothing, not even what is no frame; nor
+    // are there frames behind those that the header counts.
     std::array<std::byte, sizeof(float)> beyond;
-    return reader.read(beyond.data(), 1) == 0 && reader.error().empty() && reader.io_error() == 0;
+    return reader.read(beyond.data(), 1) == 0 && !reader.fault() && reader.io_error() == 0;
   }
 
   AheadPlan plan_;

@@ -59,8 +59,17 @@ ItemError FileReader::shorter(const RawBytes& bytes, std::uint64_t got) {
       fmt::format("changed while it was read: {} bytes when opened, {} now", bytes.size, got));
 }
 
+std::optional<ItemError> FileReader::check_unchanged(int fd, const FileState& before) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0) return read_error(errno);
+  if (FileState(st).is_same_content(before)) return std::nullopt;
+  return ItemError::failed("changed while it was read: it was written to, so that its samples may "
+                           "be of two recordings");
+}
+
 Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRef> file,
-                                                    UniqueFd& fd, BufferPool& pool) const {
+                                                    UniqueFd& fd, BufferPool& pool,
+                                                    FileState& before) const {
   struct stat st {};
   if (fstat(fd.get(), &st) != 0) return read_error(errno);
   if (!S_ISREG(st.st_mode)) return ItemError::skipped("is " + kind_of(st.st_mode));
@@ -68,6 +77,7 @@ Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRe
   if (size == 0) return ItemError::failed("empty file (0 bytes)");
   auto out = std::make_shared<RawBytes>();
   out->size = size;
+  before = FileState(st);
   out->window = window();
   if (size > settings_.whole) {
     if (file->size <= settings_.whole) return changed(*file, size);
@@ -87,11 +97,14 @@ std::size_t FileReader::window() const {
   return std::min<std::size_t>(settings_.buffer, settings_.whole);
 }
 
-std::shared_ptr<const RawBytes> FileReader::unread(std::shared_ptr<const FileRef> file) const {
+std::optional<Result<std::shared_ptr<const RawBytes>>> FileReader::unread(
+    const std::shared_ptr<const FileRef>& file) const {
+  if (!file->problem.empty()) return ItemError::failed(std::string(file->problem));
+  if (!file->stored) return std::nullopt;
   auto out = std::make_shared<RawBytes>();
   out->window = window();
-  out->file = std::move(file);
-  return out;
+  out->file = file;
+  return std::shared_ptr<const RawBytes>(std::move(out));
 }
 
 void FileReader::advise(int fd) const {

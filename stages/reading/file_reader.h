@@ -9,9 +9,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "pipeline/memory.h"
 #include "pipeline/result.h"
+#include "stages/files/file_state.h"
 #include "stages/items.h"
 #include "stages/raii/unique_fd.h"
 
@@ -43,15 +45,21 @@ class FileReader {
 
   // Checks an open file against what was listed; leases room for a small one, hands on the `fd` of
   // a large one. Of a small one `fd` stays with the caller.
+  // `before`: what check_unchanged() wants when all is read.
   Result<std::shared_ptr<RawBytes>> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
-                                          BufferPool& pool) const;
+                                          BufferPool& pool, FileState& before) const;
 
-  // For a file whose samples are stored: nothing is opened.
-  std::shared_ptr<const RawBytes> unread(std::shared_ptr<const FileRef> file) const;
+  // For what is not opened: a file whose samples are stored, or what is known to be unreadable;
+  // nothing for any other.
+  std::optional<Result<std::shared_ptr<const RawBytes>>> unread(
+      const std::shared_ptr<const FileRef>& file) const;
 
   static ItemError read_error(int error);
   // The file ended after `got` bytes.
   static ItemError shorter(const RawBytes& bytes, std::uint64_t got);
+  // After the last byte was read: the error of a file that was written to meanwhile, whose bytes
+  // may be of two contents.
+  static std::optional<ItemError> check_unchanged(int fd, const FileState& before);
 
  private:
   void advise(int fd) const;

@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMarker = 4, kBlockHeader = 4, kStreamInfo = 34;
 constexpr std::size_t kLongestHeader = 16;  // of a frame
 constexpr int kMostTries = 32;
+constexpr std::size_t kMostEnds = 8;
 constexpr std::uint64_t kLongestFrame = 1 << 20;  // [bytes] that is looked for at the end
 
 std::uint32_t at(std::span<const std::byte> b, std::size_t i) {
@@ -85,6 +86,9 @@ bool FlacFrames::read_header() {
   bool is_last = (at(head, 4) & kLast) != 0;
   head[4] = std::byte{kLast};
   head_.assign(head.begin(), head.end());
+  constexpr std::size_t kCount = 21;  // four bits of it are in this byte
+  head_[kCount] &= std::byte{0xF0};
+  std::fill_n(head_.begin() + kCount + 1, 4, std::byte{0});
   const std::int64_t smallest = at(head, 8) << 8 | at(head, 9);
   const std::int64_t largest = at(head, 10) << 8 | at(head, 11);
   channels_ = static_cast<int>((at(head, 20) >> 1) & 7U) + 1;
@@ -149,10 +153,11 @@ std::optional<FlacPlace> FlacFrames::place(std::uint64_t where,
 }
 
 // The first frame that begins in [from, end).
-std::optional<FlacPlace> FlacFrames::next(std::uint64_t from, std::uint64_t end) const {
+std::optional<FlacPlace> FlacFrames::next(std::uint64_t from, std::uint64_t end) {
   std::array<std::byte, 8192> bytes;
-  while (from < end) {
+  while (from < end && left_ > 0) {
     const std::size_t got = read_(from, bytes);
+    left_ -= std::min<std::uint64_t>(left_, got);
     if (got < kLongestHeader) return std::nullopt;
     const std::size_t last = got - kLongestHeader;
     for (std::size_t i = 0; i <= last && from + i < end; ++i) {
@@ -168,14 +173,20 @@ std::optional<FlacPlace> FlacFrames::next(std::uint64_t from, std::uint64_t end)
   return std::nullopt;
 }
 
-bool FlacFrames::is_complete(std::int64_t count) const {
+// From the nearest frame to the end that could be the one. Others would have to be within its
+// bytes, so that few are looked at.
+bool FlacFrames::is_complete(std::int64_t count) {
   std::uint64_t from = std::max(first_.at, size_ - std::min(size_, kLongestFrame));
+  std::array<std::uint64_t, kMostEnds> ends{};  // the last that were found
+  std::size_t found = 0;
   while (const auto frame = next(from, size_)) {
     from = frame->at + 1;
-    if (frame->sample + frame->samples != count) continue;
+    if (frame->sample + frame->samples == count) ends[found++ % ends.size()] = frame->at;
+  }
+  for (std::size_t i = 0; i < std::min(found, ends.size()); ++i) {
+    std::uint64_t done = ends[(found - 1 - i) % ends.size()];
     std::array<std::byte, 8192> bytes;
     std::uint32_t crc = 0;
-    std::uint64_t done = frame->at;
     while (const std::size_t got = read_(done, bytes)) {
       crc = crc16(crc, std::span(bytes).first(got));
       done += got;

@@ -7,14 +7,9 @@
 namespace melflow {
 namespace {
 
-bool is_narrow(const SF_INFO& info) {
-  const int subtype = info.format & SF_FORMAT_SUBMASK;
-  return subtype == SF_FORMAT_PCM_16 || subtype == SF_FORMAT_PCM_S8 ||
-         subtype == SF_FORMAT_PCM_U8 || subtype == SF_FORMAT_ULAW || subtype == SF_FORMAT_ALAW;
-}
+constexpr std::int64_t kMostValues = 8 * SampleReader::kChunk;  // of a buffer
 
 }  // namespace
-
 SampleType sample_type(const SF_INFO& info) {
   return is_narrow(info) && info.channels == 1 ? SampleType::int16 : SampleType::float32;
 }
@@ -24,25 +19,25 @@ SampleReader::SampleReader(SoundFile sound, Downmix downmix)
       downmix_(downmix),
       channels_(sound_.info().channels),
       narrow_(is_narrow(sound_.info())),
+      chunk_(std::clamp<std::int64_t>(kMostValues / channels_, 1, kChunk)),
       type_(sample_type(sound_.info())) {
   if (channels_ == 1) return;
-  const auto values = static_cast<std::size_t>(kChunk * channels_);
+  const auto values = static_cast<std::size_t>(chunk_ * channels_);
   narrow_ ? narrow_interleaved_.resize(values) : interleaved_.resize(values);
 }
 
 std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
-  SNDFILE* from = sound_.handle();
   std::int64_t n = 0;
   if (type_ == SampleType::int16) {
-    n = sf_readf_short(from, reinterpret_cast<short*>(out), want);
+    n = sound_.read(reinterpret_cast<short*>(out), want);
   } else if (channels_ == 1) {
-    n = sf_readf_float(from, reinterpret_cast<float*>(out), want);
+    n = sound_.read(reinterpret_cast<float*>(out), want);
   } else if (narrow_) {
     // Half the bytes of float, and the same values: every sum is exact until it is scaled.
-    n = sf_readf_short(from, narrow_interleaved_.data(), std::min(want, kChunk));
+    n = sound_.read(narrow_interleaved_.data(), std::min(want, chunk_));
     if (n > 0) mix(narrow_interleaved_.data(), 1.0F / 32768.0F, reinterpret_cast<float*>(out), n);
   } else {
-    n = sf_readf_float(from, interleaved_.data(), std::min(want, kChunk));
+    n = sound_.read(interleaved_.data(), std::min(want, chunk_));
     if (n > 0) mix(interleaved_.data(), 1.0F, reinterpret_cast<float*>(out), n);
   }
   if (n <= 0) return 0;

@@ -1,12 +1,12 @@
-// Mono samples from an open sound file, one call of libsndfile after another.
+// Mono samples from an open sound file, one call of its decoder after another.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "stages/items.h"
-#include "stages/raii/sndfile.h"
+#include "stages/reading/sound_file.h"
 
 namespace melflow {
 
@@ -17,7 +17,8 @@ SampleType sample_type(const SF_INFO& info);
 
 class SampleReader {
  public:
-  /// [frames] that are read at once where they pass through a buffer.
+  /// [frames] that are read at once where they pass through a buffer; less where a frame has many
+  /// channels.
   static constexpr std::int64_t kChunk = 4096;
 
   /// Requires sound.ok().
@@ -31,8 +32,8 @@ class SampleReader {
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// The first sample that was no finite number, or -1.
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
-  /// What libsndfile said at the last read(), "" if nothing.
-  [[nodiscard]] std::string error() const { return sound_.error(); }
+  /// What was wrong so far.
+  [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return sound_.fault(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
 
  private:
@@ -44,7 +45,8 @@ class SampleReader {
   Downmix downmix_;
   std::int64_t count_ = 0;
   int channels_;
-  bool narrow_;  // no more than 16 bits
+  bool narrow_;         // no more than 16 bits
+  std::int64_t chunk_;  // frames that pass through the buffer at once
   SampleType type_;
   std::int64_t bad_sample_ = -1;
   std::vector<float> interleaved_;

@@ -75,8 +75,11 @@ class UringEngine final : public Engine {
 
   void begin(void* tag, const Item& item, const ItemContext& context) override {
     if (!is_listening_) listen();
-    if (auto file = payload_of<FileRef>(item); file->stored) {
-      unread_.push_back({tag, emission<RawBytes>(reader_.unread(std::move(file)))});
+    if (auto unread = reader_.unread(payload_of<FileRef>(item))) {
+      if (*unread)
+        unread_.push_back({tag, emission<RawBytes>(std::move(**unread))});
+      else
+        unread_.push_back({tag, std::move(unread->error())});
       return;
     }
     Request& r = *free_.back();
@@ -115,7 +118,7 @@ class UringEngine final : public Engine {
 
   void wake() override {
     const std::uint64_t one = 1;
-    while (::write(wake_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+    while (::write(wake_.get(), &one, sizeof one) != sizeof one) {  // the ring would wait for ever
     }
   }
 
@@ -129,6 +132,7 @@ class UringEngine final : public Engine {
     BufferPool* pool = nullptr;
     int flags = 0;
     UniqueFd fd;
+    FileState before;
     std::shared_ptr<RawBytes> out;  // while it is read; null while it is opened
     std::size_t got = 0;
   };
@@ -188,7 +192,7 @@ class UringEngine final : public Engine {
     }
     if (result < 0) return FileReader::open_error(*r.file, -result);
     r.fd = UniqueFd(result);
-    auto admitted = reader_.admit(r.file, r.fd, *r.pool);
+    auto admitted = reader_.admit(r.file, r.fd, *r.pool, r.before);
     if (!admitted) return std::move(admitted.error());
     r.out = std::move(*admitted);
     if (!r.out->fd) read(r);
@@ -199,7 +203,8 @@ class UringEngine final : public Engine {
     if (result == 0) return FileReader::shorter(*r.out, r.got);
     if (result < 0 && result != -EINTR && result != -EAGAIN) return FileReader::read_error(-result);
     r.got += static_cast<std::size_t>(std::max(result, 0));
-    if (r.got < r.out->size) read(r);
+    if (r.got == r.out->size) return FileReader::check_unchanged(r.fd.get(), r.before);
+    read(r);
     return std::nullopt;
   }
 

@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <fmt/format.h>
 
 #include <cmath>
@@ -6,6 +8,7 @@
 #include <limits>
 
 #include "tests/stage/bench.h"
+#include "tests/stage/failing_calls.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
@@ -250,7 +253,9 @@ TEST_CASE("decode: a recording that ends early is kept with a remark, or fails")
       {"mp3", 0.6, "short: the header promises "},
       {"mp3", 0.2, "short: the header promises "},
       {"mp3 stereo", 0.9, "short: the header promises "},
-      {"w64 s16", 0.6, ""},
+      {"w64 s16", 0.6, "short: the header promises "},
+      {"au s16", 0.5, "short: the header promises 140026 bytes, the file has 70013"},
+      {"rf64 s16", 0.5, "short: the header promises "},
   };
   const TempFolder folder;
   for (const Row& row : rows) {
@@ -300,9 +305,12 @@ TEST_CASE("decode: sizes in a header are not believed") {
        "short: the header promises 2147483655 bytes, the file has 140046"},
       {"not known: 2^32 - 1", 0xFFFFFFFF, 0xFFFFFFFF, kFrames, ""},
       {"not known: only the header's own bytes", 8, 0, kFrames, ""},
-      {"only the data size is far too large", size - 8, 0x7FFFFFFF, kFrames, ""},
-      {"too small", 36 + 20'000, 20'000, 10'000, ""},
-      {"odd", 36 + 20'001, 20'001, 10'000, ""},
+      {"only the data size is far too large", size - 8, 0x7FFFFFFF, kFrames,
+       "short: the header promises 2147483647 bytes of samples, the file has 140002"},
+      {"too small", 36 + 20'000, 20'000, 10'000,
+       "the header gives 20044 bytes, the 120002 behind them are left out"},
+      {"odd", 36 + 20'001, 20'001, 10'000,
+       "the header gives 20045 bytes, the 120001 behind them are left out"},
   };
   const TempFolder folder;
   for (const Row& row : rows) {
@@ -407,6 +415,9 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
     return "begins like " + kind +
            " but cannot be decoded: damaged, cut off, or of a variant that is not supported";
   };
+  const auto no_frame = [](const std::string& kind) {
+    return "begins like " + kind + " but cannot be decoded: no frame of it can be decoded";
+  };
   const std::string none = "is no sound file, or of a kind that cannot be decoded";
   const Row rows[] = {
       {"text.wav", "hello", none},
@@ -414,10 +425,10 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       {"noise.mp3", noise, none},
       {"zeros.flac", std::string(5000, '\0'), none},
       {"cut.wav", wav.substr(0, 20), damaged("WAV")},
-      {"cut.flac", read_bytes(path_of("flac s16")).substr(0, 30), damaged("FLAC")},
+      {"cut.flac", read_bytes(path_of("flac s16")).substr(0, 30), no_frame("FLAC")},
       {"cut.ogg", read_bytes(path_of("ogg vorbis")).substr(0, 50), damaged("Ogg")},
       {"cut.aiff", read_bytes(path_of("aiff s16")).substr(0, 20), damaged("AIFF")},
-      {"tag.mp3", "ID3\x03\0\0\0\0\0\x0F"s + std::string(100, 'x'), damaged("MP3")},
+      {"tag.mp3", "ID3\x03\0\0\0\0\0\x0F"s + std::string(100, 'x'), no_frame("MP3")},
       {"film.wav", "\0\0\0\x20"s + "ftypM4A " + noise,
        "is MP4 or M4A, which cannot be decoded; convert it, to FLAC for example"},
       {"nodata.wav", wav.substr(0, 36), damaged("WAV")},
@@ -539,5 +550,24 @@ TEST_CASE("decode: a fit of nothing is refused, and so are options out of range"
        {"{block: 4KiB}", "{downmix: sum}", "{truncated: ignore}", "{fit: -1}"}) {
     CAPTURE(std::string(options));
     CHECK_THROWS_AS(Bench("decode", options), ConfigError);
+  }
+}
+
+TEST_CASE("decode: a large file that is written to while it is decoded fails with its last block") {
+  const TempFolder folder;
+  const std::string path = folder.file("a.wav");
+  write_wav(path, 200'000, kRate);
+  for (const bool is_written : {false, true}) {
+    const auto raw = raw_bytes(path, kWindowed);
+    Bench bench("decode", std::string("{") + kSmallBlocks + "}");
+    REQUIRE(bench.plan().errors.empty());
+    const AfterFstat after(path, [&] {
+      const timespec times[] = {{0, UTIME_OMIT}, {2'000'000'000, 0}};
+      if (is_written) CHECK(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+    });
+    const auto decoded = bench.stream<Waveform, RawBytes>({raw});
+    CHECK(decoded.blocks.size() > 1);
+    CHECK(decoded.ok() != is_written);
+    if (is_written) CHECK(decoded.entry.reason.starts_with("changed while it was read"));
   }
 }

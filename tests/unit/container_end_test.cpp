@@ -1,0 +1,151 @@
+#include "stages/reading/container_end.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+using namespace melflow;
+
+namespace {
+
+ReadAt reader(std::string_view bytes) {
+  return [bytes](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
+    if (at >= bytes.size()) return 0;
+    const std::size_t n = std::min<std::size_t>(out.size(), bytes.size() - at);
+    std::memcpy(out.data(), bytes.data() + at, n);
+    return n;
+  };
+}
+
+std::string number(std::uint64_t value, std::size_t bytes, bool big = false) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes; ++i)
+    out += static_cast<char>(value >> 8 * (big ? bytes - 1 - i : i));
+  return out;
+}
+
+std::string with_size(std::string_view kind, std::uint32_t size, std::size_t bytes) {
+  std::string out(bytes, 'x');
+  out.replace(0, 4, kind);
+  out.replace(4, 4, number(size, 4, kind == "FORM"));
+  return out;
+}
+
+std::string remark(const std::string& bytes) { return cut_off_remark(reader(bytes), bytes.size()); }
+
+std::string short_of(std::uint64_t promised, std::uint64_t has) {
+  return "short: the header promises " + std::to_string(promised) + " bytes, the file has " +
+         std::to_string(has);
+}
+
+}  // namespace
+
+TEST_CASE("container end: a file shorter than its header promises is remarked") {
+  struct Row {
+    const char* kind;
+    std::uint32_t promised;
+    std::size_t bytes;
+    std::string remark;
+  };
+  const Row rows[] = {
+      {"RIFF", 992, 1000, ""},
+      {"RIFF", 993, 1000, ""},  // a padding byte that is counted but not written
+      {"RIFF", 994, 1000, short_of(1002, 1000)},
+      {"RIFX", 994, 1000, ""},  // big-endian: this one is 3.8e9, see below
+      {"FORM", 994, 1000, short_of(1002, 1000)},
+      {"FORM", 992, 1000, ""},
+      {"RIFF", 100, 1000, ""},  // a little more is tags, or what programs forget to count
+      {"RIFF", 0x7FFFFFFF, 50, short_of(2147483655, 50)},
+      {"RIFF", 0, 1000, ""},  // not known when it was written
+      {"RIFF", 0xFFFFFFFF, 1000, ""},
+      {"RIFF", 0xFFFFFFFE, 1000, short_of(4294967302, 1000)},
+      {"fLaC", 5000, 1000, ""},
+      {"RIFF", 5000, 12, short_of(5008, 12)},
+      {"RIFF", 5000, 11, ""},  // no whole header
+      {"RIFF", 5000, 8, ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.kind);
+    CAPTURE(row.promised);
+    CAPTURE(row.bytes);
+    if (std::string(row.kind) == "RIFX")
+      CHECK(remark("RIFX" + number(994, 4, true) + std::string(992, 'x')) == short_of(1002, 1000));
+    else
+      CHECK(remark(with_size(row.kind, row.promised, row.bytes)) == row.remark);
+  }
+  // Bytes behind the end are samples where a size wrapped; tags and zeros may stand behind any
+  // file.
+  const std::string wav =
+      "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
+  CHECK(remark(wav + std::string(4096, 'x')) == "");
+  CHECK(remark(wav + std::string(5000, 'x')) ==
+        "the header gives 120 bytes, the 5000 behind them are left out");
+  for (const std::string& harmless :
+       {std::string("ID3"), std::string("TAG"), std::string(64, '\0')})
+    CHECK(remark(wav + harmless + std::string(9000, 'x')) == "");
+}
+
+TEST_CASE("container end: sizes of 64 bits, other headers and the size of the samples") {
+  const std::string guid = "riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1" + number(0, 2);
+  const auto rf64 = [](std::uint64_t riff, std::uint64_t data) {
+    return "RF64" + number(0xFFFFFFFF, 4) + "WAVEds64" + number(28, 4) + number(riff, 8) +
+           number(data, 8) + number(0, 8) + number(0, 4) + "data" + number(0xFFFFFFFF, 4);
+  };
+  const std::string nist =
+      "NIST_1A\n   1024\nchannel_count -i 2\nsample_count -i 1000\nsample_n_bytes -i 2\n";
+  const auto wav = [](std::uint32_t data) {
+    return "RIFF" + number(0xFFFFFFFF, 4) + "WAVEabcd" + number(3, 4) + "xxx" + number(0, 1) +
+           "data" + number(data, 4);
+  };
+  struct Row {
+    const char* what;
+    std::string head;
+    std::size_t bytes;
+    std::string remark;
+  };
+  const Row rows[] = {
+      {"RF64", rf64(5'000'000'000, 4'999'999'000), 1000, short_of(5'000'000'008, 1000)},
+      {"RF64, whole", rf64(992, 944), 1000, ""},
+      {"RF64 of no size, the samples' size", rf64(0, 1944), 1000,
+       "short: the header promises 1944 bytes of samples, the file has 944"},
+      {"RF64 of no size", rf64(~std::uint64_t{0}, 944), 1000, ""},
+      {"BW64", "BW" + rf64(1992, 1944).substr(2), 1000, short_of(2000, 1000)},
+      {"W64", guid + number(2000, 8), 1000, short_of(2000, 1000)},
+      {"W64, whole", guid + number(1000, 8), 1000, ""},
+      {"AU", ".snd" + number(24, 4, true) + number(1976, 4, true) + std::string(12, 'x'), 1000,
+       short_of(2000, 1000)},
+      {"AU, little-endian", "dns." + number(24, 4) + number(1976, 4) + std::string(12, 'x'), 1000,
+       short_of(2000, 1000)},
+      {"AU of unknown length",
+       ".snd" + number(24, 4, true) + number(0xFFFFFFFF, 4) + std::string(12, 'x'), 1000, ""},
+      {"NIST", nist, 3000, short_of(5024, 3000)},
+      {"NIST, whole", nist, 5024, ""},
+      {"data beyond the file", wav(2000), 1000,
+       "short: the header promises 2000 bytes of samples, the file has 968"},
+      {"data of unknown length", wav(0xFFFFFFFF), 1000, ""},
+      {"data to the end", wav(968), 1000, ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CHECK(remark(row.head + std::string(row.bytes - row.head.size(), 'x')) == row.remark);
+  }
+}
+
+TEST_CASE("container end: a header that was never completed is known by a size of 0") {
+  const auto is_unfinished = [](const std::string& bytes) {
+    return is_header_unfinished(reader(bytes), bytes.size());
+  };
+  CHECK(is_unfinished(with_size("RIFF", 0, 100)));
+  CHECK(is_unfinished(with_size("FORM", 0, 100)));
+  CHECK_FALSE(is_unfinished(with_size("RIFF", 36, 44)));
+  CHECK_FALSE(is_unfinished(with_size("fLaC", 0, 100)));
+  CHECK_FALSE(is_unfinished(""));
+  // The samples' own size is 0. What follows is chunks where there are none.
+  const auto wav = [](const std::string& behind) {
+    return "RIFF" + number(4 + 8 + behind.size(), 4) + "WAVEdata" + number(0, 4) + behind;
+  };
+  CHECK(is_unfinished(wav(std::string(100, '\x12'))));
+  CHECK(is_unfinished(wav("LIST" + number(200, 4) + std::string(100, 'x'))));
+  CHECK_FALSE(is_unfinished(wav("")));
+  CHECK_FALSE(is_unfinished(wav("LIST" + number(4, 4) + "INFO" + "fact" + number(0, 4))));
+}
