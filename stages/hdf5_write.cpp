@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/cpu.h"
 #include "pipeline/registry.h"
 #include "stages/output/chunked_row_file.h"
 #include "stages/output/hdf5_layout.h"
@@ -39,6 +40,9 @@ struct EnumNames<Compression> {
 };
 
 namespace {
+
+// For the pieces under way [bytes]; what `concurrency: auto` goes by.
+constexpr std::size_t kPackingMemory = 128 << 20;
 
 // Whoever reads one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
 Bytes chunk_for(Access access) {
@@ -99,6 +103,13 @@ class Hdf5Write final : public RowSink {
  public:
   explicit Hdf5Write(Hdf5WriteOptions options) : RowSink(options), options_(std::move(options)) {}
 
+  // Every thread that packs large pieces takes several times as much memory.
+  [[nodiscard]] int default_concurrency() const override {
+    const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
+    const auto few = std::max(1, static_cast<int>(kPackingMemory / (4 * bytes)));
+    return is_chunked() && few < available_cpus() ? few : 0;
+  }
+
   Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override {
     if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
       check.error("layout",
@@ -111,9 +122,14 @@ class Hdf5Write final : public RowSink {
   }
 
  private:
+  [[nodiscard]] const char* stage_name() const override { return "hdf5_write"; }
   [[nodiscard]] bool is_chunked() const { return options_.is_chunked(); }
   [[nodiscard]] std::string layout_name() const override {
     return is_chunked() ? "chunked" : "contiguous";
+  }
+
+  [[nodiscard]] int level() const {
+    return options_.compression == Compression::deflate ? options_.level : 0;
   }
 
   [[nodiscard]] std::int64_t chunk_rows() const {
@@ -127,10 +143,16 @@ class Hdf5Write final : public RowSink {
     if (!is_chunked())
       return std::make_unique<RowFile>(path, options_.dtype, info().values_per_row(), existing);
     const Shape shape = shape_of(0);
-    const int level = options_.compression == Compression::deflate ? options_.level : 0;
     return std::make_unique<ChunkedRowFile>(
         path, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()), existing,
-        ChunkSettings{chunk_rows(), level, options_.shuffle && level > 0});
+        ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
+  }
+
+  [[nodiscard]] std::size_t file_memory(int threads, std::size_t files) const override {
+    if (!is_chunked()) return 0;
+    const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
+    return ChunkSpace::most(static_cast<std::size_t>(chunk_rows()) * row_bytes, level(), threads,
+                            files);
   }
 
   [[nodiscard]] std::int64_t extensible_at() const override {
@@ -140,10 +162,12 @@ class Hdf5Write final : public RowSink {
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
     static_cast<RowFile&>(file).make_hdf5(
         std::vector<hsize_t>(shape.begin(), shape.end()),
-        [&](hid_t h5, hid_t rows) { write_layout(h5, rows, index); });
+        [&](hid_t h5, hid_t rows) { write_layout(h5, rows, index); },
+        [&](hid_t h5) { check_layout(h5, index); });
   }
 
   Hdf5WriteOptions options_;
+  std::shared_ptr<ChunkSpace> space_ = std::make_shared<ChunkSpace>();
 };
 
 const RegisterStage<Hdf5Write, Hdf5WriteOptions> registered{

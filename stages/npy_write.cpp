@@ -42,13 +42,15 @@ class NpyWrite final : public RowSink {
     return RowSink::plan(given, below, check);
   }
 
-  [[nodiscard]] std::vector<std::string> files_made() const override {
-    if (!has_ending()) return {};
-    return {target().path, npy_index_path(target().path), npy_document_path(target().path)};
-  }
 
  private:
   [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
+
+  [[nodiscard]] const char* stage_name() const override { return "npy_write"; }
+  [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
+    if (!has_ending()) return {};
+    return {path, npy_index_path(path), npy_document_path(path)};
+  }
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            Existing existing) const override {

@@ -24,23 +24,28 @@ std::uint64_t content_hash(std::span<const std::byte> bytes) {
 std::uint64_t content_hash(int fd) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
                                                                        &XXH3_freeState);
-  if (!state || XXH3_64bits_reset(state.get()) == XXH_ERROR) return 0;
+  if (!state || XXH3_64bits_reset(state.get()) == XXH_ERROR) {
+    errno = ENOMEM;
+    return 0;
+  }
   std::vector<std::byte> buffer(64 << 10);
   for (std::uint64_t at = 0;;) {
     const ssize_t n = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return 0;
+    if (n < 0) return 0;  // with errno
     if (n == 0) return not_none(XXH3_64bits_digest(state.get()));
     XXH3_64bits_update(state.get(), buffer.data(), static_cast<std::size_t>(n));
     at += static_cast<std::uint64_t>(n);
   }
 }
 
-std::uint64_t content_hash_of(const std::string& path) {
+std::uint64_t content_hash_of(const std::string& path, int* error) {
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;  // a FIFO has no content to wait for
   UniqueFd fd(::open(path.c_str(), kFlags | O_NOATIME));
   if (!fd && errno == EPERM) fd = UniqueFd(::open(path.c_str(), kFlags));
-  return fd ? content_hash(fd.get()) : 0;
+  const std::uint64_t hash = fd ? content_hash(fd.get()) : 0;
+  if (error != nullptr) *error = hash == 0 ? errno : 0;
+  return hash;
 }
 
 }  // namespace melflow

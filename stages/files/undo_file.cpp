@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>  // RENAME_NOREPLACE
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "stages/files/own_file.h"
 #include "stages/files/whole_io.h"
 #include "stages/raii/unique_fd.h"
 
@@ -26,6 +29,7 @@ struct Header {
   std::uint64_t hash;              // of all that follows
 };
 constexpr char kMagic[16] = "melflow undo 1\n";
+constexpr std::string_view kMark(kMagic, 15);
 
 std::string path_of(const std::string& target) { return target + ".undo"; }
 
@@ -43,13 +47,6 @@ void put(const std::string& path, int fd, const char* data, std::size_t bytes, s
     fail(path, "cannot be written", error);
 }
 
-void sync_folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd || fsync(fd.get()) != 0) fail(folder, "cannot be brought to disk", errno);
-}
-
 }  // namespace
 
 void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
@@ -62,24 +59,35 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
   get(target, fd, kept.data() + head, size - tail, tail);
   Header header{{}, head, tail, size, XXH3_64bits(kept.data(), kept.size())};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
-  const UniqueFd out(::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!out) fail(part, "cannot be written", errno);
+  const UniqueFd out = create_own(part, kMark);
   try {
     put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
     put(part, out.get(), kept.data(), kept.size(), sizeof header);
-    if ((sync && fdatasync(out.get()) != 0) || ::rename(part.c_str(), path.c_str()) != 0)
-      fail(part, "cannot be completed", errno);
-    if (sync) sync_folder_of(path);
+    if (sync && fdatasync(out.get()) != 0) fail(part, "cannot be brought to disk", errno);
+    if (const int error = close_error(out.get()); error != 0)
+      fail(part, "cannot be written", error);
+    if (const int error = rename_file(part, path, RENAME_NOREPLACE); error != 0)
+      fail(path, "cannot be made", error);
   } catch (const RunError&) {
     ::unlink(part.c_str());
-    ::unlink(path.c_str());
     throw;
+  }
+  if (const int error = sync ? sync_folder_of(path) : 0; error != 0) {
+    ::unlink(path.c_str());
+    fail(path, "cannot be brought to disk", error);
   }
 }
 
-bool UndoFile::exists(const std::string& target) {
-  return ::access(path_of(target).c_str(), F_OK) == 0;
+void UndoFile::check(const std::string& target) {
+  const std::string path = path_of(target);
+  const UniqueFd in(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat st {};
+  if (!in && errno != ELOOP) fail(path, "cannot be opened", errno);
+  if (!in || fstat(in.get(), &st) != 0 || !S_ISREG(st.st_mode) || !is_own(in.get(), kMark))
+    refuse_foreign(path);
 }
+
+bool UndoFile::exists(const std::string& target) { return has_name(path_of(target)); }
 
 void UndoFile::apply(const std::string& target, int fd) {
   const std::string path = path_of(target);
@@ -88,10 +96,11 @@ void UndoFile::apply(const std::string& target, int fd) {
   if (!in || fstat(in.get(), &st) != 0) fail(path, "cannot be read", errno);
   Header header{};
   get(path, in.get(), reinterpret_cast<char*>(&header), sizeof header, 0);
-  std::string kept(static_cast<std::size_t>(st.st_size) - sizeof header, '\0');
+  const auto bytes = static_cast<std::uint64_t>(st.st_size);
+  std::string kept(bytes > sizeof header ? bytes - sizeof header : 0, '\0');
   get(path, in.get(), kept.data(), kept.size(), sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.tail > header.size ||
-      kept.size() != header.head + (header.size - header.tail) ||
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.head > header.size ||
+      header.tail > header.size || kept.size() != header.head + (header.size - header.tail) ||
       header.hash != XXH3_64bits(kept.data(), kept.size()))
     throw RunError(fmt::format(
         "{}: is damaged, so {}.part cannot be made what it was before an update that was "

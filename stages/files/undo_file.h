@@ -13,6 +13,8 @@ class UndoFile {
   static void write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
                     std::uint64_t size, bool sync);
   [[nodiscard]] static bool exists(const std::string& target);
+  /// Throws RunError where the file of that name is not melflow's.
+  static void check(const std::string& target);
   /// Makes `fd` what it was. Throws RunError.
   static void apply(const std::string& target, int fd);
   static void remove(const std::string& target);

@@ -11,24 +11,24 @@ namespace melflow {
 
 // Work space for packing, kept between chunks.
 struct ChunkedRowFile::Lease {
-  explicit Lease(ChunkedRowFile& file) : file_(file) {
-    const std::lock_guard lock(file_.mutex_);
-    if (!file_.scratches_.empty()) {
-      scratch = std::move(file_.scratches_.back());
-      file_.scratches_.pop_back();
+  explicit Lease(ChunkSpace& space) : space_(space) {
+    const std::lock_guard lock(space_.mutex);
+    if (!space_.scratches.empty()) {
+      scratch = std::move(space_.scratches.back());
+      space_.scratches.pop_back();
     }
     if (!scratch) scratch = std::make_unique<ChunkCodec::Scratch>();
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() {
-    const std::lock_guard lock(file_.mutex_);
-    file_.scratches_.push_back(std::move(scratch));
+    const std::lock_guard lock(space_.mutex);
+    space_.scratches.push_back(std::move(scratch));
   }
   std::unique_ptr<ChunkCodec::Scratch> scratch;
 
  private:
-  ChunkedRowFile& file_;
+  ChunkSpace& space_;
 };
 
 // A complete chunk on its way into the file; it is over when that failed, too.
@@ -48,6 +48,9 @@ struct ChunkedRowFile::Packing {
 };
 
 namespace {
+
+constexpr const char* kUnfinished = "melflow_part";
+
 std::size_t product(const std::vector<hsize_t>& shape) {
   std::size_t n = 1;
   for (const hsize_t axis : shape) n *= axis;
@@ -55,18 +58,30 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }
 }  // namespace
 
+// Rows come nearly in order: a thread is at one chunk, and between what two of them write another
+// one is begun; at the end of every file the last one waits for rows. A thread that packs has a copy
+// with the bytes in another order and one that is compressed.
+std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, std::size_t files) {
+  constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // of libdeflate's, from level 10 on
+  const auto n = static_cast<std::size_t>(threads);
+  const std::size_t packing = level == 0 ? 0 : 2 * chunk_bytes + (level < 10 ? fast : thorough);
+  return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing;
+}
+
 ChunkedRowFile::ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
                                Existing existing, const ChunkSettings& settings)
     : RowFile(std::move(target), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
-      codec_(size_of(type), settings.shuffle, settings.level) {
+      codec_(size_of(type), settings.shuffle, settings.level),
+      to_(fd()) {
   create();
 }
 
 ChunkedRowFile::~ChunkedRowFile() {
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
+  to_.abandon();  // what HDF5 still has: the file is complete, or removed
   rows_ = {};
   file_ = {};
 }
@@ -74,11 +89,7 @@ ChunkedRowFile::~ChunkedRowFile() {
 void ChunkedRowFile::create() {
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
-  const Hid access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
-  // The part file is locked by its owner, RowFile; HDF5's own lock would wait for that.
-  h5_check(H5Pset_file_locking(access, false, true), "file locking");
-  file_ = Hid(H5Fcreate(part_path().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose,
-              "cannot create " + part_path());
+  file_ = to_.create(part_path());
   std::vector<hsize_t> shape{0}, most{H5S_UNLIMITED}, chunk{static_cast<hsize_t>(settings_.rows)};
   for (const hsize_t axis : row_shape_) {
     shape.push_back(axis);
@@ -97,6 +108,17 @@ void ChunkedRowFile::create() {
   const Hid type = h5_number_type(this->type());
   rows_ = Hid(H5Dcreate2(file_, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
               "/mel");
+  // HDF5 writes over PartFile::kMark; should the program be ended, this is known instead.
+  const Hid nothing(H5Screate(H5S_NULL), H5Sclose, kUnfinished);
+  Hid(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
+      kUnfinished);
+  written(to_, [&] {
+    h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path());
+  });
+}
+
+std::shared_ptr<ChunkedRowFile::Chunk> ChunkedRowFile::new_chunk() const {
+  return std::make_shared<Chunk>(settings_.space->chunks, settings_.rows, row_bytes());
 }
 
 void ChunkedRowFile::copy_rows(const RowRange& range, std::byte* to) const {
@@ -123,12 +145,12 @@ void ChunkedRowFile::write_range(RowRange range) {
     {
       const std::lock_guard lock(mutex_);
       std::shared_ptr<Chunk>& place = open_[index];
-      if (!place) place = std::make_shared<Chunk>(settings_.rows, row_bytes());
+      if (!place) place = new_chunk();
       chunk = place;
       written_ = std::max(written_, range.row + range.count);
     }
     const std::int64_t first = range.row - index * settings_.rows;
-    copy_rows(range, chunk->bytes.data() + static_cast<std::size_t>(first) * row_bytes());
+    copy_rows(range, chunk->bytes().data() + static_cast<std::size_t>(first) * row_bytes());
     bool is_full = false;
     {
       const std::lock_guard lock(mutex_);
@@ -150,11 +172,11 @@ void ChunkedRowFile::write_range(RowRange range) {
 }
 
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
-  const Lease lease(*this);
-  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes, *lease.scratch);
+  const Lease lease(*settings_.space);
+  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *lease.scratch);
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
-  try {
+  written(to_, [&] {
     std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
     offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
     if (extent_ < (index + 1) * settings_.rows) {
@@ -166,13 +188,11 @@ void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
     h5_check(H5Dwrite_chunk(rows_, H5P_DEFAULT, packed.filter_mask, offset.data(),
                             packed.bytes.size(), packed.bytes.data()),
              "cannot write " + part_path());
-  } catch (const RunError& e) {
-    fail_of_hdf5(e);
-  }
+  });
 }
 
 void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
-  const Lease lease(*this);
+  const Lease lease(*settings_.space);
   std::vector<std::byte> packed;
   std::uint32_t filter_mask = 0;
   {
@@ -186,7 +206,7 @@ void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
     h5_check(H5Dread_chunk(rows_, H5P_DEFAULT, offset.data(), &filter_mask, packed.data()),
              "cannot read back /mel");
   }
-  if (!codec_.unpack(packed, filter_mask, chunk.bytes, *lease.scratch))
+  if (!codec_.unpack(packed, filter_mask, chunk.bytes(), *lease.scratch))
     throw RunError(part_path() + ": a chunk that was just written cannot be read back");
 }
 
@@ -208,7 +228,7 @@ void ChunkedRowFile::roll_back(std::int64_t row) {
     it->second->mark(first, settings_.rows, false);
     return;
   }
-  const auto chunk = std::make_shared<Chunk>(settings_.rows, row_bytes());
+  const auto chunk = new_chunk();
   open_[index] = chunk;
   lock.unlock();
   load_chunk(index, *chunk);
@@ -226,8 +246,7 @@ void ChunkedRowFile::Chunk::mark(std::int64_t first, std::int64_t end, bool is_t
 void ChunkedRowFile::flush_open() {
   for (const auto& [index, chunk] : open_) {
     const auto filled = static_cast<std::size_t>(chunk->filled) * row_bytes();
-    std::fill(chunk->bytes.begin() + static_cast<std::ptrdiff_t>(filled), chunk->bytes.end(),
-              std::byte{0});
+    std::ranges::fill(chunk->bytes().subspan(filled), std::byte{0});
     put_chunk(index, *chunk);
   }
   open_.clear();
@@ -271,25 +290,23 @@ void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t 
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t n = std::min(settings_.rows, count - done);
     transfer(from + done, n, values, true);
-    transfer(to + done, n, values, false);
+    written(to_, [&] { transfer(to + done, n, values, false); });
     done += n;
   }
 }
 
-void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe) {
+void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {
   flush_open();
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
-  try {
+  written(to_, [&] {
     h5_check(H5Dset_extent(rows_, shape.data()), "/mel");
+    h5_check(H5Adelete(file_, kUnfinished), kUnfinished);
     describe(file_, rows_);
-    // Closing writes what is left, but its errors would go unseen.
-    h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path());
-    rows_ = {};
-    file_ = {};
-  } catch (const RunError& e) {
-    fail_of_hdf5(e);
-  }
+    rows_.close("/mel");
+    file_.close("cannot complete " + part_path());
+  });
+  read_back(check);
 }
 
 }  // namespace melflow

@@ -11,21 +11,34 @@
 #pragma once
 
 #include <condition_variable>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
 
+#include "pipeline/memory.h"
 #include "stages/output/chunk_codec.h"
 #include "stages/output/row_file.h"
 
 namespace melflow {
 
+/// Memory for chunks that are on their way, and for packing them; the files of a sink share it.
+struct ChunkSpace {
+  /// The most that is used at once by so many threads that write, to so many files [bytes].
+  static std::size_t most(std::size_t chunk_bytes, int level, int threads, std::size_t files);
+
+  BufferPool chunks{std::numeric_limits<std::size_t>::max()};
+  std::mutex mutex;
+  std::vector<std::unique_ptr<ChunkCodec::Scratch>> scratches;
+};
+
 struct ChunkSettings {
   std::int64_t rows = 0;  ///< of a chunk
   int level = 0;          ///< of deflate, 0: none
   bool shuffle = true;
+  std::shared_ptr<ChunkSpace> space = std::make_shared<ChunkSpace>();
 };
 
 class ChunkedRowFile final : public RowFile {
@@ -41,16 +54,17 @@ class ChunkedRowFile final : public RowFile {
   void roll_back(std::int64_t row) override;
   void read(std::int64_t row, std::int64_t count, float* values) override;
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
-  void make_hdf5(Shape shape, const Describe& describe) override;
+  void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
 
  private:
   struct Chunk {
-    Chunk(std::int64_t rows, std::size_t row_bytes)
-        : bytes(static_cast<std::size_t>(rows) * row_bytes),
+    Chunk(BufferPool& pool, std::int64_t rows, std::size_t row_bytes)
+        : buffer(pool.lease(static_cast<std::size_t>(rows) * row_bytes)),
           has(static_cast<std::size_t>(rows), false) {}
     void mark(std::int64_t first, std::int64_t end, bool is_there);
+    [[nodiscard]] std::span<std::byte> bytes() const { return {buffer.data(), buffer.size()}; }
 
-    std::vector<std::byte> bytes;
+    Buffer buffer;
     std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
     std::int64_t filled = 0;  // how many
   };
@@ -58,6 +72,7 @@ class ChunkedRowFile final : public RowFile {
   struct Packing;
 
   void create();
+  [[nodiscard]] std::shared_ptr<Chunk> new_chunk() const;
   void write_range(RowRange range);
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
   void copy_rows(const RowRange& range, std::byte* to) const;
@@ -69,6 +84,7 @@ class ChunkedRowFile final : public RowFile {
   ChunkSettings settings_;
   std::vector<hsize_t> row_shape_;
   ChunkCodec codec_;
+  Hdf5Descriptor to_;
   Hid file_, rows_;          // with hdf5_mutex()
   std::int64_t extent_ = 0;  // rows of the dataset as HDF5 knows it; likewise
 
@@ -77,7 +93,6 @@ class ChunkedRowFile final : public RowFile {
   std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet
   std::condition_variable packed_;
   std::int64_t written_ = 0;  // behind the last row that was ever given, roll_back aside
-  std::vector<std::unique_ptr<ChunkCodec::Scratch>> scratches_;
 };
 
 }  // namespace melflow

@@ -43,6 +43,7 @@ struct FeatureData {
   std::vector<Entry> files;
   std::vector<std::string> labels, splits, targets;  ///< names
   std::vector<Remark> remarks;
+  std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;
   std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
   std::map<std::string, std::string> texts;      ///< likewise
@@ -80,5 +81,10 @@ struct FeatureContents {
 
 /// Throws RunError where the file was written by a later program.
 void check_format(const std::string& path, const FeatureData& data);
+/// Numbers that a file dictates agree with each other: rows have values, each belongs to one file,
+/// every list is as long as it has to be. Throws RunError saying what does not.
+void check_contents(const FeatureData& data);
+/// Throws RunError where it is no number of 64 bits; `what` it is of.
+std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what);
 
 }  // namespace melflow

@@ -42,6 +42,7 @@ class FeatureFile {
     return data().statistics;
   }
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return data().warnings; }
 
   /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {

@@ -1,20 +1,65 @@
 #include "stages/output/h5_reader.h"
 
+#include <sys/file.h>
+
+#include <cerrno>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
 #include "stages/output/h5_number_type.h"
-#include "stages/raii/hdf5.h"
+#include "stages/output/open_regular.h"
+#include "stages/raii/hdf5_descriptor.h"
 
 namespace melflow {
 namespace {
 
-std::size_t count_of(hid_t space) {
-  const hssize_t n = H5Sget_simple_extent_npoints(space);
-  return n < 0 ? 0 : static_cast<std::size_t>(n);
+constexpr const char* kSignature = "\x89HDF\r\n\x1a\n";
+constexpr std::uint64_t kMostUnpacked = 1032;  // of a byte by deflate
+
+// An open file. What it says of sizes is believed as far as the file itself is large enough.
+struct OpenFile {
+  UniqueFd fd;
+  std::uint64_t bytes = 0;
+  std::unique_ptr<Hdf5Descriptor> from;
+  Hid id;
+};
+
+bool has(hid_t object, const std::string& name) {
+  const htri_t is_there = H5Lexists(object, name.c_str(), H5P_DEFAULT);
+  h5_check(is_there, "looking for " + name);
+  return is_there > 0;
+}
+
+std::vector<std::uint64_t> shape_of(hid_t space, const std::string& what) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  h5_check(rank, what);
+  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
+  h5_check(H5Sget_simple_extent_dims(space, shape.data(), nullptr), what);
+  return {shape.begin(), shape.end()};
+}
+
+// One for a scalar.
+std::size_t count_of(hid_t space, const std::string& what) {
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) return 0;
+  return checked_product(shape_of(space, what), what);
+}
+
+// Throws where the values are not in the file, all of them.
+void check_storage(hid_t set, std::uint64_t bytes, const OpenFile& file, const std::string& name) {
+  const Hid made(H5Dget_create_plist(set), H5Pclose, name);
+  const H5D_layout_t layout = H5Pget_layout(made);
+  if (layout == H5D_VIRTUAL || H5Pget_external_count(made) != 0)
+    throw RunError(name + " is not stored in the file itself");
+  const std::uint64_t there = H5Dget_storage_size(set);
+  const bool is_packed = layout == H5D_CHUNKED && H5Pget_nfilters(made) > 0;
+  if (there > file.bytes || bytes / (is_packed ? kMostUnpacked : 1) > there)
+    throw RunError(
+        fmt::format("{} should have {} bytes, and there are {} of it in the {} of the file", name,
+                    bytes, there, file.bytes));
 }
 
 // Strings of one attribute or dataset, fixed or variable in length. `read` is H5Aread or H5Dread.
@@ -22,7 +67,7 @@ template <class Read>
 std::vector<std::string> read_strings(const Hid& type, hid_t space, const std::string& what,
                                       const Read& read) {
   if (H5Tget_class(type) != H5T_STRING) throw RunError(what + ": is no text");
-  const std::size_t count = count_of(space);
+  const std::size_t count = count_of(space, what);
   std::vector<std::string> out(count);
   if (count == 0) return out;
   const Hid memory(H5Tcopy(H5T_C_S1), H5Tclose, what);
@@ -48,48 +93,74 @@ std::vector<std::string> read_strings(const Hid& type, hid_t space, const std::s
 
 class DatasetReader {
  public:
-  DatasetReader(hid_t file, const std::string& name)
+  DatasetReader(const OpenFile& file, const std::string& name)
       : name_(name),
-        id_(H5Dopen2(file, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name),
-        space_(H5Dget_space(id_), H5Sclose, name) {}
+        id_(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name),
+        space_(H5Dget_space(id_), H5Sclose, name),
+        type_(H5Dget_type(id_), H5Tclose, name),
+        count_(count_of(space_, name)) {
+    check_storage(id_, checked_product({count_, H5Tget_size(type_)}, name), file, name);
+  }
 
   template <class T>
   [[nodiscard]] std::vector<T> numbers(hid_t type) const {
-    std::vector<T> out(count_of(space_));
+    std::vector<T> out(count_);
     if (!out.empty())
       h5_check(H5Dread(id_, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()), "reading " + name_);
     return out;
   }
   [[nodiscard]] std::vector<std::string> strings() const {
-    const Hid type(H5Dget_type(id_), H5Tclose, name_);
-    return read_strings(type, space_, "reading " + name_, [this](hid_t memory, void* to) {
+    return read_strings(type_, space_, "reading " + name_, [this](hid_t memory, void* to) {
       return H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
     });
   }
 
  private:
   std::string name_;
-  Hid id_, space_;
+  Hid id_, space_, type_;
+  std::size_t count_;
+};
+
+// An attribute of one value.
+class Attribute {
+ public:
+  Attribute(hid_t object, const std::string& name)
+      : name_(name),
+        id_(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name),
+        type_(H5Aget_type(id_), H5Tclose, name),
+        space_(H5Aget_space(id_), H5Sclose, name),
+        is_single_(count_of(space_, name) == 1 && H5Tget_size(type_) <= kMostAttribute) {}
+  [[nodiscard]] bool is(H5T_class_t kind) const {
+    return is_single_ && H5Tget_class(type_) == kind;
+  }
+  [[nodiscard]] std::string text() const {
+    if (!is(H5T_STRING)) throw RunError("the attribute " + name_ + " is no text");
+    return read_strings(type_, space_, "reading the attribute " + name_,
+                        [&](hid_t memory, void* to) { return H5Aread(id_, memory, to); })
+        .front();
+  }
+  [[nodiscard]] std::int64_t integer() const {
+    if (!is(H5T_INTEGER)) throw RunError("the attribute " + name_ + " is no integer");
+    std::int64_t value = 0;
+    h5_check(H5Aread(id_, H5T_NATIVE_INT64, &value), "reading the attribute " + name_);
+    return value;
+  }
+
+ private:
+  static constexpr std::size_t kMostAttribute = 16 << 20;  // [bytes] of text without a length
+
+  std::string name_;
+  Hid id_, type_, space_;
+  bool is_single_;
 };
 
 std::string text_attribute(hid_t object, const std::string& name) {
-  if (H5Aexists(object, name.c_str()) <= 0) return {};
-  const Hid id(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
-  const Hid type(H5Aget_type(id), H5Tclose, name);
-  const Hid space(H5Aget_space(id), H5Sclose, name);
-  const auto all = read_strings(type, space, "reading the attribute " + name,
-                                [&](hid_t memory, void* to) { return H5Aread(id, memory, to); });
-  return all.empty() ? "" : all.front();
+  const htri_t is_there = H5Aexists(object, name.c_str());
+  h5_check(is_there, "looking for the attribute " + name);
+  return is_there > 0 ? Attribute(object, name).text() : "";
 }
 
-std::int64_t integer_attribute(hid_t object, const std::string& name) {
-  const Hid id(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name);
-  std::int64_t value = 0;
-  h5_check(H5Aread(id, H5T_NATIVE_INT64, &value), "reading the attribute " + name);
-  return value;
-}
-
-// Texts and integers of the root group.
+// Texts and integers of the root group; what else somebody may have put there is left alone.
 void read_attributes(hid_t file, FeatureData& out) {
   std::vector<std::string> names;
   const auto take = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
@@ -98,24 +169,21 @@ void read_attributes(hid_t file, FeatureData& out) {
   };
   h5_check(H5Aiterate2(file, H5_INDEX_NAME, H5_ITER_INC, nullptr, take, &names), "attributes");
   for (const std::string& name : names) {
-    const Hid id(H5Aopen(file, name.c_str(), H5P_DEFAULT), H5Aclose, name);
-    const Hid type(H5Aget_type(id), H5Tclose, name);
-    if (H5Tget_class(type) == H5T_STRING) {
-      out.texts[name] = text_attribute(file, name);
-    } else if (H5Tget_class(type) == H5T_INTEGER) {
-      out.integers[name] = integer_attribute(file, name);
-    }
+    const Attribute attribute(file, name);
+    if (attribute.is(H5T_STRING)) out.texts[name] = attribute.text();
+    if (attribute.is(H5T_INTEGER)) out.integers[name] = attribute.integer();
   }
 }
 
-void read_mel(hid_t file, hid_t mel, FeatureData& out) {
+void read_mel(const OpenFile& file, hid_t mel, FeatureData& out) {
   const Hid space(H5Dget_space(mel), H5Sclose, "/mel");
-  const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank != 2 && rank != 3) throw RunError(fmt::format("/mel has {} axes, not 2 or 3", rank));
-  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
-  H5Sget_simple_extent_dims(space, shape.data(), nullptr);
-  out.shape.assign(shape.begin(), shape.end());
+  out.shape = shape_of(space, "/mel");
+  if (out.shape.size() != 2 && out.shape.size() != 3)
+    throw RunError(fmt::format("/mel has {} axes, not 2 or 3", out.shape.size()));
   const Hid type(H5Dget_type(mel), H5Tclose, "/mel");
+  check_storage(
+      mel, checked_product({checked_product(out.shape, "/mel"), H5Tget_size(type)}, "/mel"), file,
+      "/mel");
   if (const auto known = number_type_of(type))
     out.dtype = to_text(*known);
   else
@@ -123,26 +191,24 @@ void read_mel(hid_t file, hid_t mel, FeatureData& out) {
                             8 * H5Tget_size(type));
   out.unit = text_attribute(mel, "unit");
   if (const haddr_t at = H5Dget_offset(mel); at != HADDR_UNDEF) out.rows_at = at;
-  if (H5Lexists(file, "/band_hz", H5P_DEFAULT) <= 0) return;  // columns that are no frequencies
-  out.band_hz = DatasetReader(file, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
-  if (out.band_hz.size() != out.bands())
-    throw RunError(
-        fmt::format("/band_hz has {} values, /mel {} bands", out.band_hz.size(), out.bands()));
+  if (has(file.id, "/band_hz"))  // else columns that are no frequencies
+    out.band_hz = DatasetReader(file, "/band_hz").numbers<double>(H5T_NATIVE_DOUBLE);
 }
 
 // All numbers of a dataset; nothing where there is no such dataset, as in files of earlier
 // versions.
 template <class T>
-std::vector<T> files_table(hid_t file, const std::string& name, hid_t type, std::size_t values) {
-  if (H5Lexists(file, name.c_str(), H5P_DEFAULT) <= 0) return {};
+std::vector<T> files_table(const OpenFile& file, const std::string& name, hid_t type,
+                           std::size_t values) {
+  if (!has(file.id, name)) return {};
   std::vector<T> out = DatasetReader(file, name).numbers<T>(type);
   if (out.size() != values)
     throw RunError(fmt::format("{} has {} values, not {}", name, out.size(), values));
   return out;
 }
 
-void read_files(hid_t file, FeatureData& out) {
-  const Hid group(H5Gopen2(file, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
+void read_files(const OpenFile& file, FeatureData& out) {
+  const Hid group(H5Gopen2(file.id, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
   out.root = text_attribute(group, "root");
   out.labels = DatasetReader(file, "/labels/name").strings();
   out.splits = DatasetReader(file, "/splits/name").strings();
@@ -171,20 +237,24 @@ void read_files(hid_t file, FeatureData& out) {
   for (std::size_t i = 0; i < content.size(); ++i) out.files[i].content = content[i];
   // The status is an enumeration in the file; its numbers are read as the integers they are.
   const auto status = DatasetReader(file, "/files/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
-  for (std::size_t i = 0; i < out.files.size(); ++i) {
+  if (status.size() != files)
+    throw RunError(fmt::format("/files/status has {} entries, /files/path {}", status.size(), files));
+  for (std::size_t i = 0; i < files; ++i) {
     out.files[i].path = std::move(paths[i]);
-    out.files[i].status = static_cast<FeatureData::Status>(status.at(i));
+    out.files[i].status = static_cast<FeatureData::Status>(status[i]);
   }
 }
 
-void read_targets(hid_t file, FeatureData& out) {
+void read_targets(const OpenFile& file, FeatureData& out) {
   const std::size_t files = out.files.size(), labels = out.labels.size();
-  if (H5Lexists(file, "/targets", H5P_DEFAULT) > 0)
+  if (has(file.id, "/targets"))
     out.targets = DatasetReader(file, "/targets/name").strings();
   const std::size_t n = out.targets.size();
-  const auto targets = files_table<float>(file, "/files/targets", H5T_NATIVE_FLOAT, files * n);
+  const auto targets = files_table<float>(file, "/files/targets", H5T_NATIVE_FLOAT,
+                                          checked_product({files, n}, "/files/targets"));
   const auto flags =
-      files_table<std::uint8_t>(file, "/files/labels", H5T_NATIVE_UINT8, files * labels);
+      files_table<std::uint8_t>(file, "/files/labels", H5T_NATIVE_UINT8,
+                                checked_product({files, labels}, "/files/labels"));
   for (std::size_t i = 0; i < files; ++i) {
     if (!targets.empty())
       out.files[i].targets.assign(targets.data() + i * n, targets.data() + (i + 1) * n);
@@ -193,18 +263,18 @@ void read_targets(hid_t file, FeatureData& out) {
   }
 }
 
-void read_statistics(hid_t file, FeatureData& out) {
-  if (H5Lexists(file, "/statistics", H5P_DEFAULT) <= 0) return;
-  const Hid group(H5Gopen2(file, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
+void read_statistics(const OpenFile& file, FeatureData& out) {
+  if (!has(file.id, "/statistics")) return;
+  const Hid group(H5Gopen2(file.id, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
   ColumnStatistics& s = out.statistics.emplace();
   s.of = text_attribute(group, "of");
-  s.frames = integer_attribute(group, "frames");
-  s.is_applied = integer_attribute(group, "applied") != 0;
+  s.frames = Attribute(group, "frames").integer();
+  s.is_applied = Attribute(group, "applied").integer() != 0;
   s.mean = DatasetReader(file, "/statistics/mean").numbers<double>(H5T_NATIVE_DOUBLE);
   s.std = DatasetReader(file, "/statistics/std").numbers<double>(H5T_NATIVE_DOUBLE);
 }
 
-void read_remarks(hid_t file, FeatureData& out) {
+void read_remarks(const OpenFile& file, FeatureData& out) {
   const auto index = DatasetReader(file, "/remarks/file").numbers<std::int64_t>(H5T_NATIVE_INT64);
   const auto status = DatasetReader(file, "/remarks/status").numbers<std::int8_t>(H5T_NATIVE_INT8);
   std::vector<std::string> path = DatasetReader(file, "/remarks/path").strings();
@@ -221,13 +291,21 @@ void read_remarks(hid_t file, FeatureData& out) {
 
 class H5Rows final : public FeatureRows {
  public:
-  H5Rows(Hid file, Hid mel, std::vector<std::uint64_t> shape)
+  H5Rows(OpenFile file, Hid mel, std::vector<std::uint64_t> shape)
       : file_(std::move(file)), mel_(std::move(mel)), shape_(std::move(shape)) {
     const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
     type_ = number_type_of(type);
   }
+  ~H5Rows() override {
+    const QuietHdf5 quiet;
+    mel_ = {};
+    file_.id = {};
+  }
+  H5Rows(const H5Rows&) = delete;
+  H5Rows& operator=(const H5Rows&) = delete;
 
   [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    const QuietHdf5 quiet;
     std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
     start[0] = offset;
     extent[0] = count;
@@ -253,24 +331,31 @@ class H5Rows final : public FeatureRows {
   }
 
  private:
-  QuietHdf5 quiet_;
-  Hid file_, mel_;
+  OpenFile file_;
+  Hid mel_;
   std::vector<std::uint64_t> shape_;
   std::optional<NumberType> type_;  // of the rows, where it is one that is known
 };
 
-Hid open_h5(const std::string& path) {
-  if (H5Fis_hdf5(path.c_str()) <= 0)
+OpenFile open_h5(const std::string& path) {
+  OpenFile out;
+  out.fd = open_regular(path, out.bytes);
+  if (read_at(out.fd.get(), 0, std::strlen(kSignature), path) != kSignature)
     throw RunError(path +
                    (path.ends_with(".part")
                         ? ": cannot be read yet: a run is still writing it, or died while it did"
                         : ": is not an HDF5 file"));
-  const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (id < 0)
-    throw RunError(path +
-                   ": is an HDF5 file that cannot be opened: it is not complete, or another "
-                   "program is writing it");
-  return {id, H5Fclose, path};
+  // HDF5's own programs lock what they write, and so does an update.
+  if (flock(out.fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw RunError(path + ": another program is writing it");
+  out.from = std::make_unique<Hdf5Descriptor>(out.fd.get());
+  try {
+    out.id = out.from->open(path);
+  } catch (const RunError& e) {
+    throw RunError(fmt::format("{}: is an HDF5 file that is not complete, or damaged ({})", path,
+                               e.what()));
+  }
+  return out;
 }
 
 }  // namespace
@@ -278,20 +363,22 @@ Hid open_h5(const std::string& path) {
 FeatureContents read_h5(const std::string& path) {
   const QuietHdf5 quiet;
   FeatureContents out;
-  Hid file = open_h5(path);
-  read_attributes(file, out.data);
+  OpenFile file = open_h5(path);
+  read_attributes(file.id, out.data);
   if (!out.data.integer("format") || out.data.text("melflow_version").empty())
     throw RunError(path +
                    ": is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
   check_format(path, out.data);
   try {
-    Hid mel(H5Dopen2(file, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
+    Hid mel(H5Dopen2(file.id, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
     read_mel(file, mel, out.data);
     read_files(file, out.data);
     read_targets(file, out.data);
     read_statistics(file, out.data);
     read_remarks(file, out.data);
+    if (has(file.id, "/warnings"))
+      out.data.warnings = DatasetReader(file, "/warnings").strings();
     out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
   } catch (const RunError& e) {
     throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",

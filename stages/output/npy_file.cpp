@@ -1,26 +1,24 @@
 #include "stages/output/npy_file.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include <fmt/format.h>
-
 #include "stages/output/npy_header.h"
 
 namespace melflow {
 namespace {
 
 constexpr const char* kStage = "npy_write";
+// Rows that an earlier run left are known by the length of their header, which numpy's are shorter than.
+constexpr const char* kLongHeader = "\xF6\x0F{'descr': ";
+constexpr const char* kNoRows = "'fortran_order': False, 'shape': (0, ";
+static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);
 
 }  // namespace
 
 NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
                  Existing existing)
-    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing),
-      index_(npy_index_path(target), kStage, existing),
-      document_(npy_document_path(target), kStage, existing) {}
+    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing,
+                  has_one_of({kLongHeader, kNoRows})),
+      index_(npy_index_path(target), kStage, existing, has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
+      document_(npy_document_path(target), kStage, existing, has_one_of({"\"melflow_version\""})) {}
 
 std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {
   // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
@@ -33,36 +31,13 @@ std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType typ
 void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index) {
   const std::string header = NpyFile::header(shape, type());
   put(header.data(), header.size(), 0);
+  std::string there(header.size(), '\0');
+  get(there.data(), there.size(), 0);
+  if (there != header) fail_read_back(part_path());
   // Rows of files that failed late may lie behind the end.
   cut(header.size() + shape.front() * row_bytes());
   write_npy_index(index_, index);
   write_npy_document(document_, shape, type(), index);
-}
-
-void NpyFile::keep() {
-  RowPartFile::keep();
-  index_.keep();
-  document_.keep();
-}
-
-void NpyFile::publish(bool sync) {
-  settle();
-  index_.settle();
-  document_.settle();
-  if (sync) {
-    flush();
-    index_.flush();
-    document_.flush();
-  }
-  const int gone = overwrites() ? ::unlink(target().c_str()) : ::access(target().c_str(), F_OK);
-  const int error = !overwrites() && gone == 0 ? EEXIST : gone == 0 || errno == ENOENT ? 0 : errno;
-  if (error != 0)
-    throw RunError(fmt::format("{}: cannot be given its name: {}; the complete file is {}",
-                               target(), std::strerror(error), part_path()));
-  if (sync) flush_folder();
-  index_.publish(sync);
-  document_.publish(sync);
-  RowPartFile::publish(sync);
 }
 
 }  // namespace melflow

@@ -3,12 +3,13 @@
 //
 // The length of the header does not depend on the number of rows, so rows are written from byte
 // kDataOffset on and the header last. A set of three is complete when its rows have their name:
-// they get it last, and rows of an earlier run lose it before any file of the new set has its own.
+// they get it last (files/publication).
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "stages/files/part_file.h"
 #include "stages/output/npy_layout.h"
@@ -30,8 +31,8 @@ class NpyFile final : public RowPartFile {
   [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, NumberType type);
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
-  void publish(bool sync) override;
-  void keep() override;
+  /// The rows last.
+  [[nodiscard]] std::vector<PartFile*> parts() override { return {&index_, &document_, this}; }
 
  private:
   PartFile index_, document_;

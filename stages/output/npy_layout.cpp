@@ -1,5 +1,8 @@
 #include "stages/output/npy_layout.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -20,6 +23,16 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
 
+class Hash {
+ public:
+  Hash() { XXH3_64bits_reset(&state_); }
+  void add(std::string_view bytes) { XXH3_64bits_update(&state_, bytes.data(), bytes.size()); }
+  [[nodiscard]] std::uint64_t sum() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  XXH3_state_t state_;
+};
+
 // What a file is made of, from its beginning, in pieces that are worth a call.
 class Appender {
  public:
@@ -34,21 +47,31 @@ class Appender {
     std::memcpy(bytes, &value, sizeof value);
     add({bytes, sizeof value});
   }
+  // Reads all of it back. Throws RunError where it is not what was written.
   void finish() {
     write();
     file_.cut(at_);
+    Hash there;
+    for (std::uint64_t at = 0; at < at_; at += buffer_.size()) {
+      buffer_.resize(std::min<std::uint64_t>(kPiece, at_ - at));
+      file_.get(buffer_.data(), buffer_.size(), at);
+      there.add(buffer_);
+    }
+    if (there.sum() != hash_.sum()) fail_read_back(file_.part_path());
   }
 
  private:
   static constexpr std::size_t kPiece = 1 << 20;
   void write() {
     file_.put(buffer_.data(), buffer_.size(), at_);
+    hash_.add(buffer_);
     at_ += buffer_.size();
     buffer_.clear();
   }
   const PartFile& file_;
   std::string buffer_;
   std::uint64_t at_ = 0;
+  Hash hash_;
 };
 
 // The path is as long as makes it a multiple of eight bytes.
@@ -179,6 +202,7 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("hop_length", std::to_string(x.info.hop));
   entry("features", json(x.contract));
   entry("config", json(x.run.settings.config));
+  if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", json(warnings));
   entry("remarks", "[");
   const char* before = "\n";
   for (const std::size_t i : x.remarked()) {

@@ -1,15 +1,10 @@
 #include "stages/output/npy_reader.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,11 +14,13 @@
 #include "stages/output/npy_file.h"
 #include "stages/output/npy_header.h"
 #include "stages/output/npy_layout.h"
+#include "stages/output/open_regular.h"
+#include "stages/output/stored_json.h"
 
 namespace melflow {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = StoredJson;
 
 constexpr const char* kMagic = "\x93NUMPY";
 constexpr const char* kPart = ".part";
@@ -35,24 +32,9 @@ std::string beside(const std::string& rows, std::string (*name)(const std::strin
 }
 
 std::string read_all(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// What can be read; less at the end of the file.
-std::string read_at(int fd, std::uint64_t at, std::size_t bytes) {
-  std::string out(bytes, '\0');
-  std::size_t done = 0;
-  while (done < bytes) {
-    const ssize_t n = ::pread(fd, out.data() + done, bytes - done, static_cast<off_t>(at + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw RunError(std::strerror(errno));
-    if (n == 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  out.resize(done);
-  return out;
+  std::uint64_t bytes = 0;
+  const UniqueFd fd = open_regular(path, bytes);
+  return read_at(fd.get(), 0, bytes, path);
 }
 
 NumberType row_type(const std::string& dtype) {
@@ -105,15 +87,18 @@ void read_texts_and_numbers(const Json& about, FeatureData& out) {
   }
 }
 
-void check_rows(int fd, std::uint64_t file_bytes, const FeatureData& data) {
+void check_rows(int fd, const std::string& path, std::uint64_t file_bytes,
+                const FeatureData& data) {
   const NumberType type = row_type(data.dtype);
   const std::string header = NpyFile::header(data.shape, type);
-  if (read_at(fd, 0, header.size()) != header)
+  if (read_at(fd, 0, header.size(), path) != header)
     throw RunError(fmt::format("its header is not that of {} [{}], which the index describes",
                                data.dtype, fmt::join(data.shape, ", ")));
-  const std::uint64_t bytes = header.size() + data.rows() * data.values_per_row() * size_of(type);
-  if (file_bytes != bytes)
-    throw RunError(fmt::format("the file has {} bytes, its rows end at {}", file_bytes, bytes));
+  const std::uint64_t rows =
+      checked_product({checked_product(data.shape, "the rows"), size_of(type)}, "the rows");
+  if (file_bytes < header.size() || file_bytes - header.size() != rows)
+    throw RunError(fmt::format("the file has {} bytes, its header {} and its rows {}", file_bytes,
+                               header.size(), rows));
 }
 
 void read_index(const std::string& path, FeatureData& out) {
@@ -127,7 +112,8 @@ void read_index(const std::string& path, FeatureData& out) {
   const NpyRecord record{has("'content'"), out.targets.size(),
                          has("'labels'") ? out.labels.size() : 0, width};
   const std::string header = npy_header(record.type(), {&count, 1});
-  if (!bytes.starts_with(header) || bytes.size() != header.size() + count * record.bytes())
+  if (!bytes.starts_with(header) || (bytes.size() - header.size()) % record.bytes() != 0 ||
+      (bytes.size() - header.size()) / record.bytes() != count)
     throw RunError(fmt::format("{} is no list of {} files", path, count));
   out.files.resize(count);
   const char* next = bytes.data() + header.size();
@@ -163,7 +149,7 @@ class NpyRows final : public FeatureRows {
   [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
     const std::size_t row_bytes = values_per_row_ * size_of(type_);
     const std::string bytes =
-        read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes);
+        read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes, path_);
     if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
     std::vector<float> out(count * values_per_row_);
     to_float(bytes.data(), out.size(), type_, out.data());
@@ -177,15 +163,12 @@ class NpyRows final : public FeatureRows {
   std::uint64_t values_per_row_;
 };
 
-UniqueFd open_rows(const std::string& path) {
-  return UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-}
-
 }  // namespace
 
 bool is_npy(const std::string& path) {
-  const UniqueFd file = open_rows(path);
-  return file && read_at(file.get(), 0, std::strlen(kMagic)) == kMagic;
+  std::uint64_t bytes = 0;
+  const UniqueFd file = open_regular(path, bytes);
+  return read_at(file.get(), 0, std::strlen(kMagic), path) == kMagic;
 }
 
 FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
@@ -198,7 +181,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
   FeatureContents out;
   FeatureData& data = out.data;
   Json about;
-  or_damaged(path, [&] { about = Json::parse(without_escaped_bytes(read_all(document))); });
+  or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
   read_texts_and_numbers(about, data);
   if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
   check_format(path, data);
@@ -222,8 +205,9 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       out_s.std = numbers_or_nan(s.at("std"));
     }
     data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
-    UniqueFd fd = open_rows(path);
-    check_rows(fd.get(), file_bytes, data);
+    std::uint64_t now = 0;
+    UniqueFd fd = open_regular(path, now);
+    check_rows(fd.get(), path, file_bytes, data);
     if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
     read_index(beside(path, npy_index_path), data);
     for (const Json& r : about.at("remarks")) {
@@ -232,6 +216,8 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
                               r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
     }
+    if (about.contains("warnings"))
+      data.warnings = about.at("warnings").get<std::vector<std::string>>();
     out.rows =
         std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype), data.values_per_row());
   });

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "pipeline/problem.h"
+
 namespace melflow {
 namespace {
 
@@ -15,6 +17,12 @@ const ManifestSource* OutputIndex::listed_by(const AnyStage& source) {
 
 FileStamp OutputIndex::stamp(std::size_t file) const {
   return listed != nullptr ? listed->stamp(first + file) : FileStamp{};
+}
+
+void fail_read_back(const std::string& what) {
+  throw RunError(what +
+                 ": what is read back is not what was written; the output is not published. Is the "
+                 "disk sound?");
 }
 
 std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }

@@ -16,6 +16,9 @@
 
 namespace melflow {
 
+/// Throws RunError: `what` was written, and something else is read back.
+[[noreturn]] void fail_read_back(const std::string& what);
+
 struct OutputIndex {
   static constexpr int kFormat = 1;
   /// Stored as numbers, from 0 on.
@@ -77,6 +80,8 @@ struct OutputIndex {
     std::int64_t row_count = 0;
   };
   [[nodiscard]] std::vector<SplitRows> splits() const;
+  /// Remarks on the run as a whole.
+  [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
   /// The accounts and their names.
   [[nodiscard]] std::vector<std::pair<const char*, std::int64_t>> counts() const;
   /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column

@@ -1,12 +1,7 @@
 #include "stages/output/row_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <string_view>
+#include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "stages/output/h5_number_type.h"
@@ -18,50 +13,64 @@ namespace {
 // first one takes a few KiB, so that one begins at exactly RowFile::kDataOffset.
 constexpr hsize_t kAlignedFrom = 32 * 1024;
 
+// One that an earlier run left has an attribute of melflow's: HDF5 puts it anywhere in a file that was
+// closed. Chunks have one at the front from the first moment on, since HDF5 cannot open a file that was not.
+bool is_melflows(int fd) {
+  static const Recognizer is_unfinished = has_one_of({"melflow_"});
+  if (is_unfinished(fd)) return true;
+  const std::lock_guard lock(hdf5_mutex());
+  const QuietHdf5 quiet;
+  try {
+    Hdf5Descriptor from(fd);
+    const Hid file = from.open("an earlier file");
+    return H5Aexists(file, "melflow_version") > 0;
+  } catch (const RunError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 RowFile::RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing)
-    : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing) {}
+    : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing,
+                  is_melflows) {}
 
-void RowFile::make_hdf5(Shape shape, const Describe& describe) {
+void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {
+  const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
   std::uint64_t data_bytes = size_of(type());
   for (hsize_t n : shape) data_bytes *= n;
-  const bool in_place = data_bytes >= kAlignedFrom;
-  const std::string shell = part_path() + ".meta";
-  struct Remover {
-    const std::string& path;
-    ~Remover() { ::unlink(path.c_str()); }
-  } const remover{shell};
-  try {
-    make_shell(shell, shape, in_place, describe);
-  } catch (const RunError& e) {
-    fail_of_hdf5(e);
+  // What was there before, such as rows of files that failed late, is gone first.
+  std::vector<char> values;
+  if (data_bytes >= kAlignedFrom) {
+    const std::vector<char> head(kDataOffset, 0);
+    put(head.data(), head.size(), 0);
+    cut(kDataOffset + data_bytes);
+  } else {
+    values.resize(data_bytes);
+    get(fd(), values.data(), values.size(), kDataOffset);
+    cut(0);
   }
-  copy_around(shell, in_place ? data_bytes : 0);
+  Hdf5Descriptor to(fd());
+  written(to, [&] {
+    Hid file = to.create(part_path(), kAlignedFrom, kDataOffset);
+    {
+      Hid rows = make_rows(file, shape, values);
+      describe(file, rows);
+      rows.close("/mel");
+    }
+    file.close("cannot complete " + part_path());
+  });
+  read_back(check);
 }
 
-void RowFile::fail_of_hdf5(const RunError& e) const {
-  if (std::string_view(e.what()).find(std::strerror(ENOSPC)) != std::string_view::npos)
-    fail("", ENOSPC);
-  throw e;
+void RowFile::read_back(const Check& check) const {
+  if (!check) return;
+  Hdf5Descriptor from(fd());
+  check(from.open(part_path()));
 }
 
-void RowFile::make_shell(const std::string& path, Shape shape, bool in_place,
-                         const Describe& describe) const {
-  const Hid access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
-  h5_check(H5Pset_alignment(access, kAlignedFrom, kDataOffset), "alignment");
-  const Hid file(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose,
-                 "cannot create " + path);
-  {
-    const Hid rows = make_rows(file, shape, in_place);
-    describe(file, rows);
-  }
-  // Closing writes what is left, but its errors would go unseen.
-  h5_check(H5Fflush(file, H5F_SCOPE_GLOBAL), "cannot write " + path);
-}
-
-Hid RowFile::make_rows(hid_t file, Shape shape, bool in_place) const {
+Hid RowFile::make_rows(hid_t file, Shape shape, std::span<const char> values) const {
   const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
                   "dataspace");
   const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
@@ -71,35 +80,13 @@ Hid RowFile::make_rows(hid_t file, Shape shape, bool in_place) const {
   const Hid type = h5_number_type(this->type());
   Hid rows(H5Dcreate2(file, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
            "/mel");
-  if (in_place && H5Dget_offset(rows) != kDataOffset)
+  const hsize_t bytes = H5Dget_storage_size(rows);
+  if (values.empty() && bytes > 0 && H5Dget_offset(rows) != kDataOffset)
     throw RunError(part_path() +
                    ": this version of HDF5 lays files out in a way melflow does not know");
-  if (!in_place) {
-    std::vector<char> values(H5Dget_storage_size(rows));
-    get(fd(), values.data(), values.size(), kDataOffset);
-    if (!values.empty())
-      h5_check(H5Dwrite(rows, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "/mel");
-  }
+  if (!values.empty())
+    h5_check(H5Dwrite(rows, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "/mel");
   return rows;
-}
-
-void RowFile::copy_around(const std::string& from, std::uint64_t data_bytes) const {
-  const UniqueFd shell(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat st {};
-  if (!shell || fstat(shell.get(), &st) != 0) fail("cannot be completed", errno);
-  const auto size = static_cast<std::uint64_t>(st.st_size);
-  std::vector<char> piece(1 << 20);
-  for (std::uint64_t at = 0; at < size;) {
-    if (data_bytes > 0 && at == kDataOffset) at += data_bytes;
-    if (at >= size) break;
-    const std::uint64_t end = data_bytes > 0 && at < kDataOffset ? kDataOffset : size;
-    const std::size_t n = std::min<std::uint64_t>(piece.size(), std::min(end, size) - at);
-    get(shell.get(), piece.data(), n, at);
-    put(piece.data(), n, at);
-    at += n;
-  }
-  // Rows of files that failed late, or of a small dataset, may lie behind the end.
-  cut(size);
 }
 
 }  // namespace melflow

@@ -3,8 +3,7 @@
 //
 // HDF5 cannot grow a contiguous dataset, and the number of rows is not known before the last file
 // is decoded. So rows are written by RowPartFile from byte kDataOffset on; at the end HDF5 makes a
-// file of the right shape whose dataset begins at the same place and is never written, and its
-// other bytes are copied around the rows.
+// file of the right shape around them, whose dataset begins at the same place and is never written.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include <string>
 
 #include "stages/output/row_part_file.h"
-#include "stages/raii/hdf5.h"
+#include "stages/raii/hdf5_descriptor.h"
 
 namespace melflow {
 
@@ -25,18 +24,26 @@ class RowFile : public RowPartFile {
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;
-  /// Makes it an HDF5 file with /mel of `shape`; `describe` adds what else belongs into it.
-  virtual void make_hdf5(Shape shape, const Describe& describe);
+  using Check = std::function<void(hid_t file)>;
+  /// Makes it an HDF5 file with /mel of `shape`; `describe` adds what else belongs into it, and
+  /// `check` throws where that cannot be read back. Throws RunError.
+  virtual void make_hdf5(Shape shape, const Describe& describe, const Check& check = {});
 
  protected:
-  /// Throws fail() for a full disk, and `e` for anything else.
-  [[noreturn]] void fail_of_hdf5(const RunError& e) const;
+  /// Calls `write`, which uses HDF5 on `to`: throws where a write failed, whatever HDF5 says.
+  template <class Write>
+  void written(const Hdf5Descriptor& to, const Write& write) const {
+    try {
+      write();
+    } catch (const RunError&) {
+      if (to.error() == 0) throw;  // else what HDF5 stumbled over comes from that
+    }
+    if (to.error() != 0) fail("cannot be written", to.error());
+  }
+  void read_back(const Check& check) const;
 
  private:
-  void make_shell(const std::string& path, Shape shape, bool in_place,
-                  const Describe& describe) const;
-  Hid make_rows(hid_t file, Shape shape, bool in_place) const;
-  void copy_around(const std::string& from, std::uint64_t data_bytes) const;
+  Hid make_rows(hid_t file, Shape shape, std::span<const char> values) const;
 };
 
 }  // namespace melflow

@@ -103,7 +103,7 @@ void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t cou
 
 void RowPartFile::spill(std::uint64_t at, const void* data, std::size_t bytes) {
   if (!spill_) {
-    spill_ = UniqueFd(::open(folder().c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+    spill_ = UniqueFd(::open(folder_of(target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
     if (!spill_) {  // a file system without O_TMPFILE
       std::string name = part_path() + ".XXXXXX";
       spill_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "mel/number_type.h"
 #include "stages/files/part_file.h"
+#include "stages/files/publication.h"
 
 namespace melflow {
 
@@ -23,15 +25,20 @@ struct RowRange {
 class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
-  RowPartFile(std::string target, std::string stage, NumberType type, std::size_t values_per_row,
-              std::uint64_t data_offset, Existing existing)
-      : PartFile(std::move(target), std::move(stage), existing),
+  RowPartFile(const std::string& target, std::string stage, NumberType type, std::size_t values_per_row,
+              std::uint64_t data_offset, Existing existing,
+              Recognizer completed)
+      : PartFile(target, std::move(stage), existing, std::move(completed)),
         type_(type),
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
   /// Of one that is to be extended: it has that many rows, which stay; further ones follow.
   void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
+
+  /// All files that belong to it, in the order in which they get their names.
+  [[nodiscard]] virtual std::vector<PartFile*> parts() { return {this}; }
+  void publish(bool sync) { Publication::publish(target(), parts(), sync); }
 
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 

@@ -6,7 +6,7 @@ namespace melflow {
 namespace {
 
 // Every file is closed by its owner, so nothing is left to do at exit; and after a file could not
-// be flushed (a full disk) HDF5 1.10 crashes in what it does there.
+// be closed HDF5 1.10 crashes in what it does there.
 [[maybe_unused]] const herr_t at_exit = H5dont_atexit();
 
 // The innermost message of the library's error stack, which names the cause.
@@ -26,6 +26,11 @@ std::string cause() {
 
 Hid::Hid(hid_t id, Closer closer, const std::string& what) : id_(id), closer_(closer) {
   if (id < 0) throw RunError("HDF5: " + what + ": " + cause());
+}
+
+void Hid::close(const std::string& what) {
+  const hid_t id = std::exchange(id_, H5I_INVALID_HID);
+  if (id >= 0) h5_check(closer_(id), what);
 }
 
 void h5_check(herr_t status, const std::string& what) {

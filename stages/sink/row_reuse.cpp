@@ -1,16 +1,19 @@
 #include "stages/sink/row_reuse.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cmath>
-#include <future>
+#include <cstring>
 #include <string_view>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "pipeline/problem.h"
+#include "pipeline/threads.h"
 #include "stages/files/content_hash.h"
 #include "stages/files/part_file.h"
 #include "stages/raii/hdf5.h"
@@ -19,7 +22,12 @@ namespace melflow {
 
 std::unique_ptr<RowReuse> RowReuse::open(const std::string& path, const std::string& feature_hash) {
   PartFile::recover(path);
-  if (::access(path.c_str(), F_OK) != 0) return nullptr;
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    if (is_gone(errno)) return nullptr;
+    throw RunError(fmt::format("{}: cannot be looked at, so it cannot be updated: {}", path,
+                               std::strerror(errno)));
+  }
   std::unique_ptr<RowReuse> out(new RowReuse(path));
   const FeatureFile& file = *out->file_;
   if (!file.complete())
@@ -66,30 +74,33 @@ std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std
   return out;
 }
 
+RowReuse::Now RowReuse::look_at(const ManifestSource& source, std::size_t file,
+                                const FeatureFile::Entry& entry) const {
+  Now now;
+  const std::string path = source.manifest().path(file);
+  now.stamp = stamp_of(path, &now.error);
+  if (source.contents() == nullptr || entry.content == 0 || now.stamp.size != entry.stamp.size ||
+      now.error != 0)
+    return now;
+  now.content = content_hash_of(path, &now.error);
+  return now;
+}
+
 std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::size_t first,
                                           const std::vector<std::int64_t>& entries,
                                           const RunContext& run) const {
   std::vector<Now> out(entries.size());
-  const auto look_at = [&](std::size_t i) {
-    if (entries[i] < 0 || run.is_stopping()) return;
-    const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[i])];
-    if (entry.status != FeatureFile::Status::ok) return;
-    const std::string path = source.manifest().path(first + i);
-    out[i].stamp = stamp_of(path);
-    if (source.contents() != nullptr && entry.content != 0 && out[i].stamp.size == entry.stamp.size)
-      out[i].content = content_hash_of(path);
-  };
   constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
+  on_threads(run.workers, [&] {
     for (std::size_t i = 0; (i = next.fetch_add(at_once)) < entries.size();)
-      for (std::size_t k = i; k < std::min(i + at_once, entries.size()); ++k) look_at(k);
-  };
-  std::vector<std::future<void>> others;
-  for (int w = 1; w < run.workers; ++w) others.push_back(std::async(std::launch::async, work));
-  work();
-  for (std::future<void>& other : others) other.get();
+      for (std::size_t k = i; k < std::min(i + at_once, entries.size()); ++k) {
+        if (entries[k] < 0 || run.is_stopping()) continue;
+        const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[k])];
+        if (entry.status == FeatureFile::Status::ok) out[k] = look_at(source, first + k, entry);
+      }
+  });
   return out;
 }
 
@@ -100,14 +111,23 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
   for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
   const std::vector<std::int64_t> entries = entries_of(source, first, last);
   const std::vector<Now> now = look(source, first, entries, run);
+  found_.assign(old.size(), Found::no);
+  std::size_t unreachable = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (now[i].stamp.size < 0) continue;
+    if (entries[i] < 0) continue;
     const FeatureFile::Entry& entry = old[static_cast<std::size_t>(entries[i])];
-    const bool is_same = source.contents() != nullptr
-                             ? now[i].content != 0 && now[i].content == entry.content
-                             : now[i].stamp == entry.stamp;
+    const bool is_hidden = now[i].error != 0 && !is_gone(now[i].error);
+    if (is_hidden && unreachable++ == 0)
+      unreachable_ =
+          fmt::format("{}: {}", source.manifest().path(first + i), std::strerror(now[i].error));
+    found_[static_cast<std::size_t>(entries[i])] =
+        now[i].stamp.size < 0 && !is_hidden ? Found::gone : Found::yes;
+    if (now[i].stamp.size < 0 && !is_hidden) continue;
+    const bool is_same = is_hidden || (source.contents() != nullptr
+                                           ? now[i].content != 0 && now[i].content == entry.content
+                                           : now[i].stamp == entry.stamp);
     if (!is_same) continue;
-    source.set_stamp(first + i, now[i].stamp);
+    source.set_stamp(first + i, is_hidden ? entry.stamp : now[i].stamp);
     if (source.contents() != nullptr) source.contents()->of[first + i] = entry.content;
     const auto remark = remarks.find(entries[i]);
     kept_.push_back({first + i,
@@ -116,6 +136,30 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
                      {entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
                      remark == remarks.end() ? nullptr : remark->second});
   }
+  if (unreachable > 0)
+    unreachable_ = fmt::format("{} of {} files cannot be reached, such as {}", unreachable,
+                               entries.size(), unreachable_);
+}
+
+void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& is_listed,
+                           DroppedRows& out) const {
+  for (std::size_t e = 0; e < found_.size(); ++e) {
+    const FeatureFile::Entry& entry = file_->files()[e];
+    if (entry.count == 0) continue;
+    ++out.of_files;
+    out.of_rows += entry.count;
+    if (found_[e] == Found::yes || (found_[e] == Found::no && is_listed(entry.path))) continue;
+    if (out.files++ == 0) out.example = entry.path;
+    out.rows += entry.count;
+  }
+}
+
+void RowReuse::visit(const EarlierFiles::Visit& visit) const {
+  const std::vector<std::string>& splits = file_->splits();
+  for (const FeatureFile::Entry& e : file_->files())
+    visit(e.path, e.split >= 0 && static_cast<std::size_t>(e.split) < splits.size()
+                      ? std::string_view(splits[static_cast<std::size_t>(e.split)])
+                      : std::string_view());
 }
 
 bool RowReuse::has_contents() const {

@@ -3,16 +3,25 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "pipeline/stage.h"
 #include "stages/items.h"
+#include "stages/listing/earlier_files.h"
 #include "stages/listing/manifest.h"
 #include "stages/output/feature_file.h"
 
 namespace melflow {
+
+/// What of an earlier output an update leaves out because its files are gone.
+struct DroppedRows {
+  std::size_t files = 0, of_files = 0;  ///< that have rows
+  std::int64_t rows = 0, of_rows = 0;
+  std::string example;  ///< a path of them
+};
 
 class RowReuse {
  public:
@@ -31,10 +40,19 @@ class RowReuse {
   /// Looks at files [first, last) of the source: those that had been ok and are the same are kept,
   /// and the source gets their stamps. The same is what has the same path, size and time of change,
   /// or for a source that goes by contents the same path, size and hash of its bytes, which are
-  /// read for it.
+  /// read for it. A file that cannot be asked, although it may be there, is kept as it was.
   /// Where the run is being stopped the rest is not looked at, and not kept.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+  /// After match(): how many of the kept files could not be asked, with an example; "" for none.
+  [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
+  /// After match(): adds the files with rows, and those that are gone: not among the files that
+  /// were looked at, and not among those that `is_listed` knows, or not there any more.
+  void add_dropped(const std::function<bool(const std::string& path)>& is_listed,
+                   DroppedRows& out) const;
+  /// Every file, with the name of its split.
+  void visit(const EarlierFiles::Visit& visit) const;
+  [[nodiscard]] const std::vector<std::string>& splits() const { return file_->splits(); }
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
   /// There are hashes of files' contents.
@@ -59,13 +77,19 @@ class RowReuse {
   struct Now {
     FileStamp stamp;
     std::uint64_t content = 0;  // where it is asked for
+    int error = 0;              // why neither is there
   };
+  [[nodiscard]] Now look_at(const ManifestSource& source, std::size_t file,
+                            const FeatureFile::Entry& entry) const;
   [[nodiscard]] std::vector<Now> look(const ManifestSource& source, std::size_t first,
                                       const std::vector<std::int64_t>& entries,
                                       const RunContext& run) const;
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;
+  std::string unreachable_;
+  enum class Found : std::uint8_t { no, yes, gone };
+  std::vector<Found> found_;  // each entry among the files, by match()
 };
 
 }  // namespace melflow

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/files_read.h"
 #include "stages/row_type.h"
 #include "stages/listing/manifest.h"
 #include "stages/sink/spilled_rows.h"
@@ -17,11 +18,21 @@ namespace {
 constexpr std::size_t kMostQueued = 8;      // parts
 constexpr std::size_t kAtOnce = 256 << 10;  // [bytes] of rows that are read back
 
-// "out/features.h5" of "train": "out/features.train.h5".
-std::string split_path(const std::string& path, const std::string& split) {
-  if (split.empty()) return path;
-  const std::filesystem::path p(path);
-  return (p.parent_path() / (p.stem().string() + "." + split + p.extension().string())).string();
+// Throws RunError for an output that would take the place of what the run reads.
+void check_is_no_input(const std::string& target, const RunContext& run) {
+  if (!has_name(target)) return;
+  const auto check = [&](const std::string& input, const char* what) {
+    if (is_same_file(target, input))
+      throw RunError(fmt::format("{}: is {} and would be replaced by the output; write elsewhere",
+                                 target, what));
+  };
+  for (const std::string& input : FilesRead::of(run)) check(input, "what this run reads");
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  if (listed == nullptr) return;
+  const std::string name = std::filesystem::path(without_links(target)).filename();
+  for (std::size_t i = 0; i < listed->manifest().size(); ++i)
+    if (listed->manifest().relative(i).ends_with(name))
+      check(listed->manifest().path(i), "a file of the corpus");
 }
 
 }  // namespace
@@ -30,8 +41,8 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
   s.field("dtype", dtype,
           "of the rows: float32; float16: 11 significant bits, up to 65504; bfloat16: 8, with the "
-          "range of float32. A graphics processor writes 16-bit rows itself where nothing before "
-          "the sink needs more");
+          "range of float32. A file with a larger value fails. A graphics processor writes 16-bit "
+          "rows itself where nothing before the sink needs more");
   s.field("statistics", statistics,
           "store mean and standard deviation of every column, of the first split's rows (train; of "
           "all where there are no splits) or of all")
@@ -48,14 +59,21 @@ void RowSinkOptions::describe_ending(Schema& s) {
       .tuning();
   s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
       .tuning();
+  s.field(
+       "max_dropped", max_dropped,
+       "the most of the earlier output that an update drops because its files are gone, in files "
+       "or as a share of the rows; more than that is taken for a disk that is not mounted, and "
+       "the output stays as it is. 100%: any")
+      .tuning();
   s.field("sync", sync, "finish only when the system has everything on disk").tuning();
 }
 
-// Statistics are those of the values before they are rounded.
 Facts RowSink::demand(const Facts& below) const {
   Facts above = below;
-  demand_rows(above,
-              target_.statistics == StatisticsOf::none ? target_.dtype : NumberType::float32);
+  demand_rows(above, target_.dtype);
+  EarlierFiles earlier;
+  earlier.visit = [this](const auto& splits, const auto& visit) { visit_earlier(splits, visit); };
+  above.set_object(EarlierFiles::kFact, std::make_shared<const EarlierFiles>(std::move(earlier)));
   return above;
 }
 
@@ -65,7 +83,7 @@ Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
   if (info_ && target_.dtype == NumberType::float16 && !info_->is_log)
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
-                  "become 0 and loud ones may become infinite");
+                  "become 0, and files with louder ones fail");
   if (target_.normalize && target_.statistics == StatisticsOf::none)
     check.error("normalize", "by which statistics? Set statistics: train");
   if (info_ && target_.normalize) {
@@ -99,24 +117,41 @@ void RowSink::start(RunContext& run) {
   });
 }
 
-void RowSink::list_sections(RunContext& run) {
+// "out/features.h5" of "train": "out/features.train.h5".
+std::string RowSink::section_path(const std::string& split) const {
+  if (split.empty()) return target_.path;
+  const std::filesystem::path p(target_.path);
+  return (p.parent_path() / (p.stem().string() + "." + split + p.extension().string())).string();
+}
+
+// Null: there are no splits.
+const Manifest* RowSink::split_manifest(const RunContext& run) const {
   const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
-  const bool has_splits = listed != nullptr && !listed->manifest().split_names().empty();
+  return listed != nullptr && !listed->manifest().split_names().empty() ? &listed->manifest()
+                                                                         : nullptr;
+}
+
+std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
+  const Manifest* splits = target_.split_files ? split_manifest(run) : nullptr;
+  return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1);
+}
+
+void RowSink::list_sections(RunContext& run) {
+  const Manifest* splits = split_manifest(run);
   counted_ = run.ledger.counts().found;
-  if (has_splits && target_.statistics == StatisticsOf::train)
-    counted_ = listed->manifest().split_ranges().front().last;
+  if (splits != nullptr && target_.statistics == StatisticsOf::train)
+    counted_ = splits->split_ranges().front().last;
   if (target_.statistics != StatisticsOf::none)
-    statistics_ = std::make_unique<RowStatistics>(info_->columns);
+    statistics_ = std::make_unique<RowStatistics>(info_->frames, info_->columns);
   first_files_ = {0};
   paths_ = {target_.path};
-  if (!target_.split_files || !has_splits) return;
+  if (!target_.split_files || splits == nullptr) return;
   first_files_.clear();
   paths_.clear();
-  const Manifest& manifest = listed->manifest();
+  const Manifest& manifest = *splits;
   for (const Manifest::SplitRange& range : manifest.split_ranges()) {
     first_files_.push_back(range.first);
-    paths_.push_back(split_path(
-        target_.path,
+    paths_.push_back(section_path(
         range.split < 0 ? "" : manifest.split_names()[static_cast<std::size_t>(range.split)]));
   }
 }
@@ -126,12 +161,41 @@ void RowSink::open_files(RunContext& run) {
     throw RunError(
         fmt::format("{}: only a pipeline with one output can be updated, this one has {}",
                     target_.path, run.sinks));
+  if (Publication::recover(target_.path))
+    run.warn(fmt::format("{}: a run was ended when it was complete, before its files had their "
+                         "names: they have them now",
+                         target_.path));
+  check_files(run);
   old_.resize(paths_.size());
+  Earlier earlier(paths_.size());
+  if (run.update != Update::none)
+    for (std::size_t s = 0; s < paths_.size(); ++s) earlier[s] = match_earlier(run, s);
+  if (updates_) check_dropped(run, earlier);
+  forget_opened(run);
   for (std::size_t s = 0; s < paths_.size(); ++s) {
-    if (run.update != Update::none) open_earlier(run, s);
+    if (earlier[s] != nullptr) use_earlier(run, s, std::move(earlier[s]));
     if (files_.size() > s) continue;
     const bool replaces = target_.overwrite || old_[s] != nullptr;
     files_.push_back(make_row_file(paths_[s], replaces ? Existing::replace : Existing::refuse));
+  }
+  for (const auto& file : files_) {
+    if (!file->is_unlocked()) continue;
+    run.warn(fmt::format("{}: this file system has no locks: see to it that no other run writes "
+                         "there meanwhile",
+                         file->target()));
+    break;
+  }
+}
+
+// All of them before the first is opened: nothing has been touched when one is refused.
+void RowSink::check_files(RunContext& run) const {
+  const bool may_be_there = target_.overwrite || run.update != Update::none;
+  for (const std::string& path : paths_) {
+    for (const std::string& file : files_of(path)) {
+      PartFile::recover(file);
+      PartFile::check(file, stage_name(), may_be_there ? Existing::replace : Existing::refuse);
+      check_is_no_input(file, run);
+    }
   }
 }
 
@@ -139,9 +203,11 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
                                           ItemContext& context) {
   std::vector<PlacedPart> ready;
   bool is_writer = false;
+  refuse_unstorable(*in, context);
   if (statistics_) note(*in, context);
   {
     const std::lock_guard lock(mutex_);
+    stage_ = context.stage();
     if (error_) std::rethrow_exception(error_);
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
       const Origin& origin = context.origin(i);
@@ -152,6 +218,18 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
   }
   write(ready, is_writer);
   return std::nullopt;
+}
+
+// Rows that were finite until they are rounded.
+void RowSink::refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
+  if (target_.dtype == NumberType::float32) return;
+  for (std::size_t i = 0; i < batch.parts.size(); ++i) {
+    const MelPart* part = batch.parts[i].get();
+    if (part == nullptr || part->pending || part->type != NumberType::float32) continue;
+    if (auto error =
+            unstorable(part->values(), part->first_row, part->row_count, *info_, target_.dtype))
+      context.fail(i, std::move(*error));
+  }
 }
 
 // A run that ended early leaves some.
@@ -176,7 +254,14 @@ void RowSink::finish(RunContext& run, Ending ending) {
     }
     take_over_rest();
     complete(run);
-    for (const auto& file : files_) complete_ ? file->publish(target_.sync) : file->keep();
+    splits_ = split_counts(run);
+    std::vector<PartFile*> parts;
+    for (const auto& file : files_)
+      for (PartFile* part : file->parts()) parts.push_back(part);
+    if (complete_)
+      Publication::publish(target_.path, parts, target_.sync);
+    else
+      for (PartFile* part : parts) part->keep();
     written_ = true;
   } catch (...) {
     files_.clear();
@@ -211,9 +296,34 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
       {"shape", Value::list(std::move(shape))},
       {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
   if (kept_files_ > 0) out.emplace_back("kept_files", Value::scalar(std::to_string(kept_files_)));
+  if (dropped_.files > 0)
+    out.emplace_back("dropped_files", Value::scalar(std::to_string(dropped_.files)));
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
   out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
                                                          files_.front()->row_bytes())));
+  if (!splits_.empty()) out.emplace_back("splits", Value::list(splits_));
+  return out;
+}
+
+// As `inspect --json` has them.
+std::vector<Value> RowSink::split_counts(const RunContext& run) const {
+  const Manifest* splits = split_manifest(run);
+  if (splits == nullptr) return {};
+  const Manifest& manifest = *splits;
+  std::vector<Value> out;
+  for (const Manifest::SplitRange& range : manifest.split_ranges()) {
+    std::int64_t rows = 0;
+    for (std::size_t i = range.first; i < range.last; ++i) rows += order_->rows(i);
+    Value split = Value::map({});
+    split.set("name",
+              range.split < 0
+                  ? Value()
+                  : Value::scalar(manifest.split_names()[static_cast<std::size_t>(range.split)], {},
+                                  true));
+    split.set("files", Value::scalar(std::to_string(range.last - range.first)));
+    split.set("rows", Value::scalar(std::to_string(rows)));
+    out.push_back(std::move(split));
+  }
   return out;
 }
 
@@ -315,8 +425,10 @@ void RowSink::finish_values(const std::vector<PlacedPart>& ready) {
     finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,
                    [&](std::int64_t row, const float* values, std::int64_t n) {
                      file.write(p.file_row + row, values, n);
-                     if (counts(p.file))
-                       statistics_->take(p.file, row, ColumnMoments::of(values, n, info_->columns));
+                     if (auto error = unstorable(values, row, n, *info_, target_.dtype))
+                       p.origin.stream->fail(stage_, std::move(*error));
+                     else if (counts(p.file))
+                       sum(p.file, row, n, values, NumberType::float32, false);
                    });
   }
 }

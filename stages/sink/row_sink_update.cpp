@@ -1,5 +1,6 @@
 // What a sink of rows does with the output of an earlier run.
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
@@ -9,12 +10,32 @@
 
 namespace melflow {
 
-// Decides what becomes of an earlier output: its rows stay where they are and new ones come behind
-// them, or they are taken over into a new file.
-void RowSink::open_earlier(RunContext& run, std::size_t section) {
-  auto old = RowReuse::open(paths_[section], feature_hash(contract()));
+// For the source, before this stage starts.
+void RowSink::visit_earlier(const std::vector<std::string>& splits,
+                            const EarlierFiles::Visit& visit) const {
+  Publication::recover(target_.path);
+  std::vector<std::string> names{""};
+  if (target_.split_files) names.insert(names.end(), splits.begin(), splits.end());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string path = section_path(names[i]);
+    const auto [it, is_new] = opened_.try_emplace(path);
+    if (!is_new) continue;
+    it->second = RowReuse::open(path, feature_hash(contract()));
+    if (it->second == nullptr) continue;
+    it->second->visit(visit);
+    if (target_.split_files)
+      names.insert(names.end(), it->second->splits().begin(), it->second->splits().end());
+  }
+}
+
+// The earlier output, if there is one, and what of it is still right.
+std::unique_ptr<RowReuse> RowSink::match_earlier(RunContext& run, std::size_t section) {
+  const auto opened = opened_.find(paths_[section]);
+  auto old = opened != opened_.end() ? std::move(opened->second)
+                                     : RowReuse::open(paths_[section], feature_hash(contract()));
+  if (opened != opened_.end()) opened_.erase(opened);
   auto* source = dynamic_cast<ManifestSource*>(&run.source);
-  if (old == nullptr || source == nullptr) return;
+  if (old == nullptr || source == nullptr) return nullptr;
   updates_ = true;
   if (old->root() != source->manifest().root())
     run.warn(
@@ -39,6 +60,48 @@ void RowSink::open_earlier(RunContext& run, std::size_t section) {
                     "are computed anew",
                     paths_[section]));
   old->match(*source, first_files_[section], end_of(section, run.ledger.counts().found), run);
+  if (!old->unreachable().empty())
+    run.warn(fmt::format("{}: {}; what they had there stays as it is", paths_[section],
+                         old->unreachable()));
+  return old;
+}
+
+// Before anything is touched: files that are gone may be on a disk that is not mounted.
+void RowSink::check_dropped(RunContext& run, const Earlier& earlier) {
+  if (run.is_stopping()) return;  // what was not looked at looks as if it were gone
+  const Manifest& manifest = dynamic_cast<const ManifestSource&>(run.source).manifest();
+  std::unordered_set<std::string> paths;
+  if (earlier.size() > 1)  // a file may be in another section now
+    for (std::size_t i = 0; i < manifest.size(); ++i) paths.insert(manifest.relative(i));
+  for (const auto& old : earlier)
+    if (old) old->add_dropped([&](const std::string& p) { return paths.contains(p); }, dropped_);
+  const CountOrShare& most = target_.max_dropped;
+  const bool is_over = (most.count && dropped_.files > *most.count) ||
+                       (most.share && static_cast<double>(dropped_.rows) >
+                                          *most.share * static_cast<double>(dropped_.of_rows));
+  if (!is_over) return;
+  throw RunError(fmt::format(
+      "{}: {} of its {} files with rows ({} of {} rows) are gone or not listed any more, such as "
+      "{}. Is a disk not mounted, or are root, include or the manifest others now? The output is "
+      "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
+      "write.max_dropped=100% (it is {})",
+      target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,
+      dropped_.example, OptionType<CountOrShare>::echo(most).text()));
+}
+
+// Outputs of splits that nothing belongs to any more.
+void RowSink::forget_opened(const RunContext& run) {
+  for (const auto& [path, old] : opened_)
+    if (old != nullptr)
+      run.warn(path +
+               ": no file belongs there any more; it is left as it was. Remove it, or it is "
+               "taken for a part of this output");
+  opened_.clear();
+}
+
+// Decides what becomes of an earlier output: its rows stay where they are and new ones come behind
+// them, or they are taken over into a new file.
+void RowSink::use_earlier(RunContext& run, std::size_t section, std::unique_ptr<RowReuse> old) {
   const bool stays = run.update == Update::append && !old->has_dead_rows() &&
                      extensible_at() >= 0 && old->rows_at() == extensible_at();
   for (const RowReuse::Kept& k : old->kept()) {

@@ -16,8 +16,10 @@
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
 #include "tests/support/python.h"
+#include "tests/support/skip.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/small_pipeline.h"
+#include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
@@ -111,7 +113,7 @@ TEST_CASE("npy_write: rows, index and document are as documented, and as hdf5_wr
       {"a preset", {.mel = "preset: whisper, log: db"}, 2, "float32"},
       {"on disk", {.write = "sync: true"}, 2, "float32"},
   };
-  const std::string text = read_bytes(std::string(MELFLOW_SOURCE_DIR) + "/docs/output-format.md");
+  const std::string text = read_bytes(source_path("docs/output-format.md"));
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
     const JobResult job = run(pipeline(row.options), folder);
@@ -160,7 +162,7 @@ TEST_CASE("npy_write: a manifest's labels and splits are kept, and within a spli
 TEST_CASE("npy_write: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
   const TempFolder folder;
   make_corpus(folder);
-  // Plain powers go over the whole range of a half, and beyond it.
+  // Plain powers go over the whole range of a half; a file with values beyond it fails, which is tested elsewhere.
   for (const char* mel : {"log: db", "log: none", "log: none, power: 6"}) {
     CAPTURE(std::string(mel));
     for (const char* type : {"float32", "float16", "bfloat16"}) {
@@ -171,9 +173,11 @@ TEST_CASE("npy_write: float16 is what numpy makes of float32, bfloat16 the neare
       CHECK(job.plan_warnings.size() ==
             (std::string(mel) != "log: db" && std::string(type) == "float16" ? 1 : 0));
     }
-    for (const char* type : {"float16", "bfloat16"})
+    for (const char* type : {"float16", "bfloat16"}) {
+      if (mel == std::string("log: none, power: 6") && type == std::string("float16")) continue;
       CHECK(check_npy(fmt::format("'{}.npy' --float32 '{}'", folder / type,
                                   folder / "float32.npy")) == "");
+    }
   }
 }
 
@@ -369,7 +373,7 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
     CAPTURE(std::string(row.what));
     const SmallDisk disk(row.disk);
     if (!disk.ok()) {
-      MESSAGE("not run: a file system cannot be mounted here");
+      skip("a file system cannot be mounted here");
       return;
     }
     const TempFolder folder;
@@ -396,7 +400,7 @@ TEST_CASE("npy_write: a full disk removes all three files, whatever did not fit,
 TEST_CASE("npy_write: a long recording that fills the disk while many wait for it") {
   const SmallDisk disk(1 << 20);
   if (!disk.ok()) {
-    MESSAGE("not run: a file system cannot be mounted here");
+    skip("a file system cannot be mounted here");
     return;
   }
   const TempFolder folder;
@@ -420,7 +424,7 @@ TEST_CASE("npy_write: when another sink fails, nothing of this one is left") {
     write_wav(folder.file(fmt::format("clips/b{:03}.wav", i)), 4000, kRate, i);
   const SmallDisk disk(256 * 1024);
   if (!disk.ok()) {
-    MESSAGE("not run: a file system cannot be mounted here");
+    skip("a file system cannot be mounted here");
     return;
   }
   const std::string yaml = pipeline(alone({.decode = "block: 64KiB"})) +
@@ -501,7 +505,7 @@ TEST_CASE("npy_write: an output that cannot begin stops the run before it reads 
   REQUIRE(chmod((folder / "closed").c_str(), 0555) == 0);
   const OtherUser other;
   if (!other.ok()) {
-    MESSAGE("not run: cannot act as a user without rights");
+    skip("cannot act as a user without rights");
     return;
   }
   const JobResult job = run(pipeline(alone()), folder, "closed/out");

@@ -1,0 +1,41 @@
+// By which it is seen that an open file was written to while it was read.
+#pragma once
+
+#include <sys/stat.h>
+
+namespace melflow {
+
+class FileState {
+ public:
+  FileState() = default;
+  explicit FileState(const struct stat& st)
+      : size_(st.st_size),
+        modified_(st.st_mtim),
+        changed_(st.st_ctim),
+        mode_(st.st_mode),
+        owner_(st.st_uid),
+        group_(st.st_gid),
+        links_(st.st_nlink) {}
+
+  /// The same bytes, as far as the system can tell. What was written and then given its old time
+  /// again shows in the time of the inode's last change; that may also come from new permissions,
+  /// another owner or another link (a backup), which are no reason.
+  [[nodiscard]] bool is_same_content(const FileState& other) const {
+    return size_ == other.size_ && is_equal(modified_, other.modified_) &&
+           (is_equal(changed_, other.changed_) || mode_ != other.mode_ ||
+            owner_ != other.owner_ || group_ != other.group_ || links_ != other.links_);
+  }
+
+ private:
+  static bool is_equal(const timespec& a, const timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+  }
+  off_t size_ = -1;
+  timespec modified_{}, changed_{};
+  mode_t mode_ = 0;
+  uid_t owner_ = 0;
+  gid_t group_ = 0;
+  nlink_t links_ = 0;
+};
+
+}  // namespace melflow

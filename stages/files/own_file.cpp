@@ -1,0 +1,169 @@
+#include "stages/files/own_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>  // renameat2
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kSearched = 64 << 10;  // [bytes]
+constexpr int kMostLinks = 40;               // as the kernel follows
+
+[[noreturn]] void cannot_be_written(const std::string& path, int error) {
+  throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(error)));
+}
+
+bool is_named(int fd, const std::string& path) {
+  struct stat mine {
+  }, named{};
+  return fstat(fd, &mine) == 0 && lstat(path.c_str(), &named) == 0 &&
+         named.st_ino == mine.st_ino && named.st_dev == mine.st_dev;
+}
+
+std::string head_of(int fd) {
+  std::string head(kSearched, '\0');
+  std::size_t size = 0;
+  while (size < head.size()) {
+    const ssize_t n =
+        ::pread(fd, head.data() + size, head.size() - size, static_cast<off_t>(size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  head.resize(size);
+  return head;
+}
+
+}  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string without_links(std::string path) {
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(path, error);
+    if (error) break;
+    std::string led = (std::filesystem::path(path).parent_path() / next).string();
+    // Of /dev/fd/3 the link is no name: "pipe:[4711]".
+    if (!has_name(led) && std::filesystem::exists(path, error)) break;
+    path = std::move(led);
+  }
+  return path;
+}
+
+bool has_name(const std::string& path) {
+  struct stat st {};
+  if (lstat(path.c_str(), &st) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;
+  throw RunError(fmt::format("{}: cannot be looked at: {}", path, std::strerror(errno)));
+}
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat x {
+  }, y{};
+  return stat(a.c_str(), &x) == 0 && stat(b.c_str(), &y) == 0 && x.st_ino == y.st_ino &&
+         x.st_dev == y.st_dev;
+}
+
+int rename_file(const std::string& from, const std::string& to, unsigned flags) {
+  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return 0;
+  if (errno == EINVAL && !has_name(to) && ::rename(from.c_str(), to.c_str()) == 0) return 0;
+  return errno;
+}
+
+int sync_folder_of(const std::string& path) {
+  const UniqueFd folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder && fsync(folder.get()) == 0 ? 0 : errno;
+}
+
+int close_error(int fd) {
+  int error = 0;
+  do {
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    error = copy < 0 || ::close(copy) != 0 ? errno : 0;
+  } while (error == EINTR);
+  return error;
+}
+
+Lock lock_file(int fd) {
+  int error = 0;
+  do {
+    error = flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error == 0) return Lock::held;
+  return error == EWOULDBLOCK ? Lock::taken : Lock::unsupported;
+}
+
+UniqueFd open_locked(const std::string& path) {
+  for (;;) {
+    // Writable: where locks go over a network nothing else can be locked.
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!fd && errno == ENOENT) return {};
+    if (!fd && (errno == ELOOP || errno == EISDIR || errno == ENXIO)) refuse_foreign(path);
+    if (!fd) throw RunError(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+    struct stat st {};
+    if (fstat(fd.get(), &st) != 0) cannot_be_written(path, errno);
+    if (!S_ISREG(st.st_mode)) refuse_foreign(path);
+    if (lock_file(fd.get()) == Lock::taken)
+      throw RunError(fmt::format("{}: another run is writing it", path));
+    // Another run may have given the file another name before it was locked.
+    if (is_named(fd.get(), path)) return fd;
+  }
+}
+
+Recognizer has_one_of(std::vector<std::string> texts) {
+  return [texts = std::move(texts)](int fd) {
+    const std::string head = head_of(fd);
+    return std::any_of(texts.begin(), texts.end(),
+                       [&](const std::string& t) { return head.find(t) != head.npos; });
+  };
+}
+
+bool is_own(int fd, std::string_view mark, const Recognizer& recognizer) {
+  const std::string head = head_of(fd);
+  return head.starts_with(mark) || mark.starts_with(head) || (recognizer && recognizer(fd));
+}
+
+void refuse_foreign(const std::string& path) {
+  throw RunError(fmt::format(
+      "{}: is there already and is not melflow's; it would be written over: give it another name, "
+      "or write elsewhere",
+      path));
+}
+
+UniqueFd create_own(const std::string& path, std::string_view mark, const Recognizer& recognizer,
+                    bool* is_unlocked) {
+  for (;;) {
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (fd) {
+      const Lock lock = lock_file(fd.get());
+      if (lock == Lock::taken)
+        throw RunError(fmt::format("{}: another run is writing it", path));
+      if (is_unlocked != nullptr) *is_unlocked = lock == Lock::unsupported;
+      if (is_named(fd.get(), path)) return fd;
+      continue;
+    }
+    if (errno != EEXIST) cannot_be_written(path, errno);
+    const UniqueFd old = open_locked(path);
+    if (!old) continue;
+    if (!is_own(old.get(), mark, recognizer)) refuse_foreign(path);
+    if (::unlink(path.c_str()) != 0) cannot_be_written(path, errno);
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,291 @@
+#include "stages/files/publication.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>  // RENAME_NOREPLACE
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "stages/files/own_file.h"
+#include "stages/files/undo_file.h"
+#include "stages/files/whole_io.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::string_view kMark = "melflow names 1\n";
+constexpr std::string_view kEnding = ".commit";
+constexpr std::size_t kHead = kMark.size() + sizeof(XXH64_hash_t);
+
+struct Member {
+  std::string target;
+  Existing existing = Existing::refuse;
+  [[nodiscard]] std::string part() const { return target + ".part"; }
+  [[nodiscard]] std::string old() const { return target + ".replaced"; }
+};
+using Members = std::vector<Member>;
+
+struct Failure {
+  std::string target;
+  std::string what;
+};
+
+std::string commit_path(const std::string& path) {
+  return without_links(path) + std::string(kEnding);
+}
+
+std::string parts_of(const Members& members) {
+  std::vector<std::string> names;
+  for (const Member& m : members) names.push_back(m.part());
+  return fmt::format("the complete file{} {}", names.size() == 1 ? " is" : "s are",
+                     fmt::join(names, ", "));
+}
+
+bool extends(const Members& members) {
+  return std::any_of(members.begin(), members.end(),
+                     [](const Member& m) { return m.existing == Existing::extend; });
+}
+
+// ---- what is about to happen, on disk
+
+// Returns the file, locked.
+UniqueFd write_commit(const std::string& commit, const Members& members, bool sync) {
+  std::string list;
+  for (const Member& m : members) {
+    list += static_cast<char>('0' + static_cast<int>(m.existing));
+    const bool is_beside = folder_of(m.target) == folder_of(commit);
+    list += is_beside ? m.target.substr(m.target.rfind('/') + 1)
+                      : std::filesystem::absolute(m.target).string();
+    list += '\0';
+  }
+  const XXH64_hash_t hash = XXH3_64bits(list.data(), list.size());
+  std::string bytes(kMark);
+  bytes.append(reinterpret_cast<const char*>(&hash), sizeof hash);
+  bytes += list;
+  const std::string part = commit + ".part";
+  UniqueFd fd = create_own(part, kMark);
+  int error = write_whole(fd.get(), bytes.data(), bytes.size(), 0);
+  if (error == 0 && sync && fdatasync(fd.get()) != 0) error = errno;
+  if (error == 0) error = close_error(fd.get());
+  if (error == 0) error = rename_file(part, commit, RENAME_NOREPLACE);
+  if (error == 0 && sync) error = sync_folder_of(commit);
+  if (error == 0) return fd;
+  ::unlink(part.c_str());
+  ::unlink(commit.c_str());
+  throw Failure{commit, fmt::format("cannot be written: {}", std::strerror(error))};
+}
+
+std::optional<Members> read_commit(const std::string& commit, int fd) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0 || static_cast<std::size_t>(st.st_size) < kHead) return std::nullopt;
+  std::string bytes(static_cast<std::size_t>(st.st_size), '\0');
+  if (read_whole(fd, bytes.data(), bytes.size(), 0) != 0 || !bytes.starts_with(kMark))
+    return std::nullopt;
+  XXH64_hash_t hash = 0;
+  std::memcpy(&hash, bytes.data() + kMark.size(), sizeof hash);
+  if (hash != XXH3_64bits(bytes.data() + kHead, bytes.size() - kHead)) return std::nullopt;
+  const std::size_t slash = commit.rfind('/');
+  const std::string folder = slash == commit.npos ? "" : commit.substr(0, slash + 1);
+  Members members;
+  for (std::size_t at = kHead; at < bytes.size();) {
+    const std::string name(bytes.c_str() + at + 1);
+    members.push_back(
+        {name.starts_with('/') ? name : folder + name, static_cast<Existing>(bytes[at] - '0')});
+    at += name.size() + 2;
+  }
+  return members;
+}
+
+// ---- the steps
+
+bool is_there(const Member& m, const std::string& path) {
+  try {
+    return has_name(path);
+  } catch (const RunError& e) {
+    throw Failure{m.target, fmt::format("cannot be given its name: {}", e.what())};
+  }
+}
+
+// Where one file takes another's place that is never missing: a second name for the one that was.
+int second_name(const std::string& target, const std::string& old) {
+  if (::link(target.c_str(), old.c_str()) == 0) return 0;
+  if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) return errno;
+  return rename_file(target, old, RENAME_NOREPLACE);
+}
+
+void put_aside(const Members& members) {
+  for (auto m = members.rbegin(); m != members.rend(); ++m) {
+    struct stat st {};
+    if (m->existing != Existing::replace || !is_there(*m, m->part()) || !is_there(*m, m->target) ||
+        (members.size() == 1 && is_there(*m, m->old())))
+      continue;
+    const int error = lstat(m->target.c_str(), &st) != 0 ? errno
+                      : S_ISDIR(st.st_mode)              ? EISDIR
+                      : members.size() == 1              ? second_name(m->target, m->old())
+                                            : rename_file(m->target, m->old(), RENAME_NOREPLACE);
+    if (error != 0)
+      throw Failure{m->target,
+                    fmt::format("cannot be put aside as {}: {}", m->old(), std::strerror(error))};
+  }
+}
+
+void give_names(const Members& members) {
+  for (const Member& m : members) {
+    if (!is_there(m, m.part()) && is_there(m, m.target))
+      continue;  // a run that was ended came as far
+    const bool takes_place = members.size() == 1 && m.existing == Existing::replace;
+    if (const int error = rename_file(m.part(), m.target, takes_place ? 0 : RENAME_NOREPLACE);
+        error != 0)
+      throw Failure{m.target, fmt::format("cannot be given its name: {}", std::strerror(error))};
+  }
+}
+
+void sync_folders(const Members& members) {
+  std::set<std::string> folders;
+  for (const Member& m : members)
+    if (folders.insert(folder_of(m.target)).second)
+      if (const int error = sync_folder_of(m.target); error != 0)
+        throw Failure{m.target,
+                      fmt::format("its name cannot be brought to disk: {}", std::strerror(error))};
+}
+
+// All that was done, also by a run that was ended. False where that cannot be done.
+bool take_back(const Members& members) {
+  bool is_done = true;
+  for (auto m = members.rbegin(); m != members.rend(); ++m)
+    if (!has_name(m->part()))
+      is_done = rename_file(m->target, m->part(), RENAME_NOREPLACE) == 0 && is_done;
+  for (const Member& m : members) {
+    if (!has_name(m.old())) continue;
+    is_done =
+        (is_same_file(m.target, m.old()) ? ::unlink(m.old().c_str())
+                                         : rename_file(m.old(), m.target, RENAME_NOREPLACE)) == 0 &&
+        is_done;
+  }
+  return is_done;
+}
+
+// `.commit` stays as long as anything else does.
+void clear(const std::string& commit, const Members& members) {
+  bool is_clear = true;
+  for (const Member& m : members) {
+    is_clear = (::unlink(m.old().c_str()) == 0 || errno == ENOENT) && is_clear;
+    if (m.existing == Existing::extend) UndoFile::remove(m.target);
+  }
+  if (is_clear) ::unlink(commit.c_str());
+}
+
+}  // namespace
+
+void Publication::publish(const std::string& path, std::span<PartFile* const> all, bool sync) {
+  std::vector<PartFile*> files;
+  Members members;
+  for (PartFile* f : all) {
+    if (f->is_unchanged()) continue;
+    files.push_back(f);
+    members.push_back({f->target_, f->existing_});
+  }
+  if (files.empty()) return;
+  const bool is_update = extends(members);
+  // Complete and too good to be removed, whatever happens now; an update is made undone instead.
+  if (!is_update)
+    for (PartFile* f : files) f->settle();
+  for (PartFile* f : files) f->complete_writes(sync);
+  const std::string commit = commit_path(path);
+  const bool in_steps =
+      members.size() > 1 || (sync && members.front().existing == Existing::replace);
+  UniqueFd lock;
+  try {
+    if (in_steps) {
+      lock = write_commit(commit, members, sync);
+      put_aside(members);
+    }
+    give_names(members);
+    if (sync) sync_folders(members);
+  } catch (const Failure& f) {
+    const bool is_undone = take_back(members);
+    std::string left = parts_of(members);
+    if (is_undone && is_update) {
+      ::unlink(commit.c_str());
+      left = "it is made what it was before the update";
+    } else if (!is_undone) {
+      left = fmt::format(
+          "and that cannot be undone: {} says which files belong together, and the next run of "
+          "this output completes or undoes it",
+          commit);
+      if (is_update)
+        for (PartFile* u : files) u->settle();
+    } else if (!in_steps) {
+      try {
+        lock = write_commit(commit, members, sync);
+      } catch (const Failure&) {
+        // What is said below is true without it, too.
+      } catch (const RunError&) {
+      }
+    }
+    if (!is_update)
+      for (PartFile* p : files) p->close();
+    throw RunError(fmt::format("{}: {}; {}", f.target, f.what, left));
+  }
+  for (PartFile* f : files) {
+    f->settle();
+    f->close();
+  }
+  clear(commit, members);
+}
+
+bool Publication::recover(const std::string& path) {
+  const std::string commit = commit_path(path);
+  if (!has_name(commit)) return false;
+  const UniqueFd lock = open_locked(commit);
+  if (!lock) return false;
+  if (!is_own(lock.get(), kMark)) refuse_foreign(commit);
+  const auto members = read_commit(commit, lock.get());
+  if (!members)
+    throw RunError(
+        fmt::format("{}: is damaged; it said which files of an earlier run belong "
+                    "together. Remove it, and build that output anew",
+                    commit));
+  try {
+    put_aside(*members);
+    give_names(*members);
+  } catch (const Failure& f) {
+    const bool is_undone = take_back(*members);
+    if (is_undone && extends(*members)) ::unlink(commit.c_str());
+    throw RunError(fmt::format(
+        "{}: {}; a run was ended before its files had their names: {}. Make way for them and run "
+        "again, or remove {} to give them up",
+        f.target, f.what,
+        is_undone ? parts_of(*members) : "some of them have them now, others are .part", commit));
+  }
+  clear(commit, *members);
+  return true;
+}
+
+std::string Publication::waiting(const std::string& name) {
+  const std::string target = without_links(name);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(target), error)) {
+    const std::string path = entry.path().string();
+    if (!path.ends_with(kEnding)) continue;
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const auto members = fd ? read_commit(path, fd.get()) : std::nullopt;
+    if (!members) continue;
+    for (const Member& m : *members)
+      if (m.target.substr(m.target.rfind('/') + 1) == target.substr(target.rfind('/') + 1))
+        return path;
+  }
+  return {};
+}
+
+}  // namespace melflow

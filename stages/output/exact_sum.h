@@ -1,0 +1,42 @@
+// A sum of floating-point numbers that never rounds, so that it is the same for any order and any
+// grouping of what is added.
+//
+// A fixed-point number from 2^-384 on, in digits of 64 bits. Each is kept in 128 bits, so that
+// carries wait until the sum is asked for; 2^62 numbers find room. After Neal (2015), "Fast exact
+// summation using small and large superaccumulators".
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace melflow {
+
+class ExactSum {
+ public:
+  /// value * times. `value` finite: 0, or at least 2^-331 and below 2^280 in size; `times` below
+  /// 512. That takes in the squares of all floats and sums of 512 of them. Throws std::logic_error for
+  /// infinity, NaN and what else is out of range.
+  void add(double value, std::int64_t times = 1);
+  void add(const ExactSum& other);
+  /// To the nearest double but for its last bit.
+  [[nodiscard]] double value() const;
+
+  /// Sum of (x - mean)^2 over `count` numbers x that add up to `sum`, their squares to `squares`:
+  /// exactly 0 where all are equal.
+  static double squared_deviations(const ExactSum& sum, const ExactSum& squares,
+                                   std::int64_t count);
+
+ private:
+  static constexpr int kDigits = 11;
+  static constexpr int kLowest = -384;  // exponent of the lowest bit
+  __extension__ using Digit = __int128;
+  // Two digits more than are kept take all carries.
+  using Words = std::array<std::uint64_t, kDigits + 2>;
+
+  // Sign and size, carries done.
+  [[nodiscard]] Words magnitude(bool& is_negative) const;
+
+  std::array<Digit, kDigits> digits_{};
+};
+
+}  // namespace melflow
