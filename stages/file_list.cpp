@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/files_read.h"
 #include "pipeline/registry.h"
 #include "stages/audio_store/feed.h"
 #include "stages/items.h"
@@ -60,8 +61,9 @@ class FileList final : public Source<FileRef>, public ManifestSource {
     return out;
   }
 
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     options_.check(check);
+    earlier_ = demanded.get_object<EarlierFiles>(EarlierFiles::kFact);
     feed_->check(check);
     if (contents_ && feed_->may_cache())
       check.error("update_by",
@@ -76,7 +78,10 @@ class FileList final : public Source<FileRef>, public ManifestSource {
   }
 
   void start(RunContext& run) override {
-    manifest_ = list_corpus(options_, run.warn);
+    FilesRead::add(run, options_.manifest);
+    FilesRead::add(run, options_.label_file);
+    manifest_ =
+        list_corpus(options_, run.warn, run.update == Update::none ? nullptr : earlier_.get());
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
   }
@@ -96,6 +101,7 @@ class FileList final : public Source<FileRef>, public ManifestSource {
     file->path = manifest_.path(i);
     stamps_[i] = stamp_of(file->path);
     file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(stamps_[i].size, 0));
+    file->problem = manifest_.problem(i);
     file->stored = feed_->find(i, stamps_[i]);
     const SourceInfo info{file->path, file->size};
     return {std::move(file), info};
@@ -112,6 +118,7 @@ class FileList final : public Source<FileRef>, public ManifestSource {
  private:
   FileListOptions options_;
   std::shared_ptr<Feed> feed_;
+  std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
   Manifest manifest_;
   std::vector<FileStamp> stamps_;
   std::shared_ptr<ContentHashes> contents_;  // where they are asked for

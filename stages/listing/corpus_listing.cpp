@@ -1,18 +1,11 @@
 #include "stages/listing/corpus_listing.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -22,139 +15,38 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "stages/listing/double_paths.h"
 #include "stages/listing/folder_scan.h"
-#include "stages/listing/json_lines.h"
+#include "stages/listing/label_columns.h"
+#include "stages/listing/path_parts.h"
+#include "stages/listing/split_draw.h"
+#include "stages/listing/split_groups.h"
+#include "stages/listing/split_name.h"
 #include "stages/listing/table_reader.h"
 
 namespace melflow {
 namespace {
 
-// As it is listed: without what `find .` puts in front.
-std::string_view plain(std::string_view path) {
-  while (path.starts_with("./")) path.remove_prefix(2);
-  return path;
-}
-
-// The first component of a relative path that has several; "" otherwise.
-std::string_view first_folder(std::string_view path) {
-  const std::size_t slash = path.starts_with('/') ? path.npos : path.find('/');
-  // A folder that could not be entered is listed with a slash at its end.
-  return slash == path.npos || slash + 1 == path.size() ? "" : path.substr(0, slash);
-}
-
-// The name of the folder that a path is in.
-std::string_view parent_folder(std::string_view path) {
-  const std::size_t last = path.find_last_of('/', path.size() - (path.ends_with('/') ? 2 : 1));
-  if (last == path.npos) return "";
-  const std::string_view folder = path.substr(0, last);
-  const std::size_t slash = folder.rfind('/');
-  return slash == folder.npos ? folder : folder.substr(slash + 1);
-}
-
-// Where a split stands by its name: training, validation, test, others.
-int rank_of(std::string name) {
-  static constexpr std::array<std::array<const char*, 4>, 3> kKnown{
-      {{"train", "training", "tr", "trn"},
-       {"val", "valid", "validation", "dev"},
-       {"test", "testing", "tst", "eval"}}};
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  int rank = 0;
-  for (const auto& names : kKnown) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) return rank;
-    ++rank;
-  }
-  return rank;
-}
-
-// What the output has beside its splits.
-constexpr std::array kTakenNames{"band_hz", "files",  "labels",     "mel",
-                                 "remarks", "splits", "statistics", "targets"};
-
-bool is_split_name(std::string_view name) {
-  return !name.empty() && !name.starts_with('.') && name.find('/') == name.npos &&
-         std::find(kTakenNames.begin(), kTakenNames.end(), name) == kTakenNames.end();
-}
-
-// Columns of a table with labels and numbers for files.
-class LabelColumns {
- public:
-  /// -1 for labels that are not wanted.
-  LabelColumns(const FileListOptions& options, const TableReader& table, std::string path,
-               bool with_labels)
-      : options_(options), path_(std::move(path)) {
-    if (with_labels) label_ = column(table, options.label_column, "label_column");
-    for (const std::string& t : options.targets) targets_.push_back(column(table, t, "targets"));
-  }
-
-  void take(const TableReader& table, Manifest& manifest, std::size_t file) {
-    if (label_ >= 0) take_labels(table.cell(label_), manifest, file);
-    for (std::size_t t = 0; t < targets_.size(); ++t) {
-      const std::string& text = table.cell(targets_[t]);
-      if (text.empty()) continue;
-      float value = 0;
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error != std::errc() || end != text.data() + text.size())
-        throw RunError(fmt::format("{}:{}: {} is '{}', which is no number", path_, table.line(),
-                                   options_.targets[t], text));
-      manifest.set_target(file, t, value);
-    }
-  }
-  [[nodiscard]] bool has_labels() const { return label_ >= 0; }
-
- private:
-  int column(const TableReader& table, const std::string& name, const char* option) const {
-    const int c = table.column(name);
-    if (c < 0)
-      throw RunError(
-          fmt::format("{}: there is no column '{}', which {} asks for", path_, name, option));
-    return c;
-  }
-
-  void take_labels(const std::string& text, Manifest& manifest, std::size_t file) {
-    std::string_view rest = text;
-    const bool is_list = text.find(JsonLinesReader::kListSeparator) != text.npos;
-    if (!is_list && options_.label_separator.empty()) {
-      if (!text.empty()) manifest.set_label(file, text);
-      return;
-    }
-    static constexpr char kOfList[] = {JsonLinesReader::kListSeparator, '\0'};
-    const std::string_view separator =
-        is_list ? kOfList : std::string_view(options_.label_separator);
-    names_.clear();
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find(separator), rest.size());
-      if (end > 0) names_.push_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + separator.size(), rest.size()));
-    }
-    manifest.set_labels(file, names_);
-  }
-
-  const FileListOptions& options_;
-  std::string path_;
-  int label_ = -1;
-  std::vector<int> targets_;
-  std::vector<std::string_view> names_;
-};
-
 class Listing {
  public:
   Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
-      : options_(options), warn_(warn), manifest_(options.root) {
-    if (options.groups_by_pattern()) pattern_.emplace(options.split_group);
-  }
+      : options_(options), warn_(warn), manifest_(options.root), groups_(options) {}
 
-  Manifest make() {
+  Manifest make(const EarlierFiles* earlier) {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     options_.manifest.empty() ? scan() : read_manifest();
+    if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
-    if (options_.splits == Splits::ratio) deal_splits();
+    if (groups_.unmatched() > 0) tell_unmatched();
+    if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
     if (!manifest_.split_names().empty()) {
       if (options_.splits != Splits::ratio) check_groups();
       manifest_.order_by_split(split_order());
       check_labels();
     }
+    if (const std::string moves = moves_between_splits(manifest_, earlier_); !moves.empty())
+      warn_(moves);
     manifest_.close();
     return std::move(manifest_);
   }
@@ -163,13 +55,63 @@ class Listing {
   void scan() {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
-    folders.run([this](const std::string& folder, const std::string& name) {
-      manifest_.add(manifest_.add_folder(folder), name);
-      added(folder + name);
+    folders.run([this](const FolderScan::Found& found) {
+      manifest_.add(manifest_.add_folder(found.folder), found.name);
+      if (found.error != 0) {
+        closed_.push_back(manifest_.size() - 1);
+        manifest_.set_problem(closed_.back(),
+                              fmt::format("cannot be listed: {}; what is in it is missing",
+                                          std::strerror(found.error)));
+        groups_.add_other();
+      } else {
+        added(std::string(found.folder).append(found.name), "", found.is_folder);
+      }
     });
+    if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (manifest_.size() == 0)
       throw RunError(fmt::format("{}: no file matches {}; check file_list.root and include",
                                  options_.root, fmt::join(options_.include, ", ")));
+  }
+
+  void refuse_closed() const {
+    std::string text;
+    constexpr std::size_t kMostNamed = 3;
+    for (std::size_t i = 0; i < std::min(closed_.size(), kMostNamed); ++i) {
+      const std::string_view problem = manifest_.problem(closed_[i]);
+      text += fmt::format("{}: {}; ", manifest_.path(closed_[i]),
+                          problem.substr(0, problem.rfind(';')));
+    }
+    if (closed_.size() > kMostNamed)
+      text += fmt::format("and {} folders more; ", closed_.size() - kMostNamed);
+    throw RunError(text +
+                   "nobody knows what would be missing. Make it readable, leave it out with "
+                   "exclude, or count every such folder as a failed file (closed_folders: failed)");
+  }
+
+  // The earlier output, and its files in folders that cannot be listed now: these may be there.
+  void recall(const EarlierFiles& earlier) {
+    std::vector<std::string> names = manifest_.split_names();
+    for (const auto& [name, share] : options_.split_ratios.list)
+      if (options_.splits == Splits::ratio) names.push_back(name);
+    earlier.visit(names, [this](std::string_view path, std::string_view split) {
+      earlier_.emplace(path, split);
+    });
+    if (closed_.empty()) return;
+    const FolderScan folders({"", options_.include, options_.exclude, false});
+    std::vector<std::string> hidden;
+    for (const std::size_t i : closed_) {
+      std::string folder = manifest_.relative(i);
+      if (!folder.ends_with('/')) folder += '/';
+      for (const auto& [path, split] : earlier_)
+        if (path.starts_with(folder) && path.size() > folder.size() && !path.ends_with('/') &&
+            folders.wanted(std::string(path)))
+          hidden.emplace_back(path);
+    }
+    std::sort(hidden.begin(), hidden.end());
+    for (const std::string& path : hidden) {
+      add(path);
+      added(path);
+    }
   }
 
   void read_manifest() {
@@ -178,6 +120,7 @@ class Listing {
     else
       read_lines();
     if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
+    tell_doubles();
   }
 
   void add(std::string_view path) {
@@ -204,12 +147,50 @@ class Listing {
         throw RunError(fmt::format("{}:{}: the path is empty", name, table->line()));
       add(path);
       const std::size_t file = manifest_.size() - 1;
+      lines_.add(below_root(path), table->line());
       added(path, group < 0 ? "" : table->cell(group));
       if (columns) columns->take(*table, manifest_, file);
       if (split < 0 || table->cell(split).empty()) continue;
       check_name(table->cell(split), fmt::format("{}:{}", name, table->line()));
       set_split(file, table->cell(split), fmt::format("{}:{}", name, table->line()));
     }
+    std::vector<int> used{table->column("path"), split, group};
+    if (columns)
+      for (const int c : columns->columns()) used.push_back(c);
+    tell_unused(table->columns(), used);
+  }
+
+  // A column that somebody relies on and nobody reads, such as the begin of a segment.
+  void tell_unused(const std::vector<std::string>& columns, const std::vector<int>& used) const {
+    std::vector<std::string> unused;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
+        unused.push_back(columns[c]);
+    if (unused.empty()) return;
+    warn_(fmt::format(
+        "{}: {} {} not read; what is read is path (a whole file), split (with splits: auto or "
+        "manifest), {} (with labels: manifest), and what targets and split_group name",
+        options_.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
+        options_.label_column));
+  }
+
+  void tell_doubles() const {
+    const std::vector<DoublePaths::Pair> doubles = lines_.find();
+    if (doubles.empty()) return;
+    const DoublePaths::Pair& one = doubles.front();
+    std::string text = fmt::format(
+        "{}: {} of {} lines name a path that stood there before, such as {} (lines {} and {})",
+        options_.manifest, doubles.size(), manifest_.size(), manifest_.relative(one.second),
+        one.first_line, one.second_line);
+    const auto crosses = [this](const DoublePaths::Pair& d) {
+      return manifest_.split(d.first) != manifest_.split(d.second);
+    };
+    if (const auto d = std::find_if(doubles.begin(), doubles.end(), crosses); d != doubles.end())
+      text +=
+          fmt::format("; {} in another split: {} is in {} and in {}",
+                      std::count_if(doubles.begin(), doubles.end(), crosses),
+                      manifest_.relative(d->second), split_name(d->first), split_name(d->second));
+    warn_(text + ". Every line gives rows of its own");
   }
 
   int split_column(const TableReader& table) const {
@@ -227,20 +208,24 @@ class Listing {
     if (!in)
       throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
     bool is_first = true;
+    int number = 0;
     for (std::string line; std::getline(in, line);) {
+      ++number;
       if (line.ends_with('\r')) line.pop_back();
       if (is_first && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
       is_first = false;
       if (line.empty() || line.starts_with('#')) continue;
       add(plain(line));
+      lines_.add(below_root(plain(line)), number);
       added(plain(line));
     }
     if (in.bad())
       throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
   }
 
-  // What the path of the file added last says about it.
-  void added(std::string_view path, std::string_view group = "") {
+  // What the path of the file added last says about it; `cell`: of the manifest's column that
+  // split_group names.
+  void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
     path = below_root(path);
     const std::size_t file = manifest_.size() - 1;
     std::string_view label;
@@ -252,8 +237,7 @@ class Listing {
     if (!label.empty()) manifest_.set_label(file, label);
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
-    if (options_.splits != Splits::ratio && options_.split_group.empty()) return;
-    keys_.push_back(key_of(path, group));
+    is_folder ? groups_.add_other() : groups_.add(path, cell);
   }
 
   // Of an absolute path in the root, what is below it.
@@ -265,18 +249,24 @@ class Listing {
     return path;
   }
 
-  // Of the group that the file belongs to, or of the file.
-  [[nodiscard]] std::uint64_t key_of(std::string_view path, std::string_view group) const {
-    std::cmatch match;
-    if (options_.split_group == "parent_dir")
-      group = path.substr(0, std::min(path.rfind('/'), path.size()));
-    else if (options_.split_group == "top_dir")
-      group = first_folder(path);
-    else if (pattern_ &&
-             std::regex_search(path.data(), path.data() + path.size(), match, *pattern_))
-      group = {match[1].first, static_cast<std::size_t>(match[1].length())};
-    if (group.empty()) group = path;
-    return XXH3_64bits_withSeed(group.data(), group.size(), options_.split_seed);
+  void tell_unmatched() const {
+    const std::string text = fmt::format(
+        "split_group: {} of {} files are in no group, such as {}: {}", groups_.unmatched(),
+        manifest_.size(), manifest_.relative(groups_.first_unmatched()), groups_.why_unmatched());
+    if (options_.splits != Splits::ratio)
+      return warn_(text + ". Whether they cross splits cannot be told");
+    switch (options_.split_unmatched) {
+      case SplitUnmatched::error:
+        throw RunError(text +
+                       ". Mend it, or say with split_unmatched what they are: own_group (each is "
+                       "drawn by itself), one_group (they stay together) or no_split");
+      case SplitUnmatched::own_group:
+        return warn_(text + ". Each of them is drawn by itself (split_unmatched: own_group)");
+      case SplitUnmatched::one_group:
+        return warn_(text + ". They are one group (split_unmatched: one_group)");
+      case SplitUnmatched::no_split:
+        return warn_(text + ". They are in no split (split_unmatched: no_split)");
+    }
   }
 
   void read_labels() {
@@ -285,15 +275,25 @@ class Listing {
     const bool with_labels = options_.labels == Labels::file;
     const std::unique_ptr<TableReader> table = open_table(options_.label_file, {"path"});
     LabelColumns columns(options_, *table, options_.label_file, with_labels);
-    std::vector<bool> is_named(manifest_.size(), false);
+    std::vector<bool> is_named(manifest_.size(), false), was_named(manifest_.size(), false);
+    std::size_t doubles = 0;
+    std::string example;
     while (table->next()) {
       const auto it = files.find(std::string(plain(table->cell("path"))));
       if (it == files.end()) continue;
+      if (was_named[it->second.front()] && doubles++ == 0)
+        example = fmt::format("{} (line {})", it->first, table->line());
+      was_named[it->second.front()] = true;
       for (const std::size_t i : it->second) {
         columns.take(*table, manifest_, i);
         is_named[i] = !with_labels || !manifest_.labels(i).empty();
       }
     }
+    if (doubles > 0)
+      warn_(fmt::format("{}: {} a path that stood there before, such as {}; the last one counts",
+                        options_.label_file,
+                        doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles),
+                        example));
     const auto without = std::count(is_named.begin(), is_named.end(), false);
     if (without > 0)
       warn_(fmt::format("{}: {} of {} files have no {} there", options_.label_file, without,
@@ -301,24 +301,18 @@ class Listing {
   }
 
   void set_split(std::size_t file, std::string_view name, const std::string& where) {
-    if (!is_split_name(name))
-      throw RunError(
-          fmt::format("{}: '{}' cannot be the name of a split: it becomes part of names in the "
-                      "output, so it has "
-                      "no '/', does not begin with '.', and is none of {}",
-                      where, name, fmt::join(kTakenNames, ", ")));
+    if (const std::string problem = split_name_problem(name); !problem.empty())
+      throw RunError(where + ": " + problem);
     if (!manifest_.set_split(file, name))
       throw RunError(fmt::format("{}: more than {} splits", where, Manifest::kMostSplits));
   }
 
-  void deal_splits() {
-    std::vector<SplitUnit> units(manifest_.size());
-    for (std::size_t i = 0; i < units.size(); ++i) units[i] = {keys_[i], manifest_.stratum(i)};
-    const std::vector<std::int8_t> splits = options_.split_stratify
-                                                ? split_by_stratum(units, options_.split_ratios)
-                                                : split_by_key(units, options_.split_ratios);
-    for (std::size_t i = 0; i < units.size(); ++i)
-      set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");
+  void draw() {
+    const std::vector<std::int8_t> splits =
+        draw_splits(options_, manifest_, groups_.keys(), earlier_);
+    for (std::size_t i = 0; i < splits.size(); ++i)
+      if (splits[i] >= 0)
+        set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");
   }
 
   void check_name(const std::string& split, const std::string& where) const {
@@ -339,34 +333,30 @@ class Listing {
       for (const auto& [name, share] : options_.split_ratios.list) names.push_back(name);
     if (!names.empty()) return names;
     names = manifest_.split_names();
-    std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-      return rank_of(a) < rank_of(b);
-    });
+    sort_by_purpose(names);
     return names;
   }
 
   // Splits that are given: does a group cross them?
   void check_groups() const {
-    if (keys_.empty()) return;
+    const std::vector<std::uint64_t>& keys = groups_.keys();
+    if (keys.empty()) return;
     std::unordered_map<std::uint64_t, std::size_t> first;
     std::unordered_map<std::uint64_t, std::pair<std::size_t, std::size_t>> crossing;
     for (std::size_t i = 0; i < manifest_.size(); ++i) {
-      const auto [it, is_new] = first.try_emplace(keys_[i], i);
+      if (keys[i] == SplitGroups::kNone) continue;
+      const auto [it, is_new] = first.try_emplace(keys[i], i);
       if (!is_new && manifest_.split(i) != manifest_.split(it->second))
-        crossing.try_emplace(keys_[i], it->second, i);
+        crossing.try_emplace(keys[i], it->second, i);
     }
     if (crossing.empty()) return;
     auto least = crossing.begin()->second;
     for (const auto& [key, files] : crossing) least = std::min(least, files);
-    const auto name = [this](std::size_t i) {
-      const int s = manifest_.split(i);
-      return s < 0 ? "no split" : manifest_.split_names()[static_cast<std::size_t>(s)];
-    };
     warn_(fmt::format(
         "{} of {} groups (split_group) cross splits; {} is in {}, {} of the same group in "
         "{}",
-        crossing.size(), first.size(), manifest_.relative(least.first), name(least.first),
-        manifest_.relative(least.second), name(least.second)));
+        crossing.size(), first.size(), manifest_.relative(least.first), split_name(least.first),
+        manifest_.relative(least.second), split_name(least.second)));
   }
 
   // A model cannot learn what training does not have. The first split is training.
@@ -391,17 +381,25 @@ class Listing {
         named < unseen.size() ? ", ..." : ""));
   }
 
+  [[nodiscard]] std::string split_name(std::size_t i) const {
+    const int s = manifest_.split(i);
+    return s < 0 ? "no split" : manifest_.split_names()[static_cast<std::size_t>(s)];
+  }
+
   const FileListOptions& options_;
   const std::function<void(std::string)>& warn_;
   Manifest manifest_;
-  std::optional<std::regex> pattern_;
-  std::vector<std::uint64_t> keys_;  // of every file, where splits need them
+  SplitGroups groups_;
+  std::vector<std::size_t> closed_;  // folders that cannot be listed
+  EarlierSplits earlier_;            // of an update
+  DoublePaths lines_;                // of a manifest
 };
 
 }  // namespace
 
-Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn) {
-  return Listing(options, warn).make();
+Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
+                     const EarlierFiles* earlier) {
+  return Listing(options, warn).make(earlier);
 }
 
 }  // namespace melflow

@@ -5,13 +5,16 @@
 #include <functional>
 #include <string>
 
+#include "stages/listing/earlier_files.h"
 #include "stages/listing/file_list_options.h"
 #include "stages/listing/manifest.h"
 
 namespace melflow {
 
-/// `warn` gets remarks on the corpus as a whole. Throws RunError when there is no file, or a table
-/// cannot be read or says what cannot be.
-Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn);
+/// `warn` gets remarks on the corpus as a whole; `earlier` is there in an update. Throws RunError
+/// when there is no file, a folder or table cannot be read, a table says what cannot be, or splits
+/// cannot be as they are wanted.
+Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
+                     const EarlierFiles* earlier = nullptr);
 
 }  // namespace melflow

@@ -18,6 +18,7 @@ class CsvReader final : public TableReader {
             char separator = ',');
   /// A row of the wrong length is none.
   bool next() override;
+  [[nodiscard]] const std::vector<std::string>& columns() const override { return header_; }
   [[nodiscard]] int column(std::string_view name) const override;
   [[nodiscard]] const std::string& cell(int column) const override {
     return row_[static_cast<std::size_t>(column)];

@@ -5,24 +5,30 @@
 
 #include <fmt/format.h>
 
+#include "stages/listing/split_name.h"
 #include "stages/listing/table_reader.h"
 
 namespace melflow {
 
 void FileListOptions::describe(Schema& s) {
   s.field("root", root, "folder to look in, with all folders below it; paths are stored below it");
+  const auto is_scanned = [this] { return manifest.empty(); };
+  const std::string scanned = "a folder to look in (a manifest is taken as it stands)";
   s.field("include", include,
           "patterns of files to take: * within a name, ** for any folders; case does not matter")
-      .used_with("a folder to look in (a manifest is taken as it stands)",
-                 [this] { return manifest.empty(); });
+      .used_with(scanned, is_scanned);
   s.field("exclude", exclude, "patterns of files to leave out again");
   s.field(
       "manifest", manifest,
       "instead of looking: a text file with a path a line, or a table (.csv, .tsv, .jsonl) with "
       "the column path; order is kept");
   s.field("follow_links", follow_links, "also look into folders that are symbolic links")
-      .used_with("a folder to look in (a manifest is taken as it stands)",
-                 [this] { return manifest.empty(); });
+      .used_with(scanned, is_scanned);
+  s.field("closed_folders", closed_folders,
+          "folders that cannot be listed (permissions, a failing disk), so that nobody knows what "
+          "is missing: error, the run does not begin; failed, each counts as one failed file. What "
+          "exclude leaves out is not missing")
+      .used_with(scanned, is_scanned);
 
   s.field(
       "labels", labels,
@@ -53,17 +59,32 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio", by_ratio);
   s.field("split_seed", split_seed, "for splits: ratio; another number, another draw")
       .used_with("splits: ratio", by_ratio);
-  s.field("split_stratify", split_stratify,
-          "for splits: ratio; meet the shares exactly, also within every label. Without it every "
-          "file is drawn by its own name, so that files added later move no other")
+  s.field(
+       "split_stratify", split_stratify,
+       "for splits: ratio; meet the shares exactly, also within every label. Without it every "
+       "file is drawn by its own name, so that a run over more files moves none (an update never "
+       "does)")
       .used_with("splits: ratio", by_ratio);
+  const auto has_splits = [this] {
+    return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
+  };
   s.field("split_group", split_group,
           "what must not cross splits, such as a speaker: parent_dir, top_dir, a column of the "
           "manifest, or a regular expression whose ( ) is the name in the path; with splits that "
           "are given, a remark tells of groups that cross")
-      .used_with("splits", [this] {
-        return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
-      });
+      .used_with("splits", has_splits);
+  s.field(
+       "split_unmatched", split_unmatched,
+       "for splits: ratio; files that split_group says nothing of (the expression finds no name, "
+       "the cell is empty, there is no folder): error, the run does not begin; own_group, each "
+       "is a group of its own; one_group, all are one; no_split, they are in no split")
+      .used_with("splits: ratio and split_group",
+                 [this] { return splits == Splits::ratio && !split_group.empty(); });
+  s.field("split_update", split_update,
+          "for splits: ratio; in an update: keep, files of the earlier output stay in their split, "
+          "and new ones of their groups go there, too; redraw, all are drawn as in a run from the "
+          "beginning, and a remark counts those that move")
+      .used_with("splits: ratio", by_ratio);
 }
 
 namespace {
@@ -75,6 +96,10 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
                                    "there is none; else it is parent_dir, top_dir or a regular "
                                    "expression with ( )");
   if (!o.groups_by_pattern()) return;
+  // The library's parser goes a call deeper with every bracket.
+  if (constexpr std::size_t kLongest = 1000; o.split_group.size() > kLongest)
+    return check.error("split_group", fmt::format("a regular expression has at most {} bytes, not {}",
+                                                  kLongest, o.split_group.size()));
   try {
     const std::regex pattern(o.split_group);
     if (pattern.mark_count() != 1)
@@ -108,6 +133,13 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
 }  // namespace
 
 void FileListOptions::check(PlanCheck& check) const {
+  for (const std::string& name : split_names)
+    if (const std::string problem = split_name_problem(name); !problem.empty())
+      check.error("split_names", problem);
+  if (splits == Splits::ratio)
+    for (const auto& [name, share] : split_ratios.list)
+      if (const std::string problem = split_name_problem(name); !problem.empty())
+        check.error("split_ratios", problem);
   if (root.empty() && manifest.empty())
     check.error("", "'root' is missing: which folder holds the recordings?");
   if (!manifest.empty() && !exclude.empty())

@@ -33,6 +33,33 @@ struct EnumNames<Splits> {
                                                               {"ratio", Splits::ratio}};
 };
 
+/// What becomes of a folder that cannot be listed.
+enum class ClosedFolders { error, failed };
+template <>
+struct EnumNames<ClosedFolders> {
+  static constexpr std::pair<const char*, ClosedFolders> values[] = {
+      {"error", ClosedFolders::error}, {"failed", ClosedFolders::failed}};
+};
+
+/// What files are that split_group says nothing of.
+enum class SplitUnmatched { error, own_group, one_group, no_split };
+template <>
+struct EnumNames<SplitUnmatched> {
+  static constexpr std::pair<const char*, SplitUnmatched> values[] = {
+      {"error", SplitUnmatched::error},
+      {"own_group", SplitUnmatched::own_group},
+      {"one_group", SplitUnmatched::one_group},
+      {"no_split", SplitUnmatched::no_split}};
+};
+
+/// What an update does with the splits of the earlier output.
+enum class SplitUpdate { keep, redraw };
+template <>
+struct EnumNames<SplitUpdate> {
+  static constexpr std::pair<const char*, SplitUpdate> values[] = {{"keep", SplitUpdate::keep},
+                                                                   {"redraw", SplitUpdate::redraw}};
+};
+
 struct FileListOptions {
   std::string root;
   std::vector<std::string> include{"**/*.wav", "**/*.flac", "**/*.ogg",  "**/*.oga",  "**/*.opus",
@@ -41,6 +68,7 @@ struct FileListOptions {
   std::vector<std::string> exclude;
   std::string manifest;
   bool follow_links = false;
+  ClosedFolders closed_folders = ClosedFolders::error;
 
   Labels labels = Labels::none;
   std::string label_file;
@@ -54,6 +82,8 @@ struct FileListOptions {
   std::uint64_t split_seed = 0;
   bool split_stratify = true;
   std::string split_group;
+  SplitUnmatched split_unmatched = SplitUnmatched::error;
+  SplitUpdate split_update = SplitUpdate::keep;
 
   void describe(Schema& s);
   /// What can be told before anything is read.

@@ -33,73 +33,84 @@ FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
   for (const std::string& p : settings_.exclude) exclude_.emplace_back(p);
 }
 
-void FolderScan::run(const Found& found) const {
+void FolderScan::run(const Visit& visit) const {
   const std::string& root = settings_.root;
-  struct stat st {};
-  if (stat(root.c_str(), &st) != 0 ||
-      (S_ISDIR(st.st_mode) && eaccess(root.c_str(), R_OK | X_OK) != 0))
+  const auto fail = [&root](int error) {
     throw RunError(fmt::format("{}: cannot look into the folder: {}; check file_list.root", root,
-                               std::strerror(errno)));
+                               std::strerror(error)));
+  };
+  struct stat st {};
+  if (stat(root.c_str(), &st) != 0) fail(errno);
   if (!S_ISDIR(st.st_mode))
     throw RunError(fmt::format("{}: is a file, file_list.root takes a folder", root));
+  if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
+  std::vector<Entry> entries;
+  if (const int error = list("", entries); error != 0) fail(error);
   Way way{{{st.st_dev, st.st_ino}}};
-  scan("", way, found);
+  scan("", entries, way, visit);
 }
 
 bool FolderScan::wanted(const std::string& path) const {
-  return any_matches(include_, path) && !any_matches(exclude_, path);
+  return any_matches(include_, path) && !is_left_out(path);
 }
 
-// What of one folder has to be looked at, by name; false where it cannot be opened.
-bool FolderScan::list(const std::string& folder, std::vector<Entry>& out) const {
-  const std::string here = settings_.root + "/" + folder;
-  DIR* dir = opendir(here.c_str());
-  if (dir == nullptr) return false;
+bool FolderScan::is_left_out(const std::string& path) const { return any_matches(exclude_, path); }
+
+// What of one folder has to be looked at, by name. Returns an error of the system where that cannot
+// be told in whole: half a folder is no better than none.
+int FolderScan::list(const std::string& folder, std::vector<Entry>& out) const {
+  DIR* dir = opendir((settings_.root + "/" + folder).c_str());
+  if (dir == nullptr) return errno;
   while (const dirent* e = (errno = 0, readdir(dir))) {
     if (std::strcmp(e->d_name, ".") == 0 || std::strcmp(e->d_name, "..") == 0) continue;
-    bool is_folder = e->d_type == DT_DIR;
-    if (e->d_type == DT_UNKNOWN || (e->d_type == DT_LNK && settings_.follow_links)) {
-      struct stat st {};
-      const int flags = settings_.follow_links ? 0 : AT_SYMLINK_NOFOLLOW;
-      is_folder = fstatat(dirfd(dir), e->d_name, &st, flags) == 0 && S_ISDIR(st.st_mode);
-    }
-    if (is_folder || wanted(folder + e->d_name)) out.push_back({e->d_name, is_folder});
+    Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
+    if (entry.is_folder || wanted(folder + e->d_name)) out.push_back(std::move(entry));
   }
   const int error = errno;
   closedir(dir);
-  if (error != 0)
-    throw RunError(fmt::format("{}: cannot be listed: {}", here, std::strerror(error)));
   std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
-  return true;
+  return error;
+}
+
+FolderScan::Entry FolderScan::entry_of(int dir, const std::string& folder, const char* name,
+                                       unsigned char type) const {
+  if (type != DT_UNKNOWN && (type != DT_LNK || !settings_.follow_links))
+    return {name, type == DT_DIR};
+  struct stat st {};
+  if (fstatat(dir, name, &st, settings_.follow_links ? 0 : AT_SYMLINK_NOFOLLOW) == 0)
+    return {name, S_ISDIR(st.st_mode)};
+  // A link that leads nowhere or in a circle is no folder, whatever else cannot be asked may be
+  // one: then what has no name of a file is taken for one.
+  if (errno == ENOENT || errno == ELOOP || wanted(folder + name)) return {name, false};
+  return {name, true, errno};
 }
 
 // Depth first with sorted names is the order of the paths.
-void FolderScan::scan(const std::string& folder, Way& way, const Found& found) const {
-  std::vector<Entry> entries;
-  if (!list(folder, entries)) return add_closed(folder, found);
+void FolderScan::scan(const std::string& folder, const std::vector<Entry>& entries, Way& way,
+                      const Visit& visit) const {
   for (const Entry& e : entries) {
-    const std::string path = folder + e.name;
-    if (!e.is_folder || wanted(path)) found(folder, e.name);
-    if (!e.is_folder) continue;
-    struct stat st {};
-    if (stat((settings_.root + "/" + path).c_str(), &st) != 0) {
-      add_closed(path + "/", found);
+    if (!e.is_folder) {
+      visit({folder, e.name});
       continue;
     }
+    const std::string path = folder + e.name, below = path + "/";
+    struct stat st {};
+    int error = e.error;
+    if (error == 0 && stat((settings_.root + "/" + path).c_str(), &st) != 0) error = errno;
     const std::pair<dev_t, ino_t> id{st.st_dev, st.st_ino};
-    if (std::find(way.folders.begin(), way.folders.end(), id) != way.folders.end()) continue;
+    const bool is_circle =
+        error == 0 && std::find(way.folders.begin(), way.folders.end(), id) != way.folders.end();
+    std::vector<Entry> inside;
+    if (error == 0 && !is_circle) error = list(below, inside);
+    if (wanted(path))
+      visit({folder, e.name, true, error});
+    else if (error != 0 && !is_left_out(path))
+      visit({"", below, true, error});
+    if (error != 0 || is_circle) continue;
     way.folders.push_back(id);
-    scan(path + "/", way, found);
+    scan(below, inside, way, visit);
     way.folders.pop_back();
   }
-}
-
-// A folder that cannot be entered is listed as it stands, once: reading it fails and says why.
-// Where the user leaves it out, nothing is missing.
-void FolderScan::add_closed(const std::string& folder, const Found& found) const {
-  const std::string name = folder.substr(0, folder.size() - 1);
-  if (wanted(name) || any_matches(exclude_, name)) return;
-  found("", folder);
 }
 
 }  // namespace melflow

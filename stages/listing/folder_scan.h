@@ -18,26 +18,34 @@ class FolderScan {
     std::vector<std::string> include, exclude;  ///< patterns (glob.h)
     bool follow_links = false;                  ///< also look into folders that are links
   };
-  /// `folder` is below the root and "" or ends in '/'; so does `name`, for a folder that cannot be
-  /// looked into.
-  using Found = std::function<void(const std::string& folder, const std::string& name)>;
+  struct Found {
+    std::string_view folder;  ///< below the root; "" or ends in '/'
+    std::string_view name;    ///< ends in '/' for a folder that matches nothing and cannot be listed
+    bool is_folder = false;
+    int error = 0;  ///< why the folder cannot be listed, so that nobody knows what is in it
+  };
+  using Visit = std::function<void(const Found& found)>;
 
   explicit FolderScan(Settings settings);
 
   /// Everything that matches, also what turns out to be no file; and every folder that cannot be
-  /// entered, unless it is left out. Throws RunError when the root cannot be looked into.
-  void run(const Found& found) const;
+  /// listed to its end, unless it is left out. Throws RunError when that is the root.
+  void run(const Visit& visit) const;
+  [[nodiscard]] bool wanted(const std::string& path) const;
 
  private:
   struct Entry {
     std::string name;
     bool is_folder = false;
+    int error = 0;  // it may be a folder, or not
   };
   struct Way;
-  [[nodiscard]] bool wanted(const std::string& path) const;
-  [[nodiscard]] bool list(const std::string& folder, std::vector<Entry>& out) const;
-  void scan(const std::string& folder, Way& way, const Found& found) const;
-  void add_closed(const std::string& folder, const Found& found) const;
+  [[nodiscard]] bool is_left_out(const std::string& path) const;
+  [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out) const;
+  [[nodiscard]] Entry entry_of(int dir, const std::string& folder, const char* name,
+                               unsigned char type) const;
+  void scan(const std::string& folder, const std::vector<Entry>& entries, Way& way,
+            const Visit& visit) const;
 
   Settings settings_;
   std::vector<Glob> include_, exclude_;

@@ -47,7 +47,8 @@ JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std:
 
 int JsonLinesReader::column(std::string_view name) const {
   const auto it = std::find(names_.begin(), names_.end(), name);
-  return it == names_.end() ? -1 : static_cast<int>(it - names_.begin());
+  const auto at = static_cast<std::size_t>(it - names_.begin());
+  return at < row_.size() ? static_cast<int>(at) : -1;
 }
 
 bool JsonLinesReader::next() {
@@ -74,10 +75,11 @@ void JsonLinesReader::parse() {
   const Json object = Json::parse(text_, nullptr, false);
   if (!object.is_object())
     throw RunError(fmt::format("{}:{}: is no JSON object; one a line is expected", path_, line_));
-  if (names_.empty())
-    for (const auto& [name, value] : object.items()) names_.push_back(name);
-  row_.resize(names_.size());
-  for (std::size_t i = 0; i < names_.size(); ++i) {
+  const bool is_first = names_.empty();
+  for (const auto& [name, value] : object.items())
+    if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
+  if (is_first) row_.resize(names_.size());
+  for (std::size_t i = 0; i < row_.size(); ++i) {
     const auto it = object.find(names_[i]);
     row_[i].clear();
     if (it != object.end() && !to_cell(*it, row_[i]))

@@ -20,8 +20,9 @@ class JsonLinesReader final : public TableReader {
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
   /// A number is the text that it was written as or the shortest that reads back; null and a name
-  /// that is missing are an empty cell. Names that the first object does not have are passed over.
+  /// that is missing are an empty cell. Names that the first object does not have cannot be read.
   bool next() override;
+  [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;
   [[nodiscard]] const std::string& cell(int column) const override {
     return row_[static_cast<std::size_t>(column)];
@@ -36,7 +37,8 @@ class JsonLinesReader final : public TableReader {
   std::string path_;
   std::ifstream in_;
   std::string text_;
-  std::vector<std::string> names_, row_;
+  std::vector<std::string> names_;  // those of the first object first
+  std::vector<std::string> row_;    // its cells
   int line_ = 0;
   bool is_waiting_ = false;  // the first object, until next() gives it
 };

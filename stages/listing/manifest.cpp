@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <limits>
 #include <numeric>
 
@@ -113,6 +114,12 @@ void Manifest::order_by_split(const std::vector<std::string>& first) {
   reorder(labels_, 1);
   reorder(splits_, 1);
   reorder(targets_, target_names_.size());
+  if (problems_.empty()) return;
+  std::map<std::size_t, std::string> problems;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (const auto it = problems_.find(order[i]); it != problems_.end())
+      problems.emplace(i, std::move(it->second));
+  problems_ = std::move(problems);
 }
 
 std::vector<Manifest::SplitRange> Manifest::split_ranges() const {
@@ -169,12 +176,16 @@ std::string Manifest::path(std::size_t i) const {
   return root_ + (root_.ends_with('/') ? "" : "/") + below;
 }
 
-FileStamp stamp_of(const std::string& path) {
+FileStamp stamp_of(const std::string& path, int* error) {
   struct stat st {};
-  if (stat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return {};
+  const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
+  if (error != nullptr) *error = failed;
+  if (failed != 0 || !S_ISREG(st.st_mode)) return {};
   return {static_cast<std::int64_t>(st.st_size),
           static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
 }
+
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +

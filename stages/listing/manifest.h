@@ -24,6 +24,8 @@ class Manifest {
   /// A folder below the root, "" or ending in '/'; returns its number for add().
   std::uint32_t add_folder(std::string_view folder);
   void add(std::uint32_t folder, std::string_view name);
+  /// Why what is listed there is not to be read: a folder that cannot be listed.
+  void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }
   void set_label(std::size_t i, std::string_view label);
   /// Any number of labels; from then on every file has a set of them.
   void set_labels(std::size_t i, std::span<const std::string_view> labels);
@@ -51,6 +53,11 @@ class Manifest {
   [[nodiscard]] std::string relative(std::size_t i) const;
   /// As the system opens it.
   [[nodiscard]] std::string path(std::size_t i) const;
+  /// "" for none.
+  [[nodiscard]] std::string_view problem(std::size_t i) const {
+    const auto it = problems_.find(i);
+    return it == problems_.end() ? std::string_view() : it->second;
+  }
   /// -1 for none, and where there are sets of labels for any but one.
   [[nodiscard]] std::int32_t label(std::size_t i) const;
   [[nodiscard]] bool has_label_sets() const { return !label_sets_.empty(); }
@@ -79,6 +86,7 @@ class Manifest {
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::string text_;
+  std::map<std::size_t, std::string> problems_;
   struct Names {
     std::vector<std::string> list;
     std::unordered_map<std::string, std::int32_t> numbers;  // only until close()
@@ -95,8 +103,11 @@ struct FileStamp {
   std::int64_t modified = -1;  ///< [ns] since 1970
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-/// Of whatever is there now, -1 for what is no file; the links on the way are followed.
-FileStamp stamp_of(const std::string& path);
+/// Of whatever is there now, -1 for what is no file; the links on the way are followed. `error`
+/// gets what the system says where it cannot tell, else 0.
+FileStamp stamp_of(const std::string& path, int* error = nullptr);
+/// Such an error says that there is nothing, and not that it cannot be reached.
+bool is_gone(int error);
 
 /// Hashes of files' contents (files/content_hash), 0 for one that was not made.
 struct ContentHashes {

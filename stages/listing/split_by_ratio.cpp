@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <tuple>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -19,8 +20,8 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
   for (const Value::Entry& e : v.entries()) {
     double share = 0;
     if (std::string why = detail::parse_number(e.value, share); !why.empty())
-      return e.key + ": " + why;
-    if (!(share > 0)) return fmt::format("{}: a share is more than 0", e.key);
+      return excerpt(e.key) + ": " + why;
+    if (!(share > 0)) return fmt::format("{}: a share is more than 0", excerpt(e.key));
     sum += share;
     shares.list.emplace_back(e.key, share);
   }
@@ -44,6 +45,7 @@ namespace {
 struct Group {
   std::uint64_t key = 0;
   std::size_t first = 0, count = 0;
+  std::int8_t split = -1;  // that it has already
 };
 
 // The files by key and label.
@@ -56,17 +58,19 @@ std::vector<std::size_t> order_of(std::span<const SplitUnit> files) {
   return order;
 }
 
-// The largest first: what is dealt last evens out what came before.
+// Those that have a split first, then the largest: what is dealt last evens out what came before.
 std::vector<Group> groups_of(std::span<const SplitUnit> files,
                              const std::vector<std::size_t>& order) {
   std::vector<Group> out;
   for (std::size_t at = 0; at < order.size(); ++at) {
-    const std::uint64_t key = files[order[at]].key;
-    if (out.empty() || out.back().key != key) out.push_back({key, at, 0});
+    const SplitUnit& file = files[order[at]];
+    if (out.empty() || out.back().key != file.key) out.push_back({file.key, at});
     ++out.back().count;
+    out.back().split = std::max(out.back().split, file.split);
   }
   std::sort(out.begin(), out.end(), [](const Group& a, const Group& b) {
-    return std::tie(b.count, a.key) < std::tie(a.count, b.key);
+    const bool a_is_free = a.split < 0, b_is_free = b.split < 0;
+    return std::tie(a_is_free, b.count, a.key) < std::tie(b_is_free, a.count, b.key);
   });
   return out;
 }
@@ -103,11 +107,15 @@ class Dealer {
       const double g = growth(group, s);
       if (g < least) best = s, least = g;
     }
-    for (const auto& [label, n] : group) {
-      of(label).have[best] += n;
-      all_.have[best] += n;
-    }
+    put(group, best);
     return best;
+  }
+
+  void put(const Counts& group, std::size_t split) {
+    for (const auto& [label, n] : group) {
+      of(label).have[split] += n;
+      all_.have[split] += n;
+    }
   }
 
  private:
@@ -147,9 +155,16 @@ class Dealer {
 }  // namespace
 
 std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const SplitShares& shares) {
+  std::unordered_map<std::uint64_t, std::int8_t> kept;
+  for (const SplitUnit& f : files)
+    if (f.split >= 0) kept.emplace(f.key, f.split);
   std::vector<std::int8_t> out;
   out.reserve(files.size());
   for (const SplitUnit& f : files) {
+    if (const auto it = kept.find(f.key); it != kept.end()) {
+      out.push_back(it->second);
+      continue;
+    }
     // 53 bits of the key as a number from 0 to 1.
     const double at = static_cast<double>(f.key >> 11) * 0x1p-53;
     double end = 0;
@@ -174,7 +189,8 @@ std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
       if (counts.empty() || counts.back().first != label) counts.emplace_back(label, 0);
       ++counts.back().second;
     }
-    const std::size_t split = dealer.deal(counts);
+    const std::size_t split = g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split);
+    if (g.split >= 0) dealer.put(counts, split);
     for (const std::size_t i : members) out[i] = static_cast<std::int8_t>(split);
   }
   return out;

@@ -27,6 +27,9 @@ struct OptionType<SplitShares> {
 struct SplitUnit {
   std::uint64_t key = 0;    ///< files of equal keys stay together; well mixed, with the seed in it
   std::int32_t label = -1;  ///< the stratum
+  /// The split that it has to have, and so all files of its key; equal where several of a key have
+  /// one. -1: any.
+  std::int8_t split = -1;
 };
 
 /// The split of every file by its own key alone: a file that is added moves no other. The shares
@@ -34,8 +37,8 @@ struct SplitUnit {
 std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const SplitShares& shares);
 
 /// The shares are met as well as whole files (and keys that stay together) allow, in all and within
-/// every label; the largest split has every label. Depends on the set of the files, not on their
-/// order.
+/// every label; the largest split has every label that is not in another one already. Depends on
+/// the set of the files, not on their order.
 std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
                                           const SplitShares& shares);
 

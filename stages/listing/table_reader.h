@@ -17,6 +17,9 @@ class TableReader {
 
   /// False at the end. Throws RunError, with file and line, for a row that is none.
   virtual bool next() = 0;
+  /// Of all columns that were seen so far, in their order; columns beyond those that column() knows
+  /// cannot be read.
+  [[nodiscard]] virtual const std::vector<std::string>& columns() const = 0;
   /// -1 when there is no such column.
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
   /// Of the row last read; empty where it has nothing there.

@@ -4,29 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/text.h"
+
 namespace melflow {
 namespace {
-
-// Bytes of the character that begins at `at`; 0 where none does (Unicode 15, table 3-7).
-std::size_t character(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<std::uint8_t>(text[at + i]) : 0;
-  };
-  const auto continues = [&](std::size_t i, int low = 0x80, int high = 0xBF) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const int b = byte(0);
-  if (b < 0x80) return 1;
-  if (b >= 0xC2 && b <= 0xDF) return continues(1) ? 2 : 0;
-  if (b >= 0xE0 && b <= 0xEF)
-    return continues(1, b == 0xE0 ? 0xA0 : 0x80, b == 0xED ? 0x9F : 0xBF) && continues(2) ? 3 : 0;
-  if (b >= 0xF0 && b <= 0xF4)
-    return continues(1, b == 0xF0 ? 0x90 : 0x80, b == 0xF4 ? 0x8F : 0xBF) && continues(2) &&
-                   continues(3)
-               ? 4
-               : 0;
-  return 0;
-}
 
 bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
@@ -36,7 +17,7 @@ std::string utf8_or_escaped(std::string_view json) {
   std::string out;
   out.reserve(json.size());
   for (std::size_t at = 0; at < json.size();) {
-    const std::size_t n = character(json, at);
+    const std::size_t n = utf8_length(json, at);
     if (n > 0)
       out += json.substr(at, n);
     else

@@ -154,14 +154,32 @@ TEST_CASE("targets and sets of labels are in the index, as the manifest has them
 TEST_CASE("splits: names that the output cannot have are refused before anything is written") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 3000, kRate, 1);
-  for (const char* name : {"mel", "files", "a/b", ".hidden"}) {
+  const std::string rule =
+      "' cannot be the name of a split: it becomes part of names in the output, so it has 1 to 100 "
+      "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
+      "band_hz, files, index, labels, mel, remarks, splits, statistics, targets, warnings";
+  struct Row {
+    std::string name, shown;
+  };
+  const Row rows[] = {{"mel", "mel"},
+                      {"files", "files"},
+                      {"a/b", "a/b"},
+                      {"..", ".."},
+                      {".hidden", ".hidden"},
+                      {"index", "index"},
+                      {"x\x1b[2J", "x\\u001b[2J"},
+                      {"M\xFCnchen", "M\\xfcnchen"},
+                      {std::string(101, 's'), std::string(100, 's') + "… (101 bytes)"}};
+  for (const auto& [name, shown] : rows) {
     const std::string manifest =
         folder.write("list.csv", fmt::format("path,split\na.wav,{}\n", name));
     const JobResult job = run(pipeline("manifest: '" + manifest + "'", ""), folder, "out.h5");
-    CHECK(job.error == manifest + ":2: '" + name +
-                           "' cannot be the name of a split: it becomes part of names in the "
-                           "output, so it has no '/', does not begin with '.', and is none of "
-                           "band_hz, files, labels, mel, remarks, splits, statistics, targets");
+    CHECK(job.error == manifest + ":2: '" + shown + rule);
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+    if (name.find('/') != name.npos || name.starts_with('.')) continue;
+    write_wav(folder.file("clips/" + name + "/a.wav"), 3000, kRate, 1);
+    const JobResult by_folder = run(pipeline("splits: top_dir", ""), folder, "out.h5");
+    CHECK(by_folder.error.find("'" + shown + rule) != std::string::npos);
+    std::filesystem::remove_all(folder / ("clips/" + name));
   }
 }

@@ -3,10 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <functional>
 
+#include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
+#include "tests/support/skip.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -170,9 +174,9 @@ TEST_CASE("file list: labels from folders") {
         root(folder, "labels: " + row.labels + ", manifest: '" + (folder / "list.txt") + "'"));
     const std::string absolute = (folder / "fr/b/d/e.wav") + "=";
     CHECK(labelled(listed) == Paths{"top.wav=", row.labels == "none" ? "en/a.wav=" : "en/a.wav=en",
-                                     absolute + (row.labels == "none"         ? ""
-                                                 : row.labels == "parent_dir" ? "d"
-                                                                              : "fr")});
+                                    absolute + (row.labels == "none"         ? ""
+                                                : row.labels == "parent_dir" ? "d"
+                                                                             : "fr")});
   }
 }
 
@@ -188,7 +192,8 @@ TEST_CASE("file list: labels from a table, and files without one are counted in 
   // Together with a manifest, whose splits stay.
   const std::string manifest =
       folder.write("list.csv", "path,split\nx/c.wav,test\na.wav,train\nx/b.wav,\n");
-  List both(root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
+  List both(
+      root(folder, "labels: file, label_file: '" + table + "', manifest: '" + manifest + "'"));
   CHECK(labelled(both) == Paths{"a.wav=a dog, big/train", "x/c.wav=/test", "x/b.wav=cat"});
   // An empty cell is no label.
   folder.write("labels.csv", "path,label\na.wav,\nx/b.wav,cat\nx/c.wav,cat\n");
@@ -340,7 +345,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, labels: file, label_file: y}", {"label_file: y is no .csv, .tsv or .jsonl"}},
       {"{root: x, labels: manifest}", {"labels: manifest needs a manifest"}},
       {"{manifest: x.txt, labels: manifest}",
-       {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not x.txt"}},
+       {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not "
+        "x.txt"}},
       {"{manifest: x.csv, labels: manifest}", {}},
       {"{root: x, label_file: y.csv}",
        {"label_file: is read with labels: file or with targets only"}},
@@ -368,7 +374,59 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
   }
 }
 
-TEST_CASE("file list: folders that cannot be entered are listed and not passed over") {
+TEST_CASE("file list: a folder that cannot be listed ends the run before it begins") {
+  const TempFolder folder;
+  for (const char* p : {"a.wav", "deep/b.wav", "deep/hidden/c.wav", "deep/hidden/d.wav", "z.wav"})
+    folder.write(p, "x");
+  const char* const kRest =
+      "; nobody knows what would be missing. Make it readable, leave it out with exclude, or count "
+      "every such folder as a failed file (closed_folders: failed)";
+  for (const auto where : {FolderFault::Where::opendir, FolderFault::Where::readdir}) {
+    for (const int error : {EIO, EMFILE, EACCES, ESTALE}) {
+      const std::string why = std::strerror(error);
+      CAPTURE(why);
+      CAPTURE(where == FolderFault::Where::readdir);
+      const FolderFault fault(where, "deep/hidden", error);
+      CHECK(complaint(folder, root(folder)) == "@/deep/hidden/: cannot be listed: " + why + kRest);
+      // A folder that a pattern matches is listed by its own name.
+      CHECK(complaint(folder, root(folder, "include: '**/*'")) ==
+            "@/deep/hidden: cannot be listed: " + why + kRest);
+      for (const char* left_out :
+           {"exclude: 'deep/hidden'", "exclude: 'deep/**'", "exclude: hidden"})
+        CHECK(complaint(folder, root(folder, left_out)) == "");
+
+      List list(root(folder, "closed_folders: failed"));
+      CHECK(list.paths() == Paths{"a.wav", "deep/b.wav", "deep/hidden/", "z.wav"});
+      // It can be opened again by the time that it is read, and it has failed all the same.
+      const auto item = list.bench().stage().source_item(2);
+      for (const char* engine : {"{engine: inline}", "{engine: io_uring}"}) {
+        const auto result =
+            Bench("disk_read", engine)
+                .single<RawBytes>(std::static_pointer_cast<const FileRef>(item.payload));
+        CHECK(result.entry.outcome == Outcome::failed);
+        CHECK(result.entry.reason == "cannot be listed: " + why + "; what is in it is missing");
+      }
+    }
+  }
+  const FolderFault fault(FolderFault::Where::opendir, folder.path(), EIO);
+  CHECK(complaint(folder, root(folder, "closed_folders: failed")) ==
+        "@: cannot look into the folder: Input/output error; check file_list.root");
+}
+
+TEST_CASE("file list: what a folder that cannot be listed has no share of, splits and labels") {
+  const TempFolder folder;
+  for (const char* p : {"train/a/1.wav", "train/b/2.wav", "test/a/3.wav", "test/b/4.wav"})
+    folder.write(p, "x");
+  const FolderFault fault(FolderFault::Where::opendir, "train/b", EIO);
+  List list(root(folder, "closed_folders: failed, splits: top_dir, labels: top_dir"));
+  CHECK(labelled(list) ==
+        Paths{"train/a/1.wav=a/train", "test/a/3.wav=a/test", "test/b/4.wav=b/test", "train/b/="});
+  // In its new place it is still what cannot be read.
+  CHECK(list.manifest().problem(3).starts_with("cannot be listed"));
+  CHECK(list.manifest().problem(0).empty());
+}
+
+TEST_CASE("file list: folders that cannot be entered are counted, where that is wanted") {
   const TempFolder folder;
   folder.write("a.wav", "x");
   folder.write("closed/b.wav", "x");
@@ -380,10 +438,12 @@ TEST_CASE("file list: folders that cannot be entered are listed and not passed o
   REQUIRE(chmod((folder / "noenter").c_str(), 0444) == 0);  // names can be seen, files not
   const OtherUser other;
   if (!other.ok()) {
-    MESSAGE("not run: cannot act as a user without rights");
+    skip("cannot act as a user without rights");
     return;
   }
-  List list(root(folder));
+  CHECK(complaint(folder, root(folder))
+            .starts_with("@/closed/: cannot be listed: Permission denied; @/lost+found/: "));
+  List list(root(folder, "closed_folders: failed"));
   CHECK(list.paths() == Paths{"a.wav", "closed/", "lost+found/", "noenter/d.wav", "noenter/sub/"});
   Bench read("disk_read");
   for (std::size_t i = 1; i < 5; ++i) {
@@ -392,11 +452,14 @@ TEST_CASE("file list: folders that cannot be entered are listed and not passed o
         read.single<RawBytes>(std::static_pointer_cast<const FileRef>(item.payload));
     CAPTURE(list.paths()[i]);
     CHECK(result.entry.outcome == Outcome::failed);
-    CHECK(result.entry.reason == "cannot be read: Permission denied");
+    CHECK(result.entry.reason ==
+          (i == 3 ? "cannot be read: Permission denied"
+                  : "cannot be listed: Permission denied; what is in it is missing"));
   }
   // Unless they are left out on purpose.
-  CHECK(List(root(folder, "exclude: ['lost+found', 'noenter/**']")).paths() ==
-        Paths{"a.wav", "closed/"});
+  CHECK(
+      List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
+      Paths{"a.wav", "closed/"});
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
         "@/closed: cannot look into the folder: Permission denied; check file_list.root");
 }

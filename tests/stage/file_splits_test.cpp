@@ -2,10 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "tests/stage/folder_faults.h"
 #include "tests/stage/listed_files.h"
 #include "tests/support/printing.h"
 
@@ -45,10 +48,9 @@ TEST_CASE("splits from folders: training first, and labels below them") {
   CHECK(lines(by_parent) == expected);
   CHECK(by_parent.warnings().empty());
 
-  List named(
-      root(folder, "splits: top_dir, split_names: [test, val, train], exclude: 'extra/**'"));
+  List named(root(folder, "splits: top_dir, split_names: [test, val, train], exclude: 'extra/**'"));
   CHECK(lines(named) == Texts{"test: test/dog/a.wav=", "val: val/cat/d.wav=",
-                               "train: train/cat/b.wav=", "train: train/dog/c.wav=", "-: f.wav="});
+                              "train: train/cat/b.wav=", "train: train/dog/c.wav=", "-: f.wav="});
   CHECK(complaint(folder, root(folder, "splits: top_dir, split_names: [train, val, test]")) ==
         "@/extra; leave its files out with exclude: 'extra' is not among split_names (train, val, "
         "test)");
@@ -205,4 +207,263 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   List split("{manifest: '" + manifest + "', targets: age}");
   CHECK(split.manifest().target(0, 0) == 2);
   CHECK(split.manifest().target(1, 0) == 1);
+}
+
+TEST_CASE("splits by ratio: a split without files is an error that says why") {
+  const TempFolder folder;
+  for (int speaker = 0; speaker < 20; ++speaker)
+    for (int i = 0; i < 15; ++i)
+      folder.write("all/s" + std::to_string(speaker) + "/" + std::to_string(i) + ".wav", "x");
+  for (int i = 0; i < 30; ++i) folder.write("few/a/" + std::to_string(i) + ".wav", "x");
+  folder.write("few/b/0.wav", "x");
+  folder.write("two/a/0.wav", "x");
+  folder.write("two/b/0.wav", "x");
+  for (int i = 0; i < 12; ++i) folder.write("flat/" + std::to_string(i) + ".wav", "x");
+  struct Row {
+    const char* corpus;
+    const char* options;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"all", "labels: parent_dir, split_group: parent_dir",
+       "val and test are empty: each of 20 labels has one group, and train, the largest split, "
+       "must "
+       "have every label; set labels: none or split_stratify: false, or take smaller groups "
+       "(split_group)"},
+      {"all", "labels: none, split_group: parent_dir", ""},
+      {"all", "labels: parent_dir", ""},
+      {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
+      {"few", "labels: parent_dir, split_group: parent_dir",
+       "val and test are empty: there are 2 groups for 3 splits"},
+      {"two", "labels: parent_dir", "val and test are empty: there are 2 files for 3 splits"},
+      {"two", "split_ratios: {fit: 0.5, check: 0.5}, labels: parent_dir",
+       "check is empty: each of 2 labels has one file, and fit, the largest split, must have every "
+       "label; set labels: none or split_stratify: false"},
+      {"flat", "split_ratios: {fit: 0.98, check: 0.01, final: 0.01}",
+       "check and final are empty: 12 files are too few for such shares; take larger ones, or "
+       "fewer "
+       "splits"},
+      {"flat", "split_ratios: {fit: 0.999, check: 0.001}, split_stratify: false",
+       "check is empty: every file is drawn by its own name, and none of the 12 fell to it; take "
+       "another split_seed, or meet the shares exactly with split_stratify: true"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.corpus));
+    CAPTURE(std::string(row.options));
+    const std::string expected =
+        *row.message == '\0' ? "" : std::string("splits: ratio: ") + row.message;
+    CHECK(complaint(folder, "{root: '" + (folder / row.corpus) + "', splits: ratio, " +
+                                row.options + "}") == expected);
+  }
+}
+
+TEST_CASE("split_group: files that it says nothing of are an error, or what the user says") {
+  const TempFolder folder;
+  std::string csv = "path,who\n";
+  for (int i = 0; i < 60; ++i) {
+    const std::string en = "en/spk" + std::to_string(i % 12) + "_" + std::to_string(i) + ".wav";
+    const std::string fr = "fr/" + std::to_string(i % 12) + "-" + std::to_string(i) + ".wav";
+    folder.write(en, "x");
+    folder.write(fr, "x");
+    csv += en + ",s" + std::to_string(i % 12) + "\n" + fr + ",\n";
+  }
+  folder.write("list.csv", csv);
+  const std::string ratio = "splits: ratio, split_group: '/(spk[0-9]+)_'";
+  const std::string found =
+      "split_group: 60 of 120 files are in no group, such as fr/0-0.wav: '/(spk[0-9]+)_' finds no "
+      "name in its path. ";
+  CHECK(complaint(folder, root(folder, ratio)) ==
+        found +
+            "Mend it, or say with split_unmatched what they are: own_group (each is drawn by "
+            "itself), one_group (they stay together) or no_split");
+  CHECK(complaint(folder,
+                  "{manifest: '" + (folder / "list.csv") + "', splits: ratio, split_group: who}")
+            .starts_with("split_group: 60 of 120 files are in no group, such as fr/0-0.wav: its "
+                         "cell of the column 'who' is empty. Mend it"));
+  folder.write("top.wav", "x");
+  for (const char* group : {"parent_dir", "top_dir"})
+    CHECK(complaint(folder, root(folder, std::string("splits: ratio, split_group: ") + group))
+              .starts_with("split_group: 1 of 121 files are in no group, such as top.wav: it lies "
+                           "in no folder below the root. "));
+  std::filesystem::remove(folder / "top.wav");
+
+  const auto fr_splits = [](List& list) {
+    std::map<std::string, int> counts;
+    for (const auto& [path, split] : list.splits_by_path())
+      if (path.starts_with("fr/")) ++counts[split];
+    return counts;
+  };
+  List own(root(folder, ratio + ", split_unmatched: own_group"));
+  CHECK(fr_splits(own).size() == 3);
+  CHECK(own.warnings() ==
+        Texts{found + "Each of them is drawn by itself (split_unmatched: own_group)"});
+  List one(root(folder, ratio + ", split_unmatched: one_group"));
+  CHECK(fr_splits(one).size() == 1);
+  CHECK(one.warnings() == Texts{found + "They are one group (split_unmatched: one_group)"});
+  List none(root(folder, ratio + ", split_unmatched: no_split"));
+  CHECK(fr_splits(none) == std::map<std::string, int>{{"-", 60}});
+  CHECK(none.warnings() == Texts{found + "They are in no split (split_unmatched: no_split)"});
+  // Where splits are given nothing is drawn; what cannot be checked is named.
+  List given(root(folder, "splits: top_dir, split_group: '/(spk[0-9]+)_'"));
+  CHECK(given.warnings() == Texts{found + "Whether they cross splits cannot be told"});
+  // Folders that a pattern matches are no recordings.
+  folder.write("en/deeper/spk1_99.wav", "x");
+  List folders(root(folder, "include: ['en/**'], " + ratio));
+  CHECK(folders.warnings().empty());
+  CHECK(folders.splits_by_path().at("en/deeper") == "-");
+}
+
+TEST_CASE("an update leaves files in their split, and new ones of their groups go there") {
+  const TempFolder folder;
+  const auto add = [&](int from, int to) {
+    for (int i = from; i < to; ++i)
+      folder.write("s" + std::to_string(i % 40) + "/" + std::to_string(i) + ".wav", "x");
+  };
+  add(0, 240);
+  for (const std::string& how :
+       {std::string("splits: ratio"), std::string("splits: ratio, labels: parent_dir"),
+        std::string("splits: ratio, split_group: parent_dir"),
+        std::string("splits: ratio, split_stratify: false, split_group: top_dir")}) {
+    CAPTURE(how);
+    for (int i = 240; i < 300; ++i)
+      std::filesystem::remove(folder / ("s" + std::to_string(i % 40)) + "/" + std::to_string(i) +
+                              ".wav");
+    const auto before = List(root(folder, how)).splits_by_path();
+    add(240, 300);
+    List list(root(folder, how + ", split_seed: 7"), before);
+    const auto after = list.splits_by_path();
+    CHECK(after.size() == 300);
+    for (const auto& [path, split] : before) CHECK(after.at(path) == split);
+    CHECK(list.warnings().empty());
+    std::map<std::string, int> counts;
+    for (const auto& [path, split] : after) ++counts[split];
+    if (how == "splits: ratio") CHECK(counts["train"] == 240);  // of 300: still the shares
+    if (how.find("split_group") != how.npos)
+      for (const auto& [path, split] : after)
+        CHECK(split == after.at(path.substr(0, path.find('/')) + "/" +
+                                path.substr(1, path.find('/') - 1) + ".wav"));
+
+    // Moving them takes a word, and is counted.
+    List anew(root(folder, how + ", split_seed: 7, split_update: redraw"), before);
+    CHECK(anew.splits_by_path() == List(root(folder, how + ", split_seed: 7")).splits_by_path());
+    int moved = 0;
+    for (const auto& [path, split] : before)
+      if (anew.splits_by_path().at(path) != split) ++moved;
+    REQUIRE(moved > 0);
+    REQUIRE(anew.warnings().size() == 1);
+    CHECK(anew.warnings()[0].starts_with(
+        std::to_string(moved) + " of 240 files of the earlier output are in another split now: "));
+  }
+}
+
+TEST_CASE("an update refuses what cannot be kept") {
+  const TempFolder folder;
+  for (int i = 0; i < 12; ++i)
+    folder.write("s" + std::to_string(i % 4) + "/" + std::to_string(i) + ".wav", "x");
+  const std::map<std::string, std::string> leaky{
+      {"s0/0.wav", "train"}, {"s0/4.wav", "test"}, {"s1/1.wav", "val"}, {"s1/5.wav", "val"}};
+  const std::string how =
+      "splits: ratio, split_group: parent_dir, split_ratios: {train: 0.5, val: 0.25, test: 0.25}";
+  CHECK(complaint(folder, root(folder, how), leaky) ==
+        "1 of 4 groups (split_group) have files in several splits of the earlier output, such as "
+        "s0/0.wav in train and s0/4.wav in test. Files keep their split in an update, and a group "
+        "must not cross splits: take the groups of that run, or have all splits drawn anew with "
+        "split_update: redraw, which moves files between them");
+  CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), leaky) == "");
+  const std::map<std::string, std::string> renamed{{"s0/0.wav", "dev"}};
+  CHECK(complaint(folder, root(folder, how), renamed) ==
+        "s0/0.wav is in the split 'dev' of the earlier output, and split_ratios has train, val, "
+        "test only. Files keep their split in an update: name that split, too, or have all splits "
+        "drawn anew with split_update: redraw");
+}
+
+TEST_CASE("an update counts files that were given another split") {
+  const TempFolder folder;
+  const std::string csv = folder.write("list.csv", "path,split\na,train\nb,test\nc,train\nd,\n");
+  List list("{manifest: '" + csv + "'}",
+            {{"a", "test"}, {"b", "test"}, {"c", "val"}, {"d", "test"}, {"gone", "val"}});
+  CHECK(list.warnings() == Texts{"3 of 4 files of the earlier output are in another split now: 1 "
+                                 "from test to no split, 1 from test to train, 1 from val to "
+                                 "train; one is a"});
+}
+
+TEST_CASE("an update keeps the files of folders that cannot be listed among its files") {
+  const TempFolder folder;
+  for (const char* p : {"s1/a.wav", "s1/b.wav", "s1/note.txt", "s2/c.wav", "s3/d.wav"})
+    folder.write(p, "x");
+  const std::map<std::string, std::string> earlier{{"s1/a.wav", "train"},    {"s1/b.wav", "train"},
+                                                   {"s1/note.txt", "train"}, {"s1/", "-"},
+                                                   {"s2/c.wav", "val"},      {"s3/d.wav", "test"}};
+  const FolderFault fault(FolderFault::Where::opendir, "s1", EIO);
+  List list(root(folder, "closed_folders: failed, splits: ratio, labels: parent_dir"), earlier);
+  CHECK(lines(list) == Texts{"train: s1/a.wav=s1", "train: s1/b.wav=s1", "val: s2/c.wav=s2",
+                             "test: s3/d.wav=s3", "-: s1/="});
+}
+
+TEST_CASE("a manifest's columns that nobody reads are named") {
+  const TempFolder folder;
+  const char* const kKnown =
+      "; what is read is path (a whole file), split (with splits: auto or manifest), label (with "
+      "labels: manifest), and what targets and split_group name";
+  struct Row {
+    const char* name;
+    const char* text;
+    const char* options;
+    const char* unread;
+  };
+  const Row rows[] = {
+      {"l.csv", "path,start,end\na,0,1\n", "", "start, end are not read"},
+      {"l.csv", "path,label,split\na,x,train\n", ", labels: manifest", ""},
+      {"l.csv", "path,label,split\na,x,train\n", ", splits: none", "label, split are not read"},
+      {"l.csv", "path,age,who\na,1,x\n", ", targets: age, split_group: who", ""},
+      {"l.csv", "path,age,who\na,1,x\n", ", targets: age", "who is not read"},
+      // The first object says what the columns are.
+      {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", "",
+       "split is not read"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.text));
+    CAPTURE(std::string(row.options));
+    const std::string path = folder.write(row.name, row.text);
+    List list("{manifest: '" + path + "'" + row.options + "}");
+    CHECK(list.warnings() ==
+          (*row.unread == '\0' ? Texts{} : Texts{path + ": " + row.unread + kKnown}));
+  }
+}
+
+TEST_CASE("paths that stand in a manifest more than once are counted") {
+  const TempFolder folder;
+  struct Row {
+    const char* name;
+    const char* text;
+    const char* warning;
+  };
+  const Row rows[] = {
+      {"l.txt", "a.wav\nb.wav\na.wav\n# no path\n./a.wav\n",
+       ": 2 of 4 lines name a path that stood there before, such as a.wav (lines 1 and 3). Every "
+       "line gives rows of its own"},
+      {"l.txt", "x/a.wav\nx//a.wav\nx/./a.wav\nx/y/../a.wav\n@/x/a.wav\nx/b.wav\n",
+       ": 4 of 6 lines name a path that stood there before, such as x//a.wav (lines 1 and 2). "
+       "Every "
+       "line gives rows of its own"},
+      {"l.csv", "path,split\na,train\nb,train\na,train\nb,test\n",
+       ": 2 of 4 lines name a path that stood there before, such as a (lines 2 and 4); 1 in "
+       "another "
+       "split: b is in train and in test. Every line gives rows of its own"},
+      {"l.txt", "a.wav\nb.wav\nx/a.wav\nA.wav\n", nullptr},
+  };
+  for (const Row& row : rows) {
+    std::string text = row.text;
+    if (const std::size_t at = text.find('@'); at != text.npos) text.replace(at, 1, folder.path());
+    const std::string path = folder.write(row.name, text);
+    List list("{manifest: '" + path + "', root: '" + folder.path() + "'}");
+    CHECK(list.warnings() == (row.warning == nullptr ? Texts{} : Texts{path + row.warning}));
+  }
+  for (const char* p : {"a.wav", "b.wav"}) folder.write(p, "x");
+  const std::string table = folder.write("labels.csv", "path,label\na.wav,x\nb.wav,y\na.wav,z\n");
+  List list(root(folder, "labels: file, label_file: '" + table + "'"));
+  CHECK(lines(list) == Texts{"-: a.wav=z", "-: b.wav=y"});
+  CHECK(list.warnings() ==
+        Texts{table + ": 1 line names a path that stood there before, such as a.wav (line 4); the "
+                      "last one counts"});
 }
