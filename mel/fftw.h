@@ -1,4 +1,4 @@
-// fftw.h - owners for what FFTW needs: aligned buffers and single-precision plans.
+// fftw.h - owners for what FFTW needs: aligned buffers and plans, in single and double precision.
 //
 // In:  n real samples.
 // Out: n/2 + 1 complex bins, interleaved (re, im), not scaled.
@@ -6,48 +6,60 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 struct fftwf_plan_s;
+struct fftw_plan_s;
 
 namespace melflow {
 
-// Floats, zeroed, move-only. All buffers have the same alignment: FFTW's new-array execution
+// Numbers, zeroed, move-only. All buffers have the same alignment: FFTW's new-array execution
 // needs it, and a plan for less aligned buffers would give other last bits.
-class AlignedBuffer {
+template <class Real>
+class AlignedArray {
  public:
   static constexpr std::size_t alignment = 64;  // [bytes], a cache line
 
-  AlignedBuffer() = default;
-  explicit AlignedBuffer(std::size_t size);  // [floats]
-  AlignedBuffer(AlignedBuffer&& other) noexcept;
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
-  ~AlignedBuffer();
+  AlignedArray() = default;
+  explicit AlignedArray(std::size_t size);  // [numbers]
+  AlignedArray(AlignedArray&& other) noexcept;
+  AlignedArray& operator=(AlignedArray&& other) noexcept;
+  ~AlignedArray();
 
-  float* data() { return data_; }
-  const float* data() const { return data_; }
+  Real* data() { return data_; }
+  const Real* data() const { return data_; }
   std::size_t size() const { return size_; }
 
  private:
-  float* data_ = nullptr;
+  Real* data_ = nullptr;
   std::size_t size_ = 0;
 };
 
 // A forward transform of n real samples, planned once by rule and never by timing (FFTW_ESTIMATE):
 // timing picks different algorithms, hence different last bits, from run to run. Move-only.
-class FftPlan {
+template <class Real>
+class RealFft {
  public:
-  FftPlan() = default;
-  explicit FftPlan(int n);
-  FftPlan(FftPlan&& other) noexcept;
-  FftPlan& operator=(FftPlan&& other) noexcept;
-  ~FftPlan();
+  RealFft() = default;
+  explicit RealFft(int n);
+  RealFft(RealFft&& other) noexcept;
+  RealFft& operator=(RealFft&& other) noexcept;
+  ~RealFft();
 
-  // in and out: distinct, both AlignedBuffer::alignment-aligned; in is overwritten. Safe from many
+  // in and out: distinct, both AlignedArray::alignment-aligned; in is overwritten. Safe from many
   // threads.
-  void execute(float* in, float* out) const;
+  void execute(Real* in, Real* out) const;
 
  private:
-  fftwf_plan_s* plan_ = nullptr;
+  std::conditional_t<std::is_same_v<Real, float>, fftwf_plan_s, fftw_plan_s>* plan_ = nullptr;
 };
+
+using AlignedBuffer = AlignedArray<float>;
+using FftPlan = RealFft<float>;
+
+extern template class AlignedArray<float>;
+extern template class AlignedArray<double>;
+extern template class RealFft<float>;
+extern template class RealFft<double>;
 
 }  // namespace melflow

@@ -2,7 +2,7 @@
 //
 // A frame that lies inside the given samples is read straight from them; one that reaches over a
 // unit's end, or is changed before the window, is gathered first. A group that is not full repeats
-// its last frame into a row that nobody reads.
+// its last frame into a row that nobody reads. With precision: double no frame waits.
 
 #include "mel/mel_kernel.h"
 
@@ -77,6 +77,8 @@ struct MelKernel::Tables {
   Conditioner conditioner;
   double energy_scale;  // of the sum of squares of what a window gives
   double energy_floor;
+  bool computes_on_add;              // whatever cannot wait until a group is full
+  std::optional<DoubleRow> doubles;  // precision: double
 };
 
 namespace {
@@ -86,6 +88,10 @@ AlignedBuffer scaled_window(const MelPlan& plan, float scale) {
   std::transform(plan.window().begin(), plan.window().end(), window.data(),
                  [scale](float value) { return value * scale; });
   return window;
+}
+
+float log_energy(double energy, double floor) {
+  return static_cast<float>(std::log(std::max(energy, floor)));
 }
 
 std::string range_text(std::int64_t first, std::int64_t end) {
@@ -104,6 +110,8 @@ MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
   window_int16 = scaled_window(plan, half * scale * kInt16Scale);
   energy_scale = 1.0 / (half * half);
   energy_floor = std::max(plan.options().energy_floor, kEnergyEpsilon);
+  if (plan.options().precision == MelOptions::Precision::float64) doubles.emplace(plan);
+  computes_on_add = conditioner.needed() || plan.energy_column() >= 0 || doubles.has_value();
   // A transform that is too large for several frames at once is so for its power, too.
   const bool is_huge = plan.n_fft() > 2 * LaneTables::max_points;
   if (is_huge) loops.wide = loops.narrow;
@@ -119,10 +127,14 @@ MelKernel::MelKernel(MelKernel&&) noexcept = default;
 MelKernel& MelKernel::operator=(MelKernel&&) noexcept = default;
 
 MelKernel::Scratch MelKernel::make_scratch() const {
+  Scratch scratch;
+  if (tables_->doubles) {
+    scratch.doubles_ = tables_->doubles->make_scratch();
+    return scratch;
+  }
   const auto width = static_cast<std::size_t>(tables_->loops.wide->width);
   const auto n_bins = static_cast<std::size_t>(plan_->n_bins());
   const auto length = static_cast<std::size_t>(plan_->frame_length());
-  Scratch scratch;
   const auto n_fft = static_cast<std::size_t>(plan_->n_fft());
   const bool by_fftw = !tables_->lanes.has_transform();
   scratch.points_ = AlignedBuffer(by_fftw ? n_fft : n_fft * width);
@@ -137,7 +149,8 @@ MelKernel::Scratch MelKernel::make_scratch() const {
 std::size_t MelKernel::Scratch::bytes() const {
   return (points_.size() + spectrum_.size() + power_.size() + gathered_.size() + unread_.size() +
           work_.size()) *
-         sizeof(float);
+             sizeof(float) +
+         doubles_.bytes();
 }
 
 std::string_view MelKernel::instruction_set() { return choose(Simd::best).wide->instruction_set; }
@@ -154,27 +167,45 @@ void MelKernel::add(const SignalView<Sample>& view, std::int64_t first_frame, st
                             (view.length >= 0 ? "" : " that are ready"));
   }
   const Tables& tables = *tables_;
-  if (scratch.power_.size() != static_cast<std::size_t>(plan.n_bins()) *
-                                   static_cast<std::size_t>(tables.loops.wide->width)) {
-    throw std::invalid_argument("the scratch belongs to a kernel with another n_fft");
+  std::optional<FlushDenormals> flush_denormals;
+  if (tables.computes_on_add) {
+    flush_denormals.emplace();
+    if (tables.doubles) return add_doubles(view, first_frame, n_frames, out, scratch);
   }
+  check_scratch(scratch.power_.size(), static_cast<std::size_t>(plan.n_bins()) *
+                                           static_cast<std::size_t>(tables.loops.wide->width));
   const int columns = plan.columns();
   const int energy_column = plan.energy_column();
   const int levels_at = energy_column == 0 ? 1 : 0;
   const bool is_int16 = std::is_same_v<Sample, std::int16_t> && !tables.conditioner.needed();
   if (scratch.is_int16_ != is_int16) flush(scratch);
   scratch.is_int16_ = is_int16;
-  std::optional<FlushDenormals> flush_denormals;
-  if (tables.conditioner.needed() || energy_column >= 0) flush_denormals.emplace();
 
   for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += columns) {
     double energy = 0.0;
     const auto lane = static_cast<std::size_t>(scratch.waiting_);
     scratch.samples_[lane] = frame_samples(view, plan.start(t), scratch, energy);
     scratch.rows_[lane] = out + levels_at;
-    if (energy_column >= 0)
-      out[energy_column] = static_cast<float>(std::log(std::max(energy, tables.energy_floor)));
+    if (energy_column >= 0) out[energy_column] = log_energy(energy, tables.energy_floor);
     if (++scratch.waiting_ == tables.group) flush(scratch);
+  }
+}
+
+void MelKernel::check_scratch(std::size_t size, std::size_t expected) const {
+  if (size != expected)
+    throw std::invalid_argument("the scratch belongs to a kernel with another n_fft or precision");
+}
+
+template <class Sample>
+void MelKernel::add_doubles(const SignalView<Sample>& view, std::int64_t first_frame,
+                            std::int64_t n_frames, float* out, Scratch& scratch) const {
+  check_scratch(scratch.doubles_.frame.size(), static_cast<std::size_t>(plan_->n_fft()));
+  const int energy_column = plan_->energy_column();
+  const int levels_at = energy_column == 0 ? 1 : 0;
+  for (std::int64_t t = first_frame; t < first_frame + n_frames; ++t, out += plan_->columns()) {
+    const double energy =
+        tables_->doubles->compute(view, plan_->start(t), scratch.doubles_, out + levels_at);
+    if (energy_column >= 0) out[energy_column] = log_energy(energy, tables_->energy_floor);
   }
 }
 
@@ -237,11 +268,10 @@ template <class Sample>
 const void* MelKernel::frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                              float& energy) const {
   std::optional<FlushDenormals> flush_denormals;
-  if (tables_->conditioner.needed() || plan_->energy_column() >= 0) flush_denormals.emplace();
+  if (tables_->computes_on_add) flush_denormals.emplace();
   double sum = 0.0;
   const void* samples = frame_samples(view, plan_->start(t), scratch, sum);
-  if (plan_->energy_column() >= 0)
-    energy = static_cast<float>(std::log(std::max(sum, tables_->energy_floor)));
+  if (plan_->energy_column() >= 0) energy = log_energy(sum, tables_->energy_floor);
   return samples;
 }
 

@@ -1,4 +1,5 @@
-// mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes.
+// mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes; with
+// precision: double one at a time (double_row.h).
 //
 // In:  SignalView (mel_signal.h), samples of a unit, int16 or float, mono.
 // Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
@@ -17,11 +18,12 @@
 #include <span>
 #include <string_view>
 
+#include "mel/double_row.h"
+#include "mel/fftw.h"
 #include "mel/lane_loops.h"
 #include "mel/lane_tables.h"
 #include "mel/mel_plan.h"
 #include "mel/mel_signal.h"
-#include "mel/fftw.h"
 
 namespace melflow {
 
@@ -44,6 +46,7 @@ class MelKernel {
     AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the unit as they are
     AlignedBuffer unread_;    // [columns], the rows of lanes without a frame
     AlignedBuffer work_;      // [frame_length], for the conditioner
+    DoubleRow::Scratch doubles_;  // instead of all these with precision: double
 
     int waiting_ = 0;
     bool is_int16_ = false;
@@ -88,6 +91,10 @@ class MelKernel {
 
  private:
   struct Tables;
+  template <class Sample>
+  void add_doubles(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+                   float* out, Scratch& scratch) const;
+  void check_scratch(std::size_t size, std::size_t expected) const;
   template <class Sample>
   const void* frame_samples(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
                             double& energy) const;

@@ -71,7 +71,7 @@ void check_framing(const MelOptions& o, Complaints& c) {
   if (o.snip_edges) {
     c.require(!o.center, "snip_edges", text(*o.snip_edges),
               "unset when center is true: both place the frames");
-    c.require(!o.pad || *o.pad == 0, "pad", *o.pad, "unset when snip_edges is set");
+    c.require(o.pad.value_or(0) == 0, "pad", o.pad.value_or(0), "unset when snip_edges is set");
   }
   c.require(within(o.power, 0.0, 16.0) && o.power > 0.0, "power", o.power,
             "above 0 and at most 16");

@@ -48,6 +48,8 @@ struct MelOptions {
   // fixed: by norm_mean and norm_std; per_feature: by each column's own over the unit;
   // all_features: by those of all of the unit's values. NeMo's names.
   enum class Normalize { none, fixed, per_feature, all_features };
+  // What everything from the samples to a row is computed in; rows are float32 in any case.
+  enum class Precision { float32, float64 };
 
   // Names as they appear in a configuration, indexed by the enumerator.
   static constexpr std::array<std::string_view, 8> window_names{
@@ -65,6 +67,7 @@ struct MelOptions {
   static constexpr std::array<std::string_view, 4> log_names{"none", "ln", "log10", "db"};
   static constexpr std::array<std::string_view, 4> normalize_names{"none", "fixed", "per_feature",
                                                                    "all_features"};
+  static constexpr std::array<std::string_view, 2> precision_names{"float", "double"};
 
   int sample_rate = 16000;  // [Hz]
 
@@ -135,6 +138,8 @@ struct MelOptions {
   std::vector<double> norm_std;   // fixed: as norm_mean; empty: 1
   bool norm_variance = true;      // false: only the mean is subtracted
   double norm_eps = 1e-5;         // per_feature and all_features
+
+  Precision precision = Precision::float32;
 
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };

@@ -56,8 +56,8 @@ Sample sample_at(const SignalView<Sample>& view, std::int64_t at) {
 }
 
 // Sum of term(value) in double: eight sums side by side, merged at the end, always in that order.
-template <class Term>
-double sum(const float* x, int n, const Term& term) {
+template <class Real, class Term>
+double sum(const Real* x, int n, const Term& term) {
   constexpr int kSums = 8;
   double sums[kSums] = {};
   int i = 0;
@@ -112,69 +112,69 @@ Conditioner::Conditioner(const MelPlan& plan) {
   window_begin_ = plan.window_begin();
   window_end_ = window_begin_ + plan.window_length();
   pad_mode_ = o.pad_mode;
-  scale_ = static_cast<float>(o.input_scale);
+  scale_ = o.input_scale;
   dither_ = o.dither;
   seed_ = o.dither_seed;
-  const auto k = static_cast<float>(o.preemphasis);
   (o.preemphasis_of == MelOptions::PreemphasisOf::signal ? signal_preemphasis_
-                                                         : frame_preemphasis_) = k;
+                                                         : frame_preemphasis_) = o.preemphasis;
   remove_dc_ = o.remove_dc;
   raw_energy_ = o.use_energy && o.raw_energy;
-  needed_ = dither_ > 0 || k > 0 || remove_dc_ || raw_energy_;
+  needed_ = dither_ > 0 || o.preemphasis > 0 || remove_dc_ || raw_energy_;
 }
 
 // Scale, dither and pre-emphasis of the signal, then the padding.
-template <class Sample>
-void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, float* out) const {
-  const float scale = std::is_same_v<Sample, std::int16_t> ? scale_ * kInt16Scale : scale_;
-  const float k = signal_preemphasis_;
+template <class Sample, class Real>
+void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, Real* out) const {
+  const auto scale = static_cast<Real>(
+      std::is_same_v<Sample, std::int16_t> ? scale_ * double{kInt16Scale} : scale_);
+  const auto k = static_cast<Real>(signal_preemphasis_);
   const std::int64_t known_end = std::min(view.end, known_length(view));
   const bool inside = start >= view.begin && start + length_ <= known_end;
   if (inside && dither_ == 0 && (k == 0 || start > view.begin)) {
     const Sample* x = view.data + (start - view.begin);
     if (k == 0) {
-      for (int i = 0; i < length_; ++i) out[i] = static_cast<float>(x[i]) * scale;
+      for (int i = 0; i < length_; ++i) out[i] = static_cast<Real>(x[i]) * scale;
     } else {
       for (int i = 0; i < length_; ++i)
-        out[i] = static_cast<float>(x[i]) * scale - k * (static_cast<float>(x[i - 1]) * scale);
+        out[i] = static_cast<Real>(x[i]) * scale - k * (static_cast<Real>(x[i - 1]) * scale);
     }
     return;
   }
   Noise noise(seed_, view.noise_key);
   const auto dithered = [&](std::int64_t at) {
-    const float value = static_cast<float>(sample_at(view, at)) * scale;
+    const Real value = static_cast<Real>(sample_at(view, at)) * scale;
     if (dither_ == 0) return value;
-    return value + static_cast<float>(dither_ * noise.at(view.noise_at + at));
+    return value + static_cast<Real>(dither_ * noise.at(view.noise_at + at));
   };
   const std::int64_t length = known_length(view);
   for (int i = 0; i < length_; ++i) {
     const std::int64_t at = padded_index(start + i, length, pad_mode_);
-    out[i] = at == kSilence ? 0.0F : dithered(at);
+    out[i] = at == kSilence ? Real{0} : dithered(at);
     if (k > 0 && at > 0) out[i] -= k * dithered(at - 1);
   }
 }
 
-template <class Sample>
-double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, float* work,
-                          float* out) const {
+template <class Sample, class Real>
+double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, Real* work,
+                          Real* out) const {
   const bool emphasised = frame_preemphasis_ > 0;
-  float* const samples = emphasised ? work : out;
+  Real* const samples = emphasised ? work : out;
   signal(view, start, samples);
-  float* const x = samples + window_begin_;
+  Real* const x = samples + window_begin_;
   const int n = window_end_ - window_begin_;
   if (remove_dc_) {
-    const auto mean = static_cast<float>(sum(x, n, [](double v) { return v; }) / n);
+    const auto mean = static_cast<Real>(sum(x, n, [](double v) { return v; }) / n);
     for (int i = 0; i < n; ++i) x[i] -= mean;
   }
   const double energy = raw_energy_ ? sum(x, n, [](double v) { return v * v; }) : 0.0;
   if (emphasised) {
-    const float k = frame_preemphasis_;
-    float* const to = out + window_begin_;
+    const auto k = static_cast<Real>(frame_preemphasis_);
+    Real* const to = out + window_begin_;
     to[0] = x[0] - k * x[0];
     for (int i = 1; i < n; ++i) to[i] = x[i] - k * x[i - 1];
     // The window is zero there, but NaN times zero is not.
-    std::fill(out, to, 0.0F);
-    std::fill(to + n, out + length_, 0.0F);
+    std::fill(out, to, Real{0});
+    std::fill(to + n, out + length_, Real{0});
   }
   return energy;
 }
@@ -182,17 +182,18 @@ double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, fl
 template void gather<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t, std::int64_t,
                                    PadMode, std::int16_t*);
 template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, PadMode, float*);
-template double Conditioner::frame<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
-                                                 float*, float*) const;
-template double Conditioner::frame<float>(const SignalView<float>&, std::int64_t, float*,
-                                          float*) const;
+template double Conditioner::frame(const SignalView<std::int16_t>&, std::int64_t, float*,
+                                   float*) const;
+template double Conditioner::frame(const SignalView<std::int16_t>&, std::int64_t, double*,
+                                   double*) const;
+template double Conditioner::frame(const SignalView<float>&, std::int64_t, float*, float*) const;
+template double Conditioner::frame(const SignalView<float>&, std::int64_t, double*, double*) const;
 
 bool takes_plain_samples(const MelPlan& plan) { return !Conditioner(plan).needed(); }
 
 bool is_conditioned_by_frame(const MelPlan& plan) {
   const MelOptions& o = plan.options();
-  const bool of_signal =
-      o.preemphasis > 0 && o.preemphasis_of == MelOptions::PreemphasisOf::signal;
+  const bool of_signal = o.preemphasis > 0 && o.preemphasis_of == MelOptions::PreemphasisOf::signal;
   return !takes_plain_samples(plan) && o.dither == 0 && !of_signal;
 }
 

@@ -1,8 +1,9 @@
 // mel_signal.h - the samples of one frame, before the window.
 //
 // In:  SignalView, samples [begin, end) of a unit, int16 or float, mono.
-// Out: float [frame_length], padded at the unit's ends; for a front end with scale, dither,
-//      pre-emphasis or removal of the mean, with all that done.
+// Out: float or double [frame_length], padded at the unit's ends; for a front end with scale,
+//      dither, pre-emphasis or removal of the mean, with all that done, in the type that is asked
+//      for.
 //
 // What a frame becomes depends on its samples and, with dither, on their places in the file; not
 // on the block or the batch they came in.
@@ -55,22 +56,22 @@ class Conditioner {
   bool needed() const { return needed_; }
   // The frame at `start` into out [frame_length]; work [frame_length]. Returns the sum of squares
   // before pre-emphasis of the frame where the raw energy is asked for, else 0.
-  template <class Sample>
-  double frame(const SignalView<Sample>& view, std::int64_t start, float* work, float* out) const;
+  template <class Sample, class Real>
+  double frame(const SignalView<Sample>& view, std::int64_t start, Real* work, Real* out) const;
 
  private:
-  template <class Sample>
-  void signal(const SignalView<Sample>& view, std::int64_t start, float* out) const;
+  template <class Sample, class Real>
+  void signal(const SignalView<Sample>& view, std::int64_t start, Real* out) const;
 
   bool needed_ = false;
   int length_ = 0;
   int window_begin_ = 0, window_end_ = 0;
   MelOptions::PadMode pad_mode_ = MelOptions::PadMode::reflect;
-  float scale_ = 1.0F;
+  double scale_ = 1.0;
   double dither_ = 0.0;
   std::int64_t seed_ = 0;
-  float signal_preemphasis_ = 0.0F;
-  float frame_preemphasis_ = 0.0F;
+  double signal_preemphasis_ = 0.0;
+  double frame_preemphasis_ = 0.0;
   bool remove_dc_ = false;
   bool raw_energy_ = false;
 };

@@ -23,4 +23,11 @@ void from_float(std::span<const float> values, NumberType type, void* out);
 // Back, exactly. `values` aligned for the type.
 void to_float(const void* values, std::size_t count, NumberType type, float* out);
 
+// The greatest value that stays finite in that type.
+float greatest_of(NumberType type);
+// The first of the values, which are of type `from`, that is infinite or not a number once it is of
+// type `to`; -1 where none is. `from` is float32 or the same as `to`.
+std::int64_t first_not_finite(const void* values, std::size_t count, NumberType from,
+                              NumberType to);
+
 }  // namespace melflow

@@ -39,16 +39,13 @@ class Mel final : public Transform<Batch, MelBatch> {
   Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
     if (backend_ == MelBackend::cuda)
       check.error("backend", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu, or auto");
-    return front_.plan(given, check, "cpu", std::string(MelKernel::instruction_set()));
+    return front_.plan(given, check, backend_ == MelBackend::cuda ? "cuda" : "cpu",
+                       std::string(MelKernel::instruction_set()));
   }
   // Which one auto took, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
-    if (backend_ == MelBackend::automatic)
-      text +=
-          " (" +
-          (cuda::gpus().list().empty() ? cuda::gpus().why_none() : cuda::gpus().why_no_cufft()) +
-          ")";
+    if (backend_ == MelBackend::automatic) text += " (" + why_not_cuda() + ")";
     return {{"backend", Value::scalar(std::move(text))}};
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
@@ -74,6 +71,13 @@ class Mel final : public Transform<Batch, MelBatch> {
   }
 
  private:
+  [[nodiscard]] std::string why_not_cuda() const {
+    if (cuda::gpus().list().empty()) return cuda::gpus().why_none();
+    if (front_.options().precision == MelOptions::Precision::float64)
+      return "precision: double, which no device has";
+    return cuda::gpus().why_no_cufft();
+  }
+
   // Work space of whoever is computing now; kept between items.
   class Lease {
    public:
@@ -114,6 +118,7 @@ class Mel final : public Transform<Batch, MelBatch> {
             : whole<float>(in, noise_key, scratch, context, *out);
       if (out->row_count == 0 && in.last && out->first_row == 0) return front_.too_short(in);
     }
+    if (auto error = front_.damage(in, *out)) return std::move(*error);
     return std::shared_ptr<const MelPart>(std::move(out));
   }
 

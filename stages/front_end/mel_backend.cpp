@@ -94,7 +94,7 @@ NodeSpec chain_node(const NodeSpec& spec, const char* group, const char* stage,
   return out;
 }
 
-// With the options as they are written, right or wrong: a device has a way to transform.
+// With the options as they are written, right or wrong: a device has a way to compute them.
 bool can_run(const NodeSpec& spec) {
   MelNodeOptions options;
   Schema schema;
@@ -107,7 +107,8 @@ bool can_run(const NodeSpec& spec) {
   schema.read(known, "", ignored);
   const bool is_fused =
       options.backend.path != cuda::Path::cufft && cuda::is_fused_size(options.mel.mel.n_fft);
-  return is_fused || cuda::gpus().why_no_cufft().empty();
+  return options.mel.mel.precision == MelOptions::Precision::float32 &&
+         (is_fused || cuda::gpus().why_no_cufft().empty());
 }
 
 }  // namespace

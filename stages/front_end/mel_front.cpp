@@ -4,12 +4,66 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "stages/row_type.h"
 
 namespace melflow {
+namespace {
+
+// Whether every value on the way to a row is sure to be finite where no sample is beyond full
+// scale.
+bool is_always_finite(const MelPlan& plan) {
+  const MelOptions& o = plan.options();
+  constexpr double kLimit = std::numeric_limits<float>::max() / 1024;  // rounding and all that
+  constexpr double kMostNoise = 9;  // standard deviations that Noise can give
+  double sample = (o.input_scale + kMostNoise * o.dither) * (1 + o.preemphasis);
+  if (o.remove_dc) sample *= 2;
+  double window = 0;
+  for (const double w : plan.window_double()) window += std::abs(w);
+  const double power = std::pow(window * sample, 2) + o.power_offset;
+  double value = std::pow(power, o.power / 2);
+  double weights = 1;
+  for (const MelBand& band : plan.bands()) {
+    const auto of_band = plan.weights().subspan(static_cast<std::size_t>(band.offset),
+                                                static_cast<std::size_t>(band.count));
+    weights = std::max(weights, std::accumulate(of_band.begin(), of_band.end(), 0.0));
+  }
+  value *= weights;
+  if (!(power < kLimit && value < kLimit)) return false;
+  // The natural logarithm of a float is within 104.
+  if (o.log != MelOptions::Log::none)
+    value = 104 * std::abs(plan.log_factor()) + std::abs(plan.log_shift());
+  if (o.normalize != MelOptions::Normalize::fixed) return true;
+  for (const double mean : o.norm_mean) value = std::max(value, std::abs(mean));
+  double least = 1;
+  if (o.norm_variance)
+    for (const double std : o.norm_std) least = std::min(least, std);
+  return 2 * value / least < kLimit;
+}
+
+// As text: the sample of the block that is furthest from zero, or is no number.
+template <class Sample>
+std::string worst_sample(const Windows& in, double scale) {
+  const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
+  std::int64_t worst = 0;
+  double size = -1;
+  for (std::int64_t i = 0; i < in.samples.count && std::isfinite(size); ++i) {
+    const double now = std::abs(static_cast<double>(samples[i]));
+    if (now <= size) continue;
+    size = now;
+    worst = i;
+  }
+  return fmt::format("sample {} (at {:.3f} s) is {:g}", in.begin + worst,
+                     static_cast<double>(in.begin + worst) / in.sample_rate,
+                     static_cast<double>(samples[worst]) * scale);
+}
+
+}  // namespace
 
 MelFront::MelFront(MelStageOptions options)
     : options_(std::move(options)), preset_text_(options_.preset_text()) {
@@ -50,15 +104,29 @@ Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string back
   const auto problems = check(options_.mel);
   for (const MelOptionProblem& p : problems)
     check_plan.error(p.option, p.message + options_.origin_of(p.option));
+  if (backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
+    check_plan.error("precision",
+                     "double: CUDA devices compute in single precision; set backend: cpu (or auto, "
+                     "which then is the CPU), or precision: float");
+    return given;
+  }
   if (!problems.empty()) return given;
   plan_ = std::make_shared<MelPlan>(options_.mel);
   kernel_ = std::make_unique<MelKernel>(plan_);
   finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
+  always_finite_ = is_always_finite(*plan_);
   if (plan_->empty_bands() > 0)
     check_plan.warning("n_mels",
                        fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
                                    "transform falls into them; they stay at the floor",
                                    plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
+  if (const double floor = options_.mel.energy_floor;
+      options_.mel.use_energy && floor > 0 && floor < kEnergyEpsilon)
+    check_plan.warning(
+        "energy_floor",
+        fmt::format("{} has no effect: energies are floored at {:.3g} in any case, as "
+                    "Kaldi does it",
+                    floor, kEnergyEpsilon));
   if (const std::string remark = options_.preset_remark(); !remark.empty())
     check_plan.warning("preset", remark);
   window_ = static_cast<std::int64_t>(given.get_or("window", 0));
@@ -161,6 +229,21 @@ void MelFront::finish_whole(const Windows& in, void* rows, MelPart& out) const {
     out.pending = finish_;
     out.pending_columns = plan_->columns();
   }
+}
+
+std::optional<ItemError> MelFront::damage(const Windows& in, const MelPart& part) const {
+  const bool is_narrow = in.samples.type == SampleType::int16;
+  if (is_narrow && always_finite_ && row_type_ != NumberType::float16) return std::nullopt;
+  const std::size_t width = info_->values_per_row();
+  const std::int64_t at = first_not_finite(
+      part.data->data(), static_cast<std::size_t>(part.row_count) * width, row_type_, row_type_);
+  if (at < 0) return std::nullopt;
+  std::string as;
+  if (row_type_ != NumberType::float32)
+    as = fmt::format(" as {}, which ends at {}", to_text(row_type_), greatest_of(row_type_));
+  return ItemError::failed(fmt::format(
+      "row {} is not finite{}: {}", part.first_row + at / static_cast<std::int64_t>(width), as,
+      is_narrow ? worst_sample<std::int16_t>(in, kInt16Scale) : worst_sample<float>(in, 1)));
 }
 
 void MelFront::describe(std::string backend, std::string instruction_set) {

@@ -65,6 +65,9 @@ class MelFront {
   // `rows` have row_type().
   void finish_windows(std::span<const std::int64_t> same_as, void* rows) const;
   void finish_whole(const Windows& in, void* rows, MelPart& out) const;
+  // After that: why they cannot be kept, nothing when they can. Samples far beyond full scale give
+  // values that are not finite.
+  [[nodiscard]] std::optional<ItemError> damage(const Windows& in, const MelPart& part) const;
 
  private:
   void describe(std::string backend, std::string instruction_set);
@@ -79,6 +82,7 @@ class MelFront {
   std::int64_t window_ = 0;  // samples of a row; 0: rows are frames
   double rows_per_sample_ = 0, rows_extra_ = 0;
   NumberType row_type_ = NumberType::float32;
+  bool always_finite_ = false;  // are float32 rows of samples up to full scale
 };
 
 }  // namespace melflow

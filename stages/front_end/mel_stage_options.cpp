@@ -15,7 +15,7 @@ std::string OptionType<Reference>::parse(const Value& v, Reference& out) {
   Reference r;
   std::string why = detail::parse_number(v, r.value);
   if (!why.empty()) return why + ", or max";
-  if (r.value <= 0) return v.text() + " is out of range, allowed is more than 0, or max";
+  if (r.value <= 0) return excerpt(v.text()) + " is out of range, allowed is more than 0, or max";
   out = r;
   return {};
 }
@@ -159,7 +159,7 @@ void MelStageOptions::describe(Schema& s) {
   s.field("raw_energy", mel.raw_energy,
           "that energy before pre-emphasis and window (true) or after them")
       .used_with("use_energy", has_energy);
-  s.field("energy_floor", mel.energy_floor, "floor of that energy; 0: 1.2e-7")
+  s.field("energy_floor", mel.energy_floor, "floor of that energy; never below 1.2e-7, as in Kaldi")
       .at_least(0)
       .used_with("use_energy", has_energy);
   s.field("htk_compat", mel.htk_compat, "the energy is the last column, not the first")
@@ -175,8 +175,8 @@ void MelStageOptions::describe(Schema& s) {
           "without segments of the file")
       .used_with("log: ln, log10 or db", has_log);
   s.field("top_db", mel.top_db,
-          "floor below the largest value of the segment or file [dB], whatever the log (Whisper: "
-          "80)")
+          "floor below the largest value of the segment or file, in dB of the level (20/power times "
+          "log10) whatever the log (Whisper: 80)")
       .at_least(0)
       .used_with("log: ln, log10 or db", has_log);
   s.field("log_offset", mel.log_offset, "added before the floor: log(x + log_offset)")
@@ -198,6 +198,11 @@ void MelStageOptions::describe(Schema& s) {
       .at_least(0)
       .used_with("normalize: per_feature or all_features",
                  [is_fixed, is_normalized] { return is_normalized() && !is_fixed(); });
+
+  s.field(
+      "precision", mel.precision,
+      "what samples, transform and bands are computed in: float; double (on the CPU only), where "
+      "values 60 dB and more below a frame's peak count");
 }
 
 MelOptions MelStageOptions::resolved() const {
@@ -288,6 +293,8 @@ Value MelStageOptions::canonical(const MelOptions& options) {
   // Said by `pad`, and by norm_std.
   std::set<std::string> said{"preset", "center"};
   if (o.normalize == MelOptions::Normalize::fixed) said.insert("norm_variance");
+  // Older outputs do not say it.
+  if (o.precision == MelOptions::Precision::float32) said.insert("precision");
   Value out = Value::map({});
   for (const Field& f : s.fields())
     if (f.is_used() && !said.contains(f.name)) out.set(f.name, *all.find(f.name));

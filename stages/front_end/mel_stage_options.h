@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "pipeline/schema.h"
 #include "mel/mel_options.h"
 #include "mel/mel_presets.h"
+#include "pipeline/schema.h"
 
 namespace melflow {
 
@@ -59,6 +59,10 @@ struct EnumNames<MelOptions::Log> {
 template <>
 struct EnumNames<MelOptions::Normalize> {
   static constexpr auto values = named<MelOptions::Normalize>(MelOptions::normalize_names);
+};
+template <>
+struct EnumNames<MelOptions::Precision> {
+  static constexpr auto values = named<MelOptions::Precision>(MelOptions::precision_names);
 };
 
 /// The value that the log maps to 0: a number, or the unit's maximum.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "mel/delta_step.h"
+#include "tests/support/source_path.h"
 
 namespace melflow {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 TEST_CASE("golden deltas: derivatives are those of the libraries") {
-  std::ifstream file(std::string(MELFLOW_SOURCE_DIR) + "/tests/golden/presets.json");
+  std::ifstream file(test::source_path("tests/golden/presets.json"));
   REQUIRE(file);
   const json golden = json::parse(file);
   const std::map<std::string, DeltaOptions::Method> methods{

@@ -13,6 +13,7 @@
 
 #include "mel/mel_plan.h"
 #include "tests/support/golden_options.h"
+#include "tests/support/source_path.h"
 
 namespace melflow {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 TEST_CASE("golden filterbanks: filters are those of the libraries") {
-  std::ifstream file(std::string(MELFLOW_SOURCE_DIR) + "/tests/golden/filterbanks.json");
+  std::ifstream file(test::source_path("tests/golden/filterbanks.json"));
   REQUIRE(file);
   const json golden = json::parse(file);
   CHECK(golden.at("filterbanks").size() >= 30);

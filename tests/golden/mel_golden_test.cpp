@@ -26,6 +26,7 @@
 #include "mel/mel_kernel.h"
 #include "mel/unit_finish.h"
 #include "tests/support/recordings.h"
+#include "tests/support/source_path.h"
 
 namespace melflow {
 namespace {
@@ -117,7 +118,7 @@ double row_error(const MelOptions& options, const json& row, const float* ours) 
 }
 
 TEST_CASE("mel golden: rows of real recordings agree with librosa and torchaudio") {
-  std::ifstream file(std::string(MELFLOW_SOURCE_DIR) + "/tests/golden/mel_golden.json");
+  std::ifstream file(test::source_path("tests/golden/mel_golden.json"));
   REQUIRE(file);
   const json golden = json::parse(file);
   std::vector<Samples> recordings;

@@ -18,6 +18,7 @@
 #include "mel/unit_finish.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
+#include "tests/support/source_path.h"
 
 namespace melflow {
 namespace {
@@ -36,7 +37,7 @@ std::vector<float> rows_of(const MelOptions& options, const test::Samples& sampl
 }
 
 TEST_CASE("golden presets: real recordings have the rows that the libraries compute") {
-  std::ifstream file(std::string(MELFLOW_SOURCE_DIR) + "/tests/golden/real_presets.json");
+  std::ifstream file(test::source_path("tests/golden/real_presets.json"));
   REQUIRE(file);
   const json golden = json::parse(file);
   std::vector<test::Samples> recordings;
