@@ -2,9 +2,6 @@
 
 #include <png.h>
 
-#include <cerrno>
-#include <cstring>
-
 #include "apps/font.h"
 #include "pipeline/problem.h"
 
@@ -46,17 +43,23 @@ int Canvas::text_width(const std::string& text, int scale) {
 
 int Canvas::text_height(int scale) { return (kGlyphHeight - 1) * scale; }
 
-void Canvas::save_png(const std::string& path) const {
+std::string Canvas::png() const {
   static_assert(sizeof(Rgb) == 3, "rows of pixels go to libpng as they are");
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width_);
   image.height = static_cast<png_uint_32>(height_);
   image.format = PNG_FORMAT_RGB;
-  errno = 0;
-  if (png_image_write_to_file(&image, path.c_str(), 0, pixels_.data(), 0, nullptr) == 0)
-    throw RunError(path + ": cannot write the picture: " +
-                   (errno != 0 ? std::strerror(errno) : image.message));
+  png_alloc_size_t bytes = 0;
+  std::string out;
+  for (const bool is_counted : {false, true}) {
+    out.resize(bytes);
+    if (png_image_write_to_memory(&image, is_counted ? out.data() : nullptr, &bytes, 0,
+                                  pixels_.data(), 0, nullptr) == 0)
+      throw RunError(std::string("cannot make the picture: ") + image.message);
+  }
+  out.resize(bytes);
+  return out;
 }
 
 }  // namespace melflow

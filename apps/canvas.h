@@ -30,8 +30,8 @@ class Canvas {
   static int text_width(const std::string& text, int scale);
   static int text_height(int scale);
 
-  /// Throws RunError.
-  void save_png(const std::string& path) const;
+  /// The bytes of such a file. Throws RunError.
+  [[nodiscard]] std::string png() const;
 
  private:
   [[nodiscard]] std::size_t index(int x, int y) const {

@@ -1,20 +1,23 @@
 // melflow compare: are two files, or pipelines, of the same features?
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include <fmt/format.h>
 
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
 #include "apps/format.h"
+#include "apps/printing.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kLongestSetting = 1000;  // [bytes]
 
 struct CompareArguments {
   std::string a, b;
@@ -22,23 +25,25 @@ struct CompareArguments {
   bool json = false;
 };
 
+std::string shown(const Json& value) { return excerpt(setting_text(value), kLongestSetting); }
+
 // The settings of a whole stage on one line: "rate 16000, quality high".
 std::string stage_text(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items())
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, setting_text(value));
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, shown(value));
   return out.empty() ? "no settings" : out;
 }
 
 std::string difference_text(const ContractDifference& d, const Contract& a, const Contract& b) {
   if (d.in_a && d.in_b)
-    return fmt::format("{}: {} in {}, {} in {}", d.setting, setting_text(d.a), a.path,
-                       setting_text(d.b), b.path);
+    return fmt::format("{}: {} in {}, {} in {}", d.setting, shown(d.a), a.path,
+                       shown(d.b), b.path);
   const Json& value = d.in_a ? d.a : d.b;
   const std::string& path = d.in_a ? a.path : b.path;
   if (value.is_object())
     return fmt::format("{}: only in {} ({})", d.setting, path, stage_text(value));
-  return fmt::format("{}: {} in {}, not a setting in {}", d.setting, setting_text(value), path,
+  return fmt::format("{}: {} in {}, not a setting in {}", d.setting, shown(value), path,
                      d.in_a ? b.path : a.path);
 }
 
@@ -78,15 +83,15 @@ int compare(const CompareArguments& arguments) {
   const std::vector<ContractDifference> all = differences(a, b);
   const std::vector<std::string> remarks = notes(a, b);
   if (arguments.json) {
-    std::cout << json_text(compare_json(a, b, all, remarks));
+    put(stdout, json_text(compare_json(a, b, all, remarks)));
   } else {
-    for (const ContractDifference& d : all) fmt::print("{}\n", difference_text(d, a, b));
+    for (const ContractDifference& d : all) say(stdout, "{}\n", difference_text(d, a, b));
     if (all.empty())
-      fmt::print("equal: same features (hash {})\n", a.feature_hash);
+      say(stdout, "equal: same features (hash {})\n", a.feature_hash);
     else
-      fmt::print("different: {} (hash {} and {})\n", plural(all.size(), "difference"),
+      say(stdout, "different: {} (hash {} and {})\n", plural(all.size(), "difference"),
                  a.feature_hash, b.feature_hash);
-    for (const std::string& remark : remarks) fmt::print("note: {}\n", remark);
+    for (const std::string& remark : remarks) say(stdout, "note: {}\n", remark);
   }
   return all.empty() ? kDone : kRunFailed;
 }
@@ -97,7 +102,7 @@ int compare_or_say(const CompareArguments& arguments) {
   } catch (const ConfigError&) {
     throw;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "melflow: {}\n", e.what());
+    complain(e.what());
     return kUsage;
   }
 }

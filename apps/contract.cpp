@@ -11,6 +11,7 @@
 #include "stages/front_end/mel_stage_options.h"
 #include "stages/output/feature_file.h"
 #include "stages/output/feature_hash.h"
+#include "stages/output/stored_json.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -49,8 +50,8 @@ Contract of_file(const std::string& path) {
   out.backend = file.text("backend");
   out.instruction_set = file.text("instruction_set");
   try {
-    out.stages = stages_of(Json::parse(file.text("features")));
-  } catch (const Json::exception&) {
+    out.stages = stages_of(parse_stored(file.text("features")));
+  } catch (const std::exception&) {
     throw RunError(path +
                    ": does not say what its features are (its attribute 'features' is missing, or "
                    "no list of stages)");

@@ -5,6 +5,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/plan_arguments.h"
+#include "apps/printing.h"
 #include "apps/verbs.h"
 
 namespace melflow {
@@ -44,7 +45,7 @@ void add_graph(CLI::App& app, Action& action) {
   verb->footer("Example:\n  melflow graph mine.yaml > mine.mmd");
   verb->callback([arguments, &action] {
     action = [arguments] {
-      fmt::print("{}", mermaid(arguments->load()));
+      put(stdout, mermaid(arguments->load()));
       return kDone;
     };
   });

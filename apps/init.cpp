@@ -1,17 +1,14 @@
 // melflow init: a configuration to start from.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/printing.h"
 #include "apps/verbs.h"
+#include "apps/written_file.h"
 #include "pipeline/problem.h"
-#include "stages/raii/unique_fd.h"
+#include "stages/files/own_file.h"
 
 namespace melflow {
 namespace {
@@ -83,14 +80,10 @@ graph:
 )yaml";
 
 int write_template(const std::string& path, bool force) {
-  const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (force ? O_TRUNC : O_EXCL);
-  const UniqueFd fd(::open(path.c_str(), flags, 0666));
-  if (!fd && errno == EEXIST)
+  if (!force && has_name(path))
     throw RunError(path + ": is already there; give another name, or --force to replace it");
-  if (!fd || ::write(fd.get(), kTemplate.data(), kTemplate.size()) !=
-                 static_cast<ssize_t>(kTemplate.size()))
-    throw RunError(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-  fmt::print("{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
+  WrittenFile(path).write(kTemplate);
+  say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;
 }
 

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -13,10 +12,13 @@
 #include "apps/contract.h"
 #include "apps/exit_codes.h"
 #include "apps/format.h"
+#include "apps/printing.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/output/feature_file.h"
+#include "stages/output/stored_json.h"
 
 namespace melflow {
 namespace {
@@ -25,6 +27,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kShownRemarks = 10;
 constexpr std::size_t kShownLabels = 20;
+// [bytes]
+constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000, kLongestSetting = 200;
 
 struct InspectArguments {
   std::string file;
@@ -69,28 +73,11 @@ std::map<int, Group> by_split(const FeatureFile& f) {
                   [](const FeatureFile::Entry& e) { return std::vector<int>{e.split}; });
 }
 
+std::string path_text(const std::string& path) { return excerpt(path, kLongestPath); }
+
 std::string name_of(const std::vector<std::string>& names, int index) {
   const auto i = static_cast<std::size_t>(index);
   return index >= 0 && i < names.size() ? names[i] : "(none)";
-}
-
-// What must hold in a sound file: every row belongs to one file.
-std::string inconsistency(const FeatureFile& f) {
-  std::vector<const FeatureFile::Entry*> by_row;
-  for (const FeatureFile::Entry& e : f.files())
-    if (e.count > 0) by_row.push_back(&e);
-  // In the order of the files, but for those that an update added.
-  std::stable_sort(by_row.begin(), by_row.end(),
-                   [](const auto* a, const auto* b) { return a->offset < b->offset; });
-  std::int64_t next = 0;
-  for (const FeatureFile::Entry* e : by_row) {
-    if (e->offset != next)
-      return fmt::format("the rows of {} begin at {} and not at {}", e->path, e->offset, next);
-    next += e->count;
-  }
-  if (static_cast<std::uint64_t>(next) != f.rows())
-    return fmt::format("the files have {} rows, /mel has {}", next, f.rows());
-  return {};
 }
 
 double total_seconds(const FeatureFile& f) {
@@ -107,60 +94,73 @@ std::string sample_rates(const FeatureFile& f) {
   return rates.empty() ? "unknown" : fmt::format("{} Hz", fmt::join(rates, ", "));
 }
 
-void print_groups(const char* title, const std::map<int, Group>& groups,
+std::string groups_text(const char* title, const std::map<int, Group>& groups,
                   const std::vector<std::string>& names) {
+  std::string out;
   std::size_t shown = 0;
   for (const auto& [index, g] : groups) {
     if (shown == kShownLabels) {
-      fmt::print("{:<14}… {} in all\n", "", groups.size());
+      out += fmt::format("{:<14}… {} in all\n", "", groups.size());
       break;
     }
-    fmt::print("{:<14}{:<16} {:>14} {:>18} {:>12}\n", shown++ == 0 ? title : "",
-               name_of(names, index), plural(g.files, "file"),
+    out += fmt::format("{:<14}{:<16} {:>14} {:>18} {:>12}\n", shown++ == 0 ? title : "",
+               excerpt(name_of(names, index)), plural(g.files, "file"),
                plural(static_cast<std::size_t>(g.rows), "row"), seconds_text(g.seconds));
   }
-}
-
-// Settings that were stored as JSON text; null where there are none.
-Json stored_json(const FeatureFile& f, const std::string& name) {
-  Json value = Json::parse(f.text(name), nullptr, false);
-  return value.is_discarded() ? Json() : value;
+  return out;
 }
 
 // One line for each stage of the feature settings.
-void print_settings(const FeatureFile& f) {
-  const Json features = stored_json(f, "features");
-  if (!features.is_array()) return;
+std::string settings_text(const FeatureFile& f) {
+  const Json features = parse_stored_or_null(f.text("features"));
+  std::string out;
+  if (!features.is_array()) return out;
   const char* title = "settings";
   for (const Json& options : features) {
+    if (!options.is_object()) continue;
     std::string line;
     for (const auto& [key, value] : options.items())
       if (key != "stage" && !value.is_null())
-        line +=
-            fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : value.dump());
-    fmt::print("{:<14}{}:{}\n", title, options.value("stage", ""), line);
+        line += fmt::format(" {}={}", excerpt(key), excerpt(setting_text(value), kLongestSetting));
+    const auto stage = options.find("stage");
+    out += fmt::format("{:<14}{}:{}\n", title,
+                       stage == options.end() ? "" : excerpt(setting_text(*stage)), line);
     title = "";
   }
+  return out;
 }
 
-void print_files(const FeatureFile& f) {
-  fmt::print("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status", "first row", "rows", "Hz",
+std::string files_text(const FeatureFile& f) {
+  std::string out = fmt::format("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status", "first row", "rows", "Hz",
              "seconds", "label", "path");
   for (const FeatureFile::Entry& e : f.files())
-    fmt::print("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status), e.offset,
-               e.count, e.sample_rate, e.duration, name_of(f.labels(), e.label), e.path);
+    out += fmt::format("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status), e.offset,
+               e.count, e.sample_rate, e.duration, excerpt(name_of(f.labels(), e.label)), path_text(e.path));
+  return out;
 }
 
-void print_remarks(const FeatureFile& f) {
-  if (f.remarks().empty()) return;
-  fmt::print("\nnot plainly ok:\n");
+std::string warnings_text(const FeatureFile& f) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShownRemarks, f.warnings().size()); ++i)
+    out += fmt::format("{:<14}{}\n", "warning", excerpt(f.warnings()[i], kLongestReason));
+  if (f.warnings().size() > kShownRemarks)
+    out += fmt::format("{:<14}… and {} more (all with --json)\n", "",
+                       count_text(f.warnings().size() - kShownRemarks));
+  return out;
+}
+
+std::string remarks_text(const FeatureFile& f) {
+  if (f.remarks().empty()) return {};
+  std::string out = "\nnot plainly ok:\n";
   for (std::size_t i = 0; i < std::min(kShownRemarks, f.remarks().size()); ++i) {
     const FeatureFile::Remark& r = f.remarks()[i];
-    fmt::print("  {}: {}: {}: {}\n", r.path, r.stage, to_text(r.status), r.reason);
+    out += fmt::format("  {}: {}: {}: {}\n", path_text(r.path), excerpt(r.stage), to_text(r.status),
+                       excerpt(r.reason, kLongestReason));
   }
   if (f.remarks().size() > kShownRemarks)
-    fmt::print("  … and {} more (all with --json)\n",
+    out += fmt::format("  … and {} more (all with --json)\n",
                count_text(f.remarks().size() - kShownRemarks));
+  return out;
 }
 
 // Lowest and highest; the energy's column has none.
@@ -173,34 +173,37 @@ std::pair<double, double> frequency_range(const std::vector<double>& hz) {
   return range;
 }
 
-void print_text(const FeatureFile& f, bool with_files) {
+std::string summary_text(const FeatureFile& f, bool with_files) {
   const auto number = [&](const char* name) { return f.integer(name).value_or(0); };
   const auto count = [&](const char* name) {
     return count_text(static_cast<std::size_t>(number(name)));
   };
-  fmt::print("{:<14}{}, {}{}\n", "file", f.path(), bytes_text(static_cast<double>(f.file_bytes())),
+  std::string out = fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()), bytes_text(static_cast<double>(f.file_bytes())),
              f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
-  fmt::print("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(), f.unit());
+  out += fmt::format("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(), excerpt(f.unit()));
   if (!f.band_hz().empty()) {
     const auto [low, high] = frequency_range(f.band_hz());
-    fmt::print("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
+    out += fmt::format("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
   }
-  if (!f.text("preset").empty()) fmt::print("{:<14}{}\n", "preset", f.text("preset"));
-  fmt::print("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"), number("n_fft"),
+  if (!f.text("preset").empty()) out += fmt::format("{:<14}{}\n", "preset", excerpt(f.text("preset")));
+  out += fmt::format("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"), number("n_fft"),
              number("hop_length"));
-  fmt::print("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"), count("ok"),
+  out += fmt::format("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"), count("ok"),
              count("skipped"), count("failed"));
-  fmt::print("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");
-  fmt::print("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
-  if (!f.labels().empty()) print_groups("labels", by_label(f), f.labels());
-  if (!f.splits().empty()) print_groups("splits", by_split(f), f.splits());
-  if (!f.targets().empty()) fmt::print("{:<14}{}\n", "targets", fmt::join(f.targets(), ", "));
-  fmt::print("{:<14}melflow {} ({}, {})\n", "written by", f.text("melflow_version"),
-             f.text("backend"), f.text("instruction_set"));
-  fmt::print("{:<14}{}\n", "feature hash", f.text("feature_hash"));
-  print_settings(f);
-  print_remarks(f);
-  if (with_files) print_files(f);
+  out += fmt::format("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");
+  out += fmt::format("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
+  if (!f.labels().empty()) out += groups_text("labels", by_label(f), f.labels());
+  if (!f.splits().empty()) out += groups_text("splits", by_split(f), f.splits());
+  if (!f.targets().empty()) out += fmt::format("{:<14}{}\n", "targets",
+                       excerpt(fmt::format("{}", fmt::join(f.targets(), ", ")), kLongestReason));
+  out += fmt::format("{:<14}melflow {} ({}, {})\n", "written by", excerpt(f.text("melflow_version")),
+             excerpt(f.text("backend")), excerpt(f.text("instruction_set")));
+  out += fmt::format("{:<14}{}\n", "feature hash", excerpt(f.text("feature_hash")));
+  out += settings_text(f);
+  out += warnings_text(f);
+  out += remarks_text(f);
+  if (with_files) out += files_text(f);
+  return out;
 }
 
 Json groups_json(const std::map<int, Group>& groups, const std::vector<std::string>& names) {
@@ -246,7 +249,8 @@ void print_json(const FeatureFile& f, bool with_files) {
   for (const char* name :
        {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
     out[name] = f.text(name);
-  for (const char* name : {"features", "config"}) out[name] = stored_json(f, name);
+  for (const char* name : {"features", "config"}) out[name] = parse_stored_or_null(f.text(name));
+  out["warnings"] = f.warnings();
   out["remarks"] = Json::array();
   for (const FeatureFile::Remark& r : f.remarks())
     out["remarks"].push_back({{"index", r.file},
@@ -255,27 +259,25 @@ void print_json(const FeatureFile& f, bool with_files) {
                               {"stage", r.stage},
                               {"reason", r.reason}});
   if (with_files) out["files"] = files_json(f);
-  std::cout << json_text(out);
+  put(stdout, json_text(out));
 }
 
 int print_contract(const InspectArguments& arguments) {
   const Contract contract = read_contract(arguments.file, arguments.overrides);
   if (arguments.json)
-    std::cout << json_text(contract_json(contract));
+    put(stdout, json_text(contract_json(contract)));
   else
-    fmt::print("{}", contract_text(contract));
+    put(stdout, contract_text(contract));
   return kDone;
 }
 
 int inspect(const InspectArguments& arguments) {
   if (arguments.contract) return print_contract(arguments);
   const FeatureFile file(arguments.file);
-  if (const std::string wrong = inconsistency(file); !wrong.empty())
-    throw RunError(fmt::format("{}: is damaged: {}", arguments.file, wrong));
   if (arguments.json)
     print_json(file, arguments.files);
   else
-    print_text(file, arguments.files);
+    put(stdout, summary_text(file, arguments.files));
   return kDone;
 }
 

@@ -1,5 +1,6 @@
 #include "apps/parity_reference.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -54,14 +55,18 @@ std::string read_file(const std::string& path) {
 }
 
 Json request_of(const TemporaryFolder& folder, const std::string& library,
-                const MelOptions& options, const std::vector<ParityRecording>& recordings) {
+                const MelOptions& options, const std::vector<std::string>& changed,
+                const std::vector<ParityRecording>& recordings) {
   MelStageOptions stage;
   stage.mel = resolve(options);
   stage.sample_rate = options.sample_rate;
   stage.ref = {options.ref, options.ref_max};
   Schema schema;
   stage.describe(schema);
-  Json out{{"reference", library}, {"options", json_of(schema.echo())}, {"inputs", Json::array()}};
+  Json out{{"reference", library},
+           {"options", json_of(schema.echo())},
+           {"changed", changed},
+           {"inputs", Json::array()}};
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     const std::string samples = folder / fmt::format("{}.samples", i);
     write_file(samples, recordings[i].samples.data(), recordings[i].samples.size() * sizeof(float));
@@ -107,24 +112,31 @@ std::string tail(const std::string& text) {
 
 const std::vector<ParityLibrary>& parity_libraries() {
   static const std::vector<ParityLibrary> all{
-      {"librosa", {"librosa"}},
-      {"torchaudio", {"torchaudio"}},
-      {"kaldi-native-fbank", {"kaldi", "kaldi_htk"}},
-      {"whisper", {"whisper", "whisper_large_v3"}},
-      {"nemo", {"nemo"}},
-      {"speechbrain", {"speechbrain"}},
-      {"hifigan", {"hifigan"}},
-      {"ast", {"ast"}},
+      {"librosa", {"librosa"}, true},
+      {"torchaudio", {"torchaudio"}, false},
+      {"kaldi-native-fbank", {"kaldi", "kaldi_htk"}, false},
+      {"whisper", {"whisper", "whisper_large_v3"}, true},
+      {"nemo", {"nemo"}, false},
+      {"speechbrain", {"speechbrain"}, false},
+      {"hifigan", {"hifigan"}, false},
+      {"ast", {"ast"}, false},
   };
   return all;
 }
 
+bool transforms_in_double(const std::string& preset) {
+  const auto& all = parity_libraries();
+  return std::any_of(all.begin(), all.end(), [&](const ParityLibrary& l) {
+    return l.is_double && std::find(l.presets.begin(), l.presets.end(), preset) != l.presets.end();
+  });
+}
+
 ReferenceAnswer ask_reference(const std::string& python, const std::string& library,
-                              const MelOptions& options,
+                              const MelOptions& options, const std::vector<std::string>& changed,
                               const std::vector<ParityRecording>& recordings) {
   const fs::path script = shipped_file("parity/parity_reference.py", "apps/parity_reference.py");
   const TemporaryFolder folder;
-  const std::string request = request_of(folder, library, options, recordings).dump();
+  const std::string request = request_of(folder, library, options, changed, recordings).dump();
   write_file(folder / "request.json", request.data(), request.size());
   const int status =
       run_child({python, script.string(), folder / "request.json", folder / "answer.json"},
@@ -136,6 +148,12 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
   if (answer.contains("missing")) lacking(python, answer["missing"]);
   ReferenceAnswer out;
   out.source = {answer.at("library"), answer.at("version"), answer.at("function")};
+  if (const Json& unknown = answer.at("unknown"); !unknown.empty())
+    throw RunError(fmt::format("{} has no setting for {}, so nothing can be compared",
+                               out.source.function,
+                               fmt::join(unknown.get<std::vector<std::string>>(), ", ")));
+  const Json& statistics = answer.at("statistics");
+  out.statistics = {statistics.at("frames"), statistics.at("mean"), statistics.at("std")};
   for (std::size_t i = 0; i < recordings.size(); ++i)
     out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}.rows", i)));
   return out;

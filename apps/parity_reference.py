@@ -3,9 +3,13 @@
 
 In:  parity_reference.py REQUEST ANSWER; REQUEST is JSON:
      {"reference": one of REFERENCES, "options": melflow's mel options, all of them, by name,
+      "changed": [names of those that the user set],
       "inputs": [{"samples": PATH of raw float32 mono samples in -1 .. 1, "rows": PATH to write}]}
 Out: each PATH of rows as raw float32 [frames, columns]; ANSWER is JSON:
-     {"library", "version", "function", "outputs": [{"frames", "columns"} or {"refused": why}]},
+     {"library", "version", "function",
+      "outputs": [{"frames", "columns"} or {"refused": why}],
+      "statistics": {"frames", "mean", "std"} of all rows, std dividing by their number,
+      "unknown": [changed options that the library was not told, having nothing like them]},
      or {"missing": [[module, pip name, why]]} when Python lacks something.
 
 A function by_...(o, x) takes the options and float32 samples and returns [frames, columns] float64.
@@ -113,6 +117,8 @@ def kaldi_times(o):
 
 
 def set_kaldi(options, o):
+    if o["n_fft"] != 1 << (o["win_length"] - 1).bit_length():
+        raise ValueError("Kaldi's n_fft is win_length, rounded up to a power of two")
     frame, mel = options.frame_opts, options.mel_opts
     frame.samp_freq = o["sample_rate"]
     frame.frame_length_ms, frame.frame_shift_ms = kaldi_times(o)
@@ -266,15 +272,38 @@ def version_text(package):
     return "torch " + text if package == "torch" else text
 
 
-def rows_of(call, options, one):
+class Noted(dict):
+    """Options that remember which of them were asked for."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.asked = {"sample_rate"}
+
+    def __getitem__(self, key):
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+
+def rows_of(call, options, one, kept):
     import numpy as np
     try:
         rows = call(options, np.fromfile(one["samples"], dtype="<f4"))
     except Exception as error:  # what a library raises for audio it does not take is its own affair
-        reason = (str(error).splitlines() or ["refused"])[0]
+        reason = (str(error).splitlines() or ["it has nothing like these options"])[0]
         return dict(refused=f"{type(error).__name__}: {reason}")
-    rows.astype("<f4").tofile(one["rows"])
+    rows = rows.astype("<f4")
+    rows.tofile(one["rows"])
+    if len(rows):
+        kept.append(rows.astype(float))
     return dict(frames=rows.shape[0], columns=rows.shape[1])
+
+
+def statistics_of(kept):
+    import numpy as np
+    if not kept:
+        return dict(frames=0, mean=[], std=[])
+    rows = np.concatenate(kept)
+    return dict(frames=len(rows), mean=rows.mean(axis=0).tolist(), std=rows.std(axis=0).tolist())
 
 
 def answer(request):
@@ -282,8 +311,13 @@ def answer(request):
     lacks = missing(modules)
     if lacks:
         return dict(missing=lacks)
-    outputs = [rows_of(call, request["options"], one) for one in request["inputs"]]
-    return dict(library=library, version=version_text(package), function=function, outputs=outputs)
+    options, kept = Noted(request["options"]), []
+    outputs = [rows_of(call, options, one, kept) for one in request["inputs"]]
+    is_refused = all("refused" in one for one in outputs)  # perhaps before all were looked at
+    return dict(library=library, version=version_text(package), function=function,
+                outputs=outputs, statistics=statistics_of(kept),
+                unknown=[name for name in request["changed"]
+                         if not is_refused and name not in options.asked])
 
 
 def main():

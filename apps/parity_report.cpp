@@ -14,6 +14,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Cells = std::vector<std::string>;
 
+std::string_view precision_text(const ParityValue& value) {
+  return MelOptions::precision_names[static_cast<std::size_t>(value.precision)];
+}
+
 std::string tolerance_text(const ParityTolerance& t) {
   if (t.rtol == 0) return fmt::format("{:.0e}", t.atol);
   return fmt::format("{:.0e} + {:.0e} |x|", t.atol, t.rtol);
@@ -61,12 +65,13 @@ std::string failure_text(const ParityResult& r) {
   std::string out = r.name + ": ";
   if (!r.reason.empty()) return out + r.reason + "\n";
   const ParityValue& w = r.worst;
+  if (r.is_of_rows) out += fmt::format("frame {}, ", w.frame);
   return out + fmt::format(
-                   "frame {}, column {}: {} here, {} by {}: differs by {:.3g}, at most "
+                   "column {}: {} here in {}, {} by {}: differs by {:.3g}, at most "
                    "{:.3g} is allowed\n",
-                   w.frame, w.column, static_cast<float>(w.ours), static_cast<float>(w.theirs),
-                   fmt::join(r.libraries, ", "), std::abs(w.ours - w.theirs),
-                   w.limit + w.own_error);
+                   w.column, static_cast<float>(w.ours), precision_text(w),
+                   static_cast<float>(w.theirs), fmt::join(r.libraries, ", "),
+                   std::abs(w.ours - w.theirs), w.limit + w.own_error);
 }
 
 }  // namespace
@@ -90,8 +95,9 @@ std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases) {
     auto at = std::find_if(out.begin(), out.end(),
                            [&](const ParityResult& r) { return r.name == one.preset; });
     if (at == out.end()) {
-      out.push_back({one.preset, one.preset, {}, 0, 0, 0, {}, {}, true, {}});
-      at = out.end() - 1;
+      at = out.insert(out.end(), ParityResult{});
+      at->name = at->preset = one.preset;
+      at->cases = 0;
     }
     for (const std::string& library : one.libraries)
       if (std::find(at->libraries.begin(), at->libraries.end(), library) == at->libraries.end())
@@ -143,9 +149,11 @@ Json parity_json(const std::vector<ParityResult>& results, const ParityVectors& 
              {"reason", r.reason.empty() ? Json() : Json(r.reason)}};
     if (r.worst.frame >= 0)
       one["worst"] = {
-          {"case", r.worst_case},     {"frame", r.worst.frame},   {"column", r.worst.column},
-          {"ours", r.worst.ours},     {"theirs", r.worst.theirs}, {"own_error", r.worst.own_error},
-          {"error", r.worst.error()}, {"limit", r.worst.limit},   {"share", r.worst.share()}};
+          {"case", r.worst_case},           {"frame", r.is_of_rows ? Json(r.worst.frame) : Json()},
+          {"column", r.worst.column},       {"precision", precision_text(r.worst)},
+          {"ours", r.worst.ours},           {"theirs", r.worst.theirs},
+          {"own_error", r.worst.own_error}, {"error", r.worst.error()},
+          {"limit", r.worst.limit},         {"share", r.worst.share()}};
     out.push_back(std::move(one));
   }
   return out;

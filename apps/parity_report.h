@@ -18,6 +18,7 @@ struct ParityResult {
   ParityValue worst;        ///< of the largest share of its limit
   std::string worst_case;
   bool passed = true;
+  bool is_of_rows = true;  ///< false: of statistics, whose values have a column and no frame
   std::string reason;  ///< why it fails whatever the values, or why there was nothing to compare
 
   /// Fails with `why`.

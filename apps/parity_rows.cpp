@@ -94,10 +94,14 @@ ParityRows parity_rows(const MelOptions& options, const std::optional<CepstrumOp
 }
 
 ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const ParityRows& ours,
-                         const ParityTolerance& tolerance)
-    : ours_(ours), tolerance_(tolerance) {
+                         const ParityTolerance& tolerance, TheirPrecision theirs)
+    : ours_(ours), tolerance_(tolerance), precision_(options.precision), is_cepstrum_(is_cepstrum) {
   const MelPlan plan(options);
   is_level_ = options.log != MelOptions::Log::none && !is_cepstrum;
+  const bool is_single =
+      options.precision == MelOptions::Precision::float32 || !(theirs.is_double || theirs.is_noted);
+  share_ = is_single ? kFloatShare : kDoubleShare;
+  unnoted_ = is_level_ || !theirs.is_double ? kUnnoted : 0.0;
   log_factor_ = plan.log_factor();
   power_ = options.power;
   is_banded_ = !is_cepstrum && options.output == MelOptions::Output::mel;
@@ -105,53 +109,56 @@ ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const Pari
   energy_column_ = static_cast<std::size_t>(energy < 0 ? ours.columns : energy);
 }
 
-// What an error of kFloatShare comes to in each value. The peak and the values are the library's,
+// What kFloatShare and kFilterShare come to in each value. Peaks and neighbours are the library's,
 // so that nothing wrong in ours makes its own limit wider.
 std::vector<double> ParityJudge::float_limits(const std::vector<double>& theirs) const {
   const std::size_t columns = theirs.size();
-  std::vector<double> out(columns, 0.0);
+  std::vector<double> out(columns, 0.0), linear(columns);
   const auto is_band = [&](std::size_t c) { return c < columns && c != energy_column_; };
-  if (!is_level_) {
-    double peak = 0.0;
-    for (std::size_t c = 0; c < columns; ++c)
-      if (is_band(c)) peak = std::max(peak, std::abs(theirs[c]));
-    for (std::size_t c = 0; c < columns; ++c) {
-      if (!is_band(c)) continue;
-      out[c] = kFloatShare * peak;
-      for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is none
-        if (is_banded_ && is_band(beside))
-          out[c] = std::max(out[c], kFilterShare * std::abs(theirs[beside]));
-    }
+  double peak = 0.0;
+  for (std::size_t c = 0; c < columns; ++c) {
+    linear[c] = is_level_ ? std::exp((theirs[c] * ours_.divisor[c] + ours_.mean[c]) / log_factor_)
+                          : std::abs(theirs[c]);
+    if (is_band(c)) peak = std::max(peak, linear[c]);
+  }
+  if (is_cepstrum_) {
+    std::fill(out.begin(), out.end(), kFloatShare * peak);
     return out;
   }
-  std::vector<double> logs(columns);  // natural, of the values before the logarithm
-  double peak = -std::numeric_limits<double>::infinity();
-  for (std::size_t c = 0; c < columns; ++c) {
-    logs[c] = (theirs[c] * ours_.divisor[c] + ours_.mean[c]) / log_factor_;
-    if (is_band(c)) peak = std::max(peak, logs[c]);
-  }
+  const double share = share_ * std::pow(peak, 1.0 / power_);
   for (std::size_t c = 0; c < columns; ++c) {
     if (!is_band(c)) continue;
-    double limit = power_ * std::log1p(kFloatShare * std::exp((peak - logs[c]) / power_));
+    const double value = linear[c];
+    const double amplitude = std::pow(value, 1.0 / power_);
+    double limit = std::pow(amplitude + share, power_) - value;
     for (const std::size_t beside : {c - 1, c + 1})  // size_t: -1 is none
-      if (is_banded_ && is_band(beside))
-        limit = std::max(limit, std::log1p(kFilterShare * std::exp(logs[beside] - logs[c])));
-    out[c] = limit * log_factor_ / ours_.divisor[c];
+      if (is_banded_ && is_band(beside)) limit = std::max(limit, kFilterShare * linear[beside]);
+    out[c] = is_level_ ? std::log1p(limit / value) * log_factor_ / ours_.divisor[c] : limit;
+  }
+  return out;
+}
+
+std::vector<double> ParityJudge::limits(const std::vector<double>& theirs) const {
+  std::vector<double> out = float_limits(theirs);
+  for (std::size_t c = 0; c < theirs.size(); ++c) {
+    const bool is_linear = !is_level_ && !is_cepstrum_ && c != energy_column_;
+    const double given =
+        (is_linear ? 0.0 : tolerance_.atol) + tolerance_.rtol * std::abs(theirs[c]);
+    const double unnoted = is_level_ ? unnoted_ : is_linear ? unnoted_ * std::abs(theirs[c]) : 0.0;
+    out[c] = std::max({given, out[c], unnoted});
   }
   return out;
 }
 
 ParityValue ParityJudge::worst(const ParityRow& theirs) const {
-  const std::vector<double> floats = float_limits(theirs.values);
+  const std::vector<double> most = limits(theirs.values);
   const float* ours = ours_.values.data() + theirs.frame * ours_.columns;
   ParityValue out;
   for (std::size_t c = 0; c < theirs.values.size(); ++c) {
-    const double value = theirs.values[c];
-    const double limit = std::max({tolerance_.atol + tolerance_.rtol * std::abs(value), floats[c],
-                                   is_level_ ? kUnnoted : 0.0});
-    const ParityValue one{
-        theirs.frame, c, ours[c], value, theirs.own_error.empty() ? 0.0 : theirs.own_error[c],
-        limit};
+    const double own_error = theirs.own_error.empty() ? 0.0 : theirs.own_error[c];
+    const ParityValue one{theirs.frame,     c,         ours[c],
+                          theirs.values[c], own_error, most[c] + kNotedDigits * own_error,
+                          precision_};
     if (out.frame < 0 || one.share() > out.share()) out = one;
   }
   return out;
@@ -179,7 +186,8 @@ ParityValue worst_delta(const ParityDelta& delta, const ParityTolerance& toleran
                             output[t * stride + stride - columns + c],
                             theirs,
                             0.0,
-                            tolerance.atol + tolerance.rtol * std::abs(theirs)};
+                            tolerance.atol + tolerance.rtol * std::abs(theirs),
+                            {}};
       if (worst.frame < 0 || one.share() > worst.share()) worst = one;
     }
   return worst;

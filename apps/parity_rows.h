@@ -4,13 +4,18 @@
 // Out: rows [frames, columns]; of a row, the value that comes nearest to its limit or passes it.
 //
 // Beyond the library's own error a value may differ by the largest of
-//   - atol + rtol |value|;
-//   - kFloatShare of the row's largest value; for a level, what an error of kFloatShare of the
-//     frame's largest amplitude comes to: single precision computes every bin of a spectrum with an
-//     error in proportion to the largest, so a band far below it has few good digits anywhere;
-//   - for a level, kFilterShare of the two bands beside it: filters in single precision take that
-//     much too much or too little of them;
-//   - for a level, kUnnoted: own errors up to that are not in the golden vectors.
+//   - atol + rtol |value|; of linear values without atol, which would let every quiet band pass;
+//   - kFilterShare of the two bands beside it: filters in single precision take that much too much
+//     or too little of them;
+//   - kUnnoted: own errors up to that, of a level in its unit, of a linear value in parts of it,
+//   are
+//     not in the golden vectors; of a library in double precision there are none in linear values;
+//   - what an error of a share of the frame's largest amplitude comes to, since a transform has in
+//     every bin an error in proportion to the largest: kFloatShare where ours, or theirs with an
+//     error that is not known, are in single precision, else kDoubleShare;
+//   - of cepstra, whose levels are floats in any case, kFloatShare of the largest.
+// So rows in double precision are held to the library's own error at any depth, and rows in single
+// precision to their share of the peak.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +28,12 @@
 namespace melflow {
 
 constexpr double kFloatShare = 1e-6;
+constexpr double kDoubleShare = 1e-15;
 /// tests/golden/filterbanks.json: weights of SpeechBrain and Kaldi are off by up to 1e-5 of a peak.
 constexpr double kFilterShare = 1e-5;
-/// In the unit of the level.
 constexpr double kUnnoted = 1e-4;
+/// Of an own error, which the vectors have with two digits.
+constexpr double kNotedDigits = 0.05;
 
 struct ParityRows {
   std::int64_t frames = 0;
@@ -47,8 +54,9 @@ struct ParityValue {
   std::int64_t frame = -1;  ///< -1: nothing was compared
   std::size_t column = 0;
   double ours = 0, theirs = 0;
-  double own_error = 0;  ///< of theirs
-  double limit = 0;      ///< beyond that
+  double own_error = 0;                                              ///< of theirs
+  double limit = 0;                                                  ///< beyond that
+  MelOptions::Precision precision = MelOptions::Precision::float32;  ///< of ours
 
   /// |ours - theirs| less the library's own error.
   [[nodiscard]] double error() const;
@@ -57,11 +65,19 @@ struct ParityValue {
   [[nodiscard]] bool passes() const { return share() <= 1.0; }
 };
 
+/// What is known of a library's own errors.
+struct TheirPrecision {
+  bool is_double = false;  ///< it transforms in double precision
+  bool is_noted = false;   ///< rows come with their own error where it is worth noting
+};
+
 class ParityJudge {
  public:
-  /// `ours` outlives this.
+  /// `ours`, of these options, outlives this.
   ParityJudge(const MelOptions& options, bool is_cepstrum, const ParityRows& ours,
-              const ParityTolerance& tolerance);
+              const ParityTolerance& tolerance, TheirPrecision theirs);
+  /// How far each value of a row may be from theirs, beside their own error.
+  [[nodiscard]] std::vector<double> limits(const std::vector<double>& theirs) const;
   /// The value of the largest share of its limit.
   [[nodiscard]] ParityValue worst(const ParityRow& theirs) const;
 
@@ -70,7 +86,9 @@ class ParityJudge {
 
   const ParityRows& ours_;
   const ParityTolerance& tolerance_;
-  bool is_level_, is_banded_;
+  MelOptions::Precision precision_;
+  bool is_cepstrum_, is_level_, is_banded_;
+  double share_, unnoted_;
   std::size_t energy_column_;  ///< past the end without one
   double log_factor_, power_;
 };

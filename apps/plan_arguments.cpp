@@ -78,11 +78,17 @@ void PlanArguments::add_to(CLI::App& verb) {
 
 Plan PlanArguments::load() const { return overrides.load(file, workers); }
 
-void PlanOverrides::add_to(CLI::App& verb) {
+void PlanOverrides::add_sets_to(CLI::App& verb) {
   verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NODE.OPTION=VALUE"));
+}
+
+std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
+
+void PlanOverrides::add_to(CLI::App& verb) {
+  add_sets_to(verb);
   verb.add_option("--var", vars, "sets a ${NAME} of the file, before the environment does")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
@@ -91,7 +97,7 @@ void PlanOverrides::add_to(CLI::App& verb) {
 
 Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) const {
   LoadOptions options;
-  options.sets = split_all(sets);
+  options.sets = assignments();
   options.vars = split_all(vars);
   options.workers = workers;
   return load_plan(find_pipeline(file), options);

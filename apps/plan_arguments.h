@@ -18,6 +18,8 @@ struct PlanOverrides {
   std::vector<std::string> sets, vars;
 
   void add_to(CLI::App& verb);
+  void add_sets_to(CLI::App& verb);                           ///< --set alone
+  [[nodiscard]] std::vector<Assignment> assignments() const;  ///< of --set
   /// `file`: as find_pipeline() takes it. Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
 };

@@ -1,17 +1,31 @@
 // The frame around the verbs: the command line, and errors as exit statuses.
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/printing.h"
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
+#include "stages/files/own_file.h"
 #include "stages/version.h"
 
 namespace melflow {
 namespace {
+
+constexpr std::size_t kLongestUsage = 2000;  // of a complaint about an argument [bytes]
 
 constexpr const char* kFooter = R"(Example:
   melflow init first.yaml                      a commented configuration to start from
@@ -44,21 +58,32 @@ std::string wrong_verb(const CLI::App& app, int argc, char** argv) {
   for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
   for (const std::string& name : names)
     if (name == word) return {};
-  return fmt::format("melflow: there is no verb '{}'{}; the verbs are {}", word,
+  return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
                      did_you_mean(word, names), fmt::join(names, ", "));
 }
 
+// Given back when there is no memory left, so that what a run has done can still be completed and
+// told, which takes little. Whoever asks for much then gets the error.
+constexpr std::size_t kSpareMemory = 1 << 20;
+std::atomic<void*> spare_memory{nullptr};
+
+void give_spare_memory() {
+  void* spare = spare_memory.exchange(nullptr);
+  if (spare == nullptr) throw std::bad_alloc();
+  std::free(spare);
+}
+
 int report_problems(const ConfigError& e) {
-  fmt::print(stderr, "{}\n", e.problems().str());
+  put(stderr, e.problems().str() + "\n");
   const std::size_t n = e.problems().size();
-  fmt::print(stderr, "melflow: {} problem{} in the configuration, nothing was started\n", n,
-             n == 1 ? "" : "s");
+  complain(fmt::format("{} problem{} in the configuration, nothing was started", n,
+                       n == 1 ? "" : "s"));
   return kConfiguration;
 }
 
-}  // namespace
-
-int run_program(int argc, char** argv) {
+int run_verb(int argc, char** argv) {
+  std::free(spare_memory.exchange(std::malloc(kSpareMemory)));
+  std::set_new_handler(give_spare_memory);
   CLI::App app{
       "Turns large audio corpora into mel-spectrogram features, through a pipeline written "
       "in YAML.",
@@ -73,22 +98,58 @@ int run_program(int argc, char** argv) {
     add(app, action);
 
   if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {
-    fmt::print(stderr, "{}\n", wrong);
+    complain(wrong);
     return kUsage;
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? kDone : kUsage;
+    std::ostringstream out, err;
+    const int code = app.exit(e, out, err);
+    put(stdout, out.str());
+    put(stderr, shortened(err.str(), kLongestUsage));
+    return code == 0 ? kDone : kUsage;
   }
   try {
     return action();
   } catch (const ConfigError& e) {
     return report_problems(e);
+  } catch (const std::bad_alloc&) {
+    complain("out of memory; lower memory.host or the number of workers");
+    return kRunFailed;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "melflow: {}\n", e.what());
+    complain(e.what());
     return kRunFailed;
   }
+}
+
+// What is opened later would be taken for one of these, and printed into.
+void open_standard_files() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) == -1) (void)::open("/dev/null", O_RDWR);
+}
+
+// All that was printed is where it should be. Who has closed the other end of a pipe wanted no more.
+bool is_printed() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && close_error(STDOUT_FILENO) == 0)
+    return true;
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv) {
+  open_standard_files();
+  // A limit on the size of files is then the error of a write, which is told.
+  std::signal(SIGXFSZ, SIG_IGN);
+  const int code = run_verb(argc, argv);
+  if (is_printed()) return code;
+  std::fputs("melflow: stdout: not all that was printed could be written there\n", stderr);
+  const std::string verb = argc > 1 ? argv[1] : "";
+  // Of these the output counts, and their status says what became of it.
+  if (verb == "run" || verb == "update") return code;
+  return verb == "compare" ? kUsage : kRunFailed;
 }
 
 }  // namespace melflow

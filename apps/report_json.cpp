@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/json_value.h"
+#include "pipeline/text.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -65,7 +66,7 @@ Json remark_json(const Remark& r) {
 }  // namespace
 
 std::string json_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return printable(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 Json config_json(const Plan& plan) { return json_of(plan.settings.config); }

@@ -1,14 +1,20 @@
 #include "apps/report_text.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "apps/format.h"
 #include "apps/report_json.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
+
+constexpr std::size_t kShownReasons = 5;
+constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
 double per_second(std::size_t n, double seconds) {
   return seconds <= 0 ? 0 : static_cast<double>(n) / seconds;
@@ -30,10 +36,31 @@ std::string accounts(const RunReport& r, const Plan& plan) {
                            plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
+// A line for each split; corpora of many speakers may have many.
+std::string splits_text(const Value& splits) {
+  constexpr std::size_t kShown = 20;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(splits.items().size(), kShown); ++i) {
+    const auto text = [&](const char* key) { return splits.items()[i].find(key)->text(); };
+    const auto count = [&](const char* key) {
+      return static_cast<std::size_t>(std::stoull(text(key)));
+    };
+    const bool has_name = !splits.items()[i].find("name")->is_null();
+    out += fmt::format("  {:<14} {:>14} {:>18}\n", has_name ? text("name") : "(no split)",
+                       plural(count("files"), "file"), plural(count("rows"), "row"));
+  }
+  if (splits.items().size() > kShown) out += fmt::format("  … {} in all\n", splits.items().size());
+  return out;
+}
+
 // "features.h5: row_shape [32], ..." from whatever the sink has to say.
 std::string output(const StageReport& s) {
-  std::string path, rest;
+  std::string path, rest, splits;
   for (const auto& [name, value] : s.summary) {
+    if (name == "splits") {
+      splits = splits_text(value);
+      continue;
+    }
     const std::string text = value.is_scalar() ? value.text() : to_json(value);
     if (name == "path") {
       path = text;
@@ -50,10 +77,12 @@ std::string output(const StageReport& s) {
       rest += plural(static_cast<std::size_t>(number), "row");
     else if (name == "kept_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " as before";
+    else if (name == "dropped_files" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "file") + " gone";
     else
       rest += name + " " + text;
   }
-  return fmt::format("{}: {}\n", path.empty() ? s.name : path, rest);
+  return fmt::format("{}: {}\n{}", path.empty() ? s.name : path, rest, splits);
 }
 
 std::string percent(double part, double whole) {
@@ -137,6 +166,30 @@ std::string memory(const RunReport& r) {
   return out + "\n";
 }
 
+std::string reason_text(const Ledger::Entry& entry) {
+  return fmt::format("{}: {}{}", entry.stage,
+                     entry.outcome == Outcome::ok ? "" : to_text(entry.outcome) + std::string(": "),
+                     excerpt(entry.reason, kLongestReason));
+}
+
+// A line for each of the most frequent ones.
+std::string by_reason(const std::vector<Remark>& remarks) {
+  std::map<std::string, std::size_t> counts;
+  for (const Remark& r : remarks) ++counts[reason_text(r.entry)];
+  std::vector<std::pair<std::string, std::size_t>> most(counts.begin(), counts.end());
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    if (i < kShownReasons)
+      out += fmt::format("    {}: {}\n", plural(most[i].second, "file"), most[i].first);
+    else
+      others += most[i].second;
+  }
+  return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
+}
+
 }  // namespace
 
 std::string summary_text(const RunReport& report, const Plan& plan) {
@@ -149,16 +202,31 @@ std::string summary_text(const RunReport& report, const Plan& plan) {
 
 std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i) {
-    const Remark& r = remarks[i];
-    out += fmt::format(
-        "  {}: {}: {}{}\n", r.name, r.entry.stage,
-        r.entry.outcome == Outcome::ok ? "" : to_text(r.entry.outcome) + std::string(": "),
-        r.entry.reason);
-  }
+  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
+    out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
+                       reason_text(remarks[i].entry));
   if (remarks.size() > limit)
     out += fmt::format("  … and {} more (all in the output's /remarks and in --json)\n",
-                       count_text(remarks.size() - limit));
+                       count_text(remarks.size() - limit)) +
+           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+  return out;
+}
+
+std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
+                          std::size_t limit) {
+  std::vector<Remark> failed;
+  std::copy_if(remarks.begin(), remarks.end(), std::back_inserter(failed),
+               [](const Remark& r) { return r.entry.outcome == Outcome::failed; });
+  if (failed.empty()) return {};
+  return fmt::format("{} of {} failed:\n", count_text(failed.size()),
+                     plural(report.counts.found, "file")) +
+         remarks_text(failed, limit);
+}
+
+std::string warnings_text(const RunReport& report, const Plan& plan) {
+  std::string out;
+  for (std::size_t i = plan.warnings.size(); i < report.warnings.size(); ++i)
+    out += "warning: " + excerpt(report.warnings[i], kLongestReason) + "\n";
   return out;
 }
 

@@ -1,20 +1,22 @@
 // melflow run and update: the plan, the run with its progress, and what to say at its end.
 #include <CLI/CLI.hpp>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
 #include "apps/format.h"
 #include "apps/plan_arguments.h"
+#include "apps/printing.h"
 #include "apps/report_json.h"
 #include "apps/report_text.h"
 #include "apps/signals.h"
 #include "apps/terminal.h"
 #include "apps/verbs.h"
+#include "apps/written_file.h"
 #include "pipeline/runner.h"
 #include "stages/device/timeline_observer.h"
 
@@ -31,15 +33,27 @@ struct RunArguments {
   Update update = Update::none;
 };
 
-void write_json(const std::string& where, const nlohmann::ordered_json& document) {
-  if (where.empty()) return;
-  std::ofstream file;
-  if (where != "-") file.open(where, std::ios::binary);
-  std::ostream& out = where == "-" ? std::cout : file;
-  out << json_text(document) << std::flush;
-  if (!out)
-    throw RunError((where == "-" ? "stdout" : where) + ": cannot write the JSON report there");
-}
+// Where the JSON document goes; that it can is known before the run.
+class JsonReport {
+ public:
+  explicit JsonReport(const RunArguments& arguments) : where_(arguments.json) {
+    if (!where_.empty() && where_ != "-") try {
+        file_.emplace(where_, std::vector{arguments.plan.file});
+      } catch (const RunError& e) {
+        throw RunError(std::string("--json: ") + e.what());
+      }
+  }
+  void write(const nlohmann::ordered_json& document) {
+    if (file_) return file_->write(json_text(document));
+    if (where_.empty()) return;
+    std::cout << json_text(document) << std::flush;
+    if (!std::cout) throw RunError("stdout: cannot write the JSON report there");
+  }
+
+ private:
+  std::string where_;
+  std::optional<WrittenFile> file_;
+};
 
 int exit_code_of(const RunReport& report) {
   switch (report.ending) {
@@ -64,7 +78,7 @@ RunReport run_watched(Runner& runner, const RunArguments& arguments) {
         if (!arguments.quiet)
           display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
       },
-      [&] { display.clear(); });
+      [&] { display.leave(); });
   display.start();
   RunReport report = runner.run();
   display.clear();
@@ -73,21 +87,18 @@ RunReport run_watched(Runner& runner, const RunArguments& arguments) {
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
                   std::FILE* out) {
-  std::string text = summary_text(report, runner.plan());
-  // Those of the plan were printed before the run.
-  for (std::size_t i = runner.plan().warnings.size(); i < report.warnings.size(); ++i)
-    text += "warning: " + report.warnings[i] + "\n";
+  std::string text =
+      summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
   if (!remarks.empty()) text += "\nnot plainly ok:\n" + remarks_text(remarks, kShownRemarks);
   put(out, text);
 }
 
-int run(const RunArguments& arguments) {
+int run(const RunArguments& arguments, JsonReport& json) {
   // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   plan.update = arguments.update;
-  if (!arguments.quiet)
-    for (const Problem& w : plan.warnings) put(stderr, "warning: " + w.str() + "\n");
+  for (const Problem& w : plan.warnings) put(stderr, "warning: " + w.str() + "\n");
   const auto observer = timeline_observer(plan);
   Runner runner(std::move(plan), observer.get());
   const RunReport report = run_watched(runner, arguments);
@@ -95,22 +106,26 @@ int run(const RunArguments& arguments) {
   const int code = exit_code_of(report);
   if (!arguments.quiet)
     print_report(report, runner, remarks, arguments.json == "-" ? stderr : stdout);
-  write_json(arguments.json, report_json(report, runner.plan(), remarks, code));
-  if (report.ending == Ending::failed) put(stderr, "melflow: " + report.error + "\n");
+  else
+    put(stderr, warnings_text(report, runner.plan()) +
+                    failures_text(report, remarks, kShownRemarks));
+  json.write(report_json(report, runner.plan(), remarks, code));
+  if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
-    put(stderr, fmt::format("melflow: stopped before the end, {} not run\n",
-                            plural(report.counts.not_run, "file")));
+    complain(
+        fmt::format("stopped before the end, {} not run", plural(report.counts.not_run, "file")));
   return code;
 }
 
 int run_and_always_report(const RunArguments& arguments) {
+  JsonReport json(arguments);
   try {
-    return run(arguments);
+    return run(arguments, json);
   } catch (const ConfigError& e) {
-    write_json(arguments.json, not_started_json(e.problems(), kConfiguration));
+    json.write(not_started_json(e.problems(), kConfiguration));
     throw;
   } catch (const RunError& e) {
-    write_json(arguments.json, not_started_json(std::string(e.what()), kRunFailed));
+    json.write(not_started_json(std::string(e.what()), kRunFailed));
     throw;
   }
 }
@@ -125,7 +140,7 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
                 "goes to stderr");
-  verb.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary, only what failed");
+  verb.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary, only what failed, and warnings");
   verb.add_flag("--no-progress", arguments.no_progress, "no progress, but the summary");
 }
 

@@ -1,21 +1,25 @@
 // melflow show: the rows of one recording as a picture.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
 #include "apps/format.h"
+#include "apps/printing.h"
 #include "apps/spectrogram.h"
 #include "apps/verbs.h"
+#include "apps/written_file.h"
 #include "pipeline/schema.h"
+#include "pipeline/text.h"
 #include "stages/output/feature_file.h"
+#include "stages/output/stored_json.h"
 
 namespace melflow {
 namespace {
 
 constexpr std::size_t kShownPaths = 5;
+constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
 struct ShowArguments {
   std::string file;
@@ -41,21 +45,22 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
     std::vector<std::string> paths;
     for (const FeatureFile::Entry& e : f.files()) paths.push_back(e.path);
     const std::string near = did_you_mean(wanted, paths);
-    throw RunError(fmt::format("{}: there is no file '{}' in it{}", f.path(), wanted,
+    throw RunError(fmt::format("{}: there is no file '{}' in it{}", f.path(), excerpt(wanted),
                                near.empty() ? "; `melflow inspect --files` lists them" : near));
   }
   std::string list;
   for (std::size_t i = 0; i < std::min(kShownPaths, hits.size()); ++i)
-    list += "\n  " + hits[i]->path;
+    list += "\n  " + excerpt(hits[i]->path, kLongestPath);
   if (hits.size() > kShownPaths)
     list += fmt::format("\n  … and {} more", hits.size() - kShownPaths);
-  throw RunError(fmt::format("{}: '{}' could be any of{}", f.path(), wanted, list));
+  throw RunError(fmt::format("{}: '{}' could be any of{}", f.path(), excerpt(wanted), list));
 }
 
 // Why a file has no rows.
 std::string excuse(const FeatureFile& f, const FeatureFile::Entry& e) {
   for (const FeatureFile::Remark& r : f.remarks())
-    if (r.path == e.path) return fmt::format("{} ({}: {})", to_text(r.status), r.stage, r.reason);
+    if (r.path == e.path) return fmt::format("{} ({}: {})", to_text(r.status), excerpt(r.stage),
+                         excerpt(r.reason, kLongestReason));
   return to_text(e.status);
 }
 
@@ -72,10 +77,10 @@ Range parse_rows(const std::string& text, std::int64_t count) {
     if (part.empty()) return fallback;
     std::int64_t n = 0;
     if (!detail::parse_integer(Value::scalar(part), n).empty())
-      throw RunError(fmt::format("--rows {}: A:B is expected, such as 0:500", text));
+      throw RunError(fmt::format("--rows {}: A:B is expected, such as 0:500", excerpt(text)));
     return std::clamp<std::int64_t>(n < 0 ? n + count : n, 0, count);
   };
-  if (colon == std::string::npos) throw RunError(fmt::format("--rows {}: A:B is expected", text));
+  if (colon == std::string::npos) throw RunError(fmt::format("--rows {}: A:B is expected", excerpt(text)));
   const std::int64_t begin = number(text.substr(0, colon), 0);
   const std::int64_t end = number(text.substr(colon + 1), count);
   if (begin >= end)
@@ -86,22 +91,24 @@ Range parse_rows(const std::string& text, std::int64_t count) {
 // Whether a row is a window of its own, so that rows may overlap or leave gaps in time.
 bool has_windows(const FeatureFile& f) {
   if (f.shape().size() == 3) return true;
-  const auto config = nlohmann::json::parse(f.text("config"), nullptr, false);
+  const StoredJson config = parse_stored_or_null(f.text("config"));
   if (!config.is_object() || !config.contains("graph") || !config["graph"].is_object())
     return false;
   for (const auto& node : config["graph"])
-    if (node.is_object() && node.value("stage", "") == "segment")
+    if (node.is_object() && node.contains("stage") && node["stage"] == "segment")
       for (const char* key : {"length", "long"})
         if (node.contains(key) && !node[key].is_null()) return true;
   return false;
 }
 
 int show(const ShowArguments& arguments) {
+  WrittenFile written(arguments.picture, {arguments.file});
   const FeatureFile file(arguments.file);
   const FeatureFile::Entry& entry = find_entry(file, arguments.path);
   if (entry.count == 0)
     throw RunError(
-        fmt::format("{}: {} has no rows: {}", file.path(), entry.path, excuse(file, entry)));
+        fmt::format("{}: {} has no rows: {}", file.path(),
+                               excerpt(entry.path, kLongestPath), excuse(file, entry)));
   const Range range = parse_rows(arguments.rows, entry.count);
   const std::uint64_t rows = range.end - range.begin;
   Spectrogram s;
@@ -120,9 +127,9 @@ int show(const ShowArguments& arguments) {
   }
   s.title = entry.path;
   const Canvas picture = draw(s);
-  picture.save_png(arguments.picture);
-  fmt::print("{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(), picture.height(),
-             plural(rows, "row"), entry.path);
+  written.write(picture.png());
+  say(stdout, "{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(), picture.height(),
+             plural(rows, "row"), excerpt(entry.path, kLongestPath));
   return kDone;
 }
 

@@ -10,6 +10,8 @@
 #include <system_error>
 
 #include "apps/exit_codes.h"
+#include "pipeline/problem.h"
+#include "pipeline/threads.h"
 
 namespace melflow {
 
@@ -26,16 +28,26 @@ StopOnSignal::StopOnSignal(std::function<void()> stop, std::function<void()> lea
   pthread_sigmask(SIG_BLOCK, &wanted, &before_);
   signals_ = signalfd(-1, &wanted, SFD_CLOEXEC);
   end_ = eventfd(0, EFD_CLOEXEC);
-  if (signals_ < 0 || end_ < 0)
-    throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
-  thread_ = std::thread([this] { wait(); });
+  if (signals_ < 0 || end_ < 0) {
+    const int error = errno;
+    give_back();
+    throw std::system_error(error, std::generic_category(), "cannot watch for signals");
+  }
+  if (!add_thread(thread_, [this] { wait(); })) {
+    give_back();
+    throw RunError(no_thread_text("signals"));
+  }
 }
 
 StopOnSignal::~StopOnSignal() {
   const std::uint64_t one = 1;
-  while (write(end_, &one, sizeof(one)) < 0 && errno == EINTR) {
+  while (write(end_, &one, sizeof(one)) != sizeof(one)) {  // the thread would wait for ever
   }
-  thread_.join();
+  thread_.front().join();
+  give_back();
+}
+
+void StopOnSignal::give_back() {
   close(signals_);
   close(end_);
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <functional>
 #include <thread>
+#include <vector>
 
 namespace melflow {
 
@@ -19,12 +20,13 @@ class StopOnSignal {
 
  private:
   void wait();
+  void give_back();
 
   std::function<void()> stop_, leave_;
   sigset_t before_{};
   int signals_ = -1;
   int end_ = -1;
-  std::thread thread_;
+  std::vector<std::thread> thread_;  // one
 };
 
 }  // namespace melflow

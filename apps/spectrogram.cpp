@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace {
 constexpr double kShownDecibels = 80;
 constexpr int kMostColumns = 1600;  // above it frames are joined
 constexpr int kWantedWidth = 900, kWantedHeight = 400, kLeastWidth = 480;
+constexpr std::size_t kMostBands = 8192;
 constexpr int kTextScale = 2;
 constexpr int kGap = 8, kTick = 6, kBarWidth = 18;
 constexpr Rgb kPaper{255, 255, 255}, kInk{40, 40, 40};
@@ -39,9 +41,15 @@ class Drawing {
         width_(columns_ * cell_width_),
         height_(bands_ * cell_height_) {
     join();
-    const auto [low, high] = std::minmax_element(levels_.begin(), levels_.end());
-    high_ = *high;
-    low_ = s.unit == "dB" ? std::max(*low, high_ - kShownDecibels) : *low;
+    low_ = std::numeric_limits<double>::max();
+    high_ = std::numeric_limits<double>::lowest();
+    for (const double level : levels_) {
+      if (!std::isfinite(level)) continue;
+      low_ = std::min(low_, level);
+      high_ = std::max(high_, level);
+    }
+    if (high_ < low_) low_ = high_ = 0;  // no value is a number
+    if (s.unit == "dB") low_ = std::max(low_, high_ - kShownDecibels);
     if (high_ - low_ < 1e-6) low_ = high_ - 1;
     for (int b = 0; b < bands_; b += band_step()) left_ = std::max(left_, text_width(band_text(b)));
     left_ += 2 * kGap + kTick;
@@ -210,6 +218,9 @@ std::string to_decibels(std::vector<float>& values, const std::string& unit) {
 
 Canvas draw(const Spectrogram& s) {
   if (s.frames == 0 || s.bands == 0) throw RunError("there is no frame to draw");
+  if (s.bands > kMostBands)
+    throw RunError(fmt::format("rows of {} values are too long for a picture, which has at most {}",
+                               s.bands, kMostBands));
   return Drawing(s).draw();
 }
 

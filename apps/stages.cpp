@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/printing.h"
 #include "apps/verbs.h"
 #include "config/reference.h"
 #include "pipeline/plan.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
@@ -22,7 +24,7 @@ void print_options(const Schema& schema) {
     std::string type = row.type;
     if (!row.allowed.empty()) type += (row.type == "choice" ? ": " : ", ") + row.allowed;
     if (!row.default_text.empty()) type += "; default " + row.default_text;
-    fmt::print("  {}  ({})\n      {}\n", row.name, type, row.doc);
+    say(stdout, "  {}  ({})\n      {}\n", row.name, type, row.doc);
   }
 }
 
@@ -30,14 +32,14 @@ int print_stage(const std::string& name) {
   const Registry& registry = Registry::global();
   const StageInfo* stage = registry.find(name);
   if (stage == nullptr) {
-    fmt::print(stderr, "melflow: there is no stage '{}'{}; `melflow stages` lists them\n", name,
-               did_you_mean(name, registry.names()));
+    complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(name),
+                         did_you_mean(name, registry.names())));
     return kUsage;
   }
-  fmt::print("{}: {}\n\n  {}\n\nOptions:\n", stage->name, stage->summary,
+  say(stdout, "{}: {}\n\n  {}\n\nOptions:\n", stage->name, stage->summary,
              ports_text(stage->traits));
   print_options(stage->configure()->schema());
-  fmt::print("\nOptions of every node:\n");
+  say(stdout, "\nOptions of every node:\n");
   NodeOptions common;
   Schema schema;
   common.describe(schema);
@@ -47,8 +49,8 @@ int print_stage(const std::string& name) {
 
 int print_list() {
   for (const StageInfo* stage : Registry::global().all())
-    fmt::print("{:<12}  {:<24}  {}\n", stage->name, ports_text(stage->traits), stage->summary);
-  fmt::print("\n`melflow stages NAME` shows the options of one.\n");
+    say(stdout, "{:<12}  {:<24}  {}\n", stage->name, ports_text(stage->traits), stage->summary);
+  say(stdout, "\n`melflow stages NAME` shows the options of one.\n");
   return kDone;
 }
 
@@ -69,7 +71,7 @@ void add_stages(CLI::App& app, Action& action) {
     action = [arguments]() -> int {
       if (!arguments->name.empty()) return print_stage(arguments->name);
       if (!arguments->markdown && !arguments->json_schema) return print_list();
-      fmt::print("{}", arguments->markdown ? stages_markdown() : schema_json());
+      put(stdout, arguments->markdown ? stages_markdown() : schema_json());
       return kDone;
     };
   });

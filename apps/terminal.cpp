@@ -1,10 +1,12 @@
 #include "apps/terminal.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,8 @@
 #include <fmt/format.h>
 
 #include "apps/format.h"
+#include "apps/printing.h"
+#include "pipeline/threads.h"
 
 namespace melflow {
 namespace {
@@ -19,6 +23,13 @@ namespace {
 constexpr double kRateWindow = 10;  // [s]
 constexpr std::chrono::milliseconds kRedraw{120};
 constexpr std::chrono::seconds kLineEvery{10};
+constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
+
+// Without waiting. False: a terminal that was told to stop (Ctrl-S), a pipe that nobody reads.
+bool takes_text(int fd) {
+  pollfd out{fd, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
+}
 
 int terminal_width() {
   winsize size{};
@@ -35,12 +46,13 @@ std::string left_text(const Ledger::Counts& c, double rate) {
   return clock_text(static_cast<double>(c.found - c.closed()) / rate) + " left";
 }
 
-}  // namespace
-
-void put(std::FILE* out, const std::string& text) {
-  (void)std::fwrite(text.data(), 1, text.size(), out);
-  (void)std::fflush(out);
+// With codes for the terminal in it; of the rest nothing comes from outside.
+void steer(const std::string& text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
 }
+
+}  // namespace
 
 void RateMeter::add(double seconds, std::size_t closed) {
   samples_.emplace_back(seconds, closed);
@@ -99,12 +111,13 @@ ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
 }
 
 void ProgressDisplay::start() {
-  if (mode_ != Mode::none) thread_ = std::thread([this] { loop(); });
+  // Where there is no thread to be had for it, nothing is shown.
+  if (mode_ != Mode::none) (void)add_thread(thread_, [this] { loop(); });
 }
 
 ProgressDisplay::~ProgressDisplay() {
   clear();
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& t : thread_) t.join();
 }
 
 void ProgressDisplay::clear() {
@@ -115,13 +128,19 @@ void ProgressDisplay::clear() {
 }
 
 void ProgressDisplay::say(const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const std::unique_lock lock(mutex_, kPatience);
+  if (!lock || !takes_text(STDERR_FILENO)) return;
   erase();
   put(stderr, text + "\n");
 }
 
+void ProgressDisplay::leave() {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (lock && takes_text(STDERR_FILENO)) erase();
+}
+
 void ProgressDisplay::erase() {
-  if (is_drawn_) put(stderr, "\r\x1b[K");
+  if (is_drawn_) steer("\r\x1b[K");
   is_drawn_ = false;
 }
 
@@ -142,7 +161,7 @@ void ProgressDisplay::loop() {
     if (mode_ == Mode::bar) {
       // One write a redraw, or a slow terminal flickers. The last column stays free: some wrap
       // already when it is filled.
-      put(stderr, "\r" + bar_line(p, rate_.per_second(), terminal_width() - 1) + "\x1b[K");
+      steer("\r" + bar_line(p, rate_.per_second(), terminal_width() - 1) + "\x1b[K");
       is_drawn_ = true;
     } else if (std::chrono::steady_clock::now() >= next_line) {
       put(stderr, log_line(p, rate_.per_second()) + "\n");

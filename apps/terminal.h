@@ -2,18 +2,15 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "pipeline/runner.h"
 
 namespace melflow {
-
-/// Prints and flushes; nothing happens when nobody is there to read it any more.
-void put(std::FILE* out, const std::string& text);
 
 /// Files per second over the last seconds, so that the time left follows the present speed.
 class RateMeter {
@@ -42,8 +39,10 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void start();
-  /// A line that stays, above the bar.
+  /// A line that stays, above the bar; nothing where the terminal does not take it soon.
   void say(const std::string& text);
+  /// Takes the bar off, likewise, when the process is about to end.
+  void leave();
   /// Takes the bar off the terminal and draws no more.
   void clear();
 
@@ -53,14 +52,14 @@ class ProgressDisplay {
 
   const Runner& runner_;
   const Mode mode_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
+  std::timed_mutex mutex_;
+  std::condition_variable_any wake_;
   bool ended_ = false;
   bool is_drawn_ = false;
   bool was_filling_ = false;
   RateMeter rate_;
   std::size_t most_rows_ = 0, most_bytes_ = 0;
-  std::thread thread_;
+  std::vector<std::thread> thread_;  // one, or none
 };
 
 }  // namespace melflow

@@ -1,6 +1,5 @@
 // melflow validate: everything that can be checked without starting.
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -8,6 +7,7 @@
 #include "apps/exit_codes.h"
 #include "apps/format.h"
 #include "apps/plan_arguments.h"
+#include "apps/printing.h"
 #include "apps/report_json.h"
 #include "apps/verbs.h"
 
@@ -29,14 +29,14 @@ int validate_as_json(const PlanArguments& arguments) {
     out["ok"] = false;
     out["problems"] = problems_json(e.problems().sorted());
   }
-  std::cout << json_text(out);
+  put(stdout, json_text(out));
   return out["ok"] ? kDone : kConfiguration;
 }
 
 int validate(const PlanArguments& arguments) {
   const Plan plan = arguments.load();
-  for (const Problem& w : plan.warnings) fmt::print("warning: {}\n", w.str());
-  fmt::print("ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
+  for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
+  say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
              mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
              plural(static_cast<std::size_t>(plan.workers), "worker"));
   return kDone;

@@ -1,7 +1,6 @@
 // melflow verify-parity: are our features the libraries' own?
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
@@ -9,12 +8,16 @@
 #include "apps/exit_codes.h"
 #include "apps/format.h"
 #include "apps/parity_check.h"
+#include "apps/plan_arguments.h"
+#include "apps/printing.h"
 #include "apps/report_json.h"
 #include "apps/shipped.h"
 #include "apps/verbs.h"
-#include "pipeline/problem.h"
+#include "config/overrides.h"
 #include "mel/mel_kernel.h"
 #include "mel/mel_presets.h"
+#include "pipeline/problem.h"
+#include "stages/front_end/mel_stage_options.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -23,24 +26,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFooter =
-    R"(A value passes when |ours - theirs| <= atol + rtol |theirs| + own_error: the tolerance of the
-library's own tests (1e-4 where it tests no values), and how far its single precision is from its
-definition. Always allowed are 1e-6 of the row's largest value; of a level what an error of 1e-6 of
-the frame's largest amplitude, or of 1e-5 of the bands beside it, comes to, and 1e-4, smaller own
-errors not being in the vectors. In the table 'max error' is that of the value nearest to its limit,
-less own_error.
+    R"(Rows are computed in single and in double precision (mel's option 'precision'), and both compared.
+A value passes when |ours - theirs| <= atol + rtol |theirs| + own_error: the tolerance of the
+library's own tests (1e-4 where it tests no values; atol not for linear values), and how far the
+library is from its definition. Always allowed is what an error of 1e-5 of the bands beside it comes to,
+and of a level 1e-4, smaller own errors not being in the vectors. In single precision a value may
+also be off by what an error of 1e-6 of the frame's largest amplitude comes to. In the table 'max
+error' is that of the value nearest to its limit, less own_error.
+With --reference the mean and the standard deviation of each column over all rows are compared, too.
 Exit status: 0 all passed, 1 one failed. docs/parity.md has more.
 
 Example:
   melflow verify-parity
   melflow verify-parity --preset whisper --preset kaldi --all
-  melflow verify-parity --reference librosa --python venv/bin/python speech.wav)";
+  melflow verify-parity --reference librosa --python venv/bin/python speech.wav
+  melflow verify-parity --reference librosa --set mel.sample_rate=48000 speech.wav)";
 
 struct ParityArguments {
   std::vector<std::string> presets;
   std::string vectors;
   std::string library, python = "python3";
   std::vector<std::string> files;
+  PlanOverrides overrides;
   bool all = false, json = false;
 };
 
@@ -69,9 +76,9 @@ int finish(const ParityArguments& arguments, const std::vector<ParityResult>& re
              {"instruction_set", MelKernel::instruction_set()},
              {"passed", passed}};
     out.update(head);
-    std::cout << json_text(out);
+    put(stdout, json_text(out));
   } else {
-    fmt::print("melflow {} (cpu, {})\n\n{}", kVersion, MelKernel::instruction_set(),
+    say(stdout, "melflow {} (cpu, {})\n\n{}", kVersion, MelKernel::instruction_set(),
                parity_text(what, lines, results, vectors));
   }
   return passed ? kDone : kRunFailed;
@@ -112,27 +119,67 @@ const MelPreset& preset_of(const ParityArguments& arguments) {
   throw RunError(arguments.library + " is no library that can be asked");
 }
 
+struct AskedOptions {
+  MelOptions mel;
+  std::vector<std::string> changed;  // by --set
+  std::string remark;
+};
+
+// Those of the preset, with what --set says of a node mel that has it. Throws ConfigError.
+AskedOptions options_of(const ParityArguments& arguments, const MelPreset& preset) {
+  Value mel = Value::map({}), graph = Value::map({}), root = Value::map({});
+  mel.set("preset", Value::scalar(std::string(preset.name)));
+  graph.set("mel", std::move(mel));
+  root.set("graph", std::move(graph));
+  Problems problems;
+  apply_overrides(root, arguments.overrides.assignments(), problems);
+  if (root.entries().size() > 1) problems.add({}, "--set: only options of mel can be set here");
+  const Value& node = *root.find("graph")->find("mel");
+  MelStageOptions stage;
+  Schema schema;
+  stage.describe(schema);
+  schema.read(node, "mel.", problems);
+  AskedOptions out{stage.resolved(), {}, stage.preset_remark()};
+  for (const Value::Entry& e : node.entries())
+    if (e.key_mark.file != nullptr) out.changed.push_back(e.key);
+  for (const std::string& name : out.changed) {
+    if (name == "preset") problems.add({}, "mel.preset: give it by --preset");
+    if (name == "precision") problems.add({}, "mel.precision: both are compared in any case");
+  }
+  if (problems.empty())
+    for (const MelOptionProblem& p : check(out.mel)) problems.add({}, "mel." + p.message);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+  return out;
+}
+
 int verify_files(const ParityArguments& arguments) {
   const MelPreset& preset = preset_of(arguments);
+  const AskedOptions options = options_of(arguments, preset);
   const ParityVectors vectors = load_vectors(arguments);
-  const int rate = preset.options.sample_rate;
+  const int rate = options.mel.sample_rate;
   const auto recordings = read_recordings(arguments.files, rate);
   const ReferenceAnswer answer =
-      ask_reference(arguments.python, arguments.library, preset.options, recordings);
-  const ParityTolerance& tolerance = vectors.tolerance(std::string(preset.name));
+      ask_reference(arguments.python, arguments.library, options.mel, options.changed, recordings);
+  if (!arguments.json && !options.remark.empty()) say(stdout, "{}\n", options.remark);
+  const std::string name(preset.name);
+  RecordingCheck check(name, options.mel, answer, vectors.tolerance(name));
   std::vector<ParityResult> results;
   for (std::size_t i = 0; i < recordings.size(); ++i) {
-    results.push_back(
-        check_recording(recordings[i], answer.rows[i], preset, answer.source, tolerance));
+    results.push_back(check.check(recordings[i], answer.rows[i]));
     if (!arguments.json && recordings[i].file_rate > 0 && recordings[i].file_rate != rate)
-      fmt::print("{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
+      say(stdout, "{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
                  recordings[i].file_rate, rate);
   }
+  const auto statistics = check.statistics();
+  const std::vector<ParityResult> of_rows(statistics.begin(), statistics.end());
   const Json head{{"reference", arguments.library},
                   {"preset", preset.name},
+                  {"changed", options.changed},
                   {"sample_rate", rate},
                   {"function", answer.source.function},
-                  {"files", parity_json(results, vectors)}};
+                  {"files", parity_json(results, vectors)},
+                  {"statistics", parity_json(of_rows, vectors)}};
+  results.insert(results.end(), of_rows.begin(), of_rows.end());
   return finish(arguments, results, head, "file", results, vectors);
 }
 
@@ -172,6 +219,9 @@ void add_verify_parity(CLI::App& app, Action& action) {
   verb->add_option("--python", arguments->python, "the Python that has the library; python3")
       ->type_name("PATH")
       ->needs(reference);
+  arguments->overrides.add_sets_to(*verb);
+  verb->get_option("--set")->needs(reference)->description(
+      "another value of an option of the preset, for both: mel.sample_rate=8000");
   verb->footer(kFooter);
   verb->callback([arguments, &action] {
     action = [arguments] {

@@ -7,23 +7,41 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
 
-// Aliases of aliases double with every line; a configuration is far below this.
-constexpr std::size_t kMaxValues = 100'000;
+// Aliases of aliases double with every line; a configuration is far below these.
+constexpr std::size_t kMostValues = 20'000;
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;  // of texts, keys with them
 constexpr const char* kMergeKey = "<<";
 
-std::size_t count_values(const Value& v) {
-  std::size_t n = 1;
-  for (const Value& item : v.items()) n += count_values(item);
-  for (const Value::Entry& e : v.entries()) n += count_values(e.value);
-  return n;
+struct Size {
+  std::size_t values = 0, bytes = 0;
+};
+
+void add_size(const Value& v, Size& size) {
+  ++size.values;
+  size.bytes += v.text().size();
+  for (const Value& item : v.items()) add_size(item, size);
+  for (const Value::Entry& e : v.entries()) {
+    size.bytes += e.key.size();
+    add_size(e.value, size);
+  }
 }
+
+// Ends the reading: the rest is not worth a look.
+struct Refusal {
+  Mark mark;
+  std::string message;
+};
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -40,22 +58,22 @@ class TreeBuilder final : public YAML::EventHandler {
       place = open_.back().key->mark;
     Value v;
     v.set_mark(place);
-    add(std::move(v), anchor);
+    take({1, 0}, mark);
+    put(std::move(v), anchor);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto it = anchors_.find(anchor);
     Value v;
     v.set_mark(mark_of(mark));
-    if (it == anchors_.end()) {
+    if (it == anchors_.end())
       problem(mark_of(mark), "this alias stands inside what it refers to");
-    } else if ((values_ += count_values(it->second)) > kMaxValues) {
-      if (!too_many_) problem(mark_of(mark), "aliases make this too large");
-      too_many_ = true;
-    } else {
+    else
       v = it->second;
-    }
-    add(std::move(v), 0);
+    Size size;
+    add_size(v, size);
+    take(size, mark);
+    put(std::move(v), 0);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -63,25 +81,28 @@ class TreeBuilder final : public YAML::EventHandler {
     const bool quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
     check_tag(mark, tag);
     check_quote(mark);
-    add(Value::scalar(text, mark_of(mark), quoted), anchor);
+    if (text.find('\0') != text.npos)
+      problem(mark_of(mark), "a text cannot have the character \\0 in it");
+    take({1, text.size()}, mark);
+    put(Value::scalar(text, mark_of(mark), quoted), anchor);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     check_tag(mark, tag);
-    open_.push_back({Value::list({}, mark_of(mark)), anchor, {}, {}});
+    open(Value::list({}, mark_of(mark)), anchor);
   }
   void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     check_tag(mark, tag);
-    open_.push_back({Value::map({}, mark_of(mark)), anchor, {}, {}});
+    open(Value::map({}, mark_of(mark)), anchor);
   }
   void OnMapEnd() override {
     Open& top = open_.back();
     for (Value::Entry& e : top.merged)
-      if (top.value.find(e.key) == nullptr) top.value.entries().push_back(std::move(e));
+      if (top.keys.insert(e.key).second) top.value.entries().push_back(std::move(e));
     close();
   }
 
@@ -95,6 +116,7 @@ class TreeBuilder final : public YAML::EventHandler {
     Value value;
     YAML::anchor_t anchor = 0;
     std::optional<Key> key;  // read, its value not yet
+    std::set<std::string> keys, merged_keys;
     std::vector<Value::Entry> merged;
   };
 
@@ -107,7 +129,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:")) return;
-    problem(mark_of(mark), fmt::format("the tag {} has no meaning here", tag));
+    problem(mark_of(mark), fmt::format("the tag {} has no meaning here", excerpt(tag)));
   }
 
   // yaml-cpp takes the rest of the text for a string whose closing quote is missing.
@@ -131,14 +153,34 @@ class TreeBuilder final : public YAML::EventHandler {
     out_.complete = false;
   }
 
+  // What is read so far stays below the limits.
+  void take(const Size& more, const YAML::Mark& mark) {
+    size_.values += more.values;
+    size_.bytes += more.bytes;
+    if (size_.values > kMostValues)
+      throw Refusal{mark_of(mark), fmt::format("more than {} keys and values, those that aliases stand for "
+                                               "counted with them",
+                                               kMostValues)};
+    if (size_.bytes > kMostBytes)
+      throw Refusal{mark_of(mark),
+                    fmt::format("aliases make this larger than {} MiB", kMostBytes >> 20)};
+  }
+
+  void open(Value v, YAML::anchor_t anchor) {
+    if (open_.size() >= kMostDepth)
+      throw Refusal{v.mark(), fmt::format("more than {} maps and lists inside each other", kMostDepth)};
+    Open& top = open_.emplace_back();
+    top.value = std::move(v);
+    top.anchor = anchor;
+  }
+
   void close() {
     Open done = std::move(open_.back());
     open_.pop_back();
-    add(std::move(done.value), done.anchor);
+    put(std::move(done.value), done.anchor);
   }
 
-  void add(Value v, YAML::anchor_t anchor) {
-    ++values_;
+  void put(Value v, YAML::anchor_t anchor) {
     if (anchor != 0) anchors_[anchor] = v;
     if (open_.empty()) {
       out_.root = std::move(v);
@@ -160,13 +202,15 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void add_entry(Open& top, Key key, Value v) {
-    for (const Value::Entry& e : top.value.entries()) {
-      if (e.key != key.text) continue;
-      problem(key.mark, fmt::format("'{}' is already given at line {}, column {}", key.text,
-                                    e.key_mark.line, e.key_mark.column));
+    std::vector<Value::Entry>& entries = top.value.entries();
+    if (top.keys.insert(key.text).second) {
+      entries.push_back({std::move(key.text), std::move(v), std::move(key.mark)});
       return;
     }
-    top.value.entries().push_back({std::move(key.text), std::move(v), std::move(key.mark)});
+    const auto first = std::find_if(entries.begin(), entries.end(),
+                                    [&](const Value::Entry& e) { return e.key == key.text; });
+    problem(key.mark, fmt::format("'{}' is already given at line {}, column {}", excerpt(key.text),
+                                  first->key_mark.line, first->key_mark.column));
   }
 
   void merge(Open& top, const Key& key, Value v) {
@@ -177,10 +221,8 @@ class TreeBuilder final : public YAML::EventHandler {
         problem(key.mark, "'<<' takes a map, or a list of maps");
         return;
       }
-      for (const Value::Entry& e : source.entries()) {
-        const auto same = [&](const Value::Entry& other) { return other.key == e.key; };
-        if (std::none_of(top.merged.begin(), top.merged.end(), same)) top.merged.push_back(e);
-      }
+      for (const Value::Entry& e : source.entries())
+        if (top.merged_keys.insert(e.key).second) top.merged.push_back(e);
     }
   }
 
@@ -189,8 +231,7 @@ class TreeBuilder final : public YAML::EventHandler {
   Document& out_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Value> anchors_;
-  std::size_t values_ = 0;
-  bool too_many_ = false;
+  Size size_;
 };
 
 // Only says whether there is a document, and where.
@@ -210,6 +251,34 @@ class Probe final : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {}
   void OnMapEnd() override {}
 };
+
+bool is_control(char c) {
+  return (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
+}
+
+// Where a text is no YAML, whatever stands there: the parser would take U+0004 for the end, and guess
+// at other encodings.
+std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0)
+      return Refusal{at, fmt::format("the byte 0x{:02x} is no part of UTF-8; a path with such bytes "
+                                     "can come from a variable: ${{NAME}}",
+                                     byte)};
+    if (is_control(text[i]))
+      return Refusal{at, fmt::format("the control character U+{:04X} cannot stand here", byte)};
+    if (i >= kMostText)
+      return Refusal{at, fmt::format("a configuration has at most {} MiB", kMostText >> 20)};
+    at.column += static_cast<int>(length);
+    if (text[i] == '\n') {
+      ++at.line;
+      at.column = 1;
+    }
+    i += length;
+  }
+  return {};
+}
 
 std::string line_of(const std::string& text, int line) {
   std::istringstream in(text);
@@ -238,15 +307,23 @@ bool is_null_text(const std::string& text) {
   return text == "null" || text == "~" || text == "Null" || text == "NULL";
 }
 
-Document read_document(const std::string& text, const std::string& name) {
+Document read_document(const std::string& given, const std::string& name) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   Document out;
   const auto file = std::make_shared<const std::string>(name);
+  const std::string text =
+      given.substr(given.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0);
+  if (const auto refusal = find_refusal(text, {file, 1, 1})) {
+    out.problems.add(refusal->mark, refusal->message);
+    out.complete = false;
+    return out;
+  }
   TreeBuilder builder(text, file, out);
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(builder)) {
-      out.problems.add({file, 0, 0}, "there is nothing in it; `melflow init` writes a first one");
+      out.problems.add({file, 1, 1}, "there is nothing in it; `melflow init` writes a first one");
       out.complete = false;
       return out;
     }
@@ -262,11 +339,14 @@ Document read_document(const std::string& text, const std::string& name) {
                        "only one is read");
       out.complete = false;
     }
+  } catch (const Refusal& refusal) {
+    out.complete = false;
+    out.problems.add(refusal.mark, refusal.message);
   } catch (const YAML::Exception& e) {
     out.complete = false;
     const int line = std::max(e.mark.line, 0);
     out.problems.add({file, line + 1, std::max(e.mark.column, 0) + 1},
-                     "not valid YAML: " + e.msg + hint(line_of(text, line), e.msg));
+                     "not valid YAML: " + excerpt(e.msg, 200) + hint(line_of(text, line), e.msg));
   }
   return out;
 }

@@ -5,6 +5,9 @@
 // second document and a quote that is never closed are problems; anchors, aliases and merge keys
 // (`<<: *base`, the entry's own keys win) are put in place. Values from an alias keep the mark of
 // the text they stand for.
+//
+// A text that nobody would write (too long, too deep, too many values, no UTF-8) is refused with the
+// place where that begins, before it costs time, memory or stack.
 #pragma once
 
 #include <string>
@@ -13,6 +16,9 @@
 #include "pipeline/value.h"
 
 namespace melflow {
+
+constexpr std::size_t kMostText = std::size_t{1} << 20;  ///< of a configuration [bytes]
+constexpr std::size_t kMostDepth = 64;                   ///< maps and lists inside each other
 
 struct Document {
   Value root;

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -13,12 +12,16 @@
 #include "config/overrides.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
 
+constexpr std::size_t kMostNodes = 256;
+constexpr std::size_t kLongestName = 100;  // of a node [bytes]
+
 bool is_node_name(const std::string& name) {
-  if (name.empty()) return false;
+  if (name.empty() || name.size() > kLongestName) return false;
   for (const char c : name)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
       return false;
@@ -60,12 +63,12 @@ class Reader {
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end())
-        error(e.key_mark, e.key + ": unknown key" + did_you_mean(e.key, known));
+        error(e.key_mark, excerpt(e.key) + ": unknown key" + did_you_mean(e.key, known));
       else
         schema.read(Value::map({e}), "", problems_);
     }
     if (root.find("version") == nullptr)
-      error(whole_file(),
+      error(start_of(root),
             fmt::format("version: is missing; write 'version: {}' at the top", kConfigVersion));
     spec_.memory_mark = whole_file();
     if (const Value* memory = root.find("memory")) {
@@ -83,7 +86,7 @@ class Reader {
   void read_graph(const Value& root) {
     const Value* graph = root.find(kGraphKey);
     if (graph == nullptr || graph->is_null() || (graph->is_map() && graph->entries().empty())) {
-      error(graph == nullptr ? whole_file() : graph->mark(),
+      error(graph == nullptr ? start_of(root) : graph->mark(),
             "graph: has no nodes; `melflow init` writes a first one");
       return;
     }
@@ -91,10 +94,17 @@ class Reader {
       error(graph->mark(), "graph: a map of nodes is expected here");
       return;
     }
+    if (graph->entries().size() > kMostNodes) {
+      error(graph->entries()[kMostNodes].key_mark,
+            fmt::format("graph: has {} nodes, there may be {}", graph->entries().size(), kMostNodes));
+      return;
+    }
     for (const Value::Entry& e : graph->entries()) {
       if (!is_node_name(e.key))
         error(e.key_mark,
-              fmt::format("'{}' is no name for a node: letters, digits, _, - and . are", e.key));
+              fmt::format("'{}' is no name for a node: letters, digits, _, - and . are, {} at most",
+                          excerpt(e.key), kLongestName));
+      if (e.key.size() > kLongestName) continue;  // messages would begin with it
       Value node = e.value;
       if (!node.is_map()) {
         error(e.key_mark, fmt::format("{}: a map with 'stage' and its options is expected", e.key));
@@ -131,6 +141,10 @@ class Reader {
   }
 
   using Place = std::tuple<std::string, int, int>;
+  // Where a key that is missing is looked for.
+  [[nodiscard]] Mark start_of(const Value& root) const {
+    return root.mark().line > 0 ? root.mark() : Mark{file_, 1, 1};
+  }
   static Place place_of(const Mark& m) { return {m.file ? *m.file : "", m.line, m.column}; }
   [[nodiscard]] Mark whole_file() const { return {file_, 0, 0}; }
 
@@ -156,12 +170,14 @@ Plan load_plan(const std::filesystem::path& file, const LoadOptions& options,
     throw ConfigError("this is a folder, a YAML file is expected", mark);
   errno = 0;
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in || in.bad())
+  // A byte more than there may be: a device has no end.
+  std::string text(kMostText + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.eof() && text.size() != static_cast<std::size_t>(in.gcount()))
     throw ConfigError(fmt::format("cannot be read: {}", std::strerror(errno != 0 ? errno : EIO)),
                       mark);
-  return load_plan_text(text.str(), file.string(), options, registry);
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return load_plan_text(text, file.string(), options, registry);
 }
 
 }  // namespace melflow

@@ -4,6 +4,7 @@
 
 #include "config/document.h"
 #include "config/top_level.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
@@ -36,7 +37,7 @@ Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
   if (set.value.find_first_of("[{\"'") == 0) {
     Document d = read_document(set.value, "--set");
     for (const Problem& p : d.problems.sorted())
-      problems.add(mark, fmt::format("{}: {}", set.name, p.message));
+      problems.add(mark, fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
     v = std::move(d.root);
   } else if (!set.value.empty() && !is_null_text(set.value)) {
     v = Value::scalar(set.value);
@@ -54,6 +55,7 @@ class Override {
     std::vector<std::string> path = split(set_.name);
     for (const std::string& part : path)
       if (part.empty()) return problem("an option is named like mel.n_mels");
+    if (path.size() > kMostDepth) return problem("no option is that deep");
     Value* at = start(path);
     if (at == nullptr) return;
     const std::string option = path.back();
@@ -68,7 +70,7 @@ class Override {
 
  private:
   void problem(const std::string& message) {
-    problems_.add(mark_, fmt::format("{}: {}", set_.name, message));
+    problems_.add(mark_, fmt::format("{}: {}", excerpt(set_.name), message));
   }
 
   Value& put(Value& map, const std::string& key, Value value) {
@@ -111,7 +113,8 @@ class Override {
     if (graph != nullptr)
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
     problem(
-        fmt::format("there is no node '{}'{}", path.front(), did_you_mean(path.front(), known)));
+        fmt::format("there is no node '{}'{}", excerpt(path.front()),
+                        did_you_mean(path.front(), known)));
     return nullptr;
   }
 

@@ -29,7 +29,7 @@ struct MemoryOptions {
 struct TopLevelOptions {
   std::optional<int> version;
   std::optional<MemoryOptions> memory;
-  FailureLimit max_failures;
+  CountOrShare max_failures;
   std::optional<int> workers;
 
   void describe(Schema& s) {
@@ -38,7 +38,9 @@ struct TopLevelOptions {
     s.group("memory", memory, "budgets");
     s.field("max_failures", max_failures,
             "more failed files than this end the run; no limit when not set");
-    s.field("workers", workers, "threads that compute; 0 or auto: as many as there are cores")
+    s.field("workers", workers,
+            "threads that compute; 0 or auto: as many as there are cores; a run takes at most four a "
+            "core, or eight")
         .range(0, 1024)
         .tuning();
   }

@@ -7,9 +7,13 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace {
+
+constexpr int kMostNested = 16;
+constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 bool is_name(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
@@ -43,12 +47,13 @@ const std::string* Variables::find(const std::string& name) const {
   return found;
 }
 
-std::string Variables::look_up(std::string_view inside) {
+std::string Variables::look_up(std::string_view inside, int depth) {
   const std::size_t split = inside.find(":-");
   const std::string name(inside.substr(0, split));
   if (!is_name(name))
     throw Failure{
-        fmt::format("'${{{}}}' is no variable: write ${{NAME}} or ${{NAME:-default}}", inside)};
+        fmt::format("'${{{}}}' is no variable: write ${{NAME}} or ${{NAME:-default}}",
+                    excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;
   if (const std::string* given = find(name))
@@ -56,16 +61,18 @@ std::string Variables::look_up(std::string_view inside) {
   else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
     value = set;
   const bool has_default = split != std::string_view::npos;
-  if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2));
+  if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2), depth + 1);
   if (!value)
     throw Failure{
         fmt::format("the variable {0} is not set: give --var {0}=VALUE, set it in the "
                     "environment, or write a default: ${{{0}:-VALUE}}",
-                    name)};
+                    excerpt(name))};
   return *value;
 }
 
-std::string Variables::expand_text(std::string_view text) {
+std::string Variables::expand_text(std::string_view text, int depth) {
+  if (depth > kMostNested)
+    throw Failure{fmt::format("more than {} defaults of variables inside each other", kMostNested)};
   std::string out;
   while (!text.empty()) {
     const std::size_t dollar = text.find('$');
@@ -79,7 +86,10 @@ std::string Variables::expand_text(std::string_view text) {
       text.remove_prefix(1);
       const std::size_t end = closing_brace(text);
       if (end == std::string_view::npos) throw Failure{"'${' without its '}'"};
-      out += look_up(text.substr(0, end));
+      out += look_up(text.substr(0, end), depth);
+      if (bytes_ + out.size() > kMostBytes)
+        throw Failure{fmt::format("with variables filled in the configuration has more than {} MiB",
+                                  kMostBytes >> 20)};
       text.remove_prefix(end + 1);
     } else {
       throw Failure{"'$' stands alone: write ${NAME} for a variable, $$ for the character"};
@@ -95,6 +105,7 @@ void Variables::expand(Value& value, Problems& problems) {
   try {
     const bool quoted = value.quoted() && !is_one_variable(value.text());
     std::string text = expand_text(value.text());
+    bytes_ += text.size();
     Value expanded;
     if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);
     expanded.set_mark(value.mark());
@@ -109,7 +120,7 @@ void Variables::check_unused(Problems& problems) const {
   for (const Assignment& a : given_) {
     if (asked_.count(a.name) > 0) continue;
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
-                 fmt::format("{}: nothing in the configuration uses ${{{}}}{}", a.name, a.name,
+                 fmt::format("{0}: nothing in the configuration uses ${{{0}}}{1}", excerpt(a.name),
                              did_you_mean(a.name, asked)));
   }
 }

@@ -24,7 +24,8 @@ class Variables {
 
   /// Replaces the variables in every scalar below `value` (keys are left alone). What cannot be
   /// replaced stays as it is and becomes a problem at its place. As in a shell, a default also
-  /// stands in for a variable that is set but empty, and it may itself contain variables.
+  /// stands in for a variable that is set but empty, and it may itself contain variables, some
+  /// levels deep.
   void expand(Value& value, Problems& problems);
 
   /// A given variable that nothing asked for is a slip of the keyboard, never to be passed over.
@@ -34,12 +35,13 @@ class Variables {
   struct Failure {
     std::string reason;
   };
-  std::string expand_text(std::string_view text);
-  std::string look_up(std::string_view inside);
+  std::string expand_text(std::string_view text, int depth = 0);
+  std::string look_up(std::string_view inside, int depth);
   [[nodiscard]] const std::string* find(const std::string& name) const;
 
   std::vector<Assignment> given_;
   std::set<std::string> asked_;
+  std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
 
 }  // namespace melflow

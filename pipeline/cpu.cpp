@@ -41,6 +41,8 @@ int available_cpus() {
   return cpus;
 }
 
+int most_workers() { return std::max(8, 4 * available_cpus()); }
+
 std::size_t peak_resident_bytes() {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)

@@ -9,6 +9,9 @@ namespace melflow {
 /// (rounded up). At least 1.
 int available_cpus();
 
+/// The most threads that compute which a run takes: more than that only wait for each other.
+int most_workers();
+
 /// Peak resident memory of this process so far (VmHWM) [bytes]; 0 when the system does not say.
 std::size_t peak_resident_bytes();
 

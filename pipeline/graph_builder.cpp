@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "pipeline/cpu.h"
 #include "pipeline/graph_checks.h"
 #include "pipeline/graph_draft.h"
@@ -66,7 +68,8 @@ Plan make_plan(GraphDraft& graph) {
   plan.pinned_memory = graph.spec.pinned_memory.count;
   plan.device_memory = graph.spec.device_memory.count;
   plan.max_failures = graph.spec.max_failures;
-  plan.workers = graph.spec.workers > 0 ? graph.spec.workers : available_cpus();
+  plan.workers =
+      graph.spec.workers > 0 ? std::min(graph.spec.workers, most_workers()) : available_cpus();
   std::vector<int> place(graph.nodes.size(), -1);
   while (plan.nodes.size() < graph.nodes.size()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
@@ -93,6 +96,10 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   throw_problems(graph);
   Plan plan = make_plan(graph);
   plan.warnings = graph.unused.sorted();
+  if (spec.workers > plan.workers)
+    plan.warnings.push_back(
+        {{}, fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
+                         spec.workers, available_cpus(), plan.workers)});
   check_stages(graph, plan);
   check_files(graph, plan);
   check_memory(graph, plan);

@@ -25,7 +25,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own,
     }
     std::vector<std::string> known = names;
     known.insert(known.end(), common.begin(), common.end());
-    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, e.key, d.info->name,
+    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key), d.info->name,
                                         did_you_mean(e.key, known)));
   }
   d.config->schema().read(known_options, path, graph.problems);
@@ -80,7 +80,7 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
                                        spec.name));
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
     graph.error(mark_of(spec, "stage"),
-                fmt::format("{}: unknown stage '{}'{}", spec.name, d.common.stage,
+                fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
                             did_you_mean(d.common.stage, graph.registry.names())));
   } else {
     d.config = d.info->configure();
@@ -102,8 +102,9 @@ void connect(GraphDraft& graph, NodeDraft& node) {
         it = std::find(names.begin(), names.end(), graph.outlets[written]);
     }
     if (it == names.end())
-      graph.error(mark_of(spec, "from"), fmt::format("{}.from: there is no node '{}'{}", spec.name,
-                                                     from, did_you_mean(from, names)));
+      graph.error(mark_of(spec, "from"),
+                  fmt::format("{}.from: there is no node '{}'{}", spec.name, excerpt(from),
+                              did_you_mean(from, names)));
     else
       node.from.push_back(static_cast<int>(it - names.begin()));
   }

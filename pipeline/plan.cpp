@@ -4,9 +4,9 @@
 
 namespace melflow {
 
-std::string OptionType<FailureLimit>::parse(const Value& v, FailureLimit& out) {
+std::string OptionType<CountOrShare>::parse(const Value& v, CountOrShare& out) {
   std::string bad = detail::describe_value(v) +
-                    " found where a count or a share of the files is expected, such as 10 or 1%";
+                    " found where a count or a share is expected, such as 10 or 1%";
   if (v.is_null()) return out = {}, "";
   if (!v.is_scalar() || v.text().empty()) return bad;
   std::string text = v.text();
@@ -17,14 +17,14 @@ std::string OptionType<FailureLimit>::parse(const Value& v, FailureLimit& out) {
   out = {};
   if (percent || text.find('.') != text.npos) {
     out.share = percent ? number / 100 : number;
-    if (*out.share > 1) return v.text() + " is more than all files";
+    if (*out.share > 1) return excerpt(v.text()) + " is more than all files";
   } else {
     out.count = static_cast<std::size_t>(number);
   }
   return {};
 }
 
-Value OptionType<FailureLimit>::echo(const FailureLimit& v) {
+Value OptionType<CountOrShare>::echo(const CountOrShare& v) {
   if (v.count) return Value::scalar(std::to_string(*v.count));
   if (v.share) return Value::scalar(number_text(*v.share * 100) + "%", {}, true);
   return {};

@@ -11,16 +11,17 @@
 
 namespace melflow {
 
-/// Ends a run early: more failed files than `count`, or than `share` of the files found.
-struct FailureLimit {
+/// How much of something may be lost: not more than `count`, or than `share` of all; neither set,
+/// any.
+struct CountOrShare {
   std::optional<std::size_t> count;
   std::optional<double> share;
 };
 template <>
-struct OptionType<FailureLimit> {
+struct OptionType<CountOrShare> {
   static std::string name() { return "count or share (10, 1%)"; }
-  static std::string parse(const Value& v, FailureLimit& out);
-  static Value echo(const FailureLimit& v);
+  static std::string parse(const Value& v, CountOrShare& out);
+  static Value echo(const CountOrShare& v);
 };
 
 /// What every node has beside its stage's own options; `auto` is filled in by the builder.
@@ -42,7 +43,7 @@ struct GraphSpec {
   Bytes pinned_memory{std::uint64_t{1} << 30};  ///< of all devices together
   Bytes device_memory{std::uint64_t{4} << 30};  ///< of each
   Mark memory_mark;
-  FailureLimit max_failures;
+  CountOrShare max_failures;
   int workers = 0;  ///< 0: as many as this process has cores
 };
 
@@ -70,7 +71,7 @@ struct Plan {
   std::vector<PlanNode> nodes;
   std::size_t host_memory = 0;
   std::size_t pinned_memory = 0, device_memory = 0;
-  FailureLimit max_failures;
+  CountOrShare max_failures;
   Update update = Update::none;
   int workers = 1;
   std::size_t largest_block = 0;  ///< bytes of the budget that the largest block can need

@@ -55,7 +55,7 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   memory.set("pinned", Value::scalar(to_text(Bytes{plan.pinned_memory})));
   memory.set("device", Value::scalar(to_text(Bytes{plan.device_memory})));
   config.set("memory", memory);
-  config.set("max_failures", OptionType<FailureLimit>::echo(plan.max_failures));
+  config.set("max_failures", OptionType<CountOrShare>::echo(plan.max_failures));
   config.set("graph", graph);
   plan.settings = {std::move(config)};
 }

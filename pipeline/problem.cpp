@@ -5,11 +5,21 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/text.h"
+
 namespace melflow {
 
 std::string Problem::str() const {
   const std::string place = mark.str();
   return place.empty() ? message : place + ": " + message;
+}
+
+void Problems::add(Mark mark, std::string message) {
+  list_.push_back({std::move(mark), shortened(message, kLongestMessage)});
+  if (list_.size() < kMost) return;
+  Problems all = *this;
+  all.list_.push_back({list_.back().mark, "there are too many problems, no more are looked for"});
+  throw ConfigError(std::move(all));
 }
 
 std::vector<Problem> Problems::sorted() const {
@@ -59,9 +69,12 @@ ConfigError::ConfigError(std::string message, Mark mark)
     : ConfigError(one(std::move(message), std::move(mark))) {}
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;
+  if (word.size() > kLongest) return best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
+    if (c.size() > word.size() + best_distance) continue;
     const std::size_t d = distance(word, c);
     if (d < best_distance) {
       best_distance = d;

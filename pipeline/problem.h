@@ -20,7 +20,12 @@ struct Problem {
 
 class Problems {
  public:
-  void add(Mark mark, std::string message) { list_.push_back({std::move(mark), std::move(message)}); }
+  /// Nobody reads more of them.
+  static constexpr std::size_t kMost = 1000;
+  static constexpr std::size_t kLongestMessage = 2000;  ///< [bytes]
+
+  /// Throws ConfigError with all of them when there are too many: no more are looked for.
+  void add(Mark mark, std::string message);
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] std::size_t size() const { return list_.size(); }
   /// Sorted by place in the file; equal places keep the order they were found in.
@@ -50,7 +55,8 @@ class RunError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The candidate nearest to `word` by edit distance, or "" when none is near enough to suggest.
+/// The candidate nearest to `word` by edit distance, or "" when none is near enough to suggest, or
+/// the word too long for a slip of the keyboard.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// ", did you mean 'x'?" or "" when nothing is near.

@@ -1,8 +1,5 @@
 #include "pipeline/runner.h"
 
-#include <tbb/global_control.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,7 +8,10 @@
 #include <fmt/format.h>
 
 #include "pipeline/cpu.h"
+#include "pipeline/files_read.h"
 #include "pipeline/scheduler.h"
+#include "pipeline/threads.h"
+#include "pipeline/workers.h"
 
 namespace melflow {
 
@@ -33,7 +33,7 @@ class Runner::Impl {
  private:
   using Clock = std::chrono::steady_clock;
   AnyStage& source() const { return *plan_.nodes.front().stage; }
-  void open_budget();
+  void open_budget(const RunContext& run);
   void start_stages(RunContext& run);
   void execute(RunContext& run, RunReport& report);
   template <class F>
@@ -42,6 +42,7 @@ class Runner::Impl {
   void settle(RunReport& report);
   void finish_stages(RunContext& run, RunReport& report);
   void watch_failures();
+  std::vector<std::string> warnings_so_far();
 
   // Before the plan, so destroyed after its stages: they may hold pieces of the run.
   Ledger ledger_;
@@ -56,6 +57,7 @@ class Runner::Impl {
   BufferPool pool_;
   RunObserver* const observer_;
   std::size_t index_bytes_ = 0;
+  std::size_t kept_bytes_ = 0;   // by stages, beside the items
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
   std::size_t keep_memory_ = 0;  // RunContext::keep_memory
   std::mutex warnings_mutex_;  // one of its own: a stop() may make a stage warn
@@ -66,20 +68,28 @@ class Runner::Impl {
   std::atomic<Clock::time_point> began_{Clock::now()};
   mutable std::mutex scheduler_mutex_;  // guards its coming and going
   std::unique_ptr<Scheduler> scheduler_;
+  Workers* workers_ = nullptr;  // during execute()
 };
 
-void Runner::Impl::open_budget() {
+void Runner::Impl::open_budget(const RunContext& run) {
+  const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
   index_bytes_ = source().source_index_bytes();
-  const std::size_t need = index_bytes_ + plan_.least_memory;
+  std::string keeps;
+  for (const PlanNode& n : plan_.nodes) {
+    const std::size_t bytes = n.stage->kept_memory(run, n.concurrency);
+    kept_bytes_ += bytes;
+    if (bytes > 0)
+      keeps += fmt::format(", {} keeps {:.1f} MiB with concurrency: {}", n.name, mebibytes(bytes),
+                           n.concurrency);
+  }
+  const std::size_t need = index_bytes_ + kept_bytes_ + plan_.least_memory;
   if (need > plan_.host_memory)
     throw RunError(fmt::format(
-        "memory.host: {} is too little: the index of {} files takes {:.1f} MiB and the largest "
+        "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{} and the largest "
         "block needs {:.1f} MiB at once; allow at least {:.0f} MiB",
-        to_text(Bytes{plan_.host_memory}), source().source_count(),
-        static_cast<double>(index_bytes_) / (1 << 20),
-        static_cast<double>(plan_.least_memory) / (1 << 20),
-        static_cast<double>(need) / (1 << 20) + 1));
-  const std::size_t room = plan_.host_memory - index_bytes_;
+        to_text(Bytes{plan_.host_memory}), source().source_count(), mebibytes(index_bytes_), keeps,
+        mebibytes(plan_.least_memory), mebibytes(need) + 1));
+  const std::size_t room = plan_.host_memory - index_bytes_ - kept_bytes_;
   // One block more than it needs at least, so that stages still overlap for the oldest file.
   const std::size_t reserve = plan_.least_memory + plan_.largest_block;
   reserve_ = std::min(reserve, room);
@@ -93,7 +103,7 @@ void Runner::Impl::open_budget() {
 
 void Runner::Impl::start_stages(RunContext& run) {
   source().start(run);
-  open_budget();
+  open_budget(run);
   run.budget = budget_.get();
   run.keep_memory = keep_memory_;
   std::vector<std::string> names;
@@ -105,7 +115,7 @@ void Runner::Impl::start_stages(RunContext& run) {
 }
 
 void Runner::Impl::watch_failures() {
-  const FailureLimit& limit = plan_.max_failures;
+  const CountOrShare& limit = plan_.max_failures;
   if (!limit.count && !limit.share) return;
   ledger_.subscribe([this, limit](std::size_t, Outcome outcome) {
     if (outcome != Outcome::failed) return;
@@ -119,10 +129,9 @@ void Runner::Impl::watch_failures() {
 }
 
 void Runner::Impl::execute(RunContext& run, RunReport& report) {
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
-                                  static_cast<std::size_t>(plan_.workers));
-  tbb::task_arena arena(plan_.workers);
-  arena.execute([&] {
+  Workers workers(plan_.workers);
+  workers_ = &workers;
+  workers.execute([&] {
     fill(run, report);
     pass(run, plan_.nodes.size(), [&] {
       scheduler_->fill(report);
@@ -130,6 +139,9 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
       settle(report);
     });
   });
+  report.workers = workers.count();
+  if (workers.count() < plan_.workers)
+    report.warnings.push_back(few_threads_text(workers.count(), plan_.workers, "workers"));
 }
 
 // Runs the first `nodes` nodes until all of them have ended.
@@ -142,6 +154,8 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   }
   if (stop_requested_) scheduler_->stop();
   if (filling_error_) scheduler_->abort(filling_error_);
+  // Behind the threads that the stages need.
+  workers_->hire();
   scheduler_->start();
   scheduler_->wait();
   run.budget->on_release({});
@@ -200,7 +214,7 @@ void Runner::Impl::settle(RunReport& report) {
     keeps_what_is_done_ = true;
     report.error = fmt::format(
         "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
-        c.found, OptionType<FailureLimit>::echo(plan_.max_failures).text());
+        c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
   }
   if (const auto error = scheduler_->error()) {
     report.ending = Ending::failed;
@@ -220,16 +234,24 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
       stage.finish(run, keeps_what_is_done_ ? Ending::stopped : report.ending);
     } catch (const std::exception& e) {
       report.ending = Ending::failed;
-      if (report.error.empty()) report.error = e.what();
+      const bool no_memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+      if (report.error.empty())
+        report.error = no_memory ? plan_.nodes[i].name + ": out of memory; lower memory.host" : e.what();
     }
     report.stages[i].summary = stage.summary();
   }
 }
 
+std::vector<std::string> Runner::Impl::warnings_so_far() {
+  const std::lock_guard lock(warnings_mutex_);
+  std::vector<std::string> out = warnings_;
+  for (std::size_t i = 0; i < plan_.warnings.size(); ++i) out[i] = plan_.warnings[i].message;
+  return out;
+}
+
 RunReport Runner::Impl::run() {
   began_ = Clock::now();
   RunReport report;
-  report.workers = plan_.workers;
   RunContext context{pool_,
                      ledger_,
                      nullptr,
@@ -246,8 +268,10 @@ RunReport Runner::Impl::run() {
                      static_cast<int>(std::count_if(
                          plan_.nodes.begin(), plan_.nodes.end(),
                          [](const PlanNode& n) { return n.info->traits.kind == StageKind::sink; }))};
-  for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());
+  for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
   context.stop_requested = &stop_requested_;
+  context.warnings = [this] { return warnings_so_far(); };
+  if (const auto& file = plan_.nodes.front().mark.file) FilesRead::add(context, *file);
   start_stages(context);
   execute(context, report);
   finish_stages(context, report);
@@ -256,9 +280,10 @@ RunReport Runner::Impl::run() {
   report.counts = ledger_.counts();
   report.memory_budget = plan_.host_memory;
   report.memory_index = index_bytes_;
-  report.memory_peak = index_bytes_ + std::max(budget_->peak(), filling_peak_);
+  report.memory_peak = index_bytes_ + kept_bytes_ + std::max(budget_->peak(), filling_peak_);
   report.resident_peak = peak_resident_bytes();
-  report.warnings = warnings_;
+  // Those of the report alone come last: an output does not say how many threads there were.
+  report.warnings.insert(report.warnings.begin(), warnings_.begin(), warnings_.end());
   const Ledger::Counts& c = report.counts;
   if (c.ok + c.skipped + c.failed + c.not_run != c.found) {
     report.ending = Ending::failed;

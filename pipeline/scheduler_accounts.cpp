@@ -51,6 +51,9 @@ void Scheduler::fill(RunReport& report) const {
     tick(*n);
     StageReport s = n->report;
     s.time = n->time;
+    if (n->threads && n->threads->count() < n->concurrency)
+      report.warnings.push_back(
+          few_threads_text(n->threads->count(), n->concurrency, "threads of " + s.name));
     report.stages.push_back(std::move(s));
     if (n->up == nullptr) continue;
     EdgeReport e;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "pipeline/scheduler.h"
+#include "pipeline/threads.h"
 #include "pipeline/tsan.h"
 
 namespace melflow {
@@ -126,16 +127,20 @@ struct Scheduler::Node {
 class Scheduler::Driver {
  public:
   Driver(Scheduler& scheduler, Node& node, std::unique_ptr<Engine> engine)
-      : engine_(std::move(engine)), thread_([this, &scheduler, &node] { run(scheduler, node); }) {}
+      : engine_(std::move(engine)) {
+    if (!add_thread(thread_, [this, &scheduler, &node] { run(scheduler, node); }))
+      throw RunError(no_thread_text(node.report.name));
+  }
   ~Driver() { join(); }
   void join() {
-    if (!thread_.joinable()) return;
+    if (thread_.empty()) return;
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
     }
     engine_->wake();
-    thread_.join();
+    thread_.front().join();
+    thread_.clear();
   }
   void put_token() {
     {
@@ -173,18 +178,22 @@ class Scheduler::Driver {
   std::mutex mutex_;
   std::size_t tokens_ = 0;
   bool closed_ = false;
-  std::thread thread_;  // last: it uses all of them
+  std::vector<std::thread> thread_;  // one; last: it uses all of them
 };
 
-// Threads of a stage that waits for a device.
+// Threads of a stage that waits for a device: `count`, or as many as there are to be had.
 class Scheduler::Threads {
  public:
   Threads(Scheduler& scheduler, Node& node, int count) {
-    for (int i = 0; i < count; ++i)
-      threads_.emplace_back([this, &scheduler, &node] {
-        while (wait_for_token()) scheduler.execute(scheduler.take_ready(node));
-      });
+    const auto work = [this, &scheduler, &node] {
+      while (wait_for_token()) scheduler.execute(scheduler.take_ready(node));
+    };
+    for (int i = 0; i < count && add_thread(threads_, work); ++i) {
+    }
+    if (threads_.empty()) throw RunError(no_thread_text(node.report.name));
+    count_ = static_cast<int>(threads_.size());
   }
+  [[nodiscard]] int count() const { return count_; }
   ~Threads() { join(); }
   void join() {
     {
@@ -216,6 +225,7 @@ class Scheduler::Threads {
   std::size_t tokens_ = 0;
   bool closed_ = false;
   std::vector<std::thread> threads_;
+  int count_ = 0;
 };
 
 }  // namespace melflow

@@ -87,7 +87,7 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
       if (found == nullptr) {
         if (!implying)
           problems.add(e.key_mark,
-                       path + e.key + ": unknown option" + did_you_mean(e.key, names()));
+                       path + excerpt(e.key) + ": unknown option" + did_you_mean(e.key, names()));
         continue;
       }
       if ((found->apply_ != nullptr) != implying) continue;
@@ -127,7 +127,7 @@ std::string describe_value(const Value& v) {
     case Value::Kind::null:
       return "nothing";
     case Value::Kind::scalar:
-      return "'" + v.text() + "'";
+      return "'" + excerpt(v.text()) + "'";
     case Value::Kind::list:
       return "a list";
     case Value::Kind::map:
@@ -149,7 +149,7 @@ std::string parse_integer(const Value& v, std::int64_t& out) {
     const char* begin = past_plus(t);
     const auto [end, error] = std::from_chars(begin, t.data() + t.size(), out);
     if (error == std::errc::result_out_of_range)
-      return t + (t[0] == '-' ? " is too small" : " is too large");
+      return excerpt(t) + (t[0] == '-' ? " is too small" : " is too large");
     if (error == std::errc{} && end == t.data() + t.size()) return {};
   }
   return describe_value(v) + " found where an integer is expected";
@@ -194,7 +194,7 @@ std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   for (const Unit& u : kUnits) {
     if (unit != u.name) continue;
-    if (number * u.factor > 9e18) return t + " is too large";
+    if (number * u.factor > 9e18) return excerpt(t) + " is too large";
     out.count = static_cast<std::uint64_t>(std::llround(number * u.factor));
     return {};
   }

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "pipeline/value.h"
 
 namespace melflow {
@@ -155,9 +156,9 @@ struct OptionType<T, std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T
     std::int64_t n = 0;
     if (std::string why = detail::parse_integer(v, n); !why.empty()) return why;
     if (n < static_cast<std::int64_t>(std::numeric_limits<T>::min()))
-      return v.text() + " is too small";
+      return excerpt(v.text()) + " is too small";
     if (sizeof(T) < 8 && n > static_cast<std::int64_t>(std::numeric_limits<T>::max()))
-      return v.text() + " is too large";
+      return excerpt(v.text()) + " is too large";
     out = static_cast<T>(n);
     return {};
   }

@@ -121,6 +121,8 @@ struct RunContext {
   std::function<void()> end_filling = {};
   Facts shared = {};  ///< what stages of one kind have in common; made and asked for in start()
   const std::atomic<bool>* stop_requested = nullptr;  ///< for long work in start(); null: never
+  /// Remarks on the plan and, so far, on the run, without places in the configuration's file.
+  std::function<std::vector<std::string>()> warnings = [] { return std::vector<std::string>(); };
 
   [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
 };
@@ -133,6 +135,8 @@ class ItemContext {
   [[nodiscard]] RunContext& run() const { return run_; }
   [[nodiscard]] const Item& item() const { return item_; }
   [[nodiscard]] const Origin& origin(std::size_t part = 0) const { return (*item_.origins)[part]; }
+  /// The number of the node, for Stream::fail() outside of this call.
+  [[nodiscard]] int stage() const { return stage_; }
   [[nodiscard]] std::unique_ptr<StageState>& state() const {
     return origin().stream->state(stage_);
   }
@@ -236,6 +240,12 @@ class AnyStage {
   /// True: what leaves holds what came in and no other memory of the budget, so that output_bound is
   /// handed on but not charged.
   [[nodiscard]] virtual bool passes_on() const { return false; }
+  /// Bytes that it keeps at most beside the items, with `concurrency` of them at a time; they count in
+  /// the budget. Asked once the source has its index, before start().
+  [[nodiscard]] virtual std::size_t kept_memory(const RunContext& /*run*/,
+                                                int /*concurrency*/) const {
+    return 0;
+  }
   /// True: process() waits for a device, so it runs on `concurrency` threads of its own instead of
   /// holding a worker.
   [[nodiscard]] virtual bool blocking() const { return false; }

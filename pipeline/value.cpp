@@ -4,12 +4,19 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/text.h"
+
 namespace melflow {
+namespace {
+
+constexpr std::size_t kLongestPath = 4096;  // the system's own limit [bytes]
+
+}  // namespace
 
 std::string Mark::str() const {
   if (!file) return {};
-  if (line <= 0) return *file;
-  return fmt::format("{}:{}:{}", *file, line, column);
+  const std::string name = excerpt(*file, kLongestPath);
+  return line <= 0 ? name : fmt::format("{}:{}:{}", name, line, column);
 }
 
 Value Value::scalar(std::string text, Mark mark, bool quoted) {

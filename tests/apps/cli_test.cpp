@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <new>
 #include <nlohmann/json.hpp>
 
+#include "apps/verbs.h"
 #include "tests/apps/process.h"
+#include "tests/support/source_path.h"
 
 using namespace melflow;
 using test::Ended;
@@ -36,12 +39,22 @@ std::string install(const TempFolder& folder) {
   fs::create_directories(folder / "bin");
   fs::create_directories(folder / "share/melflow");
   fs::copy_file(kMelflow, folder / "bin/melflow");
-  fs::copy(fs::path(MELFLOW_SOURCE_DIR) / "config/pipelines", folder / "share/melflow/pipelines",
+  fs::copy(fs::path(test::source_path("config/pipelines")), folder / "share/melflow/pipelines",
            fs::copy_options::recursive);
   return folder / "bin/melflow";
 }
 
 }  // namespace
+
+TEST_CASE("cli: where memory ends there is some to spare, once, to end with") {
+  std::string program = "melflow", flag = "--version";
+  char* arguments[] = {program.data(), flag.data(), nullptr};
+  CHECK(run_program(2, arguments) == 0);
+  const std::new_handler handler = std::set_new_handler(nullptr);
+  REQUIRE(static_cast<bool>(handler));
+  handler();
+  CHECK_THROWS_AS(handler(), std::bad_alloc);
+}
 
 TEST_CASE("cli: --version and --help end with 0, and every verb's help has an example") {
   const TempFolder folder;
@@ -245,7 +258,7 @@ TEST_CASE("cli: docs/stages.md is what `melflow stages --markdown` prints now") 
   const TempFolder folder;
   const Ended e = run(folder, {kMelflow, "stages", "--markdown"});
   CHECK(e.code == 0);
-  const bool is_current = e.out == read_text(fs::path(MELFLOW_SOURCE_DIR) / "docs/stages.md");
+  const bool is_current = e.out == read_text(fs::path(test::source_path("docs/stages.md")));
   CHECK_MESSAGE(is_current, "stale: melflow stages --markdown > docs/stages.md");
 }
 

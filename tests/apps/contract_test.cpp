@@ -136,6 +136,28 @@ TEST_CASE("compare: says in words what differs, and ends with 1") {
   CHECK(json["differences"][0] == Json{{"setting", "mel.n_mels"}, {"a", 80}, {"b", 64}});
 }
 
+TEST_CASE("contract: precision is part of it where it is double, and of no older one") {
+  const Folder folder;
+  const auto contract = [&](const std::string& precision) {
+    return folder
+        .melflow({"inspect", "--contract", "a.yaml", "--set", "mel.precision=" + precision})
+        .out;
+  };
+  const std::string plain = folder.melflow({"inspect", "--contract", "a.yaml"}).out;
+  CHECK(contract("float") == plain);
+  CHECK_FALSE(has(plain, "precision"));
+  CHECK(has(contract("double"), "\nmel.precision: double\n"));
+  CHECK(contract("double").substr(0, 48) != plain.substr(0, 48));  // the hash
+  REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
+  REQUIRE(folder
+              .melflow({"run", "a.yaml", "--quiet", "--set", "mel.precision=double", "--var",
+                        "OUT=b.h5"})
+              .code == 0);
+  const Ended e = folder.melflow({"compare", "out.h5", "b.h5"});
+  CHECK(e.code == 1);
+  CHECK(has(e.out, "mel.precision: double in b.h5, not a setting in out.h5\n"));
+}
+
 TEST_CASE("compare: equal features from another program or machine get a note") {
   const Folder folder;
   REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "tests/apps/process.h"
+#include "tests/support/source_path.h"
 
 using namespace melflow;
 using test::Ended;
@@ -24,13 +25,13 @@ TEST_CASE("example: languages are told apart by an output and a script") {
   }
   const Ended made =
       test::run(folder,
-                {MELFLOW_PROGRAM, "run", MELFLOW_SOURCE_DIR "/config/pipelines/language_id.yaml",
+                {MELFLOW_PROGRAM, "run", test::source_path("config/pipelines/language_id.yaml"),
                  "--set", "files.follow_links=true"},
                 {{"DATA", "data"}, {"OUT", "out.h5"}});
   INFO(made.err);
   REQUIRE(made.code == 0);
   const Ended trained = test::run(
-      folder, {"/usr/bin/python3", MELFLOW_SOURCE_DIR "/docs/examples/language_id.py", "out.h5"});
+      folder, {"/usr/bin/python3", test::source_path("docs/examples/language_id.py"), "out.h5"});
   INFO(trained.out << trained.err);
   REQUIRE(trained.code == 0);
   // "test: 111 of 115 recordings (96.5%)"

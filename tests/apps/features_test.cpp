@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "pipeline/cpu.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
+#include "tests/support/source_path.h"
 
 using namespace melflow;
 using test::Ended;
@@ -23,7 +25,7 @@ bool has(const std::string& text, const std::string& part) {
 }
 
 std::string pipeline(const std::string& name) {
-  return fs::path(MELFLOW_SOURCE_DIR) / "config/pipelines" / (name + ".yaml");
+  return fs::path(test::source_path("config/pipelines")) / (name + ".yaml");
 }
 
 Ended run_pipeline(const TempFolder& folder, const std::string& name,
@@ -65,6 +67,17 @@ TEST_CASE("features: where io_uring is not allowed, threads read, and it is said
   }
 }
 
+TEST_CASE("features: no library says anything of its own, however many workers there are") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 20; ++i)
+    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
+  const Ended e =
+      run_pipeline(folder, "demo", {"-q", "--workers", std::to_string(most_workers()), "--set",
+                                    "write.statistics=all", "--set", "write.normalize=true"});
+  CHECK(e.code == 0);
+  CHECK(e.out + e.err == "");
+}
+
 TEST_CASE("features: the demo makes a row every 10 ms, with the language as label") {
   const TempFolder folder;
   test::write_wav(folder / "data/en/sub/one.wav", 8000, 1.0, 1);
@@ -103,6 +116,33 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
   CHECK(has(text.out, "[353, 80] float32, dB"));
   CHECK(has(text.out, "4 found: 3 ok, 0 skipped, 1 failed"));
   CHECK_FALSE(has(text.out, "en/two.wav"));
+}
+
+TEST_CASE("features: files and rows of each split are in the summary, the report and inspect") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 10; ++i)
+    test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.5, i);
+  const std::vector<std::string> split{"--set", "files.splits=ratio",
+                                       "--set", "files.split_ratios={train: 0.8, test: 0.2}",
+                                       "--set", "write.overwrite=true"};
+  const Ended text = run_pipeline(folder, "demo", split);
+  INFO(text.err << text.out);
+  REQUIRE(text.code == 0);
+  const std::string lines =
+      "  train                 8 files           408 rows\n"
+      "  test                  2 files           102 rows\n";
+  CHECK(has(text.out, lines));
+  std::vector<std::string> with_json = split;
+  with_json.emplace_back("--json");
+  const Ended json = run_pipeline(folder, "demo", with_json);
+  CHECK(has(json.err, lines));
+  const auto expected = nlohmann::json::parse(
+      R"([{"name": "train", "files": 8, "rows": 408}, {"name": "test", "files": 2, "rows": 102}])");
+  for (const auto& stage : nlohmann::json::parse(json.out)["stages"])
+    if (stage["name"] == "write") CHECK(stage["summary"]["splits"] == expected);
+  auto stored = inspect(folder)["splits"];
+  for (auto& s : stored) s.erase("seconds");
+  CHECK(stored == expected);
 }
 
 TEST_CASE("features: speech of any rate becomes 16 kHz, a row every 10 ms") {

@@ -6,6 +6,7 @@
 
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
+#include "tests/support/source_path.h"
 
 using namespace melflow;
 using test::Ended;
@@ -30,13 +31,28 @@ Ended verify(const TempFolder& folder, const std::vector<std::string>& more,
   return run(folder, command);
 }
 
-fs::path vectors() { return fs::path(MELFLOW_SOURCE_DIR) / "tests/golden/presets.json"; }
+fs::path vectors() { return fs::path(test::source_path("tests/golden/presets.json")); }
 
 // The case of that name, of a copy to be altered.
 Json& case_of(Json& all, const std::string& name) {
   for (Json& one : all["cases"])
     if (one["name"] == name) return one;
   throw std::runtime_error("no case " + name);
+}
+
+void write_silence(const std::string& path, std::uint32_t rate, std::uint32_t samples) {
+  std::string out;
+  const auto number = [&](std::uint32_t value, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>(value >> (8 * i) & 0xffU);
+  };
+  out += "RIFF";
+  number(36 + 2 * samples, 4);
+  out += "WAVEfmt ";
+  number(16, 4);
+  number(1, 2), number(1, 2), number(rate, 4), number(2 * rate, 4), number(2, 2), number(16, 2);
+  out += "data";
+  number(2 * samples, 4);
+  write_text(path, out + std::string(2 * samples, '\0'));
 }
 
 void write_script(const std::string& path, const std::string& text) {
@@ -240,8 +256,10 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
              "    outputs.append(dict(frames=frames, columns=23))\n"
              "assert request['reference'] == 'kaldi-native-fbank'\n"
              "assert request['options']['preemphasis'] == 0.97\n"
-             "json.dump(dict(library='zeros', version='1', function='f', outputs=outputs),\n"
-             "          open(sys.argv[3], 'w'))\n");
+             "frames = sum(one['frames'] for one in outputs)\n"
+             "statistics = dict(frames=frames, mean=[0] * 23, std=[0] * 23)\n"
+             "json.dump(dict(library='zeros', version='1', function='f', outputs=outputs,\n"
+             "               statistics=statistics, unknown=[]), open(sys.argv[3], 'w'))\n");
   write_script(folder / "python", "#!/bin/sh\nexec python3 " + (folder / "zeros.py") + " \"$@\"\n");
   test::write_wav(folder / "a.wav", 16000, 0.5);
   test::write_wav(folder / "b.wav", 8000, 0.5);
@@ -265,4 +283,107 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
   CHECK(json["files"][0]["frames"] == 48);
   CHECK(json["files"][1]["frames"] == 48);
   CHECK(json["files"][0]["passed"] == false);
+  REQUIRE(json["statistics"].size() == 2);
+  CHECK(json["statistics"][0]["passed"] == false);
+}
+
+// Of silence Kaldi gives nothing but its floor, so that a stand-in knows what is right.
+TEST_CASE("parity: --reference compares statistics, and --set changes both sides") {
+  const TempFolder folder;
+  write_text(
+      folder / "floor.py",
+      "import json, sys, os, array, math\n"
+      "request = json.load(open(sys.argv[2]))\n"
+      "o = request['options']\n"
+      "assert request['changed'] == ['sample_rate', 'n_fft', 'win_length', 'hop', 'n_mels']\n"
+      "assert (o['sample_rate'], o['n_fft'], o['n_mels']) == (8000, 256, 20), o\n"
+      "floor = math.log(2.0 ** -23)\n"
+      "outputs = []\n"
+      "for one in request['inputs']:\n"
+      "    n = os.path.getsize(one['samples']) // 4\n"
+      "    frames = 1 + (n - o['win_length']) // o['hop']\n"
+      "    array.array('f', [floor] * (frames * 20)).tofile(open(one['rows'], 'wb'))\n"
+      "    outputs.append(dict(frames=frames, columns=20))\n"
+      "frames = sum(one['frames'] for one in outputs) + int(os.environ.get('MORE', 0))\n"
+      "mean, std = [floor] * 20, [0] * 20\n"
+      "mean[7] += float(os.environ.get('MEAN', 0))\n"
+      "std[11] += float(os.environ.get('STD', 0))\n"
+      "json.dump(dict(library='floor', version='1', function='fbank', outputs=outputs,\n"
+      "               statistics=dict(frames=frames, mean=mean, std=std),\n"
+      "               unknown=os.environ.get('UNKNOWN', '').split()),\n"
+      "          open(sys.argv[3], 'w'))\n");
+  write_silence(folder / "a.wav", 8000, 4000);
+  write_silence(folder / "b.wav", 8000, 2400);
+  const auto asked = [&](const std::string& environment) {
+    write_script(folder / "python", "#!/bin/sh\n" + environment + " exec python3 " +
+                                        (folder / "floor.py") + " \"$@\"\n");
+    return verify(folder,
+                  {"--reference", "kaldi-native-fbank", "--python", folder / "python", "--set",
+                   "mel.sample_rate=8000", "--set", "mel.n_fft=256", "--set", "mel.win_length=200",
+                   "--set", "mel.hop=80", "--set", "mel.n_mels=20", "a.wav", "b.wav"});
+  };
+  const Ended right = asked("");
+  INFO(right.out << right.err);
+  CHECK(right.code == 0);
+  CHECK_FALSE(has(right.out, "resampled"));
+  CHECK(has(right.out, "\nmean of all rows "));
+  CHECK(has(right.out, "\ndeviation of all rows "));
+  const Ended mean = asked("MEAN=0.01");
+  CHECK(mean.code == 1);
+  CHECK(has(mean.out, "failed:\n  mean of all rows: column 7: -15.942"));
+  const Ended deviation = asked("STD=0.01");
+  CHECK(deviation.code == 1);
+  CHECK(has(deviation.out, "failed:\n  deviation of all rows: column 11: "));
+  const Ended more = asked("MORE=1");
+  CHECK(has(more.out, "left out: not all of the library's rows could be compared\n"));
+  const Ended unknown = asked("UNKNOWN='n_mels hop'");
+  CHECK(unknown.code == 1);
+  CHECK(unknown.err ==
+        "melflow: fbank has no setting for n_mels, hop, so nothing can be compared\n");
+}
+
+TEST_CASE("parity: what --set cannot change is said before anything is computed") {
+  const TempFolder folder;
+  test::write_wav(folder / "a.wav", 16000, 0.5);
+  struct Row {
+    const char *set, *message;
+  };
+  const Row rows[] = {
+      {"mel.n_mel=3", "mel.n_mel: unknown option, did you mean 'n_mels'?"},
+      {"mel.n_mels=0", "mel.n_mels: 0 is out of range"},
+      {"mel.win_length=900", "mel.win_length is 900, must be from 1 to n_fft (512) samples"},
+      {"mel.precision=double", "mel.precision: both are compared in any case"},
+      {"mel.preset=nemo", "mel.preset: give it by --preset"},
+      {"memory.host=1GiB", "--set: only options of mel can be set here"},
+      {"decode.block=1MiB", "decode.block: there is no node 'decode'"},
+  };
+  for (const Row& row : rows) {
+    const Ended e = verify(folder, {"--reference", "kaldi-native-fbank", "--python", "/bin/false",
+                                    "--set", row.set, "a.wav"});
+    INFO(row.set << " | " << e.err);
+    CHECK(e.code == 78);
+    CHECK(has(e.err, row.message));
+  }
+  CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set requires --reference"));
+}
+
+TEST_CASE("parity: a linear value far below its frame's peak is held to more than the peak") {
+  const TempFolder folder;
+  Json all = Json::parse(read_text(vectors()));
+  Json& values = case_of(all, "librosa, voice")["rows"][2]["values"];
+  double peak = 0;
+  for (const Json& v : values) peak = std::max(peak, v.get<double>());
+  std::size_t altered = values.size();
+  for (std::size_t c = 0; c < values.size() && altered == values.size(); ++c)
+    if (values[c].get<double>() < 1e-4 * peak) altered = c;
+  REQUIRE(altered < values.size());
+  // A thousandth of it: 1e-7 of the peak.
+  values[altered] = values[altered].get<double>() * 1.001;
+  write_text(folder / "v.json", all.dump());
+  const Ended e = verify(folder, {"--vectors", "v.json"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 1);
+  CHECK(has(e.out, "\nfailed:\n  librosa, voice: frame "));
+  CHECK(has(e.out, ", column " + std::to_string(altered) + ": "));
+  CHECK(has(e.out, " here in double, "));
 }

@@ -7,6 +7,7 @@
 #include "apps/colormap.h"
 #include "apps/font.h"
 #include "apps/spectrogram.h"
+#include "apps/written_file.h"
 #include "pipeline/problem.h"
 #include "tests/apps/process.h"
 
@@ -148,9 +149,9 @@ TEST_CASE("picture: a PNG is written, and where it cannot be there is an error")
   const test::TempFolder folder;
   Canvas c(20, 10, {1, 2, 3});
   c.text(-3, -3, "clipped", 2, {255, 0, 0});
-  c.save_png(folder / "a.png");
+  WrittenFile(folder / "a.png").write(c.png());
   CHECK(test::read_text(folder / "a.png").starts_with("\x89PNG\r\n"));
   CHECK_THROWS_WITH_AS(
-      c.save_png(folder / "no/a.png"),
-      (folder / "no/a.png: cannot write the picture: No such file or directory").c_str(), RunError);
+      WrittenFile(folder / "no/a.png"),
+      (folder / "no/a.png.part: cannot be written: No such file or directory").c_str(), RunError);
 }

@@ -80,6 +80,11 @@ Process::~Process() {
 
 void Process::send(int signal) const { kill(pid_, signal); }
 
+void Process::type(const std::string& keys) const {
+  if (write(terminal_, keys.data(), keys.size()) != static_cast<ssize_t>(keys.size()))
+    throw std::runtime_error("the terminal takes no keys");
+}
+
 void Process::wait_until(const std::function<bool()>& is_so) const {
   while (!is_so()) {
     siginfo_t ended{};
@@ -91,14 +96,34 @@ void Process::wait_until(const std::function<bool()>& is_so) const {
   }
 }
 
+bool Process::has_terminals() {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0) return false;
+  const bool works = grantpt(terminal) == 0 && unlockpt(terminal) == 0 &&
+                     access(ptsname(terminal), R_OK | W_OK) == 0;
+  close(terminal);
+  return works;
+}
+
+// False once the last one who has the other side of the terminal open is gone.
+bool Process::read_terminal() {
+  char buffer[4096];
+  const ssize_t n = read(terminal_, buffer, sizeof(buffer));
+  if (n > 0) drawn_.append(buffer, static_cast<std::size_t>(n));
+  return n > 0;
+}
+
+void Process::read_until(const std::string& text) {
+  while (drawn_.find(text) == std::string::npos)
+    if (!read_terminal()) throw std::runtime_error("it was never drawn: " + text);
+}
+
 Ended Process::wait() {
   Ended ended;
   if (terminal_ >= 0) {
-    // Until the last one who has the other side open is gone: then reading fails.
-    char buffer[4096];
-    ssize_t n = 0;
-    while ((n = read(terminal_, buffer, sizeof(buffer))) > 0)
-      ended.err.append(buffer, static_cast<std::size_t>(n));
+    while (read_terminal()) {
+    }
+    ended.err = drawn_;
   }
   int status = 0;
   waitpid(pid_, &status, 0);

@@ -44,16 +44,26 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  /// Whether this machine has any.
+  static bool has_terminals();
+
   void send(int signal) const;
+  /// At its terminal.
+  void type(const std::string& keys) const;
   /// Waits until something is so. Throws std::runtime_error when the process ends before.
   void wait_until(const std::function<bool()>& is_so) const;
+  /// Waits until the terminal shows that. Throws std::runtime_error when the process ends before.
+  void read_until(const std::string& text);
   /// Waits for the end.
   Ended wait();
 
  private:
+  bool read_terminal();
+
   const TempFolder& folder_;
   pid_t pid_ = -1;
   int terminal_ = -1;
+  std::string drawn_;  // there, so far
 };
 
 Ended run(const TempFolder& folder, std::vector<std::string> command,

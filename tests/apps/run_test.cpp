@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "tests/apps/process.h"
+#include "tests/support/skip.h"
 
 using namespace melflow;
 using test::Ended;
@@ -152,13 +153,17 @@ TEST_CASE("run: --json=FILE writes the document there and leaves the summary on 
   CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["rows"] == 12);
 }
 
-TEST_CASE("run: --quiet prints nothing when all goes well") {
+TEST_CASE("run: --quiet prints nothing when all goes well, but warnings") {
   const TempFolder folder;
   write_toy(folder, 4);
-  const Ended e = run(folder, command({"--quiet", "--set", "work.wait_ms=13"}));
-  CHECK(e.code == 0);
-  CHECK(e.out.empty());
-  CHECK(e.err.empty());
+  for (const auto& [wait_ms, warning] :
+       {std::pair("work.wait_ms=12", ""),
+        std::pair("work.wait_ms=13", "warning: --set: work.wait_ms: 13 is an unlucky number\n")}) {
+    const Ended e = run(folder, command({"--quiet", "--set", wait_ms}));
+    CHECK(e.code == 0);
+    CHECK(e.out.empty());
+    CHECK(e.err == warning);
+  }
 }
 
 TEST_CASE("run: warnings of the plan are printed once, before the run") {
@@ -230,8 +235,8 @@ TEST_CASE("run: the first signal stops cleanly, with 75 and every file accounted
 TEST_CASE("run: the second signal ends at once with 130") {
   const TempFolder folder;
   write_toy(folder, 20'000);
-  // Two items of a minute each: a clean end is far away.
-  Process process(folder, command({"--set", "work.wait_ms=60000", "--set", "work.begun=begun"}));
+  // Nobody makes that file: there will be no clean end.
+  Process process(folder, command({"--set", "work.until=never", "--set", "work.begun=begun"}));
   let_it_begin(process, folder);
   process.send(SIGINT);
   process.wait_until([&] { return has(read_text(folder / ".stderr"), "stopping: "); });
@@ -253,7 +258,10 @@ TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fai
 TEST_CASE("run: on a terminal there is a bar, and at the end it is gone") {
   const TempFolder folder;
   write_toy(folder, 60);
-  Process process(folder, command({"--set", "work.wait_ms=20"}), {}, true);
+  if (!Process::has_terminals()) return test::skip("there are no pseudo terminals");
+  Process process(folder, command({"--set", "work.until=seen"}), {}, true);
+  process.read_until("left");
+  test::write_text(folder / "seen", "");
   const Ended e = process.wait();
   CHECK(e.code == 0);
   CHECK(has(e.err, "/60 files"));
@@ -261,6 +269,6 @@ TEST_CASE("run: on a terminal there is a bar, and at the end it is gone") {
   CHECK(e.err.ends_with("\r\x1b[K"));
   CHECK(e.out.starts_with("60 files: 60 ok"));
 
-  Process without(folder, command({"--set", "work.wait_ms=20", "--no-progress"}), {}, true);
+  Process without(folder, command({"--no-progress"}), {}, true);
   CHECK(without.wait().err.empty());
 }

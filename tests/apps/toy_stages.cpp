@@ -42,13 +42,14 @@ struct WorkOptions {
   int wait_ms = 0;
   int fail_every = 0, skip_every = 0;
   bool break_down = false;
-  std::string begun;
+  std::string begun, until;
   void describe(Schema& s) {
     s.field("wait_ms", wait_ms, "time an item takes [ms]").range(0, 60'000).tuning();
     s.field("fail_every", fail_every, "each so many-th item fails").at_least(0);
     s.field("skip_every", skip_every, "each so many-th item is skipped").at_least(0);
     s.field("break_down", break_down, "end the run with an error");
     s.field("begun", begun, "a file that is made when an item begins").tuning();
+    s.field("until", until, "a file without which no item ends").tuning();
   }
 };
 
@@ -68,7 +69,8 @@ class Work final : public Transform<ToyItem, ToyItem> {
   Result<std::shared_ptr<const ToyItem>> process(std::shared_ptr<const ToyItem> in,
                                                  ItemContext&) const override {
     if (!options_.begun.empty()) std::ofstream(options_.begun) << "begun";
-    std::this_thread::sleep_for(std::chrono::milliseconds(options_.wait_ms));
+    do std::this_thread::sleep_for(std::chrono::milliseconds(options_.wait_ms));
+    while (!options_.until.empty() && !std::ifstream(options_.until));
     const auto is_due = [&](int every) {
       return every > 0 && (in->index + 1) % static_cast<std::size_t>(every) == 0;
     };

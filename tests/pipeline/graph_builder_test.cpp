@@ -546,14 +546,14 @@ TEST_CASE("builder: max_failures is a count or a share") {
                          {"few", {}, {}, false},
                          {"%", {}, {}, false}}) {
     CAPTURE(std::string(row.text));
-    FailureLimit limit;
-    const std::string why = OptionType<FailureLimit>::parse(Value::scalar(row.text), limit);
+    CountOrShare limit;
+    const std::string why = OptionType<CountOrShare>::parse(Value::scalar(row.text), limit);
     CHECK(why.empty() == row.good);
     if (!row.good) continue;
     CHECK(limit.count == row.count);
     CHECK(limit.share == row.share);
-    FailureLimit back;
-    CHECK(OptionType<FailureLimit>::parse(OptionType<FailureLimit>::echo(limit), back).empty());
+    CountOrShare back;
+    CHECK(OptionType<CountOrShare>::parse(OptionType<CountOrShare>::echo(limit), back).empty());
     CHECK(back.count == limit.count);
     CHECK(back.share == limit.share);
   }

@@ -45,10 +45,20 @@ World::Hook lasts(microseconds time) {
   };
 }
 
-// The same with pauses of a length, for depths that nothing may change.
+// The same with pauses of a length.
 World::Hook bursts(std::size_t length, microseconds pause) {
   return [length, pause](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item % length == 1) std::this_thread::sleep_for(pause);
+    return {};
+  };
+}
+
+// Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
+// that many places was full.
+World::Hook when_full(World& world, long more, long items, const std::string& from) {
+  return [&made = world.log(from).finished, more, items](
+             const Number& n, ItemContext*) -> std::optional<ItemError> {
+    while (made < std::min(items, static_cast<long>(n.item) + 1 + more)) std::this_thread::yield();
     return {};
   };
 }
@@ -79,11 +89,25 @@ struct FirstLook {
 TEST_CASE("queue: auto gets deeper where the consumer starves and the producer waits for a place") {
   const Watchdog watchdog("queue: deeper");
   World world;
+  world.check_edges = false;
   // More in a burst than the greatest depth: it would get deeper still.
   world.hooks["a"] = even_bursts(world, 48, "out");
-  world.hooks["out"] = lasts(microseconds(50));
-  const Outcomes o = test::run(two_threads(1200), world);
-  CHECK(o.report.counts.ok == 1200);
+  // On a machine that does other things that may take a while; it goes on until it is seen.
+  Runner* self = nullptr;
+  world.hooks["out"] = [&, &made = world.log("a").finished, &taken = world.log("out").started](
+                           const Number&, ItemContext*) -> std::optional<ItemError> {
+    std::this_thread::sleep_for(microseconds(50));
+    if (made - taken >= 4) self->stop();
+    return {};
+  };
+  Outcomes o;
+  {
+    Runner runner(test::make_plan(two_threads(100'000), world));
+    self = &runner;
+    o.report = runner.run();
+  }
+  test::check_run(o, world);
+  CHECK(o.report.ending == Ending::stopped);
   const EdgeReport& e = edge_to(o.report, "out");
   CHECK(e.adapts);
   CHECK(e.capacity > 2);
@@ -94,29 +118,34 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
 
 TEST_CASE("queue: auto stays as it is where every worker has something to do") {
   const Watchdog watchdog("queue: busy workers");
-  World world;
-  world.hooks["a"] = bursts(48, microseconds(4000));
-  world.hooks["out"] = lasts(microseconds(50));
-  // The source, too, has its own thread and runs ahead; the only worker has blocks to the end.
-  world.hooks["busy"] = lasts(microseconds(400));
-  const Outcomes o =
-      test::run(two_threads(300, {{"start_at", "1"}})
-                    .set("files", "own_threads", "true")
-                    .set("a", "queue", "300")
-                    .node("cut", "expand", "files", {{"blocks", "8"}, {"queue", "300"}})
-                    .node("busy", "keep", "cut")
-                    .workers(1),
-                world);
-  CHECK(o.report.counts.ok == 300);
-  // Before it had its first blocks the worker was idle, which is worth one step.
-  CHECK(edge_to(o.report, "out").greatest_capacity <= 4);
+  // Until the worker had a core whenever it wanted one: on a machine that does other things it is
+  // idle now and then.
+  for (double busy = 0; busy < 63.0 / 64;) {
+    World world;
+    world.hooks["a"] = bursts(48, microseconds(4000));
+    world.hooks["out"] = lasts(microseconds(50));
+    // The source, too, has its own thread and runs ahead; the only worker has blocks to the end.
+    world.hooks["busy"] = lasts(microseconds(400));
+    const Outcomes o =
+        test::run(two_threads(300, {{"start_at", "1"}})
+                      .set("files", "own_threads", "true")
+                      .set("a", "queue", "300")
+                      .node("cut", "expand", "files", {{"blocks", "8"}, {"queue", "300"}})
+                      .node("busy", "keep", "cut")
+                      .workers(1),
+                  world);
+    CHECK(o.report.counts.ok == 300);
+    busy = 1 - test::stage(o.report, "busy").time.waiting_core / o.report.graph_seconds;
+    if (busy < 63.0 / 64) continue;
+    // Before it had its first blocks the worker was idle, which is worth one step.
+    CHECK(edge_to(o.report, "out").greatest_capacity <= 4);
+  }
 }
 
 TEST_CASE("queue: a number stays that number, however it starves") {
   const Watchdog watchdog("queue: fixed");
   World world;
-  world.hooks["a"] = bursts(16, microseconds(2000));
-  world.hooks["out"] = lasts(microseconds(50));
+  world.hooks["out"] = when_full(world, 2, 600, "a");
   const Outcomes o = test::run(two_threads(600, {{"queue", "2"}}), world);
   const EdgeReport& e = edge_to(o.report, "out");
   CHECK_FALSE(e.adapts);
@@ -128,8 +157,7 @@ TEST_CASE("queue: a number stays that number, however it starves") {
 TEST_CASE("queue: auto takes no places when the memory is half used") {
   const Watchdog watchdog("queue: memory");
   World world;
-  world.hooks["a"] = even_bursts(world, 16, "out");
-  world.hooks["out"] = lasts(microseconds(100));
+  world.hooks["out"] = when_full(world, 2, 640, "a");
   // Something else has half of it from the beginning to the end.
   std::size_t half = 0;
   world.on_start["out"] = [&](RunContext& run) {
@@ -145,19 +173,23 @@ TEST_CASE("queue: auto takes no places when the memory is half used") {
 
 TEST_CASE("queue: auto gets shorter while it is full, down to what its node takes at once") {
   const Watchdog watchdog("queue: shorter");
-  World world;
-  // None is done before the least queue behind it is full, so that no slot ever finds it empty.
-  world.hooks["out"] = [&made = world.log("a").finished](const Number& n, ItemContext*) {
-    while (made < std::min<long>(700, static_cast<long>(n.item) + 1 + 7)) std::this_thread::yield();
-    std::this_thread::sleep_for(microseconds(2000));
-    return std::optional<ItemError>{};
-  };
-  const Outcomes o = test::run(two_threads(700).set("out", "concurrency", "6"), world);
-  const EdgeReport& e = edge_to(o.report, "out");
-  // It may have got deeper before, on a machine that does other things, too.
-  CHECK(e.greatest_capacity >= 12);
-  CHECK(e.capacity < e.greatest_capacity);
-  CHECK(e.capacity >= 7);
+  // Until it has been seen: on a machine that does other things the producer may have no core for so
+  // long that a slot finds the queue empty.
+  for (bool is_shorter = false; !is_shorter;) {
+    World world;
+    // None is done before the least queue behind it is full.
+    const World::Hook full = when_full(world, 7, 700, "a");
+    world.hooks["out"] = [&](const Number& n, ItemContext* context) {
+      full(n, context);
+      std::this_thread::sleep_for(microseconds(2000));
+      return std::optional<ItemError>{};
+    };
+    const Outcomes o = test::run(two_threads(700).set("out", "concurrency", "6"), world);
+    const EdgeReport& e = edge_to(o.report, "out");
+    CHECK(e.greatest_capacity >= 12);
+    CHECK(e.capacity >= 7);
+    is_shorter = e.capacity < e.greatest_capacity;
+  }
 }
 
 TEST_CASE("start_at: a node takes its first item when that share of its queue is there") {

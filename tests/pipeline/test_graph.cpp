@@ -61,7 +61,7 @@ Graph& Graph::workers(int count) {
 }
 
 Graph& Graph::max_failures(const std::string& text) {
-  const std::string why = OptionType<FailureLimit>::parse(Value::scalar(text), spec.max_failures);
+  const std::string why = OptionType<CountOrShare>::parse(Value::scalar(text), spec.max_failures);
   REQUIRE(why.empty());
   return *this;
 }

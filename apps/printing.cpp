@@ -1,0 +1,22 @@
+#include "apps/printing.h"
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kLongestMessage = 16384;  // [bytes]
+
+}  // namespace
+
+void put(std::FILE* out, const std::string& text) {
+  const std::string shown = printable(text);
+  (void)std::fwrite(shown.data(), 1, shown.size(), out);
+  (void)std::fflush(out);
+}
+
+void complain(const std::string& message) {
+  put(stderr, "melflow: " + shortened(message, kLongestMessage) + "\n");
+}
+
+}  // namespace melflow

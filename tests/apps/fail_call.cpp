@@ -1,0 +1,312 @@
+// Preloaded into a program: one call of the system fails, the n-th of its kind, and no other.
+//
+// In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of what was asked for is
+//                                read or written; "lost": of pwrite, nothing is written, and
+//                                nobody is told
+//      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
+//                                "fault KIND N WHAT" when one was made to fail
+//
+// Seen are the calls of the program and its libraries, not those that libc makes for itself (of
+// which fopen is one), nor what a ring of requests does in the kernel.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+namespace {
+
+enum Kind { kOpen, kOpendir, kReaddir, kStat, kRead, kPread, kWrite, kPwrite, kFtruncate, kFsync,
+            kClose, kRename, kUnlink, kFlock, kMmap, kFallocate, kThread, kKinds };
+constexpr const char* kNames[kKinds] = {
+    "open",  "opendir", "readdir", "stat",   "read",  "pread", "write",     "pwrite", "ftruncate",
+    "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread"};
+
+std::atomic<long> counts[kKinds];
+
+void log_line(const char* text, int size) {
+  const char* path = getenv("MELFLOW_FAULT_LOG");
+  if (path == nullptr) return;
+  const long fd =
+      syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) return;
+  syscall(SYS_write, fd, text, size);
+  syscall(SYS_close, fd);
+}
+
+struct Fault {
+  int kind = -1;
+  long n = 0;
+  int error = 0;  // 0: a short call
+  bool is_lost = false;
+
+  Fault() {
+    const char* text = getenv("MELFLOW_FAULT");
+    char name[16], how[16];
+    if (text == nullptr || sscanf(text, "%15[^:]:%ld:%15s", name, &n, how) != 3) return;
+    for (int k = 0; k < kKinds; ++k)
+      if (strcmp(name, kNames[k]) == 0) kind = k;
+    error = atoi(how);
+    is_lost = strcmp(how, "lost") == 0;
+  }
+};
+
+const Fault& fault() {
+  static const Fault it;
+  return it;
+}
+
+// True for the one call that is to fail; `what` is for the log.
+bool is_it(Kind kind, const char* what) {
+  const long n = ++counts[kind];
+  if (kind != fault().kind || n != fault().n) return false;
+  char line[512];
+  log_line(line, std::min<int>(sizeof line - 1, snprintf(line, sizeof line, "fault %s %ld %s\n",
+                                                         kNames[kind], n, what)));
+  return true;
+}
+
+bool fails(Kind kind, const char* what = "") {
+  if (!is_it(kind, what) || fault().error == 0) return false;
+  errno = fault().error;
+  return true;
+}
+
+// Of a call that moves bytes: true, it fails; or fewer are asked for.
+bool fails(Kind kind, const char* what, size_t& bytes) {
+  if (!is_it(kind, what)) return false;
+  if (fault().error == 0) {
+    bytes = (bytes + 1) / 2;
+    return false;
+  }
+  errno = fault().error;
+  return true;
+}
+
+struct AtExit {
+  ~AtExit() {
+    char line[64];
+    for (int k = 0; k < kKinds; ++k)
+      log_line(line, snprintf(line, sizeof line, "%s %ld\n", kNames[k], counts[k].load()));
+  }
+} const at_exit;
+
+template <class F>
+F* next(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+mode_t mode_of(int flags, va_list list) {
+  return (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+extern "C" {
+
+#define OPEN(name)                                                        \
+  int name(const char* path, int flags, ...) {                            \
+    static const auto real = next<int(const char*, int, mode_t)>(#name);  \
+    va_list list;                                                         \
+    va_start(list, flags);                                                \
+    const mode_t mode = mode_of(flags, list);                             \
+    va_end(list);                                                         \
+    return fails(kOpen, path) ? -1 : real(path, flags, mode);             \
+  }
+OPEN(open)
+OPEN(open64)
+#define OPENAT(name)                                                          \
+  int name(int at, const char* path, int flags, ...) {                        \
+    static const auto real = next<int(int, const char*, int, mode_t)>(#name); \
+    va_list list;                                                             \
+    va_start(list, flags);                                                    \
+    const mode_t mode = mode_of(flags, list);                                 \
+    va_end(list);                                                             \
+    return fails(kOpen, path) ? -1 : real(at, path, flags, mode);             \
+  }
+OPENAT(openat)
+OPENAT(openat64)
+#define FOPEN(name)                                                   \
+  FILE* name(const char* path, const char* mode) {                    \
+    static const auto real = next<FILE*(const char*, const char*)>(#name); \
+    return fails(kOpen, path) ? nullptr : real(path, mode);           \
+  }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+// What is compiled with checks of sizes calls these.
+#define OPEN_2(name)                                              \
+  int name(const char* path, int flags) {                         \
+    static const auto real = next<int(const char*, int)>(#name);  \
+    return fails(kOpen, path) ? -1 : real(path, flags);           \
+  }
+OPEN_2(__open_2)
+OPEN_2(__open64_2)
+
+DIR* opendir(const char* path) {
+  static const auto real = next<DIR*(const char*)>("opendir");
+  return fails(kOpendir, path) ? nullptr : real(path);
+}
+DIR* fdopendir(int fd) {
+  static const auto real = next<DIR*(int)>("fdopendir");
+  return fails(kOpendir, "fdopendir") ? nullptr : real(fd);
+}
+struct dirent* readdir(DIR* folder) {
+  static const auto real = next<struct dirent*(DIR*)>("readdir");
+  return fails(kReaddir) ? nullptr : real(folder);
+}
+struct dirent64* readdir64(DIR* folder) {
+  static const auto real = next<struct dirent64*(DIR*)>("readdir64");
+  return fails(kReaddir) ? nullptr : real(folder);
+}
+
+#define STAT(name, type)                                            \
+  int name(const char* path, type* st) noexcept {                   \
+    static const auto real = next<int(const char*, type*)>(#name);  \
+    return fails(kStat, path) ? -1 : real(path, st);                \
+  }
+STAT(stat, struct stat)
+STAT(lstat, struct stat)
+STAT(stat64, struct stat64)
+STAT(lstat64, struct stat64)
+#define FSTAT(name, type)                                   \
+  int name(int fd, type* st) noexcept {                     \
+    static const auto real = next<int(int, type*)>(#name);  \
+    return fails(kStat, #name) ? -1 : real(fd, st);         \
+  }
+FSTAT(fstat, struct stat)
+FSTAT(fstat64, struct stat64)
+#define FSTATAT(name, type)                                                   \
+  int name(int at, const char* path, type* st, int flags) noexcept {          \
+    static const auto real = next<int(int, const char*, type*, int)>(#name);  \
+    return fails(kStat, path) ? -1 : real(at, path, st, flags);               \
+  }
+FSTATAT(fstatat, struct stat)
+FSTATAT(fstatat64, struct stat64)
+int statx(int at, const char* path, int flags, unsigned mask, struct statx* st) noexcept {
+  static const auto real = next<int(int, const char*, int, unsigned, struct statx*)>("statx");
+  return fails(kStat, path) ? -1 : real(at, path, flags, mask, st);
+}
+
+ssize_t read(int fd, void* to, size_t bytes) {
+  static const auto real = next<ssize_t(int, void*, size_t)>("read");
+  return fails(kRead, "", bytes) ? -1 : real(fd, to, bytes);
+}
+ssize_t __read_chk(int fd, void* to, size_t bytes, size_t) { return read(fd, to, bytes); }
+#define PREAD(name)                                                            \
+  ssize_t name(int fd, void* to, size_t bytes, off_t at) {                     \
+    static const auto real = next<ssize_t(int, void*, size_t, off_t)>("pread"); \
+    return fails(kPread, "", bytes) ? -1 : real(fd, to, bytes, at);            \
+  }
+PREAD(pread)
+PREAD(pread64)
+ssize_t __pread_chk(int fd, void* to, size_t bytes, off_t at, size_t) {
+  return pread(fd, to, bytes, at);
+}
+ssize_t __pread64_chk(int fd, void* to, size_t bytes, off_t at, size_t) {
+  return pread(fd, to, bytes, at);
+}
+ssize_t write(int fd, const void* from, size_t bytes) {
+  static const auto real = next<ssize_t(int, const void*, size_t)>("write");
+  return fails(kWrite, "", bytes) ? -1 : real(fd, from, bytes);
+}
+#define PWRITE(name)                                                                   \
+  ssize_t name(int fd, const void* from, size_t bytes, off_t at) {                     \
+    static const auto real = next<ssize_t(int, const void*, size_t, off_t)>("pwrite"); \
+    const size_t whole = bytes;                                                        \
+    if (fails(kPwrite, "", bytes)) return -1;                                          \
+    return bytes != whole && fault().is_lost ? whole : real(fd, from, bytes, at);      \
+  }
+PWRITE(pwrite)
+PWRITE(pwrite64)
+#define PWRITEV(name)                                                                      \
+  ssize_t name(int fd, const iovec* pieces, int count, off_t at) {                         \
+    static const auto real = next<ssize_t(int, const iovec*, int, off_t)>("pwritev");      \
+    size_t bytes = count > 0 ? pieces->iov_len : 0;                                        \
+    const size_t whole = bytes;                                                            \
+    if (fails(kPwrite, "pwritev", bytes)) return -1;                                       \
+    return bytes == whole ? real(fd, pieces, count, at) : pwrite(fd, pieces->iov_base, bytes, at); \
+  }
+PWRITEV(pwritev)
+PWRITEV(pwritev64)
+
+#define FTRUNCATE(name)                                     \
+  int name(int fd, off_t bytes) noexcept {                  \
+    static const auto real = next<int(int, off_t)>(#name);  \
+    return fails(kFtruncate) ? -1 : real(fd, bytes);        \
+  }
+FTRUNCATE(ftruncate)
+FTRUNCATE(ftruncate64)
+#define FSYNC(name)                                  \
+  int name(int fd) {                                 \
+    static const auto real = next<int(int)>(#name);  \
+    return fails(kFsync) ? -1 : real(fd);            \
+  }
+FSYNC(fsync)
+FSYNC(fdatasync)
+// As Linux does: it is closed, and an earlier write of it was lost.
+int close(int fd) {
+  static const auto real = next<int(int)>("close");
+  if (fails(kClose)) {
+    const int error = errno;
+    real(fd);
+    errno = error;
+    return -1;
+  }
+  return real(fd);
+}
+
+int rename(const char* from, const char* to) noexcept {
+  static const auto real = next<int(const char*, const char*)>("rename");
+  return fails(kRename, to) ? -1 : real(from, to);
+}
+int renameat2(int at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
+  static const auto real = next<int(int, const char*, int, const char*, unsigned)>("renameat2");
+  return fails(kRename, to) ? -1 : real(at, from, to_at, to, flags);
+}
+int unlink(const char* path) noexcept {
+  static const auto real = next<int(const char*)>("unlink");
+  return fails(kUnlink, path) ? -1 : real(path);
+}
+int flock(int fd, int what) noexcept {
+  static const auto real = next<int(int, int)>("flock");
+  return fails(kFlock) ? -1 : real(fd, what);
+}
+#define MMAP(name)                                                                          \
+  void* name(void* at, size_t bytes, int access, int flags, int fd, off_t offset) noexcept { \
+    static const auto real = next<void*(void*, size_t, int, int, int, off_t)>(#name);       \
+    return fails(kMmap) ? MAP_FAILED : real(at, bytes, access, flags, fd, offset);          \
+  }
+MMAP(mmap)
+MMAP(mmap64)
+#define FALLOCATE(name)                                            \
+  int name(int fd, off_t at, off_t bytes) {                        \
+    static const auto real = next<int(int, off_t, off_t)>(#name);  \
+    return fails(kFallocate) ? errno : real(fd, at, bytes);        \
+  }
+FALLOCATE(posix_fallocate)
+FALLOCATE(posix_fallocate64)
+int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) noexcept {
+  static const auto real =
+      next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
+  return fails(kThread) ? EAGAIN : real(id, attributes, start, argument);
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

@@ -1,0 +1,228 @@
+// What is printed of names, labels, values and reasons that somebody else has chosen: nothing that steers a terminal, no
+// more than can be read, and with --quiet what failed all the same.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::Process;
+using test::TempFolder;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+const std::string kToy = MELFLOW_TOY_PROGRAM;
+
+// Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its end.
+const std::string kEvil = "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B" "31m\xE2\x80\xAE\x07\x9B";
+const std::string kShown = "x\\u001b[2J\\u000d\\nfake: ok\\u007f\\u009b31m\\u202e\\u0007\\x9b";
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Nothing but lines of characters that are shown.
+bool is_harmless(const std::string& text) {
+  for (const char* code : {"\xC2\x9B", "\xE2\x80\xAE"})
+    if (has(text, code)) return false;
+  return std::none_of(text.begin(), text.end(),
+                      [](char c) { return (c >= 0 && c < 0x20 && c != '\n') || c == 0x7F; }) &&
+         !has(text, "\nfake");
+}
+
+void write_pipeline(const TempFolder& folder, const std::string& mel = "") {
+  test::write_text(folder / "p.yaml",
+                   "version: 1\n"
+                   "graph:\n"
+                   "  files: {stage: file_list, root: data, labels: parent_dir}\n"
+                   "  read: {stage: disk_read, from: files}\n"
+                   "  decode: {stage: decode, from: read}\n"
+                   "  segment: {stage: segment, from: decode}\n"
+                   "  batch: {stage: batch, from: segment}\n"
+                   "  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20" +
+                       mel +
+                       "}\n"
+                       "  write: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}\n");
+}
+
+Ended call(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), kMelflow);
+  return run(folder, std::move(arguments));
+}
+
+void write_toy(const TempFolder& folder, int count) {
+  test::write_text(folder / "toy.yaml",
+                   fmt::format("version: 1\n"
+                               "graph:\n"
+                               "  files: {{stage: toy_count, count: {}}}\n"
+                               "  work: {{stage: toy_work, from: files}}\n"
+                               "  end: {{stage: toy_keep, from: work, path: toy.out}}\n",
+                               count));
+}
+
+}  // namespace
+
+TEST_CASE("printing: names of files and labels cannot steer the terminal, in no verb") {
+  const TempFolder folder;
+  test::write_wav(folder / ("data/" + kEvil + "/good.wav"), 8000, 0.3, 1);
+  test::write_text(folder / ("data/" + kEvil + "/" + kEvil + ".wav"), "no sound");
+  write_pipeline(folder, ", log: db");
+  for (const bool quiet : {false, true}) {
+    const Ended e = call(folder, {"run", "p.yaml", quiet ? "-q" : "--no-progress"});
+    CHECK(e.code == 3);
+    CHECK(is_harmless(e.out));
+    CHECK(is_harmless(e.err));
+    CHECK(has(quiet ? e.err : e.out, "  " + kShown + "/" + kShown + ".wav: decode: failed: "));
+  }
+  const std::string name = kShown + "/good.wav";
+  struct Row {
+    std::vector<std::string> arguments;
+    int code;
+    std::string part;
+  };
+  const Row rows[] = {
+      {{"inspect", "out.h5", "--files"}, 0, name + "\n"},
+      {{"inspect", kEvil}, 1, kShown.substr(0, 10)},
+      {{"show", "out.h5", "--file", "good.wav", "-o", "a.png"}, 0, " of " + name + "\n"},
+      {{"show", "out.h5", "--file", ".wav", "-o", "a.png"}, 1, "there is no file '.wav'"},
+      {{"show", "out.h5", "--file", kEvil + ".wav", "-o", "a.png"}, 1, name.substr(0, 10)},
+      {{"show", "out.h5", "--file", kEvil, "-o", "a.png"}, 1, "there is no file '" + kShown + "'"},
+      {{"show", "out.h5", "--file", "good.wav", "-o", "a.png", "--rows", kEvil}, 1, "A:B is expected"},
+      {{"compare", "out.h5", "p.yaml"}, 0, "equal"},
+      {{"compare", "out.h5", "p.yaml", "--set", "mel.log=" + kEvil}, 78, kShown},
+      {{"compare", kEvil, "out.h5"}, 78, kShown}, {{"compare", kEvil + ".h5", "out.h5"}, 2, kShown.substr(0, 10)},
+      {{"validate", "p.yaml", "--set", "files.root=" + kEvil}, 0, "ok: "},
+      {{"validate", "p.yaml", "--set", "mel.log=" + kEvil}, 78, "'" + kShown + "'"},
+      {{"validate", kEvil}, 78, kShown + ": there is no such file"},
+      {{"stages", kEvil}, 2, "'" + kShown + "'"},
+      {{"graph", "p.yaml", kEvil}, 2, "fake"},
+      {{kEvil}, 2, "there is no verb '" + kShown + "'"},
+      {{"init", kEvil + "/x"}, 1, kShown.substr(0, 10)},
+  };
+  for (const Row& row : rows) {
+    const Ended e = call(folder, row.arguments);
+    INFO(row.arguments.front() << ": " << e.code << "\n" << e.out << e.err);
+    CHECK(e.code == row.code);
+    CHECK(has(e.out + e.err, row.part));
+    const bool is_plain = is_harmless(e.out) && (is_harmless(e.err) || row.code == 2 || row.code == 1);
+    CHECK(is_plain);
+    CHECK_FALSE(has(e.err + e.out, "\x1b"));
+    CHECK_FALSE(has(e.err + e.out, "\x07"));
+  }
+}
+
+TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
+  const TempFolder folder;
+  const std::string evil = kEvil.substr(0, kEvil.size() - 1);  // all of it UTF-8
+  test::write_wav(folder / "data/good.wav", 8000, 0.3, 1);
+  test::write_text(folder / ("data/" + evil + ".wav"), "no sound");
+  write_pipeline(folder);
+  const Ended run = call(folder, {"run", "p.yaml", "--json", "-q"});
+  CHECK(run.code == 3);
+  CHECK(is_harmless(run.out));
+  CHECK(nlohmann::json::parse(run.out)["remarks"][0]["path"] == evil + ".wav");
+  const Ended inspect = call(folder, {"inspect", "out.h5", "--json", "--files"});
+  CHECK(is_harmless(inspect.out));
+  CHECK(nlohmann::json::parse(inspect.out)["remarks"][0]["path"] == evil + ".wav");
+}
+
+TEST_CASE("printing: --quiet tells what failed, the first ten and the others by reason, and nothing of a good run") {
+  const TempFolder folder;
+  write_toy(folder, 400);
+  const Ended bad = run(folder, {kToy, "run", "toy.yaml", "-q", "--set", "work.fail_every=4", "--set",
+                                 "work.skip_every=10"});
+  CHECK(bad.code == 3);
+  CHECK(bad.out.empty());
+  CHECK(bad.err.starts_with("100 of 400 files failed:\n"
+                            "  toy/0003: work: failed: is broken\n"
+                            "  toy/0007: work: failed: is broken\n"));
+  CHECK(bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json)\n"
+                          "    90 files: work: failed: is broken\n"));
+  CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
+  const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
+  CHECK(good.code == 0);
+  CHECK(good.out + good.err == "");
+}
+
+TEST_CASE("printing: warnings are printed with --quiet, stored in the output and shown by inspect") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/a.wav", 8000, 0.3, 1);
+  // 400 bands on 129 bins of the transform leave some of them empty.
+  write_pipeline(folder);
+  const std::string warning = "mel.n_mels: ";
+  for (const std::string out : {"out.h5", "out.npy"}) {
+    CAPTURE(out);
+    std::vector<std::string> arguments{"run", "p.yaml", "-q", "--set", "mel.n_mels=400", "--set", "write.path=" + out};
+    if (out == "out.npy") arguments.insert(arguments.end(), {"--set", "write.stage=npy_write"});
+    const Ended e = call(folder, arguments);
+    CHECK(e.code == 0);
+    CHECK(e.out.empty());
+    REQUIRE(e.err.starts_with("warning: --set: " + warning));
+    const std::string stored = e.err.substr(16, e.err.size() - 17);
+    CHECK(has(call(folder, {"inspect", out}).out, "\nwarning       " + stored + "\n"));
+    CHECK(nlohmann::json::parse(call(folder, {"inspect", out, "--json"}).out)["warnings"] ==
+          nlohmann::json::array({stored}));
+    arguments.emplace_back("--json");
+    CHECK(nlohmann::json::parse(call(folder, arguments).out)["warnings"] ==
+          nlohmann::json::array({"--set: " + stored}));
+    // None of a run that had none.
+    arguments[4] = "mel.n_mels=20";
+    CHECK(call(folder, arguments).err.empty());
+    CHECK(nlohmann::json::parse(call(folder, {"inspect", out, "--json"}).out)["warnings"] ==
+          nlohmann::json::array());
+  }
+}
+
+TEST_CASE("printing: remarks on a run, which come during it, are treated as those on its plan") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/a.wav", 8000, 0.3, 1);
+  test::write_wav(folder / "data/b.wav", 8000, 0.3, 2);
+  test::write_text(folder / "labels.csv", "path,label\na.wav,one\n");
+  write_pipeline(folder);
+  const Ended e = call(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
+                                   "files.label_file=labels.csv"});
+  CHECK(e.code == 0);
+  CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there\n");
+  CHECK(has(call(folder, {"inspect", "out.h5"}).out,
+            "\nwarning       labels.csv: 1 of 2 files have no label there\n"));
+}
+
+TEST_CASE("printing: a long argument is not told whole") {
+  const TempFolder folder;
+  write_pipeline(folder);
+  const std::string longer(100'000, 'z');
+  const std::vector<std::vector<std::string>> all = {
+      {longer},
+      {"stages", longer},
+      {"run", longer},
+      {"run", "p.yaml", "--workers", longer},
+      {"run", "p.yaml", longer},
+      {"run", "p.yaml", "--" + longer},
+      {"run", "p.yaml", "--set", longer},
+      {"run", "p.yaml", "--set", longer + "=1"},
+      {"run", "p.yaml", "--set", "mel.n_mels=" + longer},
+      {"run", "p.yaml", "--var", longer + "=1"},
+      {"validate", "p.yaml", "--set", "mel.n_mels=" + std::string(100'000, '9')},
+      {"inspect", longer},
+      {"compare", longer, longer},
+      {"show", "out.h5", "--file", longer, "-o", longer},
+      {"init", longer},
+  };
+  for (const std::vector<std::string>& arguments : all) {
+    const Ended e = call(folder, arguments);
+    INFO(arguments.front().substr(0, 20) << " " << (arguments.size() > 2 ? arguments[2].substr(0, 20) : "") << ": "
+                                         << e.code << " " << e.err.substr(0, 300));
+    const bool is_refused = e.code == 1 || e.code == 2 || e.code == 78;
+    CHECK(is_refused);
+    CHECK(e.out.empty());
+    CHECK_FALSE(e.err.empty());
+    CHECK(e.err.size() < 20'000);
+  }
+}

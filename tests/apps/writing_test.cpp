@@ -1,0 +1,174 @@
+// What the program writes beside outputs, where that cannot be written, and where it must not be.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::Process;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+
+namespace {
+
+const std::string kMelflow = MELFLOW_PROGRAM;
+const std::string kToy = MELFLOW_TOY_PROGRAM;
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void write_toy(const TempFolder& folder, const std::string& name = "toy.yaml") {
+  write_text(folder / name,
+             "version: 1\n"
+             "graph:\n"
+             "  files: {stage: toy_count, count: 20}\n"
+             "  work: {stage: toy_work, from: files}\n"
+             "  end: {stage: toy_keep, from: work, path: toy.out}\n");
+}
+
+Ended shell(const TempFolder& folder, const std::string& line) {
+  return run(folder, {"/bin/bash", "-c", line, kToy, kMelflow});
+}
+
+bool is_device(const char* path) {
+  struct stat st {};
+  return stat(path, &st) == 0 && S_ISCHR(st.st_mode);
+}
+
+}  // namespace
+
+TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
+  const TempFolder folder;
+  write_toy(folder);
+  write_toy(folder, "b.yaml");
+  struct Row {
+    const char* arguments;
+    int code;
+  };
+  const Row rows[] = {{"graph toy.yaml", 1},         {"validate toy.yaml", 1},
+                      {"validate --json toy.yaml", 1}, {"stages", 1},
+                      {"stages --markdown", 1},      {"compare toy.yaml b.yaml", 2},
+                      {"compare --json toy.yaml b.yaml", 2}, {"inspect --contract toy.yaml", 1},
+                      {"init new.yaml", 1},          {"--help", 1},
+                      {"--version", 1},              {"run --json toy.yaml", 1},
+                      // The output counts; its summary is lost, which is said.
+                      {"run toy.yaml", 0}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.arguments));
+    const Ended e = shell(folder, "\"$0\" " + std::string(row.arguments) + " >/dev/full");
+    CHECK(e.code == row.code);
+    CHECK(has(e.err, "stdout"));
+  }
+  // Who does not want to read on is no error.
+  CHECK(shell(folder, "set -o pipefail; \"$0\" stages --markdown | head -n 1").code != 1);
+}
+
+TEST_CASE("writing: with stdout and stderr closed nothing is printed into the output") {
+  const TempFolder folder;
+  test::write_wav(folder / "clips/a.wav", 16000, 0.5);
+  write_text(folder / "p.yaml",
+             "version: 1\n"
+             "graph:\n"
+             "  files: {stage: file_list, root: clips}\n"
+             "  read: {stage: disk_read, from: files}\n"
+             "  decode: {stage: decode, from: read}\n"
+             "  segment: {stage: segment, from: decode}\n"
+             "  batch: {stage: batch, from: segment}\n"
+             "  mel: {stage: mel, from: batch, sample_rate: 16000, n_mels: 8}\n"
+             "  write: {stage: npy_write, from: mel, path: \"${OUT}\"}\n");
+  REQUIRE(shell(folder, "OUT=a.npy \"$1\" run p.yaml").code == 0);
+  REQUIRE(shell(folder, "OUT=b.npy exec \"$1\" run p.yaml <&- >&- 2>&-").code == 0);
+  CHECK(read_text(folder / "a.npy") == read_text(folder / "b.npy"));
+  CHECK(read_text(folder / "a.index.npy") == read_text(folder / "b.index.npy"));
+
+  SUBCASE("an output does not replace the pipeline that makes it") {
+    const std::string yaml = read_text(folder / "p.yaml");
+    std::filesystem::copy(folder / "p.yaml", folder / "p.npy");
+    const Ended e =
+        shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true");
+    CHECK(e.code == 1);
+    CHECK(has(e.err, "p.npy: is what this run reads and would be replaced by the output"));
+    CHECK(read_text(folder / "p.npy") == yaml);
+  }
+  SUBCASE("a limit on the size of files is told") {
+    const Ended e = shell(folder, "ulimit -f 1; OUT=c.npy \"$1\" run p.yaml");
+    CHECK(e.code == 1);
+    CHECK(has(e.err, "File too large"));
+    CHECK(has(e.err, "ulimit -f"));
+    CHECK_FALSE(std::filesystem::exists(folder / "c.npy"));
+  }
+  SUBCASE("a picture does not replace what it shows, nor a device") {
+    const std::string rows = read_text(folder / "a.npy");
+    const Ended e = shell(folder, "\"$1\" show a.npy --file a.wav -o a.npy");
+    CHECK(e.code == 1);
+    CHECK(has(e.err, "a.npy: is what is read and would be replaced"));
+    CHECK(read_text(folder / "a.npy") == rows);
+    CHECK(shell(folder, "\"$1\" show a.npy --file a.wav -o /dev/full").code == 1);
+    CHECK(is_device("/dev/full"));
+  }
+}
+
+TEST_CASE("writing: init makes a whole file or none") {
+  const TempFolder folder;
+  for (const char* device : {"/dev/full", "/dev/null"}) {
+    shell(folder, std::string("\"$0\" init --force ") + device);
+    CHECK(is_device(device));
+  }
+  CHECK(shell(folder, "\"$0\" init --force /dev/full").code == 1);
+  write_text(folder / "old.yaml", "old");
+  CHECK(shell(folder, "\"$0\" init old.yaml").code == 1);
+  // A limit of no blocks at all stands for a full disk.
+  const Ended e = shell(folder, "ulimit -f 0; \"$0\" init --force old.yaml 2>/dev/null");
+  CHECK(e.code == 1);
+  CHECK(read_text(folder / "old.yaml") == "old");
+  CHECK_FALSE(std::filesystem::exists(folder / "old.yaml.part"));
+  CHECK(shell(folder, "\"$0\" init --force old.yaml").code == 0);
+  CHECK(read_text(folder / "old.yaml").starts_with("# A melflow pipeline"));
+}
+
+TEST_CASE("writing: that a JSON report cannot be written is known before the run") {
+  const TempFolder folder;
+  write_toy(folder);
+  const std::string yaml = read_text(folder / "toy.yaml");
+  std::filesystem::create_directory(folder / "folder");
+  for (const char* where : {"no/such/r.json", "folder", "toy.yaml"}) {
+    CAPTURE(std::string(where));
+    const Ended e =
+        shell(folder, std::string("\"$0\" run toy.yaml --set work.begun=begun --json=") + where);
+    CHECK(e.code == 1);
+    CHECK(has(e.err, "--json: "));
+    CHECK_FALSE(std::filesystem::exists(folder / "begun"));
+  }
+  CHECK(read_text(folder / "toy.yaml") == yaml);
+  // What can be opened and not written is known after it; the earlier report is replaced as a whole.
+  CHECK(shell(folder, "\"$0\" run toy.yaml --json=/dev/full").code == 1);
+  write_text(folder / "r.json", "old");
+  CHECK(shell(folder, "ulimit -f 0; \"$0\" run toy.yaml --json=r.json >/dev/null 2>&1").code == 1);
+  CHECK(read_text(folder / "r.json") == "old");
+  CHECK(shell(folder, "\"$0\" run toy.yaml --json=r.json").code == 0);
+  CHECK(read_text(folder / "r.json").starts_with("{"));
+  CHECK_FALSE(std::filesystem::exists(folder / "r.json.part"));
+  CHECK(has(shell(folder, "\"$0\" run toy.yaml --json=/dev/fd/3 3>&1 >/dev/null | cat").out,
+            "\"exit_code\": 0"));
+}
+
+TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
+  const TempFolder folder;
+  write_toy(folder);
+  Process process(folder,
+                  {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set",
+                   "work.begun=begun"},
+                  {}, true);
+  process.type("\x13");  // Ctrl-S
+  process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
+  process.send(SIGINT);
+  process.send(SIGTERM);
+  CHECK(process.wait().code == 130);
+}

@@ -1,0 +1,48 @@
+// Any bytes as a configuration, for libFuzzer: no crash, no sanitizer's finding, no second of work, and messages of bounded
+// length that have a place. Bytes up to the first U+0001 are the file, then come --set and --var, one a line. Not part of
+// the build:
+//
+//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/config_fuzz.cpp
+//     tests/unit/config_stages.cpp config/{document,load,overrides,variables}.cpp pipeline/{cpu,graph_builder,
+//     graph_checks,graph_draft,graph_expand,item,ledger,budget,memory,plan,plan_checks,plan_settings,problem,registry,
+//     schema,text,value}.cpp -lyaml-cpp -lfmt -lpthread -o config_fuzz
+//   ./config_fuzz -max_len=20000 -timeout=5 -max_total_time=600 -dict=tests/fuzz/config.dict FOLDER config/pipelines
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "tests/unit/config_stages.h"
+
+namespace {
+
+using melflow::Assignment;
+
+// The lines of `text` as NAME=VALUE, in turn for --set and --var.
+melflow::LoadOptions options_of(const std::string& text) {
+  melflow::LoadOptions out;
+  std::istringstream lines(text);
+  std::string line;
+  for (bool is_set = true; std::getline(lines, line); is_set = !is_set) {
+    const std::size_t equals = line.find('=');
+    if (equals == 0 || equals == line.npos) continue;
+    (is_set ? out.sets : out.vars).push_back({line.substr(0, equals), line.substr(equals + 1)});
+  }
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string all(reinterpret_cast<const char*>(data), size);
+  const std::size_t end = all.find('\x01');
+  const melflow::LoadOptions options =
+      options_of(end == all.npos ? std::string() : all.substr(end + 1));
+  try {
+    (void)melflow::load_plan_text(all.substr(0, end), "f", options, melflow::test::config_registry());
+  } catch (const melflow::ConfigError& e) {
+    for (const melflow::Problem& p : e.problems().sorted())
+      if (p.str().size() > 2100 + melflow::Problems::kLongestMessage || p.mark.file == nullptr) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,143 @@
+// Where the system gives fewer threads than a run would like to have, it goes on with those, or
+// refuses; and oneTBB makes none.
+#include "pipeline/threads.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <barrier>
+#include <stdexcept>
+
+#include "pipeline/cpu.h"
+#include "tests/pipeline/test_graph.h"
+#include "tests/pipeline/thread_limit.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::Graph;
+using test::Outcomes;
+using test::ThreadLimit;
+using test::Watchdog;
+using test::World;
+
+namespace {
+
+constexpr int kWorkers = 8;
+// Of the nodes below.
+constexpr int kOwnThreads = 3, kEngines = 1;
+
+Graph all_kinds() {
+  return Graph()
+      .node("files", "numbers", "", {{"items", "300"}})
+      .node("device", "step", "files", {{"own_threads", "true"}, {"concurrency", "3"}})
+      .node("ring", "step", "device", {{"elsewhere", "true"}, {"concurrency", "4"}})
+      .node("cut", "expand", "ring", {{"blocks", "4"}})
+      .node("out", "keep", "cut")
+      .workers(kWorkers);
+}
+
+std::string problem_of(const Graph& graph, World& world) {
+  try {
+    test::run(graph, world);
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("threads: a run goes on with the workers it gets, and says so") {
+  const Watchdog watchdog("threads: few");
+  const int all = kOwnThreads + kEngines + kWorkers - 1;
+  for (int count = kOwnThreads + kEngines; count <= all; ++count) {
+    CAPTURE(count);
+    World world;
+    const ThreadLimit limit(count);
+    const Outcomes o = test::run(all_kinds(), world);
+    CHECK(o.report.ending == Ending::complete);
+    CHECK(o.report.counts.ok == 300);
+    const int workers = count - kOwnThreads - kEngines + 1;
+    CHECK(o.report.workers == workers);
+    REQUIRE(o.report.warnings.size() == (count < all ? 1U : 0U));
+    if (count == all) continue;
+    CHECK(o.report.warnings[0] ==
+          std::to_string(workers) +
+              " of 8 workers: the system gave no more threads (ulimit -u, pids.max)");
+  }
+}
+
+TEST_CASE("threads: all of a run are its own, none is oneTBB's") {
+  const Watchdog watchdog("threads: own");
+  for (const int workers : {1, 2, 8}) {
+    CAPTURE(workers);
+    World world;
+    const ThreadLimit limit(100);
+    CHECK(test::run(all_kinds().workers(workers), world).report.counts.ok == 300);
+    CHECK(limit.asked() == kOwnThreads + kEngines + workers - 1);
+  }
+}
+
+TEST_CASE("threads: without one that a node cannot do without, the run is refused") {
+  const Watchdog watchdog("threads: refused");
+  struct Row {
+    int count;
+    const char* who;  ///< nullptr: it goes on, with fewer of the node's own
+  };
+  for (const Row& row : {Row{0, "device"}, Row{1, "ring"}, Row{2, "ring"}, Row{3, "ring"}}) {
+    CAPTURE(row.count);
+    World world;
+    const ThreadLimit limit(row.count);
+    CHECK(problem_of(all_kinds(), world) ==
+          std::string(row.who) +
+              ": a thread that the run needs cannot be made; allow this process more of them "
+              "(ulimit -u, pids.max of its control group)");
+    CHECK(world.live.now() == 0);
+  }
+  World world;
+  const ThreadLimit limit(1);
+  Graph g = Graph()
+                .node("files", "numbers", "", {{"items", "50"}})
+                .node("device", "step", "files", {{"own_threads", "true"}, {"concurrency", "3"}})
+                .node("out", "keep", "device")
+                .workers(2);
+  const Outcomes o = test::run(g, world);
+  CHECK(o.report.counts.ok == 50);
+  CHECK(world.log("device").probe.peak() == 1);
+  REQUIRE(o.report.warnings.size() == 2);
+  CHECK(o.report.warnings[0].find("1 of 3 threads of device: ") == 0);
+  CHECK(o.report.warnings[1].find("1 of 2 workers: ") == 0);
+}
+
+TEST_CASE("threads: on_threads shares work among as many as there are, and gives errors back") {
+  const Watchdog watchdog("threads: on_threads");
+  std::barrier together(3);  // passed by three at the same time only
+  on_threads(3, [&] { together.arrive_and_wait(); });
+  {
+    const ThreadLimit limit(1);
+    std::atomic<int> next{0}, done{0}, threads{0};
+    on_threads(8, [&] {
+      ++threads;
+      while (next++ < 1000) ++done;
+    });
+    CHECK(threads == 2);
+    CHECK(done == 1000);
+  }
+  std::atomic<int> left{0};
+  CHECK_THROWS_WITH_AS(on_threads(4,
+                                  [&] {
+                                    if (left++ == 1) throw std::runtime_error("no");
+                                  }),
+                       "no", std::runtime_error);
+  CHECK(left == 4);
+}
+
+TEST_CASE("threads: no more workers than the cores can have a use for") {
+  World world;
+  const Plan plan = test::make_plan(test::chain(5).workers(1024), world);
+  CHECK(plan.workers == most_workers());
+  CHECK(most_workers() >= available_cpus());
+  REQUIRE(plan.warnings.size() == 1);
+  CHECK(plan.warnings[0].str().find("workers: 1024 would only wait for each other") == 0);
+  CHECK(test::make_plan(test::chain(5).workers(most_workers()), world).warnings.empty());
+}
