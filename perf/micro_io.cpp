@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "stages/output/row_file.h"
-#include "stages/raii/sndfile.h"
+#include "stages/reading/sound_file.h"
 #include "stages/raii/unique_fd.h"
 
 namespace {
@@ -90,9 +90,8 @@ void decode(benchmark::State& state, int rate, int format) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   std::vector<short> samples(static_cast<std::size_t>(10 * rate));
   for (auto _ : state) {
-    const SoundFile sound(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size(),
-                          bytes.size());
-    if (!sound.ok() || sf_readf_short(sound.handle(), samples.data(), 10 * rate) != 10 * rate) {
+    SoundFile sound(SoundInput(std::as_bytes(std::span(bytes))));
+    if (!sound.ok() || sound.read(samples.data(), 10 * rate) != 10 * rate) {
       state.SkipWithError("cannot decode");
       break;
     }

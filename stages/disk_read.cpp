@@ -96,7 +96,7 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
 
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
                                                   ItemContext& context) const override {
-    if (file->stored) return reader_.unread(std::move(file));
+    if (auto unread = reader_.unread(file)) return std::move(*unread);
     UniqueFd fd;
     int error = 0;
     do {
@@ -105,7 +105,8 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
       error = fd ? 0 : errno;
       if (error != 0 && !reader_.retry(error, flags)) return FileReader::open_error(*file, error);
     } while (error != 0);
-    auto admitted = reader_.admit(std::move(file), fd, context.run().pool);
+    FileState before;
+    auto admitted = reader_.admit(std::move(file), fd, context.run().pool, before);
     if (!admitted) return std::move(admitted.error());
     RawBytes& out = **admitted;
     std::size_t got = out.fd ? out.size : 0;
@@ -117,6 +118,8 @@ class DiskRead final : public Transform<FileRef, RawBytes> {
       if (n == 0) return FileReader::shorter(out, got);
       got += static_cast<std::size_t>(n);
     }
+    if (!out.fd)
+      if (auto changed = FileReader::check_unchanged(fd.get(), before)) return std::move(*changed);
     return std::shared_ptr<const RawBytes>(std::move(*admitted));
   }
 

@@ -2,6 +2,11 @@
 //
 // In, out: RawBytes, handed on as it is. A large file is read for it once more.
 
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
 #include "pipeline/registry.h"
 #include "stages/files/content_hash.h"
 #include "stages/items.h"
@@ -34,7 +39,11 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
                                                   ItemContext& context) const override {
     std::uint64_t& hash = hashes_->of[context.origin().stream->index()];
-    if (hash == 0 && !in->file->stored) hash = hash_of(*in);  // else a filling pass has been there
+    if (hash == 0 && !in->file->stored) {  // else a filling pass has been there
+      hash = hash_of(*in);
+      if (hash == 0)
+        return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
     return in;
   }
 

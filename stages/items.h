@@ -12,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/memory.h"
@@ -28,6 +29,8 @@ struct FileRef {
   static constexpr const char* kName = "file";
   std::string path;        ///< as the system opens it
   std::uint64_t size = 0;  ///< [bytes]; 0 also when it could not be asked
+  /// Why it is not to be read, "" where it is; of the source's, which outlives the items.
+  std::string_view problem;
   /// Its decoded samples, where they are at hand already: nothing is read then.
   std::shared_ptr<const StoredAudio> stored;
 

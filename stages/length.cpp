@@ -1,12 +1,20 @@
 #include "stages/length.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 namespace melflow {
+namespace {
+
+// What may be written as samples; a time may be as many and no more.
+constexpr double kMostSamples = 1e15;
+
+}  // namespace
 
 std::int64_t Length::at(double sample_rate) const {
-  return is_time() ? std::llround(seconds * sample_rate) : samples;
+  if (!is_time()) return samples;
+  return static_cast<std::int64_t>(std::min(std::round(seconds * sample_rate), kMostSamples));
 }
 
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
@@ -17,12 +25,12 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
   if (!v.is_scalar()) return bad;
   double number = 0;
   const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);
-  if (error != std::errc{} || !(number >= 0) || number > 1e15) return bad;
+  if (error != std::errc{} || !(number >= 0) || number > kMostSamples) return bad;
   std::string_view unit(end, static_cast<std::size_t>(t.data() + t.size() - end));
   while (unit.starts_with(' ')) unit.remove_prefix(1);
   if (unit.empty()) {
     if (number != std::floor(number))
-      return t + " is no whole number of samples; write a time as 0.5s";
+      return excerpt(t) + " is no whole number of samples; write a time as 0.5s";
     out = {.samples = static_cast<std::int64_t>(number)};
     return {};
   }

@@ -13,7 +13,7 @@ struct Length {
 
   [[nodiscard]] bool is_time() const { return seconds >= 0; }
   [[nodiscard]] bool is_zero() const { return is_time() ? seconds == 0 : samples == 0; }
-  /// Rounded to the nearest sample.
+  /// Rounded to the nearest sample, which may be none; at most 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
 };
 

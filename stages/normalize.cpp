@@ -6,12 +6,15 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "pipeline/files_read.h"
 #include "pipeline/registry.h"
 #include "stages/front_end/row_stage.h"
 #include "stages/output/feature_file.h"
@@ -34,6 +37,10 @@ class Normalize final : public RowStage {
  public:
   explicit Normalize(NormalizeOptions options) : options_(std::move(options)) {}
 
+  void start(RunContext& run) override {
+    RowStage::start(run);
+    FilesRead::add(run, options_.file);
+  }
   [[nodiscard]] std::optional<Value> settings() const override {
     Value out = Value::map({});
     out.set("of", Value::scalar(statistics_.of, {}, true));
@@ -72,6 +79,15 @@ class Normalize final : public RowStage {
     if (statistics_.mean.size() != static_cast<std::size_t>(in.columns)) {
       check.error("file", fmt::format("{} has {} columns, what arrives has {}", options_.file,
                                       statistics_.mean.size(), in.columns));
+      return nullptr;
+    }
+    const auto is_usable = [](const std::vector<double>& values) {
+      return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+    };
+    if (!is_usable(statistics_.mean) || !is_usable(statistics_.std)) {
+      check.error("file", options_.file +
+                              " has means or standard deviations that are no numbers: some of its "
+                              "rows are not finite; make it anew");
       return nullptr;
     }
     out.unit = "standard deviations of " + in.unit;

@@ -1,6 +1,9 @@
 #include "stages/row_type.h"
 
+#include <cmath>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace melflow {
 namespace {
@@ -27,6 +30,20 @@ NumberType demanded_rows(const Facts& demanded) {
 
 void erase_demanded_rows(Facts& above) {
   for (const NumberType type : kTypes) above.erase(fact_of(type));
+}
+
+std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,
+                                    const FeatureInfo& info, NumberType type) {
+  const auto width = static_cast<std::int64_t>(info.values_per_row());
+  const std::int64_t at =
+      first_not_finite(values, static_cast<std::size_t>(rows * width), NumberType::float32, type);
+  if (at < 0) return std::nullopt;
+  std::string reason =
+      fmt::format("row {}, column {} is {}", first_row + at / width, at % info.columns, values[at]);
+  if (std::isfinite(values[at]))
+    reason += fmt::format(", {} ends at {}: store another dtype, or logarithms", to_text(type),
+                          greatest_of(type));
+  return ItemError::failed(std::move(reason));
 }
 
 }  // namespace melflow

@@ -7,8 +7,13 @@
 // Every reader can be given float32 as well.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "mel/number_type.h"
+#include "pipeline/result.h"
 #include "pipeline/stage.h"
+#include "stages/items.h"
 
 namespace melflow {
 
@@ -18,5 +23,10 @@ void demand_rows(Facts& above, NumberType wanted);
 NumberType demanded_rows(const Facts& demanded);
 /// Above whoever makes the rows there are none.
 void erase_demanded_rows(Facts& above);
+
+/// Why rows [rows, frames, columns], from `first_row` of their file on, cannot be kept as `type`:
+/// one of their values is not finite then. Nothing where all are.
+std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,
+                                    const FeatureInfo& info, NumberType type);
 
 }  // namespace melflow

@@ -150,11 +150,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
           fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
     if (is_cut()) {
       const WindowGrid g = grid(in->sample_rate);
-      if (expected_ && expected_->length != g.length)
-        return ItemError::failed(
-            fmt::format("is sampled at {} Hz, where a window has {} samples instead of {}; put a "
-                        "resample stage before",
-                        in->sample_rate, g.length, expected_->length));
+      if (auto error = other_grid(g, in->sample_rate)) return std::move(*error);
       const std::int64_t longs = in->last ? all_longs(g, seen, shortest) : whole_longs(g, seen);
       out->grid = g;
       out->first_row = state.rows;
@@ -189,6 +185,25 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (g.short_hop > 0 && g.length <= g.long_length)
       g.per_long = (g.long_length - g.length) / g.short_hop + 1;
     return g;
+  }
+
+  // Only the grid of the plan was checked and charged. A time gives another one at another rate,
+  // with hops of no sample or windows as long as the file.
+  [[nodiscard]] std::optional<ItemError> other_grid(const WindowGrid& g, int rate) const {
+    if (!expected_) return std::nullopt;
+    const auto differs = [&](const char* what, std::int64_t has, std::int64_t expected) {
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz, where a {} has {} samples instead of {}; put a "
+                      "resample stage before",
+                      rate, what, has, expected));
+    };
+    if (g.length != expected_->length) return differs("window", g.length, expected_->length);
+    if (g.long_length != expected_->long_length)
+      return differs("long window", g.long_length, expected_->long_length);
+    if (g.long_hop != expected_->long_hop) return differs("hop", g.long_hop, expected_->long_hop);
+    if (g.short_hop != expected_->short_hop)
+      return differs("short hop", g.short_hop, expected_->short_hop);
+    return std::nullopt;
   }
 
   static std::int64_t whole_longs(const WindowGrid& g, std::int64_t n) {

@@ -3,12 +3,22 @@
 # AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test that
 # fails, so the last lines are always ctest's own.
 #
-# In:  tests/run.sh [PRESET...]     default: release asan tsan
+# In:  tests/run.sh [--repeat N] [--busy N] [PRESET...]     default: release asan tsan
+#      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
+#      round: that no test depends on timing. --busy: so many loops beside them that take a core each.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
-#      test passed.
+#      test passed. What a machine cannot test (no pseudo terminal, no io_uring) ctest lists as
+#      skipped.
 set -euo pipefail
 
-presets=("$@")
+presets=() rounds=1 busy=0
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --repeat) rounds=$2; shift 2 ;;
+    --busy) busy=$2; shift 2 ;;
+    *) presets+=("$1"); shift ;;
+  esac
+done
 [[ ${#presets[@]} -gt 0 ]] || presets=(release asan tsan)
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -25,14 +35,25 @@ if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
 fi
 
+loops=() red=()
+trap '[[ ${#loops[@]} -eq 0 ]] || kill "${loops[@]}"' EXIT
+
 run_tests() {
-  local preset=$1 wrapper=()
+  local preset=$1 wrapper=() round
   # ThreadSanitizer of GCC 12 cannot place its shadow where the kernel randomises 32 bits of an
   # address; without randomisation it always can. Containers may forbid the switch: then as it is.
   if [[ $preset == tsan ]] && setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
     wrapper=(setarch "$(uname -m)" --addr-no-randomize)
   fi
-  "${wrapper[@]}" ctest --preset "$preset" "${tests[@]}"
+  if [[ $rounds -eq 1 ]]; then
+    "${wrapper[@]}" ctest --preset "$preset" "${tests[@]}"
+    return
+  fi
+  for ((round = 1; round <= rounds; ++round)); do
+    "${wrapper[@]}" ctest --preset "$preset" "${tests[@]}" && continue
+    # "12:stage.decode" a line.
+    red+=("$preset, round $round: $(cut -d: -f2 "build/$preset/Testing/Temporary/LastTestsFailed.log" | xargs)")
+  done
 }
 
 for preset in "${presets[@]}"; do
@@ -45,5 +66,15 @@ for preset in "${presets[@]}"; do
     tests=(--tests-regex '^(pipeline|jobs)\.')
   fi
   cmake --build --preset "$preset" "${targets[@]}"
+  for ((i = ${#loops[@]}; i < busy; ++i)); do
+    while :; do :; done &
+    loops+=($!)
+  done
   run_tests "$preset"
 done
+
+if [[ ${#red[@]} -gt 0 ]]; then
+  printf '\n== failed\n'
+  printf '%s\n' "${red[@]}"
+  exit 1
+fi

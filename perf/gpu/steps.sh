@@ -127,7 +127,9 @@ parity_of() {
 # the sink, are the same bytes.
 rows_of() {
   local preset=$1 data=$2 path=$3 type same
+  # Kaldi's powers of 16-bit samples are beyond float16: such files fail, which the tests show.
   for type in float16 bfloat16; do
+    [[ $type != float16 || $preset != kaldi* ]] || continue
     what="$preset, $path, rows in $type"
     if ! run_preset "$WORK/cuda_" "$preset" "$data" cuda "$path" fp32 3 2MiB "$type" none ||
       ! run_preset "$WORK/other_" "$preset" "$data" cuda "$path" fp32 3 2MiB "$type" all; then

@@ -76,12 +76,21 @@ class WrittenRange {
 
 using Entry = AudioCacheFile::Entry;
 
-// The place of a key in the table, or the free one where it would be.
+// The place of a key in the table, or the free one where it would be; any place where a table that
+// is not ours has no free one.
 std::size_t place_of(const Entry* table, std::uint64_t capacity, const CacheKey& key) {
   const std::uint64_t mask = capacity - 1;
   std::uint64_t at = key.low & mask;
-  while (table[at].count != 0 && !(table[at].key == key)) at = (at + 1) & mask;
+  for (std::uint64_t i = 0; i < mask && table[at].count != 0 && !(table[at].key == key); ++i)
+    at = (at + 1) & mask;
   return at;
+}
+
+// What no recording has would be divided by, or wrap.
+bool is_possible(const Entry& e) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  return e.count > 0 && e.count < kMost && e.file_frames >= 0 && e.sample_rate > 0 &&
+         e.file_rate > 0 && e.extents > 0 && e.type <= static_cast<std::uint32_t>(SampleType::float32);
 }
 
 }  // namespace
@@ -235,7 +244,7 @@ std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
   if (map_ == nullptr) return std::nullopt;
   const auto* table = reinterpret_cast<const Entry*>(map_ + opened_.index_offset);
   const Entry& e = table[place_of(table, opened_.capacity, key)];
-  if (e.count <= 0 || !(e.stamp == stamp)) return std::nullopt;
+  if (!(e.key == key) || !is_possible(e) || !(e.stamp == stamp)) return std::nullopt;
   return e;
 }
 

@@ -1,5 +1,7 @@
 #include "stages/audio_store/cache_store.h"
 
+#include <FLAC/format.h>
+#include <mpg123.h>
 #include <sndfile.h>
 #include <soxr.h>
 #include <xxhash.h>
@@ -15,8 +17,9 @@
 namespace melflow {
 
 CachePlace cache_place(const std::string& folder, const Value& contract) {
-  const CacheKey key = cache_key(fmt::format("{} melflow {} {} {}", to_json(contract), kVersion,
-                                             sf_version_string(), soxr_version()));
+  const CacheKey key = cache_key(fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(contract),
+                                             kVersion, sf_version_string(), FLAC__VERSION_STRING,
+                                             MPG123_API_VERSION, soxr_version()));
   return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
 }
 

@@ -16,7 +16,7 @@
 #include "pipeline/available_memory.h"
 #include "pipeline/problem.h"
 #include "pipeline/schema.h"
-#include "stages/raii/sndfile.h"
+#include "stages/reading/sound_file.h"
 #include "stages/raii/unique_fd.h"
 #include "stages/reading/sound_header.h"
 
@@ -69,7 +69,7 @@ class Look {
       ++probed_;
       warm_ += answer;
     }
-    const SoundFile sound(fd.get(), size, kWindow, size);
+    const SoundFile sound(SoundInput(fd.get(), size, kWindow));
     if (!sound.ok() || sound.info().samplerate <= 0) return;
     ++files_;
     file_bytes_ += static_cast<double>(size);

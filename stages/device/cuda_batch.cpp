@@ -10,9 +10,10 @@
 namespace melflow {
 namespace {
 
-// Samples before a part begin at such a multiple, so that its frames are as well aligned in the
-// lane as they are in the part.
-constexpr std::int64_t kPartAlignment = 8;
+// What is put into a lane begins at such a multiple of samples, so that frames are as well aligned
+// there as they are in the part. It takes whole multiples, too: what a batch sends does not depend
+// on which of its parts comes last.
+constexpr std::size_t kPartAlignment = 8;
 
 }  // namespace
 
@@ -81,9 +82,9 @@ std::size_t CudaBatch::row_count() const {
 
 std::uint32_t CudaBatch::room(std::int64_t count) {
   const std::size_t size = cuda::bytes_of(type_);
-  const std::size_t begin =
-      (sample_bytes_ / size + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-  const std::size_t end = begin + static_cast<std::size_t>(count);
+  const std::size_t begin = sample_bytes_ / size;
+  const std::size_t end = begin + (static_cast<std::size_t>(count) + kPartAlignment - 1) /
+                                      kPartAlignment * kPartAlignment;
   if (end > std::numeric_limits<std::uint32_t>::max())
     throw cuda::CudaError("a batch of more than 2^32 samples; lower mel.accumulate.bytes");
   sample_bytes_ = end * size;
@@ -234,6 +235,10 @@ std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemConte
       front.finish_windows(part.same_as, rows);
     else
       front.finish_whole(in, rows, *finished);
+    if (auto error = front.damage(in, *finished)) {
+      context.fail(i, std::move(*error));
+      continue;
+    }
     out->parts[i] = std::move(finished);
   }
   return out;

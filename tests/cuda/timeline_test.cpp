@@ -5,11 +5,13 @@
 
 #include <cstdlib>
 
+#include "tests/support/skip.h"
+
 namespace melflow::cuda {
 
 TEST_CASE("timeline: there is none where no tool is attached") {
   if (std::getenv("NVTX_INJECTION64_PATH") != nullptr) {
-    MESSAGE("skipped: a tool is attached");
+    test::skip("a tool is attached");
     return;
   }
   CHECK(make_timeline({"read", "mel"}) == nullptr);

@@ -9,6 +9,8 @@
 #include "cuda/fused_shape.h"
 #include "cuda/mel_kernels.h"
 
+#include "tests/support/skip.h"
+
 namespace melflow::cuda {
 namespace {
 
@@ -30,7 +32,7 @@ TEST_CASE("mel kernels: which front ends have a fused kernel") {
 TEST_CASE("mel kernels: without a device the error names the call and CUDA's reason") {
   int count = 0;
   if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) {
-    MESSAGE("skipped, there is a CUDA device: without a device the error names the call");
+    test::skip("there is a CUDA device");
     return;
   }
   try {

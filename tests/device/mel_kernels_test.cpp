@@ -18,6 +18,7 @@
 #include "cuda/error.h"
 #include "cuda/fused_shape.h"
 #include "tests/support/kernel_checks.h"
+#include "tests/support/skip.h"
 
 namespace melflow::cuda {
 namespace {
@@ -29,7 +30,7 @@ bool has_device(const std::string& test) {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
   if (result == cudaSuccess && count > 0) return true;
-  MESSAGE("skipped, no CUDA device (" << std::string(cudaGetErrorString(result)) << "): " << test);
+  test::skip(std::string("no CUDA device (") + cudaGetErrorString(result) + "): " + test);
   return false;
 }
 #define MELFLOW_NEEDS_DEVICE(test) \

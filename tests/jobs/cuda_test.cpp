@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "cuda/lanes.h"
 #include "mel/number_type.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/host_gpu.h"
@@ -246,6 +247,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
       {"devices: [3]", "mel.devices: there is no device 3; there are 1, counted from 0"},
       {"devices: [0, 0]", "mel.devices: a device stands there twice"},
       {"h2d: {depth: 3}", "mel.h2d.depth: unknown option"},
+      {"precision: double", "mel.precision: double: CUDA devices compute in single precision"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.mel));
@@ -430,6 +432,20 @@ TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the
   CHECK(bytes(", preemphasis_of: signal") > 2 * plain);
 }
 
+TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is packed last") {
+  const TempFolder folder;
+  // Lengths that are no multiples of what parts are aligned to, 8 samples.
+  write_wav(folder.file("clips/a.wav"), 4001, kRate, 1);
+  write_wav(folder.file("clips/b.wav"), 4003, kRate, 2);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  const JobResult job = run(pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
+  CHECK(summary_of(job, "bytes_to_device") ==
+        std::to_string(cuda::LaneMemory::header + 2 * (2 * 4008) + 4 * (2 * 23)));
+}
+
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
   const TempFolder folder;
   make_clips(folder);
@@ -478,8 +494,15 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
         CHECK(summary_of(job, "row_type") == to_text(type));
         const Output got = read_output(folder / "out.h5");
         CHECK(got.type == to_text(type));
-        CHECK((got.mel_bytes == bytes));
-        CHECK(got.files == expected.files);
+        const bool fails = row.overflows && type == NumberType::float16;
+        CHECK((got.mel_bytes == bytes) == !fails);
+        CHECK((got.files == expected.files) == !fails);
+        for (const Output::File& f : expected.files) {
+          const std::vector<float> values = expected.rows_of(f.path);
+          const bool fits =
+              first_not_finite(values.data(), values.size(), NumberType::float32, type) < 0;
+          CHECK(got.file(f.path).count == (fits ? f.count : 0));
+        }
         // Half of what came back, and of the memory for it: one batch, so that no lane grows.
         CHECK(2 * gpus.counts.bytes_out == wide_gpus.counts.bytes_out);
         CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.counts.bytes_out));
@@ -487,9 +510,6 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
         CHECK(less > 0);
         CHECK(less == wide_gpus.device_taken - gpus.device_taken);
       }
-      if (row.overflows)
-        CHECK((bytes.find(std::string("\x00\x7c", 2)) != bytes.npos) ==
-              (type == NumberType::float16));
     }
   }
 }
@@ -507,20 +527,23 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
   const Row rows[] = {
       {plain, "dtype: float16", "", "float16"},
       {plain, "dtype: bfloat16", "", "bfloat16"},
-      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-                                "dtype: float16, overwrite: true}\n",
+      {plain, "dtype: float16",
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+       "dtype: float16, overwrite: true}\n",
        "float16"},
-      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-                                "dtype: bfloat16, overwrite: true}\n",
+      {plain, "dtype: float16",
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+       "dtype: bfloat16, overwrite: true}\n",
        "float32"},
-      {plain, "dtype: float16", "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
-                                "overwrite: true}\n",
+      {plain, "dtype: float16",
+       "  also: {stage: npy_write, from: mel, path: \"${OUT}.npy\", "
+       "overwrite: true}\n",
        "float32"},
       {plain, "dtype: float16",
        "  deltas: {stage: deltas, from: mel}\n  also: {stage: npy_write, from: deltas, path: "
        "\"${OUT}.npy\", dtype: float16, overwrite: true}\n",
        "float32"},
-      {plain, "dtype: float16, statistics: all", "", "float32"},
+      {plain, "dtype: float16, statistics: all", "", "float16"},
       {"preset: kaldi, log: db, top_db: 80", "dtype: float16", "", "float32"},
       {"preset: kaldi, log: db, ref: max", "dtype: float16", "", "float32"},
       {"preset: kaldi, normalize: per_feature", "dtype: float16", "", "float32"},
@@ -552,6 +575,41 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
   }
 }
 
+TEST_CASE("cuda: a file with rows that are not finite fails as on the processor") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 4; ++i) {
+    std::vector<float> samples = test_signal(9000 + 777 * i);
+    for (float& v : samples) v *= 1e-3F;
+    if (i == 2) samples[5000] = 1e20F;
+    write_audio(folder.file(fmt::format("clips/{}.wav", i)), audio_kind("wav float"), kRate,
+                samples);
+  }
+  write_wav(folder.file("clips/loud.wav"), 9000, kRate, 9);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  for (const bool is_half : {false, true}) {
+    std::string yaml = pipeline("",
+                                "sample_rate: 16000, n_fft: 512, output: spectrogram, "
+                                "input_scale: 100, backend: cuda");
+    if (is_half) yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: float16");
+    const JobResult job = run(yaml, folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const auto remarks = job.remarks_by_name();
+    CHECK(remarks.size() == (is_half ? 2U : 1U));
+    const std::string end = is_half ? " is not finite as float16, which ends at 65504: sample "
+                                    : " is not finite: sample ";
+    const std::string& bad = remarks.at("2.wav");
+    CHECK_MESSAGE(bad.starts_with("failed: mel.rows: row "), bad);
+    CHECK_MESSAGE(bad.ends_with(end + "5000 (at 0.312 s) is 1e+20"), bad);
+    if (is_half) {
+      CHECK_MESSAGE(remarks.at("loud.wav").find(end) != std::string::npos, remarks.at("loud.wav"));
+    }
+    const Output out = read_output(folder / "out.h5");
+    CHECK(out.rows() > 100);
+    CHECK(std::all_of(out.mel.begin(), out.mel.end(), [](float v) { return std::isfinite(v); }));
+  }
+}
+
 TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
   const TempFolder folder;
   make_clips(folder);
@@ -571,6 +629,39 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
     CHECK(read_output(folder / "out.h5").difference(read_output(folder / "full.h5")) == "");
     std::filesystem::remove(folder / "clips/1.wav");
   }
+}
+
+TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
+  const TempFolder folder;
+  make_clips(folder);
+  const JobResult on_cpu =
+      run(pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
+  REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
+  HostGpus gpus;
+  {
+    const cuda::ScopedGpus scope(gpus);
+    const JobResult job = run(pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    std::string told;
+    for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
+    CHECK(told.find("(precision: double, which no device has)") != std::string::npos);
+  }
+  CHECK(gpus.counts.launches == 0);
+  const Output out = read_output(folder / "out.h5"), cpu = read_output(folder / "cpu.h5");
+  CHECK(out.texts.at("backend") == "cpu");
+  CHECK(out.difference(cpu) == "");
+  // Without a device, what is said is about both.
+  HostGpus none({.devices = 0});
+  const cuda::ScopedGpus scope(none);
+  std::string problem;
+  try {
+    run(pipeline("", "preset: whisper, precision: double, backend: cuda"), folder, "out2.h5");
+  } catch (const ConfigError& e) {
+    problem = e.what();
+  }
+  CAPTURE(problem);
+  CHECK(problem.find("mel.backend: cuda: the test has none") != std::string::npos);
+  CHECK(problem.find("mel.precision: double: CUDA devices") != std::string::npos);
 }
 
 TEST_CASE("cuda: operands are part of what features are, devices are not") {

@@ -67,4 +67,40 @@ TEST_CASE("memory: a 3-hour FLAC and a 20-minute MP3 within 256 MiB, the same ro
   CHECK(out.difference(read_output(folder / "loose.h5")) == "");
 }
 
+TEST_CASE("memory: large chunks that are compressed count in the budget") {
+  TempFolder folder;
+  for (int i = 0; i < 6; ++i)
+    write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 16000 * 300, 16000,
+              static_cast<unsigned>(i));
+  const auto end_of = [&](const std::string& memory) {
+    const std::string yaml = folder.write(
+        "job.yaml",
+        "version: 1\nworkers: 2\nmemory: {host: " + memory +
+            "}\ngraph:\n"
+            "  files: {stage: file_list, root: \"${DATA}\"}\n"
+            "  read: {stage: disk_read, from: files, whole: 64KiB}\n"
+            "  decode: {stage: decode, from: read, block: 256KiB}\n"
+            "  segment: {stage: segment, from: decode}\n"
+            "  batch: {stage: batch, from: segment, files: 1}\n"
+            "  mel: {stage: mel, from: batch, sample_rate: 16000, n_fft: 512, hop: 80, n_mels: 80, "
+            "log: db}\n"
+            "  write: {stage: hdf5_write, from: mel, path: \"${OUT}\", overwrite: true, "
+            "compression: deflate, chunk: 16MiB}\n");
+    const std::string report = folder / "report.json";
+    const int code = run_program({"run", "--quiet", "--var", "DATA=" + (folder / "clips"), "--var",
+                                  "OUT=" + (folder / "out.h5"), "--json=" + report, yaml});
+    return std::pair(code, nlohmann::json::parse(read_bytes(report)));
+  };
+  const auto [refused, why] = end_of("40MiB");
+  CHECK(refused == 1);
+  const auto error = why["error"].get<std::string>();
+  CHECK_MESSAGE(error.find("memory.host: 40MiB is too little: ") == 0, error);
+  CHECK_MESSAGE(error.find(", write keeps 145.0 MiB with concurrency: 2 and ") != error.npos, error);
+
+  const auto [code, done] = end_of("176MiB");
+  CHECK(code == 0);
+  CHECK(done["memory"]["peak"].get<std::size_t>() <= std::size_t{176} << 20);
+  CHECK(done["memory"]["resident_peak"].get<std::size_t>() <= std::size_t{176 + 64} << 20);
+}
+
 #endif

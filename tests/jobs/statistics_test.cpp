@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
 #include "tests/support/h5_reader.h"
@@ -103,21 +105,196 @@ TEST_CASE("statistics: those of numpy, of the training split or of all") {
   CHECK_FALSE(H5File(folder / "none.h5").has("statistics"));
 }
 
-TEST_CASE("statistics: the same to the last bit for any concurrency, queue and batch") {
+TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches and feeds") {
   const TempFolder folder;
   make_split_corpus(folder);
-  REQUIRE(run({}, folder, "first.h5").complete());
-  const H5File first(folder / "first.h5");
-  for (const int batch : {1, 5, 30}) {
-    std::string yaml = pipeline({});
-    yaml.replace(yaml.find("files: 3"), 8, fmt::format("files: {}", batch));
-    LoadOptions load;
-    load.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
-    load.workers = batch;
-    REQUIRE(run_job(yaml, load).complete());
-    const H5File out(folder / "out.h5");
-    CHECK(out.raw("statistics/mean") == first.raw("statistics/mean"));
-    CHECK(out.raw("statistics/std") == first.raw("statistics/std"));
+  const auto read = [&](const std::string& out) {
+    const H5File file(folder / out);
+    return file.raw("statistics/mean") + file.raw("statistics/std");
+  };
+  struct Row {
+    const char* what;
+    std::string segment, mel, write;
+  };
+  const Row rows[] = {
+      {"recordings", "tail: drop", "log: db", "statistics: all"},
+      {"values that need the whole recording", "tail: drop", "log: db, top_db: 20",
+       "statistics: train"},
+      {"rows of 16 bits", "length: 256", "log: db", "statistics: train, dtype: float16"},
+      {"several frames a row", "length: 1024", "center: false", "statistics: all"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    std::string first;
+    for (const char* feed : {"stream", "preload", "cache"})
+      for (const char* block : {"64KiB", "8MiB"})
+        for (const int workers : {1, 2, 7}) {
+          CAPTURE(std::string(feed));
+          CAPTURE(std::string(block));
+          CAPTURE(workers);
+          Options options{.segment = row.segment, .mel = row.mel, .write = row.write};
+          options.decode = fmt::format("block: {}", block);
+          options.files += fmt::format(", feed: {}", feed);
+          if (std::string(feed) == "cache") options.files += ", cache_path: " + (folder / "cache");
+          std::string yaml = pipeline(options);
+          yaml.replace(yaml.find("files: 3"), 8, fmt::format("files: {}", 3 * workers));
+          LoadOptions load;
+          load.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+          load.workers = workers;
+          const JobResult job = run_job(yaml, load);
+          REQUIRE_MESSAGE(job.complete(), job.text());
+          if (first.empty()) first = read("out.h5");
+          CHECK((read("out.h5") == first));
+        }
+    CHECK(!first.empty());
+  }
+}
+
+TEST_CASE("statistics: an update comes to the same bits as a run over the same files") {
+  for (const char* write : {"statistics: train", "statistics: all, dtype: float16",
+                            "statistics: all, compression: deflate, dtype: bfloat16"}) {
+    CAPTURE(std::string(write));
+    const TempFolder folder;
+    make_split_corpus(folder);
+    const Options options{.decode = "block: 64KiB", .segment = "tail: drop", .write = write};
+    REQUIRE(run(options, folder, "updated.h5").complete());
+    write_wav(folder.file("clips/train/00_new.wav"), 9000, kRate, 70);
+    write_wav(folder.file("clips/train/3.wav"), 7000, kRate, 71);
+    std::filesystem::remove(folder / "clips/test/1.wav");
+    std::filesystem::remove(folder / "clips/train/9.wav");
+    for (const Update update : {Update::append, Update::compact}) {
+      const JobResult job = run(options, folder, "updated.h5", update);
+      REQUIRE_MESSAGE(job.complete(), job.text());
+      REQUIRE(run(options, folder, "anew.h5").complete());
+      const H5File updated(folder / "updated.h5"), anew(folder / "anew.h5");
+      CHECK((updated.raw("statistics/mean") == anew.raw("statistics/mean")));
+      CHECK((updated.raw("statistics/std") == anew.raw("statistics/std")));
+      write_wav(folder.file("clips/train/zz_newer.wav"), 30'000, kRate, 72);
+    }
+  }
+}
+
+TEST_CASE("statistics: a file with rows that are not finite fails and spoils no other") {
+  const TempFolder folder;
+  make_split_corpus(folder);
+  REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "clean.h5").complete());
+  // One bit of an exponent; in the long file far behind the first block.
+  std::vector<float> samples = test_signal(90'000);
+  samples[80'000] = 1e20F;
+  write_audio(folder.file("clips/train/a_long.wav"), audio_kind("wav float"), kRate, samples);
+  samples.resize(8000);
+  samples[4321] = -1e25F;
+  write_audio(folder.file("clips/test/b.wav"), audio_kind("wav float"), kRate, samples);
+  samples[4321] = 250;  // far beyond full scale, and a number like any other
+  write_audio(folder.file("clips/test/c_loud.wav"), audio_kind("wav float"), kRate, samples);
+  struct Row {
+    const char* what;
+    Options options;
+  };
+  const Row rows[] = {
+      {"power", {}},
+      {"spectrogram", {.mel = "output: spectrogram"}},
+      {"levels", {.mel = "log: db"}},
+      {"in blocks", {.decode = "block: 64KiB", .segment = "tail: drop", .mel = "log: db"}},
+      {"in blocks, finished later",
+       {.decode = "block: 64KiB",
+        .segment = "tail: drop",
+        .mel = "log: ln, top_db: 30, normalize: per_feature"}},
+      {"cepstra and derivatives",
+       {.decode = "block: 64KiB",
+        .segment = "tail: drop",
+        .mel = "log: db, use_energy: true",
+        .between = "stage: mfcc, n_mfcc: 13"}},
+      {"derivatives",
+       {.decode = "block: 64KiB", .segment = "tail: drop", .between = "stage: deltas"}},
+  };
+  for (Row row : rows) {
+    CAPTURE(std::string(row.what));
+    row.options.write = "statistics: all, normalize: true";
+    const JobResult job = run(row.options, folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const auto remarks = job.remarks_by_name();
+    CHECK(remarks.size() == 3);
+    // Which row comes first differs.
+    const std::string& a = remarks.at("train/a_long.wav");
+    CHECK_MESSAGE(a.starts_with("failed: mel: row "), a);
+    CHECK_MESSAGE(a.ends_with(" is not finite: sample 80000 (at 10.000 s) is 1e+20"), a);
+    const std::string& b = remarks.at("test/b.wav");
+    CHECK_MESSAGE(b.ends_with(" is not finite: sample 4321 (at 0.540 s) is -1e+25"), b);
+    const Output out = read_output(folder / "out.h5");
+    CHECK(out.file("test/c_loud.wav").count > 0);
+    CHECK(out.file("train/a_long.wav").count == 0);
+    CHECK(std::all_of(out.mel.begin(), out.mel.end(), [](float v) { return std::isfinite(v); }));
+    for (const char* name : {"statistics/mean", "statistics/std"})
+      for (const double value : H5File(folder / "out.h5").doubles(name))
+        CHECK(std::isfinite(value));
+  }
+  std::filesystem::remove(folder / "clips/test/c_loud.wav");
+  // Settings can be as extreme as a sample: then rows of 16-bit files are looked at, too.
+  for (const char* mel : {"input_scale: 1e9, power: 8", "power_offset: 1e38, power: 4",
+                          "normalize: fixed, norm_mean: [1e30], norm_std: [1e-20]"}) {
+    const JobResult job = run({.mel = mel, .write = "statistics: all"}, folder, "none.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(job.report.counts.ok == 0);
+    const std::string said = job.remarks_by_name().at("train/0.wav");
+    CHECK_MESSAGE(said.starts_with("failed: mel: row 0 is not finite: sample "), said);
+  }
+  REQUIRE(run({.write = "statistics: all, normalize: true"}, folder, "out.h5").complete());
+  const H5File clean(folder / "clean.h5"), out(folder / "out.h5");
+  CHECK((clean.raw("mel") == out.raw("mel")));
+  CHECK((clean.raw("statistics/mean") == out.raw("statistics/mean")));
+  CHECK((clean.raw("statistics/std") == out.raw("statistics/std")));
+}
+
+TEST_CASE("statistics: an update refuses an output with rows that are not finite, and leaves it") {
+  const TempFolder folder;
+  make_split_corpus(folder);
+  const Options options{.write = "statistics: all"};
+  REQUIRE(run(options, folder, "out.h5").complete());
+  // Rows begin where docs/output-format.md says that they can be mapped.
+  std::string bytes = read_bytes(folder / "out.h5");
+  const auto at = static_cast<std::size_t>(H5File(folder / "out.h5").offset("mel"));
+  const float inf = HUGE_VALF;
+  std::memcpy(bytes.data() + at + 400, &inf, sizeof inf);
+  folder.write("out.h5", bytes);
+  const JobResult job = run(options, folder, "out.h5", Update::append);
+  CHECK(job.report.ending == Ending::failed);
+  CHECK_MESSAGE(job.error.find("rows of train/0.wav are not finite (earlier versions kept such "
+                               "rows); build it anew (overwrite: true)") != std::string::npos,
+                job.error);
+  CHECK((read_bytes(folder / "out.h5") == bytes));
+}
+
+TEST_CASE("statistics: a file with values that the output's type cannot hold fails") {
+  const TempFolder folder;
+  for (const char* name : {"a", "b"})
+    write_wav(folder.file(fmt::format("clips/train/{}.wav", name)), 90'000, kRate, 5);
+  std::vector<float> quiet = test_signal(90'000);
+  for (float& v : quiet) v *= 1e-5F;
+  write_audio(folder.file("clips/train/quiet.wav"), audio_kind("wav float"), kRate, quiet);
+  for (const char* between :
+       {"", "stage: deltas"}) {  // these are finished when all blocks are there
+    CAPTURE(std::string(between));
+    const JobResult job = run({.decode = "block: 64KiB",
+                               .segment = "tail: drop",
+                               .mel = "input_scale: 32768",
+                               .write = "statistics: all, dtype: float16",
+                               .between = between},
+                              folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const auto remarks = job.remarks_by_name();
+    CHECK(remarks.size() == 2);
+    for (const char* name : {"train/a.wav", "train/b.wav"}) {
+      const std::string& said = remarks.at(name);
+      // Every row is too great; which block of a file is looked at first differs.
+      CHECK_MESSAGE(said.starts_with("failed: write: row "), said);
+      CHECK_MESSAGE(said.ends_with(", float16 ends at 65504: store another dtype, or logarithms"),
+                    said);
+    }
+    const Output out = read_output(folder / "out.h5");
+    CHECK(out.rows() == static_cast<std::uint64_t>(out.file("train/quiet.wav").count));
+    CHECK(out.rows() > 100);
+    CHECK(said_of(folder, "out.h5", "all") == "");
   }
 }
 
@@ -160,9 +337,11 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
     const std::string write = fmt::format("statistics: train, normalize: true, dtype: {}", type);
     const JobResult job = run({.write = write}, folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
-    CHECK(python_says("jobs/read_statistics.py",
-                      fmt::format("'{}' train '{}' {}", folder / "out.h5", folder / "raw.h5",
-                                  type)) == "");
+    REQUIRE(run({.write = fmt::format("statistics: train, dtype: {}", type)}, folder, "stored.h5")
+                .complete());
+    CHECK(
+        python_says("jobs/read_statistics.py", fmt::format("'{}' train '{}' {}", folder / "out.h5",
+                                                           folder / "stored.h5", type)) == "");
   }
   const Output raw = read_output(folder / "raw.h5"), out = read_output(folder / "out.h5");
   CHECK(raw.texts.at("feature_hash") != out.texts.at("feature_hash"));

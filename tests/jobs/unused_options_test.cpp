@@ -71,6 +71,9 @@ TEST_CASE("unused options: what has no effect is said") {
       {of_mel("output: spectrogram, n_mels: 40"), "mel.n_mels: has no effect without output: mel"},
       {of_mel("vtln_low: 200"), "mel.vtln_low: has no effect without vtln_warp"},
       {of_mel("raw_energy: false"), "mel.raw_energy: has no effect without use_energy"},
+      {of_mel("use_energy: true, energy_floor: 1e-8"),
+       "mel.energy_floor: 1e-08 has no effect: energies are floored at 1.19e-07 in any case, as "
+       "Kaldi does it"},
       {of_mel("amin: 1e-5"), "mel.amin: has no effect without log: ln, log10 or db"},
       {of_mel("norm_eps: 1e-3"),
        "mel.norm_eps: has no effect without normalize: per_feature or all_features"},
@@ -88,6 +91,7 @@ TEST_CASE("unused options: what has an effect, or is as without being written, i
   CHECK(remarks({"splits: ratio, split_seed: 3, split_group: parent_dir, feed: auto, uses: 2",
                  "engine: threads, depth: 8", "preset: kaldi, dither: 1, dither_seed: 3",
                  "compression: deflate, level: 5, chunk: 64KiB"}) == "");
+  CHECK(remarks({"", "", "use_energy: true, energy_floor: 1.2e-7", ""}) == "");
   // As docs/features.md has it, and as a stored configuration says it.
   CHECK(remarks({"", "", "preset: whisper, log: none, top_db: null", ""}) == "");
   CHECK(remarks({"uses: 1, keep: null, cache_path: \"\"", "depth: 32",

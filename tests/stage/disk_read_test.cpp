@@ -9,7 +9,9 @@
 
 #include "stages/reading/uring_engine.h"
 #include "tests/stage/bench.h"
+#include "tests/stage/failing_calls.h"
 #include "tests/support/printing.h"
+#include "tests/support/skip.h"
 #include "tests/support/temp_folder.h"
 #include "tests/support/watchdog.h"
 
@@ -23,7 +25,7 @@ std::vector<std::string> with_engines(const std::string& options) {
   std::vector<std::string> out{options};
   for (const char* engine : {"threads", "io_uring"}) {
     if (std::string(engine) == "io_uring" && !uring_refusal().empty()) {
-      MESSAGE("without io_uring: " << uring_refusal());
+      skip("io_uring: " + uring_refusal());
       continue;
     }
     const std::string more = options == "{}" ? "" : ", " + options.substr(1, options.size() - 2);
@@ -196,6 +198,71 @@ TEST_CASE("disk_read: a file that changed since it was listed fails, rather than
     }
 }
 
+TEST_CASE("disk_read: a file that is written to while it is read fails, one that is only moved does not") {
+  struct Row {
+    const char* what;
+    std::function<void(const std::string&)> happens;
+    bool fails;
+  };
+  const auto rewrite = [](const std::string& path) {
+    const std::string other(8000, 'y');
+    const int fd = ::open(path.c_str(), O_WRONLY);
+    CHECK(::pwrite(fd, other.data(), other.size(), 0) == 8000);
+    ::close(fd);
+  };
+  const auto set_time = [](const std::string& path, std::int64_t seconds) {
+    const timespec times[] = {{0, UTIME_OMIT}, {seconds, 0}};
+    CHECK(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+  };
+  const auto changed = [](const std::string& path) {
+    struct stat st {};
+    ::stat(path.c_str(), &st);
+    return st.st_ctim;
+  };
+  const Row rows[] = {
+      {"nothing", [](const std::string&) {}, false},
+      {"rewritten",
+       [&](const std::string& path) {
+         rewrite(path);
+         set_time(path, 2'000'000'000);
+       },
+       true},
+      {"rewritten, and its time put back",
+       [&](const std::string& path) {
+         const timespec before = changed(path);
+         do {  // the system's clock of inodes may be slower than this
+           rewrite(path);
+           set_time(path, 1'000'000'000);
+         } while (changed(path).tv_nsec == before.tv_nsec);
+       },
+       true},
+      {"new permissions", [](const std::string& path) { ::chmod(path.c_str(), 0600); }, false},
+      {"another link",
+       [](const std::string& path) {
+         CHECK(::link(path.c_str(), (path + ".backup").c_str()) == 0);
+       },
+       false},
+  };
+  const TempFolder folder;
+  for (const Row& row : rows)
+    for (const std::string& options : with_engines("{buffer: 4096}")) {
+      CAPTURE(std::string(row.what));
+      CAPTURE(options);
+      const std::string path = folder.write("file", std::string(8000, 'x'));
+      set_time(path, 1'000'000'000);
+      ::unlink((path + ".backup").c_str());
+      ::chmod(path.c_str(), 0644);
+      Bench bench("disk_read", options);
+      const AfterFstat after(path, [&] { row.happens(path); });
+      const auto read = bench.single<RawBytes>(listed(path));
+      CHECK(read.ok() != row.fails);
+      if (row.fails)
+        CHECK(read.entry.reason ==
+              "changed while it was read: it was written to, so that its samples may be of two "
+              "recordings");
+    }
+}
+
 TEST_CASE("disk_read: the access time stays, unless noatime is off") {
   const TempFolder folder;
   const std::string path = folder.write("file", pattern(10'000));
@@ -203,7 +270,7 @@ TEST_CASE("disk_read: the access time stays, unless noatime is off") {
   age_access_time(path);
   CHECK(read_bytes(path).size() == 10'000);
   if (access_time(path) == 1'000'000'000) {
-    MESSAGE("this file system does not keep access times: nothing to see here");
+    skip("this file system does not keep access times");
     return;
   }
   for (const bool noatime : {true, false}) {
@@ -232,7 +299,7 @@ TEST_CASE("disk_read: a file that belongs to somebody else is read all the same"
   struct stat st {};
   REQUIRE(stat(path.c_str(), &st) == 0);
   if (!other.ok() || st.st_uid == geteuid()) {
-    MESSAGE("not run: cannot act as another user than the owner");
+    skip("cannot act as another user than the owner");
     return;
   }
   // Once refused, O_NOATIME is not tried again; the second file takes the other way.
@@ -255,7 +322,7 @@ TEST_CASE("disk_read: a file that may not be read fails with the system's reason
   REQUIRE(chmod((folder / "closed").c_str(), 0) == 0);
   const OtherUser other;
   if (!other.ok()) {
-    MESSAGE("not run: cannot act as a user without rights");
+    skip("cannot act as a user without rights");
     return;
   }
   for (const std::string& options : with_engines("{}")) {

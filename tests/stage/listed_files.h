@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/listing/earlier_files.h"
 #include "stages/listing/manifest.h"
 #include "tests/stage/bench.h"
 #include "tests/support/temp_folder.h"
@@ -14,11 +15,10 @@ namespace melflow::test {
 class List {
  public:
   /// Throws RunError where the options, or the corpus, are wrong.
-  explicit List(const std::string& options) : bench_("file_list", options) {
-    const Planned planned = bench_.plan();
-    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
-    bench_.stage().start(bench_.run());
-  }
+  explicit List(const std::string& options) : List(options, nullptr) {}
+  /// As in an update of an output that has these files, by path, and their splits ("": none).
+  List(const std::string& options, const std::map<std::string, std::string>& earlier)
+      : List(options, &earlier) {}
   [[nodiscard]] Bench& bench() { return bench_; }
   [[nodiscard]] const Manifest& manifest() {
     return dynamic_cast<const ManifestSource&>(bench_.stage()).manifest();
@@ -43,6 +43,24 @@ class List {
   }
 
  private:
+  List(const std::string& options, const std::map<std::string, std::string>* earlier)
+      : bench_("file_list", options) {
+    Facts demanded;
+    if (earlier != nullptr) {
+      bench_.run().update = Update::append;
+      EarlierFiles fact;
+      fact.visit = [earlier](const auto&, const EarlierFiles::Visit& visit) {
+        for (const auto& [path, split] : *earlier)
+          visit(path, split == "-" ? std::string_view() : split);
+      };
+      demanded.set_object(EarlierFiles::kFact,
+                          std::make_shared<const EarlierFiles>(std::move(fact)));
+    }
+    const Planned planned = bench_.plan({}, demanded);
+    if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
+    bench_.stage().start(bench_.run());
+  }
+
   Bench bench_;
 };
 
@@ -52,9 +70,11 @@ inline std::string root(const TempFolder& folder, const std::string& more = "") 
 }
 
 /// The message, with the folder's path replaced by @; "" when nothing is thrown.
-inline std::string complaint(const TempFolder& folder, const std::string& options) {
+template <class... Earlier>
+std::string complaint(const TempFolder& folder, const std::string& options,
+                      const Earlier&... earlier) {
   try {
-    const List list(options);
+    const List list(options, earlier...);
   } catch (const RunError& e) {
     std::string text = e.what();
     for (std::size_t at; (at = text.find(folder.path())) != text.npos;)

@@ -139,7 +139,7 @@ def compare_h5(path, rows, index, about):
         else:
             check(about.get(name) == value, f"{name} is {about.get(name)}, in HDF5 {value}")
     ours = set(about) - set(f.attrs)
-    check(ours - {"energy_column", "band_hz"} == {"shape", "dtype", "axes", "unit", "root", "labels", "splits", "status",
+    check(ours - {"energy_column", "band_hz", "warnings"} == {"shape", "dtype", "axes", "unit", "root", "labels", "splits", "status",
                                                  "remarks"}, f"entries: {sorted(ours)}")
 
 

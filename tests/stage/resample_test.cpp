@@ -154,6 +154,20 @@ TEST_CASE("resample: int16 and float samples of the same values give the same") 
   }
 }
 
+TEST_CASE("resample: rates that no sound has are refused, and those below are not") {
+  Bench bench("resample", "{rate: 100}");
+  bench.plan();
+  const std::vector<std::int16_t> samples(50'000, 1000);
+  for (const int rate : {819'200, 300'000'000, 2'147'483'647}) {
+    CAPTURE(rate);
+    const auto got = bench.stream<Waveform>(waveform(samples, rate, 10'000));
+    CHECK(got.entry.outcome == Outcome::failed);
+    CHECK(got.entry.reason == "is sampled at " + std::to_string(rate) +
+                                  " Hz: too high to be resampled to 100 Hz, the most is 819199 Hz");
+  }
+  CHECK(bench.stream<Waveform>(waveform(samples, 819'199, 10'000)).ok());
+}
+
 TEST_CASE("resample: what has the rate already passes untouched") {
   Bench bench("resample", options(16000));
   const auto in = waveform(signal<std::int16_t>(1000), 16000, 300);

@@ -178,6 +178,42 @@ TEST_CASE("segment: lengths in time follow the rate") {
         "stage before");
 }
 
+TEST_CASE("segment: at another rate a time is no length, no hop or the whole file") {
+  struct Row {
+    const char* options;
+    double plan;
+    int rate;
+    const char* what;
+  };
+  const Row rows[] = {
+      {"{length: 512, hop: 5ms}", 4096, 60, "hop has 0 samples instead of 20"},
+      {"{length: 512, hop: 5ms}", 4096, 1, "hop has 0 samples instead of 20"},
+      {"{length: 5ms, hop: 20}", 4096, 60, "window has 0 samples instead of 20"},
+      {"{long: {length: 1s, hop: 512}, short: {length: 512}}", 4096, 60,
+       "long window has 60 samples instead of 4096"},
+      {"{long: {length: 1s, hop: 512}, short: {length: 512}}", 4096, 2'147'483'647,
+       "long window has 2147483647 samples instead of 4096"},
+      {"{long: {length: 4096, hop: 1s}, short: {length: 512}}", 4096, 8000,
+       "hop has 8000 samples instead of 4096"},
+      {"{long: {length: 4096}, short: {length: 512, hop: 1ms}}", 4096, 60,
+       "short hop has 0 samples instead of 4"},
+  };
+  for (const Row& row : rows) {
+    for (const std::int64_t block : {0, 1000}) {
+      CAPTURE(row.options);
+      CAPTURE(row.rate);
+      Bench bench("segment", row.options);
+      REQUIRE(bench.plan({}, at_rate(row.plan)).errors.empty());
+      const auto got = bench.stream<Windows>(waveform(counting(5000), row.rate, block));
+      CHECK(got.entry.outcome == Outcome::failed);
+      CHECK(got.blocks.empty());
+      CHECK(got.entry.reason == fmt::format("is sampled at {} Hz, where a {}; put a resample stage "
+                                            "before",
+                                            row.rate, row.what));
+    }
+  }
+}
+
 TEST_CASE("segment: without a length, blocks carry what the frames across the seam need") {
   const auto samples = counting(1000);
   for (const double context : {0.0, 1.0, 100.0, 350.0, 5000.0}) {

@@ -1,5 +1,5 @@
 // FLAC files written by hand, for what libsndfile cannot be made to write: any block sizes, varying
-// ones, any numbers in the frames. Samples are stored as they are ("verbatim"), 16 bits, 16 kHz.
+// ones, any numbers in the frames, any bits. Samples are stored as they are ("verbatim").
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@ struct PlainFlac {
 
 struct PlainFlacOptions {
   int channels = 1;
+  int bits = 16;     ///< 8, 12, 16, 20, 24, 32; samples of 16 bits are the highest of them
+  int rate = 16000;  ///< 8000, 16000, 48000
   std::vector<int> block_sizes = {4096};  ///< one after another, over and over
   bool says_samples = false;              ///< the headers count samples, not frames
   std::int64_t first = 0;                 ///< number of the first frame or sample
@@ -27,8 +29,7 @@ struct PlainFlacOptions {
 namespace plain_flac_detail {
 
 inline void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = bytes - 1; i >= 0; --i)
-    out += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
+  for (int i = bytes - 1; i >= 0; --i) out += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
 }
 
 inline std::uint32_t crc(const std::string& bytes, std::size_t from, int bits, std::uint32_t poly) {
@@ -58,8 +59,9 @@ inline std::string flac_frame_header(const PlainFlacOptions& o, int block_size,
   using namespace plain_flac_detail;
   std::string out;
   put(out, o.says_samples ? 0xFFF9 : 0xFFF8, 2);
-  put(out, 0x75, 1);  // the block size follows, 16 kHz
-  put(out, static_cast<std::uint64_t>(o.channels - 1) << 4 | 0x8, 1);
+  put(out, 0x70 | (o.rate == 8000 ? 4 : o.rate == 16000 ? 5 : 10), 1);  // the block size follows
+  const int bits = o.bits == 32 ? 7 : o.bits == 8 ? 1 : o.bits / 4 + (o.bits > 12 ? 0 : -1);
+  put(out, static_cast<std::uint64_t>(o.channels - 1) << 4 | bits << 1, 1);
   put_number(out, number);
   put(out, static_cast<std::uint64_t>(block_size - 1), 2);
   put(out, crc(out, 0, 8, 0x07), 1);
@@ -79,7 +81,10 @@ inline PlainFlac plain_flac(std::span<const std::int16_t> interleaved,
   put(b, static_cast<std::uint64_t>(*least), 2);
   put(b, static_cast<std::uint64_t>(*most), 2);
   put(b, 0, 6);
-  put(b, (16000ULL << 44) | (std::uint64_t(channels - 1) << 41) | (15ULL << 36) | frames, 8);
+  put(b,
+      (std::uint64_t(o.rate) << 44) | (std::uint64_t(channels - 1) << 41) |
+          (std::uint64_t(o.bits - 1) << 36) | frames,
+      8);
   put(b, 0, 16);
   if (!o.metadata.empty()) {
     put(b, 0x82000000 + o.metadata.size(), 4);
@@ -97,8 +102,15 @@ inline PlainFlac plain_flac(std::span<const std::int16_t> interleaved,
     b += flac_frame_header(o, static_cast<int>(n), number);
     for (std::size_t c = 0; c < channels; ++c) {
       put(b, 0x02, 1);
-      for (std::size_t s = 0; s < n; ++s)
-        put(b, static_cast<std::uint16_t>(interleaved[(done + s) * channels + c]), 2);
+      std::uint64_t bits = 0;
+      int have = 0;
+      for (std::size_t s = 0; s < n; ++s) {
+        const std::int64_t value =
+            interleaved[(done + s) * channels + c] * 65536LL >> (32 - o.bits);
+        bits = bits << o.bits | (static_cast<std::uint64_t>(value) & ((1ULL << o.bits) - 1));
+        for (have += o.bits; have >= 8; have -= 8) put(b, bits >> (have - 8), 1);
+      }
+      // A subframe ends at any bit, but these only where a byte ends: even counts.
     }
     put(b, crc(b, from, 16, 0x8005), 2);
     done += n;

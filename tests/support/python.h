@@ -9,12 +9,14 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/support/source_path.h"
+
 namespace melflow::test {
 
 /// What it prints, "" when everything is right. `script` is below tests/; `arguments` are quoted.
 inline std::string python_says(const std::string& script, const std::string& arguments) {
   const std::string command =
-      fmt::format("/usr/bin/python3 '{}/tests/{}' {} 2>&1", MELFLOW_SOURCE_DIR, script, arguments);
+      fmt::format("/usr/bin/python3 '{}' {} 2>&1", source_path("tests/" + script), arguments);
   // Python itself is not built for a sanitizer.
   FILE* pipe = popen(("env -u LD_PRELOAD " + command).c_str(), "r");
   REQUIRE(pipe != nullptr);

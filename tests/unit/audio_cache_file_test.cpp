@@ -203,6 +203,39 @@ TEST_CASE("audio cache: a build that never committed is begun anew") {
   CHECK(count_good(File(path, kContract), 40) == 30);
 }
 
+TEST_CASE("audio cache: an entry that no recording can have is as if it were not there") {
+  struct Row {
+    const char* what;
+    void (*spoil)(File::Entry&);
+  };
+  const Row rows[] = {
+      {"no rate", [](File::Entry& e) { e.sample_rate = 0; }},
+      {"no rate of the file", [](File::Entry& e) { e.file_rate = -1; }},
+      {"frames below 0", [](File::Entry& e) { e.file_frames = -1; }},
+      {"a count that wraps", [](File::Entry& e) { e.count = std::int64_t{1} << 62; }},
+      {"samples of no type", [](File::Entry& e) { e.type = 9; }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const TempFolder folder;
+    {
+      File file(folder / "cache", kContract);
+      const auto samples = recording(0);
+      const auto extent = file.append(std::as_bytes(std::span(samples)));
+      REQUIRE(extent);
+      File::Entry e;
+      e.key = key_of(0);
+      e.stamp = stamp_of_number(0);
+      e.count = static_cast<std::int64_t>(samples.size());
+      e.sample_rate = e.file_rate = 16000;
+      row.spoil(e);
+      REQUIRE(file.add(e, {&*extent, 1}));
+      REQUIRE(file.commit());
+    }
+    CHECK_FALSE(File(folder / "cache", kContract).find(key_of(0), stamp_of_number(0)).has_value());
+  }
+}
+
 TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
   const TempFolder folder;
   const std::string good = folder / "good.cache", path = folder / "a.cache";

@@ -189,7 +189,7 @@ TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing")
       {{"scale.span.length", "0"},
        "--set: scale.span.length: 0 is out of range, allowed is 1 to 100"},
       {{"scale.mode", "[soft"},
-       "--set: scale.mode: not valid YAML: end of sequence flow not found"},
+       "--set: scale.mode: column 1: not valid YAML: end of sequence flow not found"},
       {{"version", "3"}, "--set: version: 3 is out of range, allowed is 1 to 1"},
   };
   for (const Row& row : rows) {
@@ -237,7 +237,7 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
   for (int i = 1; i < 30; ++i)
     text += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
   const Document d = read_document(text, "t.yaml");
-  CHECK(d.complete);
-  REQUIRE(d.problems.size() == 1);
-  CHECK(d.problems.str().find("aliases make this too large") != std::string::npos);
+  CHECK_FALSE(d.complete);
+  CHECK(d.problems.str() ==
+        "t.yaml:6:15: more than 20000 keys and values, those that aliases stand for counted with them");
 }

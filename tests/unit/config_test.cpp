@@ -65,12 +65,12 @@ TEST_CASE("config: each problem of the text stands at its place") {
   };
   const std::string scale = kScale;
   const Row rows[] = {
-      {"nothing", "", "t.yaml: there is nothing in it; `melflow init` writes a first one"},
+      {"nothing", "", "t.yaml:1:1: there is nothing in it; `melflow init` writes a first one"},
       {"only a comment", "# here\n",
-       "t.yaml: there is nothing in it; `melflow init` writes a first one"},
+       "t.yaml:1:1: there is nothing in it; `melflow init` writes a first one"},
       {"a list", "- 1\n", "t.yaml:1:1: a map is expected here, with 'version' and 'graph'"},
       {"no version", with_scale(scale, ""),
-       "t.yaml: version: is missing; write 'version: 1' at the top"},
+       "t.yaml:2:1: version: is missing; write 'version: 1' at the top"},
       {"another version", with_scale(scale, "version: 2"),
        "t.yaml:1:10: version: 2 is out of range, allowed is 1 to 1"},
       {"version is no number", with_scale(scale, "version: one"),
@@ -91,7 +91,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"workers out of range", with_scale(scale, "version: 1\nworkers: -1"),
        "t.yaml:2:10: workers: -1 is out of range, allowed is 0 to 1024"},
       {"no graph", "version: 1\n",
-       "t.yaml: graph: has no nodes; `melflow init` writes a first one"},
+       "t.yaml:1:1: graph: has no nodes; `melflow init` writes a first one"},
       {"an empty graph", "version: 1\ngraph:\n",
        "t.yaml:2:1: graph: has no nodes; `melflow init` writes a first one"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
@@ -102,7 +102,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:4:3: scale: a map with 'stage' and its options is expected", 1},
       {"a node's name",
        "version: 1\ngraph:\n  'my files': {stage: list}\n  out: {stage: keep, from: my files}\n",
-       "t.yaml:3:3: 'my files' is no name for a node: letters, digits, _, - and . are"},
+       "t.yaml:3:3: 'my files' is no name for a node: letters, digits, _, - and . are, 100 at most"},
       {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
        "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
       {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),

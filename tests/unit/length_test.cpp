@@ -17,6 +17,7 @@ TEST_CASE("length: samples and times as people write them") {
       {"25ms", 16000, 400, true},     {"25ms", 22050, 551, true},   {"0.5s", 44100, 22050, true},
       {"1.5min", 8000, 720000, true}, {"2h", 8000, 57600000, true}, {"125us", 8000, 1, true},
       {"1us", 8000, 0, true},         {"62.5us", 8000, 1, true},    {"0s", 8000, 0, true},
+      {"1e11h", 2147483647, 1'000'000'000'000'000, true},
   };
   for (const Row& row : rows) {
     CAPTURE(row.text);

@@ -105,6 +105,13 @@ const std::vector<Setting>& settings() {
       {"n_fft 1664 (13 8 8)", [](O& o) { o.n_fft = 1664, o.n_mels = 40; }},
       {"n_fft 2048 (8 8 4 4)", [](O& o) { o.n_fft = 2048, o.n_mels = 100; }},
       {"n_fft 578 (17 17)", [](O& o) { o.n_fft = 578, o.n_mels = 40; }},
+      {"double", [](O& o) { o.precision = O::Precision::float64, o.log = O::Log::db; }},
+      {"double, conditioned",
+       [](O& o) {
+         o.precision = O::Precision::float64, o.input_scale = 32768, o.preemphasis = 0.97;
+         o.preemphasis_of = O::PreemphasisOf::frame, o.remove_dc = true, o.n_fft = 401;
+         o.n_mels = 40;
+       }},
   };
   return table;
 }

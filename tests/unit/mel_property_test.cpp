@@ -84,6 +84,7 @@ MelOptions random_options(Random& r) {
     for (int i = 0; i < n; ++i) o.norm_mean.push_back(real(r, -5, 5));
   }
   o.norm_variance = flip(r);
+  if (below(r, 3) == 0) o.precision = O::Precision::float64;
   return o;
 }
 

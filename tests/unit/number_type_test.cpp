@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "mel/bfloat16.h"
@@ -91,6 +92,44 @@ TEST_CASE("number type: values of every type come back, one by one and many toge
       CHECK(wrong == 0);
     }
   }
+}
+
+TEST_CASE("number type: the first value that is not finite, in its own type and once rounded") {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  struct Row {
+    float value;
+    NumberType type;
+    bool is_finite;
+  };
+  using enum NumberType;
+  const Row rows[] = {{std::numeric_limits<float>::max(), float32, true},
+                      {inf, float32, false},
+                      {-inf, float32, false},
+                      {std::numeric_limits<float>::quiet_NaN(), float32, false},
+                      {-std::numeric_limits<float>::quiet_NaN(), float32, false},
+                      {-0.0F, float32, true},
+                      {65519.99F, float16, true},
+                      {-65520.0F, float16, false},
+                      {1e-30F, float16, true},
+                      {greatest_of(float16), float16, true},
+                      {0x1.FEFFFEp127F, bfloat16, true},
+                      {0x1.FFp127F, bfloat16, false},
+                      {greatest_of(bfloat16), bfloat16, true},
+                      {inf, bfloat16, false}};
+  for (const Row& row : rows) {
+    CAPTURE(row.value);
+    CAPTURE(std::string(to_text(row.type)));
+    for (const std::size_t at : {0U, 5U, 1023U, 1024U, 2999U}) {
+      std::vector<float> values(3000, -1.5F);
+      values[at] = row.value;
+      const std::int64_t expected = row.is_finite ? -1 : static_cast<std::int64_t>(at);
+      CHECK(first_not_finite(values.data(), values.size(), float32, row.type) == expected);
+      std::vector<float> stored(values.size());  // room for any type
+      from_float(values, row.type, stored.data());
+      CHECK(first_not_finite(stored.data(), values.size(), row.type, row.type) == expected);
+    }
+  }
+  CHECK(first_not_finite(nullptr, 0, float32, float32) == -1);
 }
 
 TEST_CASE("number type: many float16 together, at the ends of what they hold") {

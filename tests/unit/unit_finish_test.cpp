@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -119,6 +120,23 @@ TEST_CASE("unit finish: a NaN stays where it is, and equal values have no spread
   statistics_step(true, true, 0.0)
       ->run(MemoryRows(equal.data(), 4, 2), *std::make_unique<MemoryRows>(equal.data(), 4, 2));
   for (const float x : equal) CHECK(x == 0.0F);
+}
+
+TEST_CASE("unit finish: torchaudio's 10 log10 of magnitudes, as docs/features.md has it") {
+  MelOptions o;
+  o.power = 1;
+  o.log = MelOptions::Log::log10;
+  o.top_db = 160;
+  o.normalize = MelOptions::Normalize::fixed;
+  o.norm_mean = {0};
+  o.norm_std = {0.1};
+  const std::vector<float> magnitudes{3.0F, 1e-3F, 2.9e-8F, 1e-9F};
+  std::vector<float> rows;
+  for (const float x : magnitudes) rows.push_back(std::log10(x));
+  UnitFinish::of_mel(o).apply(rows.data(), 2, 2);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    CHECK(rows[i] ==
+          doctest::Approx(std::max(10 * std::log10(magnitudes[i]), 10 * std::log10(3.0F) - 80)));
 }
 
 TEST_CASE("unit finish: an infinite value does not take the others' floor with it") {

@@ -1,0 +1,199 @@
+// What a run finds where it is to write, and what it leaves there.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <filesystem>
+#include <set>
+
+#include "stages/files/part_file.h"
+#include "stages/files/publication.h"
+#include "stages/output/feature_file.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kRate = 8000;
+
+std::string pipeline(const std::string& write, const std::string& files = "") {
+  return fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: "${{DATA}}"{}}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode}}
+  batch: {{stage: batch, from: segment, files: 3}}
+  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 8}}
+  write: {{{}, from: mel, path: "${{OUT}}"}}
+)",
+                     files, write);
+}
+
+JobResult run(const TempFolder& folder, const std::string& out, const std::string& write,
+              const std::string& files = "") {
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
+  return run_job(pipeline(write, files), options);
+}
+
+void make_corpus(const TempFolder& folder) {
+  for (unsigned i = 0; i < 6; ++i)
+    write_wav(folder.file(fmt::format("clips/{}/{}.wav", i % 2 == 0 ? "train" : "test", i)),
+              4000 + 100 * i, kRate, i);
+}
+
+using Names = std::set<std::string>;
+Names names_in(const TempFolder& folder) {
+  Names out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    out.insert(entry.path().filename());
+  out.erase("clips");
+  return out;
+}
+
+// As docs of files/publication.h have it.
+void write_commit(const std::string& path, char how, const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += how + name + '\0';
+  const std::uint64_t hash = XXH3_64bits(list.data(), list.size());
+  write_bytes(path, "melflow names 1\n" +
+                        std::string(reinterpret_cast<const char*>(&hash), sizeof hash) + list);
+}
+
+const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"};
+
+}  // namespace
+
+TEST_CASE("outputs: a run that was ended between its renames is completed, then the next is refused") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(folder, "out.npy", "stage: npy_write").complete());
+  const std::string rows = read_bytes(folder / "out.npy");
+  for (std::size_t named = 0; named < kSet.size(); ++named) {
+    for (const bool replaces : {false, true}) {
+      CAPTURE(named);
+      CAPTURE(replaces);
+      // What such a run leaves: some files have their names, others are .part.
+      write_commit(folder / "out.npy.commit", replaces ? '1' : '0', kSet);
+      for (std::size_t i = named; i < kSet.size(); ++i)
+        std::filesystem::rename(folder / kSet[i], folder / (kSet[i] + ".part"));
+      if (replaces) folder.write("out.npy.replaced", "the earlier rows");
+      const JobResult job = run(folder, "out.npy", "stage: npy_write");
+      CHECK_FALSE(job.started);
+      CHECK(job.error.starts_with(folder / "out.npy: exists already"));
+      CHECK(read_bytes(folder / "out.npy") == rows);
+      CHECK(names_in(folder) == Names(kSet.begin(), kSet.end()));
+      CHECK(FeatureFile(folder / "out.npy").complete());
+    }
+  }
+  // A run that may replace it says so, too.
+  write_commit(folder / "out.npy.commit", '0', kSet);
+  std::filesystem::rename(folder / "out.npy", folder / "out.npy.part");
+  const JobResult job = run(folder, "out.npy", "stage: npy_write, overwrite: true");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  REQUIRE(job.report.warnings.size() == 1);
+  CHECK(job.report.warnings[0].find("a run was ended when it was complete") != std::string::npos);
+  CHECK(names_in(folder) == Names(kSet.begin(), kSet.end()));
+}
+
+TEST_CASE("outputs: a refused run touches nothing, whichever file of the output is there") {
+  const TempFolder folder;
+  make_corpus(folder);
+  for (const std::string& there : kSet) {
+    const TempFolder other;
+    std::filesystem::copy(folder / "clips", other / "clips",
+                          std::filesystem::copy_options::recursive);
+    other.write(there, "precious");
+    std::string left = std::string(PartFile::kMark) + "of a run that was stopped";
+    for (const std::string& name : kSet) other.write(name + ".part", left);
+    const JobResult job = run(other, "out.npy", "stage: npy_write");
+    CHECK_FALSE(job.started);
+    CHECK(job.error.starts_with(other / there + ": exists already"));
+    CHECK(read_bytes(other / there) == "precious");
+    for (const std::string& name : kSet) CHECK(read_bytes(other / (name + ".part")) == left);
+  }
+}
+
+TEST_CASE("outputs: what the run reads is not replaced") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string wav = read_bytes(folder / "clips/train/2.wav");
+  const std::string overwrite = "stage: hdf5_write, overwrite: true";
+  const auto refused = [&](const std::string& out, const std::string& what,
+                           const std::string& files = "") {
+    const JobResult job = run(folder, out, overwrite, files);
+    CAPTURE(job.text());
+    CHECK_FALSE(job.started);
+    CHECK(job.error == folder / out + ": is " + what +
+                           " and would be replaced by the output; write elsewhere");
+  };
+  refused("clips/train/2.wav", "a file of the corpus");
+  refused("clips/train/../train/2.wav", "a file of the corpus");
+  std::filesystem::create_symlink("clips/train/2.wav", folder / "link.h5");
+  refused("link.h5", "a file of the corpus");
+  CHECK(read_bytes(folder / "clips/train/2.wav") == wav);
+  const std::string list = folder.write("list.csv", "path\ntrain/0.wav\ntest/1.wav\n");
+  refused("list.csv", "what this run reads", ", manifest: " + list);
+  const std::string labels = folder.write("labels.csv", "path,label\ntrain/0.wav,a\n");
+  refused("labels.csv", "what this run reads", ", labels: file, label_file: " + labels);
+  CHECK(read_bytes(list).starts_with("path\n"));
+  // A file of the same name elsewhere is another.
+  folder.write("2.wav", "old");
+  CHECK(run(folder, "2.wav", overwrite).complete());
+}
+
+TEST_CASE("outputs: files of all splits get their names together") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const std::string write = "stage: hdf5_write, split_files: true, overwrite: true";
+  REQUIRE(run(folder, "out.h5", write, ", splits: top_dir").complete());
+  CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5"});
+  const std::string train = read_bytes(folder / "out.train.h5");
+  // Nobody's file in the way of one of them is found before anything is touched.
+  folder.write("out.test.h5.part", "precious");
+  const JobResult job = run(folder, "out.h5", write, ", splits: top_dir");
+  CHECK_FALSE(job.started);
+  CHECK(job.error.starts_with(folder / "out.test.h5.part: is there already and is not melflow's"));
+  CHECK(read_bytes(folder / "out.test.h5.part") == "precious");
+  CHECK(read_bytes(folder / "out.train.h5") == train);
+  CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5", "out.test.h5.part"});
+}
+
+TEST_CASE("outputs: chunks that an ended run left are known as such") {
+  const TempFolder folder;
+  make_corpus(folder);
+  REQUIRE(run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
+  // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
+  std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
+  const JobResult job = run(folder, "out.h5", "stage: hdf5_write, layout: chunked");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(names_in(folder) == Names{"out.h5"});
+}
+
+TEST_CASE("outputs: who asks for one that is not there is told what is") {
+  const TempFolder folder;
+  make_corpus(folder);
+  const auto told = [&] {
+    try {
+      const FeatureFile file(folder / "out.npy");
+    } catch (const RunError& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  folder.write("out.npy.part", "rows");
+  CHECK(told().ends_with("out.npy.part is there: a run is still writing it, or was ended before it "
+                         "was complete"));
+  write_commit(folder / "out.npy.commit", '0', kSet);
+  CHECK(told().find("out.npy.part is complete, but a run was ended before its files had their "
+                    "names") != std::string::npos);
+  std::filesystem::remove(folder / "out.npy.commit");
+  folder.write("out.npy.undo", "what it was");
+  CHECK(told().find("out.npy.part and " + (folder / "out.npy.undo") +
+                    " are what it was, keep both") != std::string::npos);
+}
