@@ -30,7 +30,8 @@ class CudaMel final : public MelProgram {
   CudaMel(int device, const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
       : device_(device), kernels_(std::in_place, plan, options, most_frames) {
     // Copies of tables need not have arrived when they return, and streams do not wait for them.
-    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize", device_);
+    // They are on the null stream, which alone is waited for.
+    must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", device_);
   }
   CudaMel(const CudaMel&) = delete;
   CudaMel& operator=(const CudaMel&) = delete;
@@ -318,9 +319,6 @@ class CudaGpus final : public Gpus {
 
 }  // namespace
 
-Gpus& machine_gpus() {
-  static CudaGpus all;
-  return all;
-}
+std::unique_ptr<Gpus> look_for_gpus() { return std::make_unique<CudaGpus>(); }
 
 }  // namespace melflow::cuda

@@ -8,6 +8,11 @@ namespace {
 
 Gpus* g_replacement = nullptr;
 
+Gpus& machine_gpus() {
+  static const std::unique_ptr<Gpus> all = look_for_gpus();
+  return *all;
+}
+
 }  // namespace
 
 Gpus& gpus() { return g_replacement != nullptr ? *g_replacement : machine_gpus(); }

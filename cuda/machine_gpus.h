@@ -3,10 +3,13 @@
 
 #pragma once
 
+#include <memory>
+
 #include "cuda/gpu.h"
 
 namespace melflow::cuda {
 
-Gpus& machine_gpus();
+// Asks the driver; to be done once.
+std::unique_ptr<Gpus> look_for_gpus();
 
 }  // namespace melflow::cuda
