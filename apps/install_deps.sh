@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages melflow is built from, where they are missing.
 #
-# In:  apps/install_deps.sh [--tests] [--perf] [--dry-run]
-#        --tests    also what the tests need: Python with h5py and NumPy, which must read the output
+# In:  apps/install_deps.sh [--tests] [--perf] [--bundle] [--dry-run]
+#        --tests    also what the tests need: Python with h5py and NumPy, which must read the output,
+#                   and a shell that needs no library
 #        --perf     also what the benchmarks need: Python and google-benchmark
+#        --bundle   also what apps/bundle/fetch_cuda.sh needs: pip and unzip
 #        --dry-run  only print what is missing, one package a line
 # Out: nothing but the packages. When all of them are there it does nothing and needs neither
 #      network nor rights.
@@ -18,11 +20,12 @@ packages=(
 dry_run=0
 for argument in "$@"; do
   case $argument in
-    --tests) packages+=(python3 python3-h5py python3-numpy) ;;
+    --tests) packages+=(python3 python3-h5py python3-numpy busybox-static) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
+    --bundle) packages+=(python3-pip unzip) ;;
     --dry-run) dry_run=1 ;;
     *)
-      echo "usage: $0 [--tests] [--perf] [--dry-run]" >&2
+      echo "usage: $0 [--tests] [--perf] [--bundle] [--dry-run]" >&2
       exit 2
       ;;
   esac

@@ -1,6 +1,6 @@
 # The target `bundle`: the program, what the GPU check runs, and the libraries of both as one archive
 # that runs where it is unpacked. In: the programs that were built. Out: in the build folder
-# melflow-bundle-VERSION-ARCHITECTURE.tar.gz.
+# melflow-bundle-VERSION-ARCHITECTURE.tar.gz. The preset `bundle` has the CUDA that most drivers can run.
 set(MELFLOW_BUNDLE_NAME melflow-bundle-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(bundled)
 foreach(program melflow melflow_make_corpus melflow_compare_rows melflow_measure_child melflow_gpu_bench
@@ -14,9 +14,18 @@ foreach(program melflow melflow_make_corpus melflow_compare_rows melflow_measure
 endforeach()
 list(TRANSFORM bundled REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
 
+# The oldest driver by minor version compatibility: https://docs.nvidia.com/deploy/cuda-compatibility
+set(needs "no CUDA")
+if(MELFLOW_HAS_CUDA AND CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
+  set(needs "NVIDIA's driver 525 or later")
+elseif(MELFLOW_HAS_CUDA)
+  set(needs "NVIDIA's driver 580 or later (525: bash apps/bundle/build.sh)")
+endif()
+
 add_custom_target(bundle
   COMMAND ${CMAKE_COMMAND} -D "PROGRAMS=${files}" -D "NAME=${MELFLOW_BUNDLE_NAME}"
           -D "SOURCE=${PROJECT_SOURCE_DIR}" -D "BINARY=${PROJECT_BINARY_DIR}" -D "STRIP=${CMAKE_STRIP}"
+          -D "NEEDS=${needs}"
           -P ${PROJECT_SOURCE_DIR}/apps/bundle/make_bundle.cmake
   COMMENT "Bundle ${MELFLOW_BUNDLE_NAME}.tar.gz" VERBATIM)
 add_dependencies(bundle ${bundled})

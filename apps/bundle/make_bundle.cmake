@@ -1,15 +1,17 @@
-# Makes a bundle: cmake -D PROGRAMS=... -D NAME=... -D SOURCE=... -D BINARY=... -D STRIP=... -P make_bundle.cmake
+# Makes a bundle: cmake -D PROGRAMS=... -D NAME=... -D SOURCE=... -D BINARY=... -D STRIP=... -D NEEDS=... \
+#        -P make_bundle.cmake
 #
 # In:  built programs with an RPATH of $ORIGIN/../lib.
-# Out: BINARY/NAME.tar.gz with NAME/bin, NAME/lib, NAME/share, and the GPU check in NAME/perf.
-#      glibc and NVIDIA's driver are the machine's own; everything else that the programs load is
-#      in lib/. Fails where the archive is larger than it may be.
+# Out: BINARY/NAME.tar.gz with the programs in NAME/libexec, what starts them in NAME/bin, NAME/share, the GPU check
+#      in NAME/perf; in NAME/lib everything they load but NVIDIA's driver and glibc, which is in NAME/glibc for
+#      machines with an older one. Fails where the archive is larger than it may be.
 cmake_minimum_required(VERSION 3.25)
 set(most_mib 40)
 
 set(folder ${BINARY}/bundle/${NAME})
 file(REMOVE_RECURSE ${BINARY}/bundle)
 file(MAKE_DIRECTORY ${folder}/bin ${folder}/lib ${folder}/licences)
+set(glibc_names "^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|anl|mvec))\\.so")
 
 find_program(CMAKE_OBJDUMP objdump REQUIRED)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_PLATFORM linux+elf)
@@ -17,27 +19,39 @@ set(CMAKE_GET_RUNTIME_DEPENDENCIES_TOOL objdump)
 set(CMAKE_GET_RUNTIME_DEPENDENCIES_COMMAND ${CMAKE_OBJDUMP})
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${PROGRAMS}
   RESOLVED_DEPENDENCIES_VAR libraries UNRESOLVED_DEPENDENCIES_VAR missing
-  PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|util|anl|mvec|nsl|BrokenLocale)\\.so"
-                      "^libcuda\\.so" "^libnvidia")
+  PRE_EXCLUDE_REGEXES "^libcuda\\.so" "^libnvidia")
 if(missing)
   message(FATAL_ERROR "bundle: these libraries were not found: ${missing}")
 endif()
 
 foreach(program ${PROGRAMS})
-  file(COPY ${program} DESTINATION ${folder}/bin)
+  file(COPY ${program} DESTINATION ${folder}/libexec)
   get_filename_component(name ${program} NAME)
-  file(RPATH_SET FILE ${folder}/bin/${name} NEW_RPATH "$ORIGIN/../lib")
+  file(RPATH_SET FILE ${folder}/libexec/${name} NEW_RPATH "$ORIGIN/../lib")
   if(STRIP)
-    execute_process(COMMAND ${STRIP} ${folder}/bin/${name} COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${STRIP} ${folder}/libexec/${name} COMMAND_ERROR_IS_FATAL ANY)
   endif()
 endforeach()
+
+# What the driver's libraries may ask for, which older ones do where nothing here does.
+set(of_glibc ${libraries})
+list(FILTER of_glibc INCLUDE REGEX "/libc\\.so\\.6$")
+get_filename_component(glibc_folder ${of_glibc} DIRECTORY)
+foreach(name libdl.so.2 libpthread.so.0 librt.so.1 libresolv.so.2 libutil.so.1)
+  list(APPEND libraries ${glibc_folder}/${name})
+endforeach()
+list(REMOVE_DUPLICATES libraries)
 
 # A library under the name by which it is looked for, and the licence of its package.
 set(about "")
 foreach(library ${libraries})
   get_filename_component(name ${library} NAME)
   file(REAL_PATH ${library} real)
-  configure_file(${real} ${folder}/lib/${name} COPYONLY)
+  set(place lib)
+  if(name MATCHES "${glibc_names}")
+    set(place glibc)
+  endif()
+  configure_file(${real} ${folder}/${place}/${name} COPYONLY)
   set(package "")
   string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})  # as packages older than the merge of both name it
   execute_process(COMMAND dpkg-query -S ${real} OUTPUT_VARIABLE owner ERROR_QUIET RESULT_VARIABLE failed)
@@ -51,7 +65,34 @@ foreach(library ${libraries})
       configure_file(${notice} ${folder}/licences/${package}.txt COPYONLY)
     endif()
   endif()
-  string(APPEND about "  lib/${name}  ${package}\n")
+  string(APPEND about "  ${place}/${name}  ${package}\n")
+endforeach()
+
+# The glibc that the programs and those libraries need, and what starts them with that or with their own.
+set(BUNDLE_GLIBC 0)
+file(GLOB loaded ${folder}/libexec/* ${folder}/lib/*)
+foreach(file ${loaded})
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${file} OUTPUT_VARIABLE about_file COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "GLIBC_2\\.[0-9]+" versions "${about_file}")
+  foreach(version ${versions})
+    string(REPLACE "GLIBC_2." "" minor ${version})
+    if(minor GREATER BUNDLE_GLIBC)
+      set(BUNDLE_GLIBC ${minor})
+    endif()
+  endforeach()
+endforeach()
+file(GLOB loader RELATIVE ${folder}/glibc ${folder}/glibc/ld-linux*)
+set(BUNDLE_LOADER ${loader})
+foreach(program ${PROGRAMS})
+  get_filename_component(name ${program} NAME)
+  configure_file(${SOURCE}/apps/bundle/start.sh.in ${folder}/bin/${name} @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endforeach()
+# What is compiled in.
+foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev libspdlog-dev)
+  if(EXISTS /usr/share/doc/${package}/copyright)
+    configure_file(/usr/share/doc/${package}/copyright ${folder}/licences/${package}.txt COPYONLY)
+  endif()
 endforeach()
 foreach(text GPL-2 GPL-3 LGPL-2.1 LGPL-3 Apache-2.0)
   if(EXISTS /usr/share/common-licenses/${text})
@@ -75,7 +116,7 @@ execute_process(COMMAND ${CMAKE_COMMAND} -E tar czf ${archive} ${NAME}
 file(SIZE ${archive} bytes)
 math(EXPR mib "${bytes} / 1048576")
 list(LENGTH libraries count)
-message(STATUS "${archive}: ${mib} MiB, ${count} libraries")
+message(STATUS "${archive}: ${mib} MiB, ${count} libraries, glibc 2.${BUNDLE_GLIBC} or its own, ${NEEDS}")
 if(mib GREATER_EQUAL most_mib)
   message(FATAL_ERROR "bundle: ${mib} MiB, allowed are ${most_mib}")
 endif()

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Makes a folder with the compiler, headers and runtime of CUDA 12.4, by which a bundle runs with
+# every driver from 525 on. Installs nothing.
+#
+# In:  apps/bundle/fetch_cuda.sh FOLDER; on Debian, with the network, apt-get, pip and unzip.
+# Out: FOLDER/bin/nvcc and what it needs, in NVIDIA's layout. Where it is there already: nothing.
+#      The compiler is the package of Debian 13, of which only the programs are taken; headers and
+#      runtime, a gigabyte there, are those of Python's wheels of the same release.
+set -euo pipefail
+release=12.4
+
+die() {
+  echo "fetch_cuda: $*" >&2
+  exit 1
+}
+
+[[ $# == 1 && $1 != -* ]] || die "usage: fetch_cuda.sh FOLDER"
+folder=$1
+if "$folder/bin/nvcc" --version 2>/dev/null | grep -q "release $release"; then exit 0; fi
+for tool in apt-get dpkg unzip; do
+  command -v "$tool" >/dev/null || die "there is no $tool"
+done
+python3 -m pip --version >/dev/null 2>&1 || die "there is no pip: apt-get install python3-pip"
+
+part=$folder.part
+rm -rf "$part" "$folder"
+mkdir -p "$part"/{apt/lists/partial,wheels,bin,nvvm/bin,include,lib}
+part=$(cd "$part" && pwd)
+
+# ---- the compiler: Debian's mirror is the one that this system uses, its lists are our own
+
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
+  grep -v security | head -n 1)
+[[ -n $mirror ]] || die "apt-get knows no mirror of Debian: is this Debian, and was apt-get update run?"
+echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie non-free" \
+  >"$part/apt/sources.list"
+apt() {
+  apt-get -q -o APT::Sandbox::User=root -o "Dir::State::Lists=$part/apt/lists" \
+    -o "Dir::Etc::SourceList=$part/apt/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+    -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= "$@"
+}
+apt update || die "apt-get update failed: is the network there?"
+(cd "$part/apt" && apt download nvidia-cuda-toolkit)
+dpkg -x "$part"/apt/nvidia-cuda-toolkit_*.deb "$part/apt/unpacked"
+compiler=$part/apt/unpacked/usr
+mv "$compiler"/bin/{cudafe++,fatbinary,nvlink,ptxas,cuobjdump} "$part/bin"
+mv "$compiler"/lib/nvidia-cuda-toolkit/bin/{nvcc,crt} "$part/bin"
+mv "$compiler/lib/nvidia-cuda-toolkit/bin/cicc" "$part/nvvm/bin"
+mv "$compiler/lib/nvidia-cuda-toolkit/libdevice" "$part/nvvm"
+mv "$compiler/share/doc/nvidia-cuda-toolkit/copyright" "$part/LICENCE"
+cat >"$part/bin/nvcc.profile" <<'PROFILE'
+TOP = $(_HERE_)/..
+CICC_PATH = $(TOP)/nvvm/bin
+NVVMIR_LIBRARY_DIR = $(TOP)/nvvm/libdevice
+PATH += $(CICC_PATH):$(_HERE_):
+INCLUDES += "-I$(TOP)/include" $(_SPACE_)
+LIBRARIES =+ $(_SPACE_) "-L$(TOP)/lib"
+PROFILE
+
+# ---- headers of that release; of the runtime, which is the same to a program in all of CUDA 12, the
+# ---- release whose wheel has the archive to link with
+
+wheel() {  # NAME==VERSION SHA256: unpacked to $part/wheels
+  rm -f "$part"/wheels/*.whl
+  python3 -m pip download -q --no-deps --only-binary=:all: --platform manylinux2014_x86_64 -d "$part/wheels" \
+    --require-hashes -r <(echo "$1 --hash=sha256:$2") || die "pip could not fetch $1"
+  unzip -q -o "$part"/wheels/*.whl 'nvidia/*' -d "$part/wheels"
+}
+wheel nvidia-cuda-runtime-cu12==12.9.79 25bba2dfb01d48a9b59ca474a1ac43c6ebf7011f1b0b8cc44f54eb6ac48a96c3
+mv "$part"/wheels/nvidia/cuda_runtime/lib/lib{cudart_static.a,culibos.a,cudart.so.12} "$part/lib"
+ln -s libcudart.so.12 "$part/lib/libcudart.so"  # by which CMake finds the folder
+ar crs "$part/lib/libcudadevrt.a"  # nvcc asks for it; of that release it would not do, nothing here needs it
+rm -r "$part/wheels/nvidia"
+wheel nvidia-cuda-runtime-cu12==12.4.127 64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5
+wheel nvidia-cuda-nvcc-cu12==12.4.131 e4c9a35435c3b0e36c6397c5696334c9ea6650e524736cbd1c5d345ea099bb04
+wheel nvidia-nvtx-cu12==12.4.127 781e950d9b9f60d8241ccea575b32f5105a5baf4c2351cab5256a24869f12a1a
+cp -r "$part"/wheels/nvidia/{cuda_nvcc,cuda_runtime,nvtx}/include/. "$part/include"
+ln -s lib "$part/lib64"
+
+"$part/bin/nvcc" --version | grep -q "release $release" ||
+  die "Debian's package is not CUDA $release any more"
+rm -rf "$part/apt" "$part/wheels"
+mv "$part" "$folder"
+echo "fetch_cuda: CUDA $release in $folder"

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# The bundle where it is unpacked: with the machine's glibc, with its own where the machine says that
+# its glibc is old, and where there is nothing but a shell.
+#
+# In:  bundle_test.sh BUILD_FOLDER. The last part needs busybox-static and namespaces; without them it
+#      says that it was left out.
+set -euo pipefail
+build=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+  echo "bundle: $*" >&2
+  exit 1
+}
+
+cmake --build "$build" --target bundle >"$folder/log" || fail "$(tail -n 20 "$folder/log")"
+archives=("$build"/melflow-bundle-*.tar.gz)
+mkdir -p "$folder/root/opt" "$folder/root/data" "$folder/old"
+tar xzf "${archives[0]}" -C "$folder/root/opt"
+bundles=("$folder"/root/opt/*)
+bin=${bundles[0]}/bin own=${bundles[0]}/glibc
+"$bin/melflow_make_corpus" --out "$folder/root/data/clips" --files 3 --rate 4096 --seconds 2 2>/dev/null
+
+# job WHERE OUT COMMAND...: a whole job, the same on every path.
+job() {
+  local where=$1 out=$2
+  shift 2
+  DATA=$where/data/clips OUT=$where/data/$out "$@" run leak_two_stage --quiet
+}
+same_rows() { "$bin/melflow_compare_rows" --same "$folder"/root/data/{here,"$1"}.h5 >/dev/null; }
+loads_own_glibc() {
+  LD_DEBUG=files "$bin/melflow" --version >"$folder/loads" 2>&1
+  grep -q "calling init: $own/libc.so.6" "$folder/loads"
+}
+
+# ---- here: the programs were built with this glibc
+job "$folder/root" here.h5 "$bin/melflow" || fail 'a job failed'
+if loads_own_glibc; then fail 'takes its own glibc where that of the machine would do'; fi
+ln -s "$bin/melflow" "$folder/link"
+(cd / && "$folder/link" stages mel >/dev/null) || fail 'cannot be started by a link'
+(cd "$bin" && sh melflow --version >/dev/null) || fail 'cannot be started by its name alone'
+status=0
+"$bin/melflow" run no-such-file.yaml 2>/dev/null || status=$?
+[[ $status != 0 ]] || fail 'an exit status was lost'
+
+# ---- where the machine says that it has an older one, another library, or nothing
+for version in 'glibc 2.17' 'musl' ''; do
+  printf '#!/bin/sh\n%s\n' "${version:+echo $version}" >"$folder/old/getconf"
+  chmod +x "$folder/old/getconf"
+  PATH=$folder/old:$PATH loads_own_glibc || fail "takes the machine's glibc: '$version'"
+  rm -f "$folder/root/data/old.h5"
+  PATH=$folder/old:$PATH job "$folder/root" old.h5 "$bin/melflow" || fail "a job failed: '$version'"
+  same_rows old || fail "other rows: '$version'"
+done
+
+# ---- where there is nothing but a shell, no network either
+busybox=$(command -v busybox || true)
+mkdir "$folder"/root/{bin,dev,proc}
+touch "$folder/root/dev/null"
+in_root() {
+  unshare -rmnpf sh -c 'mount -t proc proc "$0/proc" && PATH=/bin exec '"$(command -v chroot)"' "$0" "$@"' \
+    "$folder/root" "$@"
+}
+if [[ -n $busybox ]]; then cp "$busybox" "$folder/root/bin/sh"; fi
+if ! in_root sh -c true 2>/dev/null; then
+  echo 'bundle: the empty root was left out: no static busybox, or namespaces are not allowed'
+  exit 0
+fi
+bin_there=${bin#"$folder/root"}
+job '' bare.h5 in_root "$bin_there/melflow" || fail 'a job failed in an empty root'
+same_rows bare || fail 'other rows in an empty root'
+if [[ -x $bin/melflow_gpu_bench ]]; then
+  status=0
+  in_root "$bin_there/melflow_gpu_bench" --list 2>"$folder/said" || status=$?
+  [[ $status == 77 ]] || fail "--list in an empty root gave $status: $(cat "$folder/said")"
+fi
