@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cuda/error.h"
 
 namespace melflow::cuda {
@@ -26,6 +28,11 @@ void DeviceBudget::charge(int index, std::size_t pinned, std::size_t device) {
   check("device", device, on, device_limit_);
   pinned_ += pinned;
   on += device;
+}
+
+std::size_t DeviceBudget::pinned_left() const {
+  const std::lock_guard lock(mutex_);
+  return pinned_limit_ - std::min(pinned_limit_, pinned_);
 }
 
 void DeviceBudget::refund(int index, std::size_t pinned, std::size_t device) noexcept {

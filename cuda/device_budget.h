@@ -19,11 +19,13 @@ class DeviceBudget {
   // Counts memory that is about to be taken, `device` of it on the device with this index. Throws
   // CudaError where it is more than allowed; then nothing is counted. [bytes]
   void charge(int index, std::size_t pinned, std::size_t device);
+  // Page-locked memory that may still be taken. [bytes]
+  [[nodiscard]] std::size_t pinned_left() const;
   void refund(int index, std::size_t pinned, std::size_t device) noexcept;
 
  private:
   const std::size_t pinned_limit_, device_limit_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::size_t pinned_ = 0;
   std::map<int, std::size_t> on_device_;  // by index
 };

@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -106,6 +107,11 @@ class Gpus {
   // Why sizes without a fused kernel cannot be had; "" when they can.
   [[nodiscard]] virtual std::string why_no_cufft() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;
+  // By which limits of waiting are measured. [s]
+  [[nodiscard]] virtual double now() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
 };
 
 // Those of this machine; in a program built without CUDA there are none.

@@ -5,8 +5,6 @@
 
 #include <mutex>
 
-#include "cuda/error.h"
-#include "pipeline/cpu.h"
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
 
@@ -31,10 +29,13 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   }
   // It waits for a lane to be free, and copies into memory that the workers do not need.
   [[nodiscard]] bool blocking() const override { return true; }
-  [[nodiscard]] int default_concurrency() const override {
-    return std::clamp(available_cpus() / 2, 1, 8);
-  }
+  [[nodiscard]] int default_concurrency() const override { return CudaRun::default_h2d_slots(); }
   [[nodiscard]] bool passes_on() const override { return true; }
+  // Asked before the run for the largest block that there can be: lanes are made for that.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    run_->note_block(input);
+    return input;
+  }
 
   void start(RunContext& run) override { run_->start(run); }
 
@@ -42,12 +43,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
                                                      ItemContext& context) const override {
     const Lease scratch(*this);
     auto out = std::make_shared<DeviceBatch>();
-    try {
-      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), run_->lanes().take(),
-                                               *scratch, context);
-    } catch (const cuda::CudaError& e) {
-      return ItemError::failed(e.what());
-    }
+    out->batch =
+        std::make_shared<CudaBatch>(std::move(in), run_->front(), run_->lanes(), *scratch, context);
     return std::shared_ptr<const DeviceBatch>(std::move(out));
   }
 

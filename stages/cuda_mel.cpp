@@ -40,6 +40,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
       check.error("devices", e.what());
       return given;
     }
+    run_->set_grid(given.get_object<WindowGrid>(WindowGrid::kFact));
     Facts out = run_->front().plan(given, check, "cuda", "");
     if (run_->front().is_planned()) {
       check_path(check);

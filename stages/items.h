@@ -90,6 +90,7 @@ struct Waveform {
 /// Windows of equal length on a stream: row r starts at
 /// (r / per_long) * long_hop + (r % per_long) * short_hop. Plain windows have per_long = 1.
 struct WindowGrid {
+  static constexpr const char* kFact = "windows";  ///< on an edge, where the plan knows it
   std::int64_t length = 0;       ///< of a row's window [samples]
   std::int64_t long_length = 0;  ///< = length for plain windows
   std::int64_t long_hop = 1;

@@ -100,6 +100,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (g.long_hop >= 1)
       out.set("rows_per_sample", static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
     out.set("rows_extra", 2.0 * static_cast<double>(g.per_long));
+    out.set_object(WindowGrid::kFact, std::make_shared<const WindowGrid>(g));
     return out;
   }
 

@@ -5,43 +5,36 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cuda/error.h"
+#include "stages/device/lane_load.h"
 
 namespace melflow {
-namespace {
 
-// What is put into a lane begins at such a multiple of samples, so that frames are as well aligned
-// there as they are in the part. It takes whole multiples, too: what a batch sends does not depend
-// on which of its parts comes last.
-constexpr std::size_t kPartAlignment = 8;
-
-}  // namespace
-
-CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
-                     cuda::Lanes::Lease lane, Scratch& scratch, ItemContext& context)
+CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
+                     Scratch& scratch, ItemContext& context)
     : batch_(std::move(batch)),
-      lane_(std::move(lane)),
+      is_raw_(goes_raw(*front.mel_plan())),
       frame_bytes_(static_cast<std::size_t>(front.mel_plan()->columns()) *
                    size_of(front.row_type())),
       parts_(batch_->parts.size()) {
-  const auto is_narrow = [](const auto& part) { return part->samples.type == SampleType::int16; };
-  is_raw_ = takes_plain_samples(*front.mel_plan()) || is_conditioned_by_frame(*front.mel_plan());
-  if (!is_raw_ || !std::all_of(batch_->parts.begin(), batch_->parts.end(), is_narrow))
-    type_ = cuda::SampleType::float32;
-  // Counted first, so that the lane's memory changes only while nothing is in it.
-  is_counting_ = true;
-  pack_parts(front, scratch, context);
-  is_counting_ = false;
-  if (n_frames_ > 0) lane_->reserve(sample_bytes_, n_frames_);
-  sample_bytes_ = n_frames_ = 0;
-  pack_parts(front, scratch, context);
-  if (n_frames_ > 0)
-    lane_->submit(type_, sample_bytes_, n_frames_);
-  else
-    lane_.reset();
+  count_parts(front, scratch, context);
+  const std::vector<Piece> all = pieces(lanes.size(), context);
+  for (const Piece& piece : all) {
+    if (piece.n_frames == 0) continue;
+    run(piece, &piece == &all.back(), front, lanes, scratch, context);
+  }
 }
 
-void CudaBatch::pack_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
+CudaBatch::~CudaBatch() {
+  // Dropped on the way, because its files failed elsewhere: the device may still be at it.
+  if (lane_) lane_->finish();
+}
+
+// What every part takes, before anything is put anywhere.
+void CudaBatch::count_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
+  is_counting_ = true;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (context.origin(i).stream->failed()) continue;
     const Windows& in = *batch_->parts[i];
@@ -50,27 +43,102 @@ void CudaBatch::pack_parts(const MelFront& front, Scratch& scratch, ItemContext&
       continue;
     }
     Part& part = parts_[i];
-    if (is_counting_) {
-      part.rows = std::make_shared<MelPart>();
-      part.rows->last = in.last;
-      part.rows->file = in.file;
-    }
-    // A stream may fail elsewhere in between, but not come back.
-    part.first_frame = n_frames_;
-    const std::uint64_t noise_key = front.noise_key(i, context);
-    in.samples.type == SampleType::int16 ? pack<std::int16_t>(in, front, noise_key, scratch, part)
-                                         : pack<float>(in, front, noise_key, scratch, part);
-    part.n_frames = n_frames_ - part.first_frame;
+    if (is_raw_ && in.samples.type == SampleType::int16) part.type = cuda::SampleType::int16;
+    part.rows = std::make_shared<MelPart>();
+    part.rows->last = in.last;
+    part.rows->file = in.file;
+    piece_ = {};
+    n_samples_ = 0;
+    n_frames_ = 0;
+    pack_part(i, front, scratch, context);
+    part.n_samples = n_samples_;
+    part.n_frames = n_frames_;
     if (!in.grid && part.rows->row_count == 0 && in.last && part.rows->first_row == 0) {
       context.fail(i, front.too_short(in));
       part.rows.reset();
     }
   }
+  is_counting_ = false;
 }
 
-CudaBatch::~CudaBatch() {
-  // Dropped on the way, because its files failed elsewhere: the device may still be at it.
-  if (lane_) lane_->finish();
+CudaBatch::Piece CudaBatch::joined(Piece piece, const Part& part) {
+  ++piece.end;
+  if (!part.rows || part.n_frames == 0) return piece;
+  if (part.type == cuda::SampleType::float32) piece.type = part.type;
+  piece.n_samples += part.n_samples;
+  piece.n_frames += part.n_frames;
+  return piece;
+}
+
+std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size, ItemContext& context) {
+  const auto fits = [&size](const Piece& p) {
+    return p.sample_bytes() <= size.sample_bytes && p.n_frames <= size.frames &&
+           p.n_samples <= std::numeric_limits<std::uint32_t>::max();  // what places can say
+  };
+  std::vector<Piece> out{{}};
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Piece alone = joined({i, i}, parts_[i]);
+    if (!fits(alone)) {
+      context.fail(i, ItemError::failed(fmt::format(
+                          "a block of {} samples and {} frames does not fit into a lane of {} "
+                          "bytes and {} frames; raise mel.accumulate.bytes",
+                          alone.n_samples, alone.n_frames, size.sample_bytes, size.frames)));
+      parts_[i].rows.reset();
+    }
+    const Piece longer = joined(out.back(), parts_[i]);
+    if (fits(longer))
+      out.back() = longer;
+    else
+      out.push_back(alone);
+  }
+  return out;
+}
+
+void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cuda::Lanes& lanes,
+                    Scratch& scratch, ItemContext& context) {
+  try {
+    piece_ = piece;
+    lane_ = lanes.take();
+    pack_piece(front, scratch, context);
+    if (n_frames_ > 0)
+      lane_->submit(piece_.type, static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type),
+                    static_cast<std::uint32_t>(n_frames_), piece_.end - piece_.first);
+    sample_bytes_ += static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type);
+    row_bytes_ += n_frames_ * frame_bytes_;
+    if (is_last && n_frames_ > 0) return;
+    if (n_frames_ > 0) lane_->wait();
+    for (std::size_t i = piece.first; i < piece.end; ++i)
+      if (parts_[i].rows) parts_[i].data = take_rows(parts_[i], front, context);
+  } catch (const cuda::CudaError& e) {
+    for (std::size_t i = piece.first; i < piece.end; ++i) {
+      if (!parts_[i].rows) continue;
+      context.fail(i, ItemError::failed(e.what()));
+      parts_[i].rows.reset();
+    }
+  }
+  lane_.reset();
+}
+
+// A stream may fail elsewhere after it was counted, but not come back: what is packed is never
+// more than was counted.
+void CudaBatch::pack_piece(const MelFront& front, Scratch& scratch, ItemContext& context) {
+  n_samples_ = 0;
+  n_frames_ = 0;
+  for (std::size_t i = piece_.first; i < piece_.end; ++i) {
+    Part& part = parts_[i];
+    part.first_frame = n_frames_;
+    if (part.rows && context.origin(i).stream->failed()) part.rows.reset();
+    if (part.rows && part.n_frames > 0) pack_part(i, front, scratch, context);
+  }
+}
+
+void CudaBatch::pack_part(std::size_t i, const MelFront& front, Scratch& scratch,
+                          ItemContext& context) {
+  const Windows& in = *batch_->parts[i];
+  const std::uint64_t noise_key = front.noise_key(i, context);
+  in.samples.type == SampleType::int16
+      ? pack<std::int16_t>(in, front, noise_key, scratch, parts_[i])
+      : pack<float>(in, front, noise_key, scratch, parts_[i]);
 }
 
 std::size_t CudaBatch::row_count() const {
@@ -81,21 +149,16 @@ std::size_t CudaBatch::row_count() const {
 }
 
 std::uint32_t CudaBatch::room(std::int64_t count) {
-  const std::size_t size = cuda::bytes_of(type_);
-  const std::size_t begin = sample_bytes_ / size;
-  const std::size_t end = begin + (static_cast<std::size_t>(count) + kPartAlignment - 1) /
-                                      kPartAlignment * kPartAlignment;
-  if (end > std::numeric_limits<std::uint32_t>::max())
-    throw cuda::CudaError("a batch of more than 2^32 samples; lower mel.accumulate.bytes");
-  sample_bytes_ = end * size;
+  const std::int64_t begin = n_samples_;
+  n_samples_ += padded_count(count);
   return static_cast<std::uint32_t>(begin);
 }
 
 template <class Sample>
 void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t count) {
   if (is_counting_) return;
-  std::byte* to = lane_->samples() + place * cuda::bytes_of(type_);
-  if ((type_ == cuda::SampleType::int16) == (sizeof(Sample) == 2)) {
+  std::byte* to = lane_->samples() + place * cuda::bytes_of(piece_.type);
+  if ((piece_.type == cuda::SampleType::int16) == (sizeof(Sample) == 2)) {
     std::memcpy(to, samples, static_cast<std::size_t>(count) * sizeof(Sample));
   } else {
     // int16 among floats: the same values.
@@ -106,8 +169,6 @@ void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t cou
 }
 
 void CudaBatch::put_offset(std::uint32_t offset) {
-  if (n_frames_ == std::numeric_limits<std::uint32_t>::max())
-    throw cuda::CudaError("a batch of more than 2^32 frames; lower mel.accumulate.bytes");
   if (!is_counting_) lane_->offsets()[n_frames_] = offset;
   ++n_frames_;
 }
@@ -184,18 +245,23 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
 }
 
 // Of a part's windows, those that were computed come out of the lane one after another.
-void CudaBatch::copy_rows(const Part& part, std::size_t row_bytes, std::byte* to) const {
-  if (part.n_frames == 0) return;  // a block that completes no frame
+std::shared_ptr<Buffer> CudaBatch::take_rows(const Part& part, const MelFront& front,
+                                             ItemContext& context) const {
+  const std::size_t row_bytes = front.info()->values_per_row() * size_of(front.row_type());
+  auto out = std::make_shared<Buffer>(
+      context.run().pool.lease(static_cast<std::size_t>(part.rows->row_count) * row_bytes));
+  if (part.n_frames == 0) return out;  // a block that completes no frame
   const std::byte* from = lane_->rows() + part.first_frame * frame_bytes_;
   if (part.same_as.empty()) {
-    std::memcpy(to, from, part.n_frames * frame_bytes_);
-    return;
+    std::memcpy(out->data(), from, part.n_frames * frame_bytes_);
+    return out;
   }
   for (std::size_t r = 0; r < part.same_as.size(); ++r) {
     if (part.same_as[r] >= 0) continue;
-    std::memcpy(to + r * row_bytes, from, row_bytes);
+    std::memcpy(out->data() + r * row_bytes, from, row_bytes);
     from += row_bytes;
   }
+  return out;
 }
 
 // What the device leaves for the host to fill.
@@ -215,7 +281,6 @@ void CudaBatch::put_energies(const Part& part, const MelFront& front, std::byte*
 }
 
 std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemContext& context) const {
-  const std::size_t row_bytes = front.info()->values_per_row() * size_of(front.row_type());
   auto out = std::make_shared<MelBatch>();
   out->info = front.info();
   out->parts.resize(parts_.size());
@@ -223,12 +288,10 @@ std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemConte
     const Part& part = parts_[i];
     if (!part.rows || context.origin(i).stream->failed()) continue;
     auto finished = std::make_shared<MelPart>(*part.rows);
-    auto buffer = std::make_shared<Buffer>(
-        context.run().pool.lease(static_cast<std::size_t>(finished->row_count) * row_bytes));
+    const std::shared_ptr<Buffer> buffer = part.data ? part.data : take_rows(part, front, context);
     std::byte* rows = buffer->data();
-    finished->data = std::move(buffer);
+    finished->data = buffer;
     finished->type = front.row_type();
-    copy_rows(part, row_bytes, rows);
     put_energies(part, front, rows);
     const Windows& in = *batch_->parts[i];
     if (in.grid)

@@ -18,7 +18,8 @@
 
 namespace melflow {
 
-// What is known of a batch in a lane; part i belongs to origin i of the item.
+// What is known of a batch on devices; part i belongs to origin i of the item. A batch that does
+// not fit into one lane goes in pieces, one after another.
 class CudaBatch {
  public:
   // Work space of one thread.
@@ -33,19 +34,20 @@ class CudaBatch {
     WindowScratch windows_;
   };
 
-  // Fills the lane and starts it; a part that cannot be computed fails its stream. Without a frame
-  // the lane is given back. Throws CudaError.
-  CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes::Lease lane,
+  // Fills a lane and starts it; waits for one, and for all pieces but the last. A part that cannot
+  // be computed, or whose device fails, fails its stream.
+  CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
             Scratch& scratch, ItemContext& context);
 
   CudaBatch(const CudaBatch&) = delete;
   CudaBatch& operator=(const CudaBatch&) = delete;
   ~CudaBatch();
 
-  // Null where nothing had to be computed.
+  // Where the last piece is; null where nothing of it has to be computed.
   [[nodiscard]] cuda::Lane* lane() const { return lane_.get(); }
+  // Of all pieces.
   [[nodiscard]] std::size_t sample_bytes() const { return sample_bytes_; }
-  [[nodiscard]] std::size_t row_bytes() const { return n_frames_ * frame_bytes_; }
+  [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
   [[nodiscard]] std::size_t row_count() const;
   // Once the lane is copied out: the rows in memory of their own, finished as far as a part can be.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
@@ -53,13 +55,34 @@ class CudaBatch {
 
  private:
   struct Part {
-    std::shared_ptr<MelPart> rows;  // without its data; null: it failed
-    std::size_t first_frame = 0;    // in the lane
-    std::size_t n_frames = 0;
+    std::shared_ptr<MelPart> rows;                      // without its data; null: it failed
+    cuda::SampleType type = cuda::SampleType::float32;  // in which it goes where it is alone
+    // What it takes of a lane.
+    std::int64_t n_samples = 0;
+    std::size_t first_frame = 0, n_frames = 0;
     std::vector<std::int64_t> same_as;  // of windows
     std::vector<float> energies;        // [n_frames], where there is a column for them
+    std::shared_ptr<Buffer> data;       // rows of a piece that is done
+  };
+  // Parts [first, end), which go through one lane.
+  struct Piece {
+    std::size_t first = 0, end = 0;
+    cuda::SampleType type = cuda::SampleType::int16;
+    std::int64_t n_samples = 0;
+    std::size_t n_frames = 0;
+    [[nodiscard]] std::size_t sample_bytes() const {
+      return static_cast<std::size_t>(n_samples) * cuda::bytes_of(type);
+    }
   };
 
+  void count_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
+  // With `part` behind it.
+  [[nodiscard]] static Piece joined(Piece piece, const Part& part);
+  [[nodiscard]] std::vector<Piece> pieces(const cuda::LaneSize& size, ItemContext& context);
+  void run(const Piece& piece, bool is_last, const MelFront& front, cuda::Lanes& lanes,
+           Scratch& scratch, ItemContext& context);
+  void pack_piece(const MelFront& front, Scratch& scratch, ItemContext& context);
+  void pack_part(std::size_t i, const MelFront& front, Scratch& scratch, ItemContext& context);
   template <class Sample>
   void pack(const Windows& in, const MelFront& front, std::uint64_t noise_key, Scratch& scratch,
             Part& out);
@@ -67,7 +90,6 @@ class CudaBatch {
   void pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
                    std::optional<std::uint32_t> place, const MelFront& front, Scratch& scratch,
                    Part& out);
-  void pack_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
   // Room for `count` samples behind those that are there; their place.
   std::uint32_t room(std::int64_t count);
   // The frame at `start`, which reaches over an end of its unit.
@@ -77,17 +99,20 @@ class CudaBatch {
   template <class Sample>
   void put(std::uint32_t place, const Sample* samples, std::int64_t count);
   void put_offset(std::uint32_t offset);
-  void copy_rows(const Part& part, std::size_t row_bytes, std::byte* to) const;
+  // Out of the lane, into memory of their own.
+  [[nodiscard]] std::shared_ptr<Buffer> take_rows(const Part& part, const MelFront& front,
+                                                  ItemContext& context) const;
   static void put_energies(const Part& part, const MelFront& front, std::byte* rows);
 
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
-  cuda::SampleType type_ = cuda::SampleType::int16;
-  bool is_raw_ = true;        // samples go as they are; else conditioned here, frame by frame
-  bool is_counting_ = false;  // nothing is written yet
-  std::size_t sample_bytes_ = 0;
-  std::uint32_t n_frames_ = 0;
-  std::size_t frame_bytes_ = 0;  // of a frame's row
+  bool is_raw_;                 // samples go as they are; else conditioned here, frame by frame
+  bool is_counting_ = false;    // nothing is written yet
+  std::size_t frame_bytes_;     // of a frame's row
+  Piece piece_;                 // the one at hand
+  std::int64_t n_samples_ = 0;  // put into the lane so far
+  std::size_t n_frames_ = 0;
+  std::size_t sample_bytes_ = 0, row_bytes_ = 0;
   std::vector<Part> parts_;
 };
 

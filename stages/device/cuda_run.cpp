@@ -9,12 +9,11 @@
 
 #include "cuda/error.h"
 #include "cuda/gpu.h"
+#include "pipeline/cpu.h"
+#include "stages/device/lane_load.h"
 
 namespace melflow {
 namespace {
-
-// Room for what a batch is longer by than what makes it full.
-constexpr double kHeadroom = 1.25;
 
 Value seconds(double s) { return Value::scalar(fmt::format("{:.6f}", s)); }
 Value count(std::size_t n) { return Value::scalar(std::to_string(n)); }
@@ -112,28 +111,42 @@ std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
 
 }  // namespace
 
+int CudaRun::default_h2d_slots() { return std::clamp(available_cpus() / 2, 1, 8); }
+
+cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
+  cuda::LaneSettings out;
+  for (const cuda::GpuInfo& g : devices()) out.devices.push_back(g.index);
+  // A lane for each batch that is being packed, and two that are under way meanwhile.
+  const int slots = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_slots());
+  const int devices = static_cast<int>(out.devices.size());
+  out.streams = options_.streams.value_or((slots + devices - 1) / devices + 2);
+  out.memory = memory_of(run);
+  out.kernel.path = options_.path;
+  out.kernel.operands = options_.operands.type;
+  out.kernel.rows = front_.row_type();
+  return out;
+}
+
+cuda::LaneSize CudaRun::size_of_lanes(const RunContext& run) const {
+  // Of a few recordings: what is between them is alike.
+  constexpr std::size_t kAsked = 64;
+  const std::size_t count = run.source.source_count();
+  const std::size_t step = std::max<std::size_t>(1, count / kAsked);
+  std::size_t bytes = 0, asked = 0;
+  for (std::size_t i = 0; i < count; i += step, ++asked)
+    bytes += run.source.source_item(i).info.bytes;
+  const std::size_t typical = asked > 0 ? bytes / asked / sizeof(std::int16_t) : 0;
+  return lane_size(*front_.mel_plan(), grid_ ? std::optional(*grid_) : std::nullopt,
+                   options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
+                   static_cast<std::int64_t>(typical), largest_block_);
+}
+
 void CudaRun::start(RunContext& run) {
   if (lanes_) return;
-  const MelPlan& plan = *front_.mel_plan();
-  const std::size_t bytes = options_.accumulate.value_or(AccumulateOptions{}).bytes.count;
-  // As many frames as follow each other on so many int16 samples; a batch with more makes room.
-  const double samples = static_cast<double>(bytes) * kHeadroom / 2;
-  const double frames = std::min(4e9, samples / plan.hop() + 1024);
-  // Samples that the host has conditioned come frame by frame, as floats.
-  const double sample_bytes = takes_plain_samples(plan) || is_conditioned_by_frame(plan)
-                                  ? 2 * samples
-                                  : 4 * frames * static_cast<double>(plan.frame_length() + 8);
-  cuda::LaneSettings settings;
-  for (const cuda::GpuInfo& g : devices()) settings.devices.push_back(g.index);
-  settings.streams = options_.streams;
-  settings.memory = memory_of(run);
-  settings.kernel.path = options_.path;
-  settings.kernel.operands = options_.operands.type;
-  settings.kernel.rows = front_.row_type();
+  const cuda::LaneSize size = size_of_lanes(run);
   try {
-    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), settings,
-                                           static_cast<std::size_t>(sample_bytes),
-                                           static_cast<std::uint32_t>(frames));
+    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), lane_settings(run),
+                                           size.sample_bytes, size.frames);
   } catch (const std::exception& e) {
     throw RunError(e.what());
   }
@@ -150,6 +163,9 @@ void CudaRun::finish() {
               {"devices", Value::list(std::move(names))},
               {"kernels", Value::scalar(lanes_->description())},
               {"row_type", Value::scalar(to_text(front_.row_type()))},
+              {"lanes", count(lanes_->count())},
+              {"sample_bytes_of_lane", count(lanes_->size().sample_bytes)},
+              {"frames_of_lane", count(lanes_->size().frames)},
               {"batches", Value::scalar(std::to_string(t.batches))},
               {"replayed", Value::scalar(std::to_string(t.replayed))},
               {"device_copy_in_seconds", seconds(t.copy_in)},

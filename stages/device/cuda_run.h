@@ -2,6 +2,7 @@
 // edges between them.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -57,6 +58,16 @@ class CudaRun {
   // "sm_90, fused, bf16": what values depend on beside the contract.
   [[nodiscard]] std::string instruction_set() const;
   [[nodiscard]] bool is_fused() const;
+  // Batches that are packed at the same time, where the configuration does not say.
+  [[nodiscard]] static int default_h2d_slots();
+  // How recordings are cut, from the plan.
+  void set_grid(std::shared_ptr<const WindowGrid> grid) { grid_ = std::move(grid); }
+  // A block may have that many bytes.
+  void note_block(std::size_t bytes) {
+    std::size_t known = largest_block_;
+    while (bytes > known && !largest_block_.compare_exchange_weak(known, bytes)) {
+    }
+  }
   // Before the first batch, by whichever node comes first; takes all memory. Throws RunError.
   void start(RunContext& run);
   void finish();
@@ -65,8 +76,13 @@ class CudaRun {
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 
  private:
+  [[nodiscard]] cuda::LaneSettings lane_settings(RunContext& run) const;
+  [[nodiscard]] cuda::LaneSize size_of_lanes(const RunContext& run) const;
+
   MelFront front_;
   MelBackendOptions options_;
+  std::shared_ptr<const WindowGrid> grid_;  // null: recordings are not cut
+  std::atomic<std::size_t> largest_block_{0};
   std::unique_ptr<cuda::Lanes> lanes_;
   std::optional<cuda::DeviceMonitor> monitor_;  // while there are lanes
   std::vector<std::pair<std::string, Value>> summary_;

@@ -62,7 +62,9 @@ void MelBackendOptions::describe(Schema& s) {
   s.field("devices", devices, "cuda: which of them; batches go to whichever is free")
       .tuning()
       .used_with(kDevice, may_be_device);
-  s.field("streams", streams, "cuda: batches under way on each device")
+  s.field("streams", streams,
+          "cuda: lanes of each device, batches that are packed, under way or taken out; not set: its "
+          "share of h2d's concurrency, and two")
       .range(1, 64)
       .tuning()
       .used_with(kDevice, may_be_device);

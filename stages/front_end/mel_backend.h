@@ -57,7 +57,7 @@ struct AccumulateOptions {
 struct MelBackendOptions {
   MelBackend backend = MelBackend::automatic;
   Devices devices;
-  int streams = 3;
+  std::optional<int> streams;
   cuda::Path path = cuda::Path::automatic;
   Operands operands;
   std::optional<AccumulateOptions> accumulate;

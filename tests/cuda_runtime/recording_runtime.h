@@ -67,6 +67,8 @@ class RecordingRuntime {
 
   /// What streams hold is done, in the order in which it was given to each.
   void run();
+  /// A device goes on whenever it is asked how it is; else with run() only.
+  bool works_when_asked = true;
   /// Nothing is done from now on: a device that never answers.
   bool hangs = false;
   /// The call with this number, counted from 0 over all that can fail, does; `lasting`: and all

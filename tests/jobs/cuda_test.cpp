@@ -10,6 +10,7 @@
 
 #include "cuda/lanes.h"
 #include "mel/number_type.h"
+#include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/host_gpu.h"
 #include "tests/support/job.h"
@@ -20,48 +21,12 @@ using namespace melflow::test;
 
 namespace {
 
-constexpr int kRate = 16000;
-
 struct Case {
   const char* name;
   std::string segment;
   std::string mel;
   double tolerance;  ///< of a value, absolute; logarithms are kept away from their floor
 };
-
-std::string pipeline(const std::string& segment, const std::string& mel) {
-  return R"(version: 1
-memory: {host: 256MiB}
-workers: 2
-graph:
-  files:   {stage: file_list, root: "${DATA}"}
-  read:    {stage: disk_read, from: files, whole: 64KiB}
-  decode:  {stage: decode, from: read, block: 64KiB}
-  segment: {stage: segment, from: decode)" +
-         segment + R"(}
-  batch:   {stage: batch, from: segment, files: 3}
-  mel:     {stage: mel, from: batch, )" +
-         mel + R"(}
-  write:   {stage: hdf5_write, from: mel, path: "${OUT}", overwrite: true}
-)";
-}
-
-JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
-  LoadOptions options;
-  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(yaml, options);
-}
-
-// Short ones, one of several blocks, floats among int16, and two that do not become rows.
-void make_clips(const TempFolder& folder) {
-  for (unsigned i = 0; i < 7; ++i)
-    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 9000 + 777 * i, kRate, i);
-  write_audio(folder.file("clips/long.flac"), audio_kind("flac s16"), kRate, test_signal(120'000));
-  write_audio(folder.file("clips/x_float.wav"), audio_kind("wav float"), kRate,
-              test_signal(20'000));
-  write_wav(folder.file("clips/y_short.wav"), 20, kRate);
-  folder.write("clips/z_broken.wav", "no sound");
-}
 
 // A file that mel refuses is refused where its samples are packed.
 std::map<std::string, std::string> remarks_of(const JobResult& job) {
@@ -70,12 +35,6 @@ std::map<std::string, std::string> remarks_of(const JobResult& job) {
     if (const std::size_t at = remark.find("mel.h2d"); at != remark.npos)
       remark.replace(at, 7, "mel");
   return out;
-}
-
-std::string summary_of(const JobResult& job, const std::string& name) {
-  for (const auto& [key, value] : job.stage("mel").summary)
-    if (key == name) return value.text();
-  return "";
 }
 
 double largest_difference(const Output& a, const Output& b) {
@@ -123,7 +82,7 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.name));
-    const JobResult on_cpu = run(pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
+    const JobResult on_cpu = run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
     REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
     const Output expected = read_output(folder / "cpu.h5");
     REQUIRE(expected.rows() > 0);
@@ -136,7 +95,7 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
       {
         const cuda::ScopedGpus scope(gpus);
         const JobResult job =
-            run(pipeline(c.segment, c.mel + ", backend: cuda" + how), folder, "cuda.h5");
+            run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cuda" + how), folder, "cuda.h5");
         REQUIRE_MESSAGE(job.complete(), job.text());
         CHECK(remarks_of(job) == remarks_of(on_cpu));
       }
@@ -160,12 +119,12 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
   const std::string mel = "sample_rate: 16000, n_fft: 512, center: false, log: db, n_mels: 20";
   const std::string cut = ", length: 512, hop: 512";
-  REQUIRE(run(pipeline(cut, mel + ", backend: cpu"), folder, "cpu.h5").complete());
+  REQUIRE(run_cuda(cuda_pipeline(cut, mel + ", backend: cpu"), folder, "cpu.h5").complete());
   HostGpus gpus;
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
-    job = run(pipeline(cut, mel + ", backend: cuda, streams: 1, accumulate: {bytes: 48KiB}"),
+    job = run_cuda(cuda_pipeline(cut, mel + ", backend: cuda, streams: 1, accumulate: {bytes: 48KiB}"),
               folder, "cuda.h5");
   }
   REQUIRE_MESSAGE(job.complete(), job.text());
@@ -182,7 +141,7 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
   options.sets = {{"mel.h2d.queue", "4"}, {"mel.d2h.concurrency", "2"}};
-  const JobResult job = run_job(pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
+  const JobResult job = run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
   REQUIRE_MESSAGE(job.complete(), job.text());
   std::string names;
   for (const StageReport& s : job.report.stages) names += s.name + " ";
@@ -201,8 +160,8 @@ TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   // With one lane: behind the device, nobody could wait for a second batch.
-  const JobResult job = run(
-      pipeline("", "preset: whisper, backend: cuda, streams: 1, start_at: 1, accumulate: {queue: 2}"),
+  const JobResult job = run_cuda(
+      cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, start_at: 1, accumulate: {queue: 2}"),
       folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   for (const EdgeReport& e : job.report.edges)
@@ -214,7 +173,7 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
   make_clips(folder);
   HostGpus none({.devices = 0});
   const cuda::ScopedGpus scope(none);
-  const JobResult job = run(pipeline("", "preset: whisper"), folder, "out.h5");
+  const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper"), folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(read_output(folder / "out.h5").texts.at("backend") == "cpu");
   std::string told;
@@ -222,7 +181,7 @@ TEST_CASE("cuda: without a device, auto takes the processor and cuda says what i
   CHECK(told.find("the test has none") != std::string::npos);
   std::string problem;
   try {
-    run(pipeline("", "preset: whisper, backend: cuda"), folder, "out2.h5");
+    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "out2.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }
@@ -253,7 +212,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
     CAPTURE(std::string(row.mel));
     std::string problem;
     try {
-      run(pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel), folder,
+      run_cuda(cuda_pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel), folder,
           "out.h5");
     } catch (const ConfigError& e) {
       problem = e.what();
@@ -271,9 +230,9 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
     std::string error;
     {
       const cuda::ScopedGpus scope(gpus);
-      std::string yaml = pipeline("", "preset: whisper, backend: cuda");
+      std::string yaml = cuda_pipeline("", "preset: whisper, backend: cuda");
       yaml.replace(yaml.find("{host: 256MiB}"), 14, memory);
-      error = run(yaml, folder, "out.h5").error;
+      error = run_cuda(yaml, folder, "out.h5").error;
     }
     CHECK(gpus.complaints() == "");
     return error;
@@ -300,13 +259,13 @@ TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
     std::string error;
     {
       const cuda::ScopedGpus scope(gpus);
-      std::string yaml = pipeline("", settings);
+      std::string yaml = cuda_pipeline("", settings);
       yaml.replace(yaml.find("{host: 256MiB}"), 14, "{host: 256MiB, " + memory + "}");
       if (two)
         yaml += "  other:   {stage: mel, from: batch, " + settings +
                 "}\n  write2:  {stage: hdf5_write, from: other, path: \"" +
                 (folder / "other.h5") + "\", overwrite: true}\n";
-      error = run(yaml, folder, "out.h5").error;
+      error = run_cuda(yaml, folder, "out.h5").error;
     }
     CHECK(gpus.complaints() == "");
     return error;
@@ -333,7 +292,7 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   {
     const cuda::ScopedGpus scope(gpus);
     job =
-        run(pipeline("", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 32KiB}"),
+        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 32KiB}"),
             folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
@@ -360,7 +319,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
   {
     const cuda::ScopedGpus scope(gpus);
     job =
-        run(pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 32KiB}"),
+        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 32KiB}"),
             folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
@@ -375,13 +334,13 @@ TEST_CASE("cuda: rows come from devices of one kind") {
   make_clips(folder);
   HostGpus gpus({.devices = 2, .second_architecture = "another"});
   const cuda::ScopedGpus scope(gpus);
-  const JobResult all = run(pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
+  const JobResult all = run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
   REQUIRE_MESSAGE(all.complete(), all.text());
   for (const auto& [name, value] : all.stage("mel").summary)
     if (name == "devices") CHECK(value.items().size() == 1);
   std::string problem;
   try {
-    run(pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder, "both.h5");
+    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder, "both.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }
@@ -395,14 +354,14 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
   HostGpus gpus({.why_no_cufft = "cuFFT is not here"});
   const cuda::ScopedGpus scope(gpus);
   const std::string mel = "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20";
-  const JobResult automatic = run(pipeline("", mel + ", backend: auto"), folder, "auto.h5");
+  const JobResult automatic = run_cuda(cuda_pipeline("", mel + ", backend: auto"), folder, "auto.h5");
   REQUIRE_MESSAGE(automatic.complete(), automatic.text());
   CHECK(read_output(folder / "auto.h5").texts.at("backend") == "cpu");
   CHECK(automatic.stage("mel").summary.at(0).second.text().find("cuFFT is not here") !=
         std::string::npos);
   std::string problem;
   try {
-    run(pipeline("", mel + ", backend: cuda"), folder, "cuda.h5");
+    run_cuda(cuda_pipeline("", mel + ", backend: cuda"), folder, "cuda.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }
@@ -416,7 +375,7 @@ TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the
     HostGpus gpus;
     const cuda::ScopedGpus scope(gpus);
     const JobResult job =
-        run(pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel), folder,
+        run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel), folder,
             "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(gpus.complaints() == "");
@@ -439,7 +398,7 @@ TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is 
   write_wav(folder.file("clips/b.wav"), 4003, kRate, 2);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run(pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
+  const JobResult job = run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
   CHECK(summary_of(job, "bytes_to_device") ==
@@ -472,9 +431,9 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
     const auto made = [&](const std::string& write, HostGpus& gpus) {
       const cuda::ScopedGpus scope(gpus);
       std::string yaml =
-          pipeline(row.segment, row.mel + ", backend: cuda, accumulate: {bytes: 2MiB}");
+          cuda_pipeline(row.segment, row.mel + ", backend: cuda, accumulate: {bytes: 2MiB}");
       yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, " + write);
-      JobResult job = run(yaml, folder, "out.h5");
+      JobResult job = run_cuda(yaml, folder, "out.h5");
       REQUIRE_MESSAGE(job.complete(), job.text());
       return job;
     };
@@ -556,11 +515,11 @@ TEST_CASE("cuda: rows are of 16 bits only where nothing behind or in mel needs m
     CAPTURE(std::string(row.more));
     HostGpus gpus;
     const cuda::ScopedGpus scope(gpus);
-    std::string yaml = pipeline("", std::string(row.mel) + ", backend: cuda") + row.more;
+    std::string yaml = cuda_pipeline("", std::string(row.mel) + ", backend: cuda") + row.more;
     const auto made = [&](const std::string& write, const std::string& out) {
       std::string text = yaml;
       text.replace(text.find("overwrite: true"), 15, "overwrite: true, " + write);
-      const JobResult job = run(text, folder, out);
+      const JobResult job = run_cuda(text, folder, out);
       REQUIRE_MESSAGE(job.complete(), job.text());
       return job;
     };
@@ -588,11 +547,11 @@ TEST_CASE("cuda: a file with rows that are not finite fails as on the processor"
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   for (const bool is_half : {false, true}) {
-    std::string yaml = pipeline("",
+    std::string yaml = cuda_pipeline("",
                                 "sample_rate: 16000, n_fft: 512, output: spectrogram, "
                                 "input_scale: 100, backend: cuda");
     if (is_half) yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: float16");
-    const JobResult job = run(yaml, folder, "out.h5");
+    const JobResult job = run_cuda(yaml, folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     const auto remarks = job.remarks_by_name();
     CHECK(remarks.size() == (is_half ? 2U : 1U));
@@ -615,9 +574,9 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
   make_clips(folder);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  std::string yaml = pipeline("", "preset: kaldi, backend: cuda");
+  std::string yaml = cuda_pipeline("", "preset: kaldi, backend: cuda");
   yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: bfloat16");
-  REQUIRE(run(yaml, folder, "out.h5").complete());
+  REQUIRE(run_cuda(yaml, folder, "out.h5").complete());
   write_wav(folder.file("clips/3.wav"), 7000, kRate, 70);     // changed
   write_wav(folder.file("clips/more.wav"), 8000, kRate, 71);  // new
   LoadOptions options;
@@ -625,7 +584,7 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
   for (const Update update : {Update::append, Update::compact}) {
     const JobResult job = run_job(yaml, options, {}, update);
     REQUIRE_MESSAGE(job.complete(), job.text());
-    REQUIRE(run(yaml, folder, "full.h5").complete());
+    REQUIRE(run_cuda(yaml, folder, "full.h5").complete());
     CHECK(read_output(folder / "out.h5").difference(read_output(folder / "full.h5")) == "");
     std::filesystem::remove(folder / "clips/1.wav");
   }
@@ -635,12 +594,12 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   const TempFolder folder;
   make_clips(folder);
   const JobResult on_cpu =
-      run(pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
+      run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
   REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run(pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
+    const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     std::string told;
     for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
@@ -655,7 +614,7 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   const cuda::ScopedGpus scope(none);
   std::string problem;
   try {
-    run(pipeline("", "preset: whisper, precision: double, backend: cuda"), folder, "out2.h5");
+    run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cuda"), folder, "out2.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }
@@ -670,7 +629,7 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
   const auto made = [&](const std::string& how) {
-    const JobResult job = run(pipeline("", "preset: whisper, " + how), folder, "out.h5");
+    const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper, " + how), folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     return read_output(folder / "out.h5");
   };

@@ -1,0 +1,268 @@
+#include "cuda/lane.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cuda/error.h"
+#include "cuda/lane_device.h"
+
+namespace melflow::cuda {
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+// ---- memory -----------------------------------------------------------------------------------
+
+std::size_t LaneMemory::samples_at(const LaneSize& size) {
+  return header + aligned(size.frames * sizeof(std::uint32_t));
+}
+
+std::size_t LaneMemory::bytes_in(const LaneSize& size) {
+  return samples_at(size) + aligned(size.sample_bytes);
+}
+
+std::size_t LaneMemory::bytes_out(const LaneSize& size, std::size_t bytes_of_frame) {
+  return aligned(size.frames * bytes_of_frame);
+}
+
+LaneMemory::LaneMemory(LaneDevice& device, const LaneSize& size) : device_(device) {
+  const std::size_t in = bytes_in(size);
+  const std::size_t out = bytes_out(size, device.row_bytes(1));
+  const std::size_t more = aligned(device.program_->scratch_bytes());
+  device.settings_.memory->charge(device.info_.index, in + out, in + out + more);
+  pinned_bytes_ = in + out;
+  device_bytes_ = in + out + more;
+  Gpu& gpu = *device.gpu_;
+  try {
+    host_in = static_cast<std::byte*>(gpu.allocate_pinned(in));
+    host_out = static_cast<std::byte*>(gpu.allocate_pinned(out));
+    device_in = static_cast<std::byte*>(gpu.allocate(in));
+    device_out = static_cast<std::byte*>(gpu.allocate(out));
+    if (more > 0) scratch = static_cast<std::byte*>(gpu.allocate(more));
+  } catch (...) {
+    release();
+    throw;
+  }
+  const bool has_pinned = host_in != nullptr && host_out != nullptr;
+  const bool has_device =
+      device_in != nullptr && device_out != nullptr && (scratch != nullptr || more == 0);
+  if (has_pinned && has_device) return;
+  const std::size_t wanted = has_pinned ? device_bytes_ : pinned_bytes_;
+  release();
+  throw CudaError(fmt::format(
+      "{} memory: there is no room for the {:.1f} MiB of a batch; lower mel.accumulate.bytes or "
+      "mel.streams",
+      has_pinned ? "device" : "pinned", mib(wanted)));
+}
+
+LaneMemory::~LaneMemory() { release(); }
+
+void LaneMemory::release() {
+  Gpu& gpu = *device_.gpu_;
+  for (std::byte* pinned : {host_in, host_out})
+    if (pinned != nullptr) gpu.release_pinned(pinned);
+  for (std::byte* device : {device_in, device_out, scratch})
+    if (device != nullptr) gpu.release(device);
+  device_.settings_.memory->refund(device_.info_.index, pinned_bytes_, device_bytes_);
+}
+
+// ---- a lane -----------------------------------------------------------------------------------
+
+Lane::Lane(LaneDevice& device, const LaneSize& size)
+    : device_(device),
+      size_(size),
+      samples_at_(LaneMemory::samples_at(size)),
+      memory_(device, size),
+      stream_(device.gpu_->make_stream()),
+      may_record_(device.settings_.graphs) {}
+
+Lane::~Lane() { finish(); }
+
+// The whole way of a batch: what a recording holds, too.
+void Lane::enqueue(const Batch& batch) {
+  Stream& s = *stream_;
+  const LaneMemory& m = memory_;
+  s.mark(0);
+  s.copy_in(m.device_in, m.host_in, LaneMemory::header + batch.frames * sizeof(std::uint32_t));
+  s.copy_in(m.device_in + samples_at_, samples(), batch.sample_bytes);
+  s.mark(1);
+  MelWork work;
+  work.samples = m.device_in + samples_at_;
+  work.sample_type = batch.type;
+  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + LaneMemory::header);
+  work.n_frames = reinterpret_cast<const std::uint32_t*>(m.device_in);
+  work.capacity = batch.frames;
+  work.rows = m.device_out;
+  work.scratch = m.scratch;
+  {
+    const std::lock_guard lock(device_.program_mutex_);
+    s.mel(*device_.program_, work);
+  }
+  s.mark(2);
+  s.call(reach<Phase::computed>, this);
+  s.mark(3);
+  s.copy_out(m.host_out, m.device_out, device_.row_bytes(batch.frames));
+  s.mark(4);
+  s.call(reach<Phase::copied_out>, this);
+}
+
+// A recording copies what it was made for, so what it is used for may not be much less.
+bool Lane::is_recorded(const Batch& batch) const {
+  const auto fits = [](std::size_t wanted, std::size_t made) {
+    return wanted <= made && wanted >= made - made / 10;
+  };
+  return recording_ && batch.type == recorded_.type &&
+         fits(batch.sample_bytes, recorded_.sample_bytes) && fits(batch.frames, recorded_.frames);
+}
+
+void Lane::record_again(const Batch& batch) {
+  try {
+    recording_ = stream_->record([&] { enqueue(batch); });
+    recorded_ = batch;
+  } catch (const CudaError&) {
+    // What cannot be recorded goes plainly.
+    recording_.reset();
+    may_record_ = false;
+  }
+}
+
+bool Lane::replay() {
+  try {
+    stream_->launch(*recording_);
+    return true;
+  } catch (const CudaError&) {
+    // A whole recording is given to the stream, or nothing of it.
+    recording_.reset();
+    may_record_ = false;
+    return false;
+  }
+}
+
+void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
+                  std::size_t files) {
+  const Batch batch{type, sample_bytes, frames};
+  bool replays = false;
+  bool has_begun = false;
+  try {
+    device_.check();
+    if (sample_bytes > size_.sample_bytes || frames > size_.frames)
+      throw CudaError(fmt::format("a batch of {} bytes and {} frames, in a lane for {} and {}",
+                                  sample_bytes, frames, size_.sample_bytes, size_.frames));
+    note_times();
+    std::memcpy(memory_.host_in, &frames, sizeof frames);
+    if (may_record_ && batch == last_ && !is_recorded(batch)) record_again(batch);
+    last_ = batch;
+    {
+      const std::lock_guard lock(mutex_);
+      phases_reached_ = 0;
+      waiting_.clear();
+    }
+    device_.begun();
+    has_begun = true;
+    replays = is_recorded(batch) && replay();
+    if (!replays) enqueue(batch);
+  } catch (const std::exception& e) {
+    // A part of it may have begun.
+    device_.put_out(e.what());
+    if (has_begun) device_.ended();
+    finish();
+    throw;
+  }
+  has_times_ = true;
+  const std::lock_guard lock(device_.mutex_);
+  LaneTimes& sum = device_.times_;
+  ++sum.batches;
+  if (replays) ++sum.replayed;
+  sum.files += files;
+  sum.frames += frames;
+  sum.bytes_in += LaneMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
+  sum.bytes_out += device_.row_bytes(frames);
+}
+
+void Lane::note_times() {
+  if (!std::exchange(has_times_, false)) return;
+  {
+    // A batch that failed on the way has none.
+    const std::lock_guard lock(mutex_);
+    if (phases_reached_ < all_phases || device_.is_out()) return;
+  }
+  const double in = stream_->between(0, 1);
+  const double compute = stream_->between(1, 2);
+  const double out = stream_->between(3, 4);
+  const std::lock_guard lock(device_.mutex_);
+  device_.times_.copy_in += in;
+  device_.times_.compute += compute;
+  device_.times_.copy_out += out;
+}
+
+void Lane::when(Phase phase, Completions& to, void* tag) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (phases_reached_ <= static_cast<int>(phase)) {
+      waiting_.push_back({phase, &to, tag});
+      return;
+    }
+  }
+  to.post(tag);
+}
+
+void Lane::check() {
+  device_.check();
+  try {
+    stream_->check();
+  } catch (const std::exception& e) {
+    device_.put_out(e.what());
+    throw;
+  }
+}
+
+// The device calls back; one that broke or hangs does not, so that it is asked now and then.
+void Lane::wait() {
+  std::unique_lock lock(mutex_);
+  while (phases_reached_ < all_phases) {
+    lock.unlock();
+    check();
+    lock.lock();
+    if (phases_reached_ < all_phases) changed_.wait_for(lock, std::chrono::milliseconds(100));
+  }
+}
+
+void Lane::finish() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.clear();
+  }
+  try {
+    if (!device_.is_out()) wait();
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): it is out now
+  }
+  const std::lock_guard lock(mutex_);
+  phases_reached_ = all_phases;
+}
+
+// Posts with the mutex held: once a tag is out, this lane may be somebody else's.
+void Lane::reached(Phase phase) {
+  phase == Phase::copied_out ? device_.ended() : device_.moved();
+  const std::lock_guard lock(mutex_);
+  phases_reached_ = static_cast<int>(phase) + 1;
+  std::erase_if(waiting_, [phase](const Waiting& w) {
+    if (w.phase > phase) return false;
+    w.to->post(w.tag);
+    return true;
+  });
+  changed_.notify_all();
+}
+
+}  // namespace melflow::cuda

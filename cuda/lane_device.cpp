@@ -1,0 +1,125 @@
+#include "cuda/lane_device.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cuda/error.h"
+
+namespace melflow::cuda {
+
+LaneTimes& LaneTimes::operator+=(const LaneTimes& more) {
+  copy_in += more.copy_in;
+  compute += more.compute;
+  copy_out += more.copy_out;
+  span = std::max(span, more.span);
+  idle += more.idle;
+  batches += more.batches;
+  replayed += more.replayed;
+  files += more.files;
+  frames += more.frames;
+  bytes_in += more.bytes_in;
+  bytes_out += more.bytes_out;
+  return *this;
+}
+
+LaneDevice::LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
+                       std::shared_ptr<const MelPlan> plan, const LaneSize& size)
+    : gpus_(gpus),
+      settings_(settings),
+      plan_(std::move(plan)),
+      gpu_(gpus.open(index)),
+      info_(gpu_->info()),
+      program_(gpu_->make_mel(*plan_, settings_.kernel, size.frames)) {
+  for (int i = 0; i < settings_.streams; ++i) {
+    try {
+      lanes_.push_back(std::make_unique<Lane>(*this, size));
+    } catch (const CudaError&) {
+      if (i == 0) throw;
+      break;
+    }
+  }
+  for (const auto& lane : lanes_) free.push_back(lane.get());
+}
+
+LaneDevice::~LaneDevice() = default;
+
+std::size_t LaneDevice::row_bytes(std::uint32_t frames) const {
+  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(plan_->columns());
+}
+
+std::string LaneDevice::why() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+void LaneDevice::when_out(std::function<void()> tell) {
+  const std::lock_guard lock(mutex_);
+  tell_ = std::move(tell);
+}
+
+void LaneDevice::put_out(const std::string& why, bool hangs) noexcept {
+  std::function<void()> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_out_) return;
+    why_ = why;
+    hangs_ = hangs;
+    is_out_ = true;
+    tell = tell_;
+  }
+  if (tell) tell();
+}
+
+void LaneDevice::check() {
+  std::string hangs;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_out_) throw CudaError(why_);
+    const double silent = gpus_.now() - last_moved_;
+    if (under_way_ > 0 && silent > settings_.patience)
+      hangs = fmt::format(
+          "device {} ({}) has done nothing for {:.0f} s with {} batches under way; it is given up",
+          info_.index, info_.name, silent, under_way_);
+  }
+  if (hangs.empty()) return;
+  put_out(hangs, true);
+  throw CudaError(why());
+}
+
+void LaneDevice::begun() {
+  const std::lock_guard lock(mutex_);
+  const double now = gpus_.now();
+  if (first_begun_ < 0)
+    first_begun_ = now;
+  else if (under_way_ == 0)
+    times_.idle += now - last_ended_;
+  if (under_way_++ == 0) last_moved_ = now;
+}
+
+void LaneDevice::moved() {
+  const std::lock_guard lock(mutex_);
+  last_moved_ = gpus_.now();
+}
+
+void LaneDevice::ended() {
+  const std::lock_guard lock(mutex_);
+  last_moved_ = last_ended_ = gpus_.now();
+  --under_way_;
+  times_.span = last_ended_ - first_begun_;
+}
+
+LaneTimes LaneDevice::times() noexcept {
+  for (const auto& lane : lanes_) {
+    try {
+      lane->note_times();
+    } catch (const std::exception& e) {
+      put_out(e.what());
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  return times_;
+}
+
+}  // namespace melflow::cuda

@@ -1,0 +1,108 @@
+// lane_device.h - one device with its lanes: opened, working or out.
+//
+// A device is out for good once a call on it has failed, or once it has done nothing for longer
+// than LaneSettings::patience although something was under way. What is under way on it then fails;
+// nothing is given to it any more. Nothing at all is called on one that hangs, so that nobody waits
+// for it: what it holds stays until the program ends.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cuda/device_budget.h"
+#include "cuda/gpu.h"
+#include "cuda/lane.h"
+
+namespace melflow::cuda {
+
+struct LaneSettings {
+  std::vector<int> devices;              // indices
+  int streams = 8;                       // lanes of each device; fewer where memory is short
+  bool graphs = true;                    // batches of equal size are launched from a recording
+  double patience = 60;                  // [s]
+  std::shared_ptr<DeviceBudget> memory;  // of the run
+  KernelOptions kernel;
+};
+
+// What a device did, as it says itself; `idle` by the clock of the host.
+struct LaneTimes {
+  double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
+  // Between the first batch that was given to it and the last that came back; in `idle` of that
+  // nothing was under way. [s]
+  double span = 0, idle = 0;
+  std::size_t batches = 0, replayed = 0, files = 0, frames = 0;
+  std::size_t bytes_in = 0, bytes_out = 0;
+
+  LaneTimes& operator+=(const LaneTimes& more);
+};
+
+class LaneDevice {
+ public:
+  // Opens it and takes one lane at least. Throws CudaError, and what Gpu::make_mel() throws.
+  LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
+             std::shared_ptr<const MelPlan> plan, const LaneSize& size);
+  LaneDevice(const LaneDevice&) = delete;
+  LaneDevice& operator=(const LaneDevice&) = delete;
+  ~LaneDevice();
+
+  [[nodiscard]] const GpuInfo& info() const { return info_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
+  [[nodiscard]] std::string description() const { return program_->description(); }
+  // Of the rows of so many frames.
+  [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
+
+  [[nodiscard]] bool is_out() const { return is_out_; }
+  // It may not be called any more, not to be destroyed either.
+  [[nodiscard]] bool hangs() const { return hangs_; }
+  // Why it is out.
+  [[nodiscard]] std::string why() const;
+  // The first reason stays. Tells `when_out`, once.
+  void put_out(const std::string& why, bool hangs = false) noexcept;
+  // Throws CudaError where it is out, and puts it out where it hangs.
+  void check();
+  // Before any batch.
+  void when_out(std::function<void()> tell);
+
+  // Of all batches that came back.
+  [[nodiscard]] LaneTimes times() noexcept;
+
+  // By Lanes, with its lock held.
+  std::deque<Lane*> free;  // the one that is free for longest first
+  int taken = 0;           // lanes
+  std::uint64_t last_taken = 0;
+
+ private:
+  friend class Lane;
+  friend class LaneMemory;
+
+  // A batch begins, comes a step further, or has come back.
+  void begun();
+  void moved();
+  void ended();
+
+  Gpus& gpus_;
+  const LaneSettings settings_;
+  std::shared_ptr<const MelPlan> plan_;
+  std::unique_ptr<Gpu> gpu_;
+  GpuInfo info_;
+  std::mutex program_mutex_;
+  std::unique_ptr<MelProgram> program_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+
+  std::atomic<bool> is_out_{false}, hangs_{false};
+  mutable std::mutex mutex_;  // of what follows
+  std::string why_;
+  std::function<void()> tell_;
+  int under_way_ = 0;
+  double first_begun_ = -1, last_moved_ = 0, last_ended_ = 0;  // [s], of the host's clock
+  LaneTimes times_;
+};
+
+}  // namespace melflow::cuda

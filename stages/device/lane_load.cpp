@@ -1,0 +1,97 @@
+#include "stages/device/lane_load.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace melflow {
+namespace {
+
+// A batch is full when one more like its last part would be too many: what it may be longer by.
+constexpr double kHeadroom = 1.25;
+
+// Frames of a unit that reach over its ends: each has its samples for itself.
+std::int64_t frames_over_ends(const MelPlan& plan, std::int64_t samples, std::int64_t frames) {
+  std::int64_t n = 0;
+  while (n < frames && plan.start(n) < 0) ++n;
+  for (std::int64_t t = frames; t > n && plan.start(t - 1) + plan.frame_length() > samples; --t)
+    ++n;
+  return n;
+}
+
+std::int64_t packed_frames(const MelPlan& plan, std::int64_t frames) {
+  return frames * padded_count(plan.frame_length());
+}
+
+// With a padded tail: those more that a recording may have.
+std::int64_t distinct_windows(const WindowGrid& g, std::int64_t longs) {
+  const std::int64_t step = std::gcd(g.long_hop, g.short_hop);
+  if (g.per_long == 1) return longs;
+  std::vector<bool> is_there(static_cast<std::size_t>(g.start(longs * g.per_long - 1) / step) + 1);
+  std::int64_t n = 0;
+  for (std::int64_t row = 0; row < longs * g.per_long; ++row) {
+    const auto at = static_cast<std::size_t>(g.start(row) / step);
+    n += is_there[at] ? 0 : 1;
+    is_there[at] = true;
+  }
+  return n;
+}
+
+}  // namespace
+
+LaneLoad lane_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
+                   std::int64_t samples) {
+  LaneLoad out;
+  std::int64_t over = 0;
+  if (!grid) {
+    out.frames = plan.frames(samples);
+    over = frames_over_ends(plan, samples, out.frames);
+  } else {
+    const WindowGrid& g = *grid;
+    const std::int64_t longs =
+        samples < g.long_length ? 0 : (samples - g.long_length) / g.long_hop + 1;
+    const std::int64_t windows = longs > 0 ? distinct_windows(g, longs) : 0;
+    const std::int64_t of_window = plan.frames(g.length);
+    out.frames = windows * of_window;
+    over = windows * frames_over_ends(plan, g.length, of_window);
+  }
+  out.samples = goes_raw(plan) ? padded_count(samples) + packed_frames(plan, over)
+                               : packed_frames(plan, out.frames);
+  return out;
+}
+
+cuda::LaneSize lane_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
+                         std::size_t batch_bytes, std::int64_t typical_samples,
+                         std::size_t block_bytes) {
+  constexpr std::int64_t kInt16 = sizeof(std::int16_t), kFloat = sizeof(float);
+  const std::int64_t sample_bytes = goes_raw(plan) ? kInt16 : kFloat;
+  // A window more for a tail that is padded, whose frames are all for themselves.
+  const auto with_tail = [&](std::int64_t samples) {
+    LaneLoad load = lane_load(plan, grid, samples);
+    const std::int64_t more = grid ? grid->per_long * plan.frames(grid->length) : 0;
+    load.frames += more;
+    load.samples += packed_frames(plan, more);
+    return load;
+  };
+  // Of int16, which have the most frames to a byte.
+  const std::int64_t longest = static_cast<std::int64_t>(block_bytes) / kInt16;
+  const std::int64_t typical =
+      std::clamp<std::int64_t>(typical_samples, 1, std::max<std::int64_t>(longest, 1));
+  const LaneLoad each = lane_load(plan, grid, typical);
+  const double files =
+      kHeadroom * static_cast<double>(batch_bytes) / static_cast<double>(kInt16 * typical);
+  // A block may begin in the middle of a recording, with what frames across the seam need.
+  LaneLoad block = with_tail(longest + (grid ? grid->long_hop : plan.context()));
+  LaneLoad block_of_floats = with_tail(static_cast<std::int64_t>(block_bytes) / kFloat +
+                                       (grid ? grid->long_hop : plan.context()));
+  const double bytes = std::max({files * static_cast<double>(sample_bytes * each.samples),
+                                 static_cast<double>(sample_bytes * block.samples),
+                                 static_cast<double>(kFloat * block_of_floats.samples)});
+  const double frames =
+      std::max(files * static_cast<double>(each.frames) + 1, static_cast<double>(block.frames) + 2);
+  constexpr double kMost = std::numeric_limits<std::uint32_t>::max() - 1024.0;
+  return {static_cast<std::size_t>(bytes), static_cast<std::uint32_t>(std::min(kMost, frames))};
+}
+
+}  // namespace melflow

@@ -1,0 +1,90 @@
+// Lanes on the recording runtime, and batches whose rows are known.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/error.h"
+#include "cuda/lanes.h"
+#include "cuda/machine_gpus.h"
+#include "mel/mel_plan.h"
+#include "tests/cuda_runtime/recording_kernels.h"
+#include "tests/cuda_runtime/recording_runtime.h"
+
+namespace melflow::test {
+
+/// The devices of the recording runtime, by a clock that a test moves.
+class ClockedGpus final : public cuda::Gpus {
+ public:
+  [[nodiscard]] std::vector<cuda::GpuInfo> list() const override { return gpus_->list(); }
+  [[nodiscard]] std::string why_none() const override { return gpus_->why_none(); }
+  [[nodiscard]] std::string why_no_cufft() const override { return ""; }
+  [[nodiscard]] std::unique_ptr<cuda::Gpu> open(int index) override { return gpus_->open(index); }
+  [[nodiscard]] double now() const override { return time; }
+  double time = 0;  ///< [s]
+
+ private:
+  std::unique_ptr<cuda::Gpus> gpus_ = cuda::look_for_gpus();
+};
+
+constexpr std::uint32_t kFrames = 100;
+constexpr std::size_t kColumns = 4;
+
+inline std::shared_ptr<const MelPlan> columns_plan() {
+  MelOptions o;
+  o.sample_rate = 16000;
+  o.n_fft = 256;
+  o.hop = 128;
+  o.n_mels = kColumns;
+  return std::make_shared<const MelPlan>(o);
+}
+
+inline cuda::LaneSettings lane_settings(std::vector<int> devices, int streams) {
+  cuda::LaneSettings out;
+  out.devices = std::move(devices);
+  out.streams = streams;
+  out.memory = std::make_shared<cuda::DeviceBudget>(std::size_t{1} << 30, std::size_t{1} << 30);
+  return out;
+}
+
+/// Frame t begins with the sample `first` + t.
+inline void fill(cuda::Lane& lane, std::int16_t first, std::uint32_t frames) {
+  auto* samples = reinterpret_cast<std::int16_t*>(lane.samples());
+  for (std::uint32_t t = 0; t < frames; ++t) {
+    samples[8 * t] = static_cast<std::int16_t>(first + static_cast<int>(t));
+    lane.offsets()[t] = 8 * t;
+  }
+}
+
+inline void submit(cuda::Lane& lane, std::int16_t first, std::uint32_t frames = kFrames) {
+  fill(lane, first, frames);
+  lane.submit(cuda::SampleType::int16, frames * 8 * sizeof(std::int16_t), frames, 1);
+}
+
+inline bool has_rows_of(const cuda::Lane& lane, std::int16_t first,
+                        std::uint32_t frames = kFrames) {
+  const auto* rows = reinterpret_cast<const float*>(lane.rows());
+  for (std::uint32_t t = 0; t < frames; ++t)
+    for (std::size_t c = 0; c < kColumns; ++c)
+      if (rows[t * kColumns + c] !=
+          recorded_value(static_cast<std::int16_t>(first + static_cast<int>(t)), c))
+        return false;
+  return true;
+}
+
+constexpr std::size_t kSampleBytes = kFrames * 8 * sizeof(std::int16_t);
+
+/// What a call says that throws CudaError, "" for one that does not.
+template <class F>
+std::string cuda_error_of(F&& f) {
+  try {
+    f();
+  } catch (const cuda::CudaError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace melflow::test

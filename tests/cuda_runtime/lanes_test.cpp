@@ -1,0 +1,382 @@
+// Lanes on a CUDA runtime that writes down its calls: what a batch is made of, when it is recorded,
+// which lane is next, and what becomes of everything when a call fails.
+#include <doctest/doctest.h>
+
+#include "tests/cuda_runtime/lanes_on_runtime.h"
+
+using namespace melflow;
+using namespace melflow::cuda;
+using namespace melflow::test;
+
+namespace {
+
+std::string plain_batch(std::uint32_t frames) {
+  return "mark, copy in " + std::to_string(256 + 4 * frames) + ", copy in " +
+         std::to_string(16 * frames) + ", mark, kernel, mark, call, mark, copy out " +
+         std::to_string(4 * kColumns * frames) + ", mark, call";
+}
+
+// Of the next batches, one after another in the same lane.
+std::vector<std::string> calls_of(RecordingRuntime& runtime, Lanes& lanes,
+                                  const std::vector<std::uint32_t>& frames) {
+  std::vector<std::string> out;
+  std::int16_t first = 0;
+  for (const std::uint32_t n : frames) {
+    first = static_cast<std::int16_t>(first + 10);
+    const Lanes::Lease lane = lanes.take();
+    (void)runtime.take_calls();
+    submit(*lane, first, n);
+    out.push_back(runtime.take_calls());
+    runtime.run();
+    CHECK(has_rows_of(*lane, first, n));
+  }
+  return out;
+}
+
+// Without the questions for the last batch's times, which come first.
+std::string behind_times(const std::string& calls) {
+  const std::string times = "elapsed, elapsed, elapsed, ";
+  return calls.starts_with(times) ? calls.substr(times.size()) : calls;
+}
+
+}  // namespace
+
+TEST_CASE("lanes: a batch is copied in, computed and copied out, with its times and two calls") {
+  RecordingRuntime runtime;
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    runtime.works_when_asked = false;
+    const Lanes::Lease lane = lanes.take();
+    (void)runtime.take_calls();
+    submit(*lane, 7, 60);
+    CHECK(runtime.take_calls() == plain_batch(60));
+    Completions done;
+    int computed = 0, copied_out = 0, late = 0;
+    lane->when(Phase::copied_out, done, &copied_out);
+    lane->when(Phase::computed, done, &computed);
+    std::vector<void*> tags;
+    CHECK(!done.wait(tags, 0));
+    runtime.run();
+    lane->when(Phase::computed, done, &late);
+    CHECK(done.wait(tags, 0));
+    CHECK(tags == std::vector<void*>{&computed, &copied_out, &late});
+    CHECK(has_rows_of(*lane, 7, 60));
+    // A step is a millisecond: two copies and their mark, the kernel and its, the copy out and its.
+    const LaneTimes t = lanes.times();
+    CHECK(t.copy_in == doctest::Approx(0.003));
+    CHECK(t.compute == doctest::Approx(0.002));
+    CHECK(t.copy_out == doctest::Approx(0.002));
+    CHECK(t.batches == 1);
+    CHECK(t.files == 1);
+    CHECK(t.frames == 60);
+    CHECK(t.bytes_in == 256 + 60 * 4 + 60 * 16);
+    CHECK(t.bytes_out == 60 * kColumns * 4);
+  }
+  CHECK(runtime.complaints() == "");
+}
+
+TEST_CASE("lanes: equal batches are recorded once and launched as a whole, where graphs are on") {
+  RecordingRuntime runtime;
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    const auto calls = calls_of(runtime, lanes, {100, 100, 100, 95, 60, 60});
+    CHECK(calls[0] == plain_batch(100));
+    CHECK(behind_times(calls[1]) ==
+          "begin recording, " + plain_batch(100) + ", end recording, instantiate, launch graph");
+    CHECK(behind_times(calls[2]) == "launch graph");
+    CHECK(behind_times(calls[3]) == "launch graph");  // as large, up to a tenth
+    CHECK(behind_times(calls[4]) == plain_batch(60));
+    CHECK(behind_times(calls[5]).starts_with("begin recording, "));
+    CHECK(lanes.times().replayed == 4);
+    CHECK(lanes.times().batches == 6);
+  }
+  CHECK(runtime.complaints() == "");
+  {
+    ClockedGpus gpus;
+    LaneSettings settings = lane_settings({0}, 1);
+    settings.graphs = false;
+    Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+    for (const std::string& calls : calls_of(runtime, lanes, {100, 100, 100}))
+      CHECK(behind_times(calls) == plain_batch(100));
+    CHECK(lanes.times().replayed == 0);
+  }
+  CHECK(runtime.complaints() == "");
+}
+
+TEST_CASE("lanes: what cannot be recorded, or launched from its recording, goes plainly") {
+  for (const std::string failing : {"begin recording", "instantiate", "launch graph"}) {
+    CAPTURE(failing);
+    RecordingRuntime runtime;
+    {
+      ClockedGpus gpus;
+      Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+      calls_of(runtime, lanes, {100});
+      // Behind the three times of the first batch.
+      const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 13 : 14;
+      runtime.fail_at(runtime.calls() + 3 + before, cudaErrorMemoryAllocation);
+      const auto calls = calls_of(runtime, lanes, {100, 100, 100});
+      CHECK(runtime.failed() == failing);
+      CHECK(calls[0].ends_with(failing + ", " + plain_batch(100)));
+      CHECK(behind_times(calls[1]) == plain_batch(100));
+      CHECK(lanes.times().replayed == 0);
+      CHECK(lanes.failures().empty());
+    }
+    CHECK(runtime.complaints() == "");
+  }
+}
+
+TEST_CASE(
+    "lanes: the device with the fewest batches is next, and of it the lane free for longest") {
+  RecordingRuntime runtime({{}, {}, {}});
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
+    CHECK(lanes.count() == 6);
+    std::vector<Lanes::Lease> taken;
+    std::vector<int> order;
+    for (int i = 0; i < 6; ++i) {
+      taken.push_back(lanes.take());
+      order.push_back(taken.back()->owner().info().index);
+    }
+    CHECK(order == std::vector<int>{0, 1, 2, 0, 1, 2});
+    // Device 1 has none under way, 2 one, 0 two.
+    Lane* const first_free = taken[4].get();
+    taken[4].reset();
+    Lane* const next_free = taken[1].get();
+    taken[1].reset();
+    taken[5].reset();
+    taken[1] = lanes.take();
+    CHECK(taken[1].get() == first_free);
+    // One each: the one that was asked for longer ago, which is 2.
+    taken[5] = lanes.take();
+    CHECK(taken[5]->owner().info().index == 2);
+    taken[4] = lanes.take();
+    CHECK(taken[4].get() == next_free);
+    // Only of some.
+    taken[0].reset();
+    taken[1].reset();
+    taken[2].reset();
+    const std::vector<int> on{2};
+    CHECK(lanes.take(on)->owner().info().index == 2);
+  }
+  CHECK(runtime.complaints() == "");
+}
+
+TEST_CASE("lanes: a device that fails is out, the others go on, and without any it is said why") {
+  RecordingRuntime runtime({{}, {}});
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0, 1}, 2), kSampleBytes, kFrames);
+    std::vector<Lanes::Lease> taken{lanes.take(), lanes.take(), lanes.take()};
+    submit(*taken[2], 1);  // on device 0, where it comes back
+    runtime.fail_at(runtime.calls() + 4, cudaErrorLaunchFailure);
+    const std::string error = cuda_error_of([&] { submit(*taken[0], 1); });
+    CHECK(error == "cudaLaunchKernel: cudaErrorLaunchFailure");
+    CHECK(runtime.failed() == "kernel");
+    CHECK(cuda_error_of([&] { taken[2]->check(); }) == error);
+    taken[0].reset();
+    taken[2].reset();
+    for (int i = 0; i < 3; ++i) {
+      const Lanes::Lease lane = lanes.take();
+      CHECK(lane->owner().info().index == 1);
+      submit(*lane, 5);
+      lane->wait();
+      CHECK(has_rows_of(*lane, 5));
+    }
+    const std::vector<int> on{0};
+    CHECK(cuda_error_of([&] { (void)lanes.take(on); }).find("no device works any more") == 0);
+    runtime.fail_at(runtime.calls(), cudaErrorLaunchFailure);
+    CHECK(cuda_error_of([&] { taken[1]->check(); }) != "");
+    taken[1].reset();
+    CHECK(cuda_error_of([&] { (void)lanes.take(); }) ==
+          "no device works any more; cudaLaunchKernel: cudaErrorLaunchFailure; cudaStreamQuery on "
+          "device 1: cudaErrorLaunchFailure, a sentence about it");
+    CHECK(lanes.failures().size() == 2);
+  }
+  CHECK(runtime.complaints() == "");
+}
+
+TEST_CASE("lanes: a batch that is larger than a lane is a defect that is said, not written") {
+  RecordingRuntime runtime;
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    const Lanes::Lease lane = lanes.take();
+    CHECK(cuda_error_of([&] { lane->submit(SampleType::int16, kSampleBytes, kFrames + 1); }) ==
+          "a batch of 1600 bytes and 101 frames, in a lane for 1600 and 100");
+  }
+  CHECK(runtime.complaints() == "");
+}
+
+TEST_CASE("lanes: there are fewer where memory is short, and one at least") {
+  const std::size_t in = LaneMemory::bytes_in({kSampleBytes, kFrames});
+  const std::size_t out = LaneMemory::bytes_out({kSampleBytes, kFrames}, 4 * kColumns);
+  const std::size_t scratch = 512;
+  struct Row {
+    const char* what;
+    std::size_t pinned_limit, device_limit, pinned, device;
+    std::size_t lanes;  ///< 0: none, which is an error
+    const char* error;
+  };
+  constexpr std::size_t kPlenty = 1 << 30;
+  const std::size_t each = in + out, on_device = in + out + scratch;
+  const Row rows[] = {
+      {"all", kPlenty, kPlenty, kPlenty, kPlenty, 5, ""},
+      {"half of memory.pinned stays", 6 * each, kPlenty, kPlenty, kPlenty, 3, ""},
+      {"memory.pinned for one", each, kPlenty, kPlenty, kPlenty, 1, ""},
+      {"memory.pinned", each - 1, kPlenty, kPlenty, kPlenty, 0, "memory.pinned: a batch"},
+      {"memory.device", kPlenty, 2 * on_device, kPlenty, kPlenty, 2, ""},
+      {"memory.device for none", kPlenty, on_device - 1, kPlenty, kPlenty, 0,
+       "memory.device: a batch"},
+      {"page-locked memory", kPlenty, kPlenty, 2 * each, kPlenty, 2, ""},
+      {"page-locked memory for none", kPlenty, kPlenty, each - 1, kPlenty, 0,
+       "pinned memory: there is no room"},
+      {"the device's", kPlenty, kPlenty, kPlenty, 3 * on_device, 3, ""},
+      {"the device's for none", kPlenty, kPlenty, kPlenty, on_device - 1, 0,
+       "device memory: there is no room"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    RecordingRuntime runtime(std::vector{FakeDevice{.memory = row.device}});
+    runtime.pinned_limit = row.pinned;
+    std::size_t count = 0;
+    LaneSettings settings = lane_settings({0}, 5);
+    settings.memory = std::make_shared<DeviceBudget>(row.pinned_limit, row.device_limit);
+    const std::string error = cuda_error_of([&] {
+      ClockedGpus gpus;
+      Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+      count = lanes.count();
+    });
+    CHECK(count == row.lanes);
+    CHECK(error.find(row.error) == 0);
+    CHECK((error == "") == (row.lanes > 0));
+    CHECK(settings.memory->pinned_left() == row.pinned_limit);
+    CHECK(runtime.complaints() == "");
+  }
+}
+
+// Everything that lanes do, so that every call can fail once, or that one and all behind it.
+TEST_CASE("lanes: whichever call fails, rows are right or it is said, and nothing stays behind") {
+  struct Life {
+    int right = 0, failed = 0;
+    std::string error;
+  };
+  const auto plan = columns_plan();
+  const auto live = [&plan](RecordingRuntime&) {
+    Life out;
+    try {
+      ClockedGpus gpus;
+      Lanes lanes(gpus, plan, lane_settings({0, 1}, 2), kSampleBytes, kFrames);
+      for (int i = 0; i < 12; ++i) {
+        const auto first = static_cast<std::int16_t>(100 * i);
+        try {
+          const Lanes::Lease lane = lanes.take();
+          submit(*lane, first);
+          lane->wait();
+          has_rows_of(*lane, first) ? ++out.right : throw std::logic_error("wrong rows");
+        } catch (const CudaError& e) {
+          ++out.failed;
+          out.error = e.what();
+        }
+      }
+      (void)lanes.times();
+    } catch (const CudaError& e) {
+      out.error = e.what();
+    }
+    return out;
+  };
+  long calls = 0;
+  {
+    RecordingRuntime runtime({{}, {}});
+    CHECK(live(runtime).right == 12);
+    calls = runtime.calls();
+    CHECK(runtime.complaints() == "");
+  }
+  REQUIRE(calls > 150);
+  for (const bool lasting : {false, true}) {
+    for (long at = 0; at < calls; ++at) {
+      RecordingRuntime runtime({{}, {}});
+      runtime.fail_at(at, cudaErrorLaunchFailure, lasting);
+      CAPTURE(at);
+      CAPTURE(lasting);
+      Life life;
+      CHECK_NOTHROW(life = live(runtime));
+      CAPTURE(runtime.failed());
+      CAPTURE(life.error);
+      CHECK(runtime.complaints() == "");
+      // One failure takes one device, and the other does the rest.
+      if (!lasting && life.right + life.failed > 0) CHECK(life.right >= 11);
+      if (life.right < 12) CHECK(life.error != "");
+    }
+  }
+}
+
+TEST_CASE("lanes: a device that hangs is given up, and nothing is called on it any more") {
+  // What it holds stays, so that this runtime has to.
+  static auto* const runtime = new RecordingRuntime({{}, {}});
+  ClockedGpus gpus;
+  {
+    LaneSettings settings = lane_settings({0, 1}, 2);
+    settings.patience = 60;
+    Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+    std::vector<Lanes::Lease> taken{lanes.take(), lanes.take()};
+    REQUIRE(taken[0]->owner().info().index == 0);
+    // A device that has nothing to do is not one that hangs.
+    gpus.time = 1000;
+    taken[0]->check();
+    submit(*taken[0], 1);
+    submit(*taken[1], 1);
+    taken[1]->wait();
+    runtime->hangs = true;
+    Completions done;
+    int tag = 0;
+    taken[0]->when(Phase::copied_out, done, &tag);
+    gpus.time = 1060;
+    taken[0]->check();
+    gpus.time = 1061;
+    const std::string error = cuda_error_of([&] { taken[0]->check(); });
+    CHECK(error ==
+          "device 0 (recorded) has done nothing for 61 s with 1 batches under way; it is given up");
+    (void)runtime->take_calls();
+    taken[0]->finish();
+    taken[0].reset();
+    // The other one goes on.
+    CHECK(lanes.take()->owner().info().index == 1);
+    CHECK(lanes.failures() == std::vector<std::string>{error});
+    taken[1].reset();
+    (void)lanes.times();
+    runtime->hangs = false;
+    (void)runtime->take_calls();
+  }
+  // Of the device that works, and of no other.
+  CHECK(runtime->take_calls() == "synchronise stream, synchronise stream");
+  CHECK(runtime->streams.size() == 2);
+  CHECK(runtime->complaints().find("waited for") == std::string::npos);
+  // It may come back to its lanes whenever it likes.
+  runtime->run();
+}
+
+TEST_CASE("lanes: the time in which a device has nothing to do is its gaps") {
+  RecordingRuntime runtime;
+  {
+    ClockedGpus gpus;
+    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 2), kSampleBytes, kFrames);
+    runtime.works_when_asked = false;
+    const auto batch = [&](double begin, double end) {
+      gpus.time = begin;
+      const Lanes::Lease lane = lanes.take();
+      submit(*lane, 1);
+      gpus.time = end;
+      runtime.run();
+    };
+    batch(10, 12);
+    batch(15, 16);
+    batch(16, 20);
+    const LaneTimes t = lanes.times();
+    CHECK(t.span == doctest::Approx(10));
+    CHECK(t.idle == doctest::Approx(3));
+  }
+  CHECK(runtime.complaints() == "");
+}

@@ -1,0 +1,178 @@
+// Jobs with backend: cuda and the lanes they go through: as many as can be used, of a size that is
+// right from the start, and batches that do not fit are split.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "cuda/lane.h"
+#include "mel/mel_plan.h"
+#include "stages/device/lane_load.h"
+#include "tests/jobs/cuda_jobs.h"
+#include "tests/support/host_gpu.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+std::size_t number_in(const JobResult& job, const std::string& name) {
+  return std::stoul(summary_of(job, name));
+}
+
+JobResult run_on(HostGpus& gpus, const TempFolder& folder, const std::string& segment,
+                 const std::string& mel) {
+  const cuda::ScopedGpus scope(gpus);
+  JobResult job = run_cuda(cuda_pipeline(segment, mel), folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  return job;
+}
+
+}  // namespace
+
+TEST_CASE("cuda lanes: what a recording takes is what crosses the link for it, to the byte") {
+  struct Row {
+    const char* name;
+    std::string segment, mel;
+    std::optional<WindowGrid> grid;
+    MelOptions options;
+  };
+  const auto options = [](int n_fft, int hop) {
+    MelOptions o;
+    o.sample_rate = kRate;
+    o.n_fft = n_fft;
+    o.hop = hop;
+    o.n_mels = 20;
+    o.center = false;
+    return o;
+  };
+  MelOptions centred = options(400, 160), tilted = options(400, 160);
+  centred.center = true;
+  tilted.dither = 1;
+  const Row rows[] = {
+      {"two stages", ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+       "n_fft: 512, hop: 512, center: false", WindowGrid{512, 1024, 512, 256, 3},
+       options(512, 512)},
+      {"short windows that do not meet",
+       ", long: {length: 1000, hop: 500}, short: {length: 300, hop: 200}",
+       "n_fft: 256, hop: 44, center: false", WindowGrid{300, 1000, 500, 200, 4}, options(256, 44)},
+      {"windows of several frames", ", length: 2048, hop: 1000",
+       "n_fft: 256, hop: 100, center: false", WindowGrid{2048, 2048, 1000, 1000, 1},
+       options(256, 100)},
+      {"frames over both ends of every window", ", length: 2000", "n_fft: 400, hop: 160",
+       WindowGrid{2000, 2000, 2000, 2000, 1}, centred},
+      {"whole recordings", "", "n_fft: 512, hop: 128, center: false", {}, options(512, 128)},
+      {"frames over both ends of a recording", "", "n_fft: 400, hop: 160", {}, centred},
+      {"frames that the host conditions",
+       "",
+       "n_fft: 400, hop: 160, center: false, dither: 1",
+       {},
+       tilted},
+  };
+  for (const Row& row : rows) {
+    for (const std::int64_t samples : {12345, 20000}) {
+      CAPTURE(std::string(row.name));
+      CAPTURE(samples);
+      const TempFolder folder;
+      write_wav(folder.file("clips/a.wav"), samples, kRate, 1);
+      HostGpus gpus;
+      const JobResult job = run_on(gpus, folder, row.segment,
+                                   "sample_rate: 16000, n_mels: 20, backend: cuda, " + row.mel);
+      const MelPlan plan(row.options);
+      const LaneLoad load = lane_load(plan, row.grid, samples);
+      const std::int64_t bytes = cuda::LaneMemory::header + 4 * load.frames +
+                                 load.samples * (row.options.dither > 0 ? 4 : 2);
+      CHECK(number_in(job, "bytes_to_device") == static_cast<std::size_t>(bytes));
+    }
+  }
+}
+
+TEST_CASE("cuda lanes: batches of the two-stage job fit as they are, with little to spare") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 60; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 20'480, kRate, i);
+  HostGpus gpus;
+  const JobResult job = run_on(
+      gpus, folder, ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+      "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, streams: 2, "
+      "accumulate: {bytes: 512KiB}");
+  CHECK(number_in(job, "batches") == job.stage("mel.h2d").items_in);
+  // Windows of 512 begin every 256 samples: 79 a file, of 40,960 bytes. A quarter is there for
+  // batches that are longer by one.
+  const std::size_t files = 512 * 1024 * 5 / 4 / 40'960;
+  const std::size_t frames = number_in(job, "frames_of_lane");
+  CHECK(frames >= (files - 1) * 79);
+  CHECK(frames <= (files + 1) * 79 + 1);
+}
+
+TEST_CASE("cuda lanes: a batch that does not fit into a lane goes in pieces, the same bytes") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 7; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 30'000 + 77 * i, kRate, i);
+  write_audio(folder.file("clips/long.flac"), audio_kind("flac s16"), kRate, test_signal(120'000));
+  write_audio(folder.file("clips/x_float.wav"), audio_kind("wav float"), kRate,
+              test_signal(16'000));
+  for (const char* mel :
+       {"preset: whisper", "preset: kaldi, use_energy: true", "preset: kaldi, dither: 1",
+        "sample_rate: 16000, n_fft: 600, hop: 150, "
+        "n_mels: 20, log: db, top_db: 60"}) {
+    CAPTURE(std::string(mel));
+    HostGpus gpus;
+    const std::string on = std::string(mel) + ", backend: cuda, streams: 1";
+    const JobResult whole = run_on(gpus, folder, "", on);
+    CHECK(number_in(whole, "batches") == whole.stage("mel.h2d").items_in);
+    const Output expected = read_output(folder / "out.h5");
+    // Three files of a batch have 180 KB, a lane is for a block of 64.
+    const JobResult split = run_on(gpus, folder, "", on + ", accumulate: {bytes: 4KiB}");
+    CHECK(number_in(split, "batches") > 2 * split.stage("mel.h2d").items_in);
+    const Output got = read_output(folder / "out.h5");
+    CHECK(got.difference(expected) == "");
+    CHECK(got.mel_bytes == expected.mel_bytes);
+    CHECK(gpus.complaints() == "");
+  }
+}
+
+TEST_CASE("cuda lanes: no memory is taken but at the beginning") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const JobResult job = run_on(
+      gpus, folder, "", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 4KiB}");
+  const std::size_t frames = number_in(job, "frames_of_lane");
+  const cuda::LaneSize size{number_in(job, "sample_bytes_of_lane"),
+                            static_cast<std::uint32_t>(frames)};
+  CHECK(gpus.pinned_taken == 2 * (cuda::LaneMemory::bytes_in(size) +
+                                  cuda::LaneMemory::bytes_out(size, 80 * sizeof(float))));
+}
+
+TEST_CASE(
+    "cuda lanes: as many as batches are packed at once, shared by the devices, and two more") {
+  const TempFolder folder;
+  make_clips(folder);
+  const auto lanes = [&](int devices, const std::string& mel) {
+    HostGpus gpus({.devices = devices});
+    return number_in(run_on(gpus, folder, "",
+                            "preset: whisper, backend: cuda, accumulate: {bytes: 64KiB}" + mel),
+                     "lanes");
+  };
+  CHECK(lanes(1, ", h2d: {concurrency: 1}") == 3);
+  CHECK(lanes(1, ", h2d: {concurrency: 6}") == 8);
+  CHECK(lanes(2, ", h2d: {concurrency: 5}") == 2 * (3 + 2));
+  CHECK(lanes(2, ", h2d: {concurrency: 5}, streams: 4") == 8);
+}
+
+TEST_CASE("cuda lanes: a device that breaks between two pieces fails the files behind it") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 6; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 31'000, kRate, i);
+  // The second of the two pieces of a batch finds the device broken.
+  HostGpus gpus({.break_at = 3});
+  const cuda::ScopedGpus scope(gpus);
+  const JobResult job = run_cuda(
+      cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 4KiB}"),
+      folder, "out.h5");
+  const Ledger::Counts& c = job.report.counts;
+  CHECK(c.ok + c.failed == 6);
+  CHECK(c.ok == 1);
+  for (const auto& [name, remark] : job.remarks_by_name())
+    CHECK(remark.find("the device is broken") != std::string::npos);
+  CHECK(read_output(folder / "out.h5").rows() == 193);  // one file's: 31,000 / 160
+}
