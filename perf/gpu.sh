@@ -1,44 +1,53 @@
 #!/usr/bin/env bash
-# The whole GPU check on one machine: tests on the device, rows compared with the processor's,
-# memory checks, kernels and copies measured, whole jobs with either backend, torchaudio beside them.
+# The whole GPU check on one machine: tests on the device, kernels and copies measured, whole jobs
+# with either backend, rows compared with the processor's, memory checks, torchaudio beside them; and
+# what follows from the figures, in a table.
 #
-# In:  perf/gpu.sh [--bundle FILE] [--out DIR] [--work DIR] [--python PATH] [--quick]
+# In:  perf/gpu.sh [--bundle FILE] [--out DIR] [--work DIR] [--python PATH] [--steps LIST]
+#                  [--seconds N] [--quick] [--cpu]
 #        --bundle FILE  an archive of the target `bundle`, or the folder it was unpacked to; without,
 #                       it is built first (inside a bundle: its own programs)
 #        --out DIR      for the results; default perf/results
-#        --work DIR     for recordings and outputs, 7 GB; default a folder of its own in $TMPDIR,
-#                       removed at the end
+#        --work DIR     for recordings and outputs, 7 GB; default a folder of its own, removed at the
+#                       end: in memory where there is plenty, else in $TMPDIR
 #        --python PATH  with torch and torchaudio; default python3
+#        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity,
+#                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
+#        --seconds N    for all of it; default 470
 #        --quick        small and few: shows that everything runs, gives no figures to quote
-# Out: DIR/gpu-DEVICE.md and .json, DIR/gpu-DEVICE-logs/; progress on stderr. Exit status 1 when a
-#      step failed, 77 with one sentence where there is no device. Takes less than 8 minutes beside
-#      the build: a step has a time limit, and one that fails or is late does not stop the others.
+#        --cpu          without a device: the recordings, and whole jobs on the processor
+# Out: DIR/gpu-DEVICE.md, .jsonl (a line a figure) and .log, each added to as soon as something is
+#      known: a stop loses what was not done yet, and the table then is of what was. Progress on
+#      stderr. Exit status 1 when a step failed, 77 with one sentence where there is no device. A step
+#      has a time limit, and one that fails or is late does not stop the others.
 # cuFFT is not in a bundle: MELFLOW_CUFFT can name its folder; without it what needs it is left out.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-total_seconds=470
 
 die() {
   echo "gpu.sh: $*" >&2
   exit 2
 }
 
-bundle='' work='' out=$here/results
-export PYTHON=python3 QUICK=0
+bundle='' work='' out=$here/results wanted='' total_seconds=470 cpu_only=0
+export PYTHON=python3 QUICK=0 BACKENDS='cpu cuda'
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --bundle | --out | --work | --python)
+    --bundle | --out | --work | --python | --steps | --seconds)
       [[ $# -gt 1 ]] || die "$1 takes a value"
       case $1 in
         --bundle) bundle=$2 ;;
         --out) out=$2 ;;
         --work) work=$2 ;;
         --python) PYTHON=$2 ;;
+        --steps) wanted=,$2, ;;
+        --seconds) total_seconds=$2 ;;
       esac
       shift
       ;;
     --quick) QUICK=1 ;;
+    --cpu) cpu_only=1 BACKENDS=cpu ;;
     -h | --help)
       sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "$0"
       exit 0
@@ -48,23 +57,34 @@ while [[ $# -gt 0 ]]; do
   shift
 done
 
-# ---- programs
+# ---- a folder to work in, and what has to end with this script
 
-made_work=0
+made_work=0 child='' holder=''
 if [[ -z $work ]]; then
-  work=$(mktemp -d "${TMPDIR:-/tmp}/melflow-gpu.XXXXXX")
+  place=${TMPDIR:-/tmp}
+  # In memory nothing waits for a disk; 7 GB of twice as much may be taken.
+  free=$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $4 }')
+  available=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo)
+  if [[ -z ${TMPDIR:-} && ${free:-0} -gt 14000000 && $available -gt 28000000 ]]; then place=/dev/shm; fi
+  work=$(mktemp -d "$place/melflow-gpu.XXXXXX")
   made_work=1
 fi
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-child=''
 cleanup() {
   # A step and what it started are a process group of their own.
-  [[ -z $child ]] || kill -- "-$child" 2>/dev/null || true
+  if [[ -n $child ]]; then
+    kill -- "-$child" 2>/dev/null || true
+    wait "$child" || true
+    kill -KILL -- "-$child" 2>/dev/null || true
+  fi
+  [[ -z $holder ]] || kill "$holder" 2>/dev/null || true
   if [[ $made_work == 1 ]]; then rm -rf "$work"; fi
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
+
+# ---- programs
 
 if [[ -z $bundle && -x $here/../bin/melflow_gpu_bench ]]; then
   bundle=$(cd "$here/.." && pwd)
@@ -78,129 +98,136 @@ elif [[ -z $bundle ]]; then
   bundles=("$here"/../build/release/melflow-bundle-*.tar.gz)
   bundle=${bundles[0]}
 fi
+begin=$SECONDS
 if [[ -f $bundle ]]; then
   mkdir -p "$work/bundle"
   tar xzf "$bundle" -C "$work/bundle" --strip-components=1 || die "$bundle is no bundle"
   bundle=$work/bundle
 fi
 [[ -x $bundle/bin/melflow_gpu_bench ]] || die "$bundle holds no melflow_gpu_bench: is it a bundle?"
-export BIN=$bundle/bin
+# The programs themselves where they start on this machine, else by the bundle's own glibc.
+export BIN=$bundle/libexec
+"$BIN/melflow" --version >/dev/null 2>&1 || BIN=$bundle/bin
 
-devices=$("$BIN/melflow_gpu_bench" --list) || exit
-device=$(head -n 1 <<<"$devices" | cut -f 2)
-name=gpu-$(tr -cs '[:alnum:]' '-' <<<"$device" | tr '[:upper:]' '[:lower:]' | sed 's/^-//;s/-$//')
-
-mkdir -p "$out/$name-logs"
-out=$(cd "$out" && pwd)
-export WORK=$work LOGS=$out/$name-logs HERE=$here
-rm -f "$LOGS"/*
-echo "gpu.sh: $device; results in $out/$name.md" >&2
-
-# ---- cuFFT, where the program itself would not find it: a wheel of Python's
-if [[ -z ${MELFLOW_CUFFT:-} ]] && command -v "$PYTHON" >/dev/null; then
-  packages=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' || true)
-  for folder in "$packages"/nvidia/*/lib; do
-    if compgen -G "$folder/libcufft.so.1*" >/dev/null; then export MELFLOW_CUFFT=$folder; fi
-  done
-fi
+cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
 export HAS_CUFFT=1
-"$BIN/melflow_gpu_bench" --cufft >"$LOGS/cufft.txt" || HAS_CUFFT=0
+if [[ $cpu_only == 1 ]]; then
+  devices=$'\t'$cpu wanted=${wanted:-,corpus,jobs,}
+else
+  devices=$("$BIN/melflow_gpu_bench" --list) || exit
+fi
+device=$(head -n 1 <<<"$devices" | cut -f 2)
+kind=gpu
+if [[ $cpu_only == 1 ]]; then kind=cpu; fi
+name=$kind-$(tr -cs '[:alnum:]' '-' <<<"$device" | tr '[:upper:]' '[:lower:]' | sed 's/^-//;s/-$//')
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+md=$out/$name.md log=$out/$name.log
+export WORK=$work HERE=$here LINES_OUT=$out/$name.jsonl FIRST_DEVICE=${devices%%$'\t'*}
+: >"$log"
+: >"$LINES_OUT"
+echo "gpu.sh: $device; results in $md" >&2
 
-# ---- steps
+if [[ $cpu_only == 0 ]]; then
+  # cuFFT, where the program itself would not find it: a wheel of Python's.
+  if [[ -z ${MELFLOW_CUFFT:-} ]] && command -v "$PYTHON" >/dev/null; then
+    packages=$("$PYTHON" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])' || true)
+    for folder in "$packages"/nvidia/*/lib; do
+      if compgen -G "$folder/libcufft.so.1*" >/dev/null; then export MELFLOW_CUFFT=$folder; fi
+    done
+  fi
+  cufft=$("$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
+  # One program has the devices open all the time, so that they do not wake up anew for every other.
+  mkfifo "$work/hold"
+  "$BIN/melflow_gpu_bench" --hold <"$work/hold" >>"$log" 2>&1 &
+  holder=$!
+  exec 9>"$work/hold"
+fi
 
-begin=$SECONDS failed=() rows=()
-json_text() { tr -d '\000-\037' <<<"$1" | sed 's/\\/\\\\/g;s/"/\\"/g;s/^/"/;s/$/"/'; }
+# ---- results, added to what is there
+
+{
+  echo "# GPU check: $device"
+  echo
+  echo "$("$BIN/melflow" --version | head -n 1); $cpu, $(nproc) cores; $(date -u '+%Y-%m-%d %H:%M') UTC;" \
+    "files on $(df -PT "$work" | awk 'NR == 2 { print $2 }')."
+  if [[ $QUICK == 1 ]]; then echo "Run with --quick: not figures to quote."; fi
+  if [[ $HAS_CUFFT == 0 ]]; then echo "Without cuFFT: $cufft"; fi
+  if [[ $cpu_only == 0 ]]; then
+    echo 'One program keeps the devices open all the time.'
+    printf '\n| device | name | architecture | memory [MiB] |\n|---|---|---|---|\n'
+    sed 's/\t/ | /g;s/^/| /;s/$/ |/' <<<"$devices"
+    if command -v nvidia-smi >/dev/null; then
+      echo
+      nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.max,pcie.link.width.max |
+        sed 's/^/    /' || true
+    fi
+  fi
+} >"$md"
+
+failed=() decided=0
+decide() {
+  [[ $decided == 0 ]] || return 0
+  decided=1
+  {
+    printf '\n## What follows\n\n'
+    "$BIN/melflow_gpu_bench" --decide "$LINES_OUT" 2>>"$log" || true
+  } >>"$md"
+}
+stopped() {
+  printf '\n_Stopped here._\n' >>"$md"
+  decide
+  exit 130
+}
+trap stopped INT TERM
 
 # step NAME LIMIT TITLE: a step of steps.sh with LIMIT seconds at most. Its exit status 77: what it
 # needs is not here.
 step() {
   local name=$1 limit=$2 title=$3 status=0 from=$SECONDS left state
+  [[ -z $wanted || $wanted == *,$name,* ]] || return 0
   left=$((total_seconds - (SECONDS - begin)))
   if [[ $left -lt $limit ]]; then limit=$left; fi
+  printf '\n## %s\n\n' "$title" >>"$md"
+  printf 'gpu.sh: %s ... ' "$title" >&2
   if [[ $limit -lt 1 ]]; then
-    state='not run: no time was left'
+    state='failed: no time was left'
   else
-    printf 'gpu.sh: %s ... ' "$title" >&2
+    echo "== $name" >>"$log"
     set -m
-    timeout -k 5 "$limit" bash "$here/gpu/steps.sh" "$name" >"$LOGS/$name.log" 2>&1 </dev/null &
+    # The devices are kept open by this script, not by what a step leaves behind.
+    timeout -k 5 "$limit" bash "$here/gpu/steps.sh" "$name" >>"$md" 2>>"$log" </dev/null 9>&- &
     child=$!
     set +m
     wait "$child" || status=$?
     child=''
     case $status in
       0) state=ok ;;
-      77) state="left out: $(tail -n 1 "$LOGS/$name.log")" ;;
+      77) state="left out: $(tail -n 1 "$log")" ;;
       124 | 137) state="failed: not done after $limit s" ;;
-      *) state="failed, exit status $status: $(tail -n 1 "$LOGS/$name.log")" ;;
+      *) state="failed: $(tail -n 1 "$log")" ;;
     esac
-    printf '%s (%d s)\n' "$state" $((SECONDS - from)) >&2
   fi
+  printf '\n_%s; %d s_\n' "$state" $((SECONDS - from)) >>"$md"
+  printf '%s (%d s)\n' "$state" $((SECONDS - from)) >&2
+  printf '{"kind": "step", "step": "%s", "state": "%s", "seconds": %d}\n' "$name" \
+    "$(tr -d '\000-\037"\\' <<<"$state")" $((SECONDS - from)) >>"$LINES_OUT"
   # A rival that cannot run is a remark.
-  if [[ ($state == failed* || $state == not*) && $name != torchaudio ]]; then failed+=("$name"); fi
-  rows+=("$name|$title|$state|$((SECONDS - from))")
+  if [[ $state == failed* && $name != torchaudio ]]; then failed+=("$name"); fi
 }
 
-step corpus 90 'Recordings'
-step tests 100 'Tests on the device'
-step parity 120 'Rows of all presets, against the processor'
-step sanitizer 70 'compute-sanitizer on small tests'
-step bench 110 'Copies, kernels, lanes'
-step jobs 150 'Whole jobs, cpu and cuda in turn'
-step torchaudio 80 'torchaudio on the same device'
+# What is worth most first: there may be no time for the rest.
+step corpus 60 'Recordings'
+step tests 90 'Tests on the device'
+step bench 120 'Copies, kernels, lanes'
+step jobs 120 'Whole jobs'
+step parity 90 'Rows of all presets, against the processor'
+step sanitizer 75 'compute-sanitizer on small tests'
+step torchaudio 60 'torchaudio on the same device'
+decide
 
-# ---- results
-
-commit=$("$BIN/melflow" --version 2>/dev/null | head -n 1 || true)
-cpu=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)
-{
-  echo "# GPU check: $device"
-  echo
-  echo "$commit; $cpu, $(nproc) cores; $(date -u '+%Y-%m-%d %H:%M') UTC."
-  if [[ $QUICK == 1 ]]; then echo "Run with --quick: not figures to quote."; fi
-  if [[ $HAS_CUFFT == 0 ]]; then echo "Without cuFFT: $(cat "$LOGS/cufft.txt")"; fi
-  echo
-  echo '| device | name | architecture | memory [MiB] |'
-  echo '|---|---|---|---|'
-  sed 's/\t/ | /g;s/^/| /;s/$/ |/' <<<"$devices"
-  if [[ -s $LOGS/nvidia-smi.txt ]]; then
-    echo
-    sed 's/^/    /' "$LOGS/nvidia-smi.txt"
-  fi
-  echo
-  echo '| step | | [s] |'
-  echo '|---|---|---|'
-  for row in "${rows[@]}"; do
-    IFS='|' read -r _ title state seconds <<<"$row"
-    echo "| $title | $state | $seconds |"
-  done
-  for row in "${rows[@]}"; do
-    IFS='|' read -r step title state seconds <<<"$row"
-    if [[ -s $LOGS/$step.md ]]; then
-      printf '\n## %s\n\n' "$title"
-      cat "$LOGS/$step.md"
-    fi
-  done
-} >"$out/$name.md.part"
-mv "$out/$name.md.part" "$out/$name.md"
-{
-  printf '{\n"device": %s,\n"quick": %s,\n' "$(json_text "$device")" \
-    "$([[ $QUICK == 1 ]] && echo true || echo false)"
-  printf '"version": %s,\n"cpu": %s,\n"cores": %s,\n"steps": {' "$(json_text "$commit")" \
-    "$(json_text "$cpu")" "$(nproc)"
-  comma=''
-  for row in "${rows[@]}"; do
-    IFS='|' read -r step title state seconds <<<"$row"
-    printf '%s\n"%s": {"state": %s, "seconds": %s, "result": ' "$comma" "$step" \
-      "$(json_text "$state")" "$seconds"
-    if [[ -s $LOGS/$step.json ]]; then cat "$LOGS/$step.json"; else printf 'null'; fi
-    printf '}'
-    comma=,
-  done
-  printf '\n}\n}\n'
-} >"$out/$name.json.part"
-mv "$out/$name.json.part" "$out/$name.json"
-echo "gpu.sh: $out/$name.md, $((SECONDS - begin)) s" >&2
+echo "gpu.sh: $md, $((SECONDS - begin)) s" >&2
 if [[ ${#failed[@]} -gt 0 ]]; then
-  echo "gpu.sh: failed: ${failed[*]}; logs in $LOGS" >&2
+  echo "gpu.sh: failed: ${failed[*]}; $log says more" >&2
   exit 1
 fi

@@ -1,20 +1,22 @@
 // melflow_gpu_bench: what a device and the way to it can do, and how much of that the kernels get.
 //
 // In:  the command line.
-// Out: Markdown tables on stdout; with --json FILE every figure. Exit status 77 with one sentence
-//      where there is no device.
+// Out: Markdown tables on stdout and, with --json FILE, a line of JSON for every figure, added to
+// the
+//      file; each as soon as it is known. Exit status 77 with one sentence where there is no
+//      device.
 //
 // Every figure is the median of many repetitions after warm-up; kernels and copies are timed by
 // the device's own events, whatever spans several streams by the host's clock.
 
 #include "bench.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
-#include <stdexcept>
 
 namespace melflow::bench {
 namespace {
@@ -22,48 +24,70 @@ namespace {
 constexpr int kNoDevice = 77;
 
 struct Options {
-  std::string json;
+  std::string json, decide;
   std::vector<int> devices;
-  bool quick = false, list = false, cufft = false;
+  bool quick = false, list = false, cufft = false, hold = false;
 };
 
-Json facts_json(const cuda::GpuInfo& info) {
-  return {{"index", info.index},
-          {"name", info.name},
-          {"architecture", info.architecture},
-          {"memory_bytes", info.memory}};
-}
-
-Json measure_device(cuda::Gpus& gpus, const cuda::GpuInfo& info, const Effort& effort) {
+void measure_device(cuda::Gpus& gpus, const cuda::GpuInfo& info, const Effort& effort,
+                    Report& report) {
   const auto gpu = gpus.open(info.index);
   const DeviceFacts facts = device_facts(info.index);
-  Json out = facts_json(info);
-  out.update(facts.properties);
+  Json known{{"index", info.index},
+             {"name", info.name},
+             {"architecture", info.architecture},
+             {"memory_bytes", info.memory}};
+  known.update(facts.properties);
   Ceilings ceilings;
-  const auto say = [](const std::string& what) { std::fprintf(stderr, "  %s\n", what.c_str()); };
-  say("copies");
   ceilings.memory = device_copy_rate(*gpu, effort);
-  out["memory_bytes_per_second"] = ceilings.memory;
-  out["links"] = measure_links(*gpu, effort, ceilings);
-  out["kernels"] = Json::array();
-  out["lanes"] = Json::array();
+  known["memory_bytes_per_second"] = ceilings.memory;
+  report.figures("device", known);
+  report.text(
+      fmt::format("### {}, {}\n\nA copy inside the device, read and written: {:.0f} GB/s.\n\n",
+                  info.name, info.architecture, ceilings.memory / 1e9));
+  measure_links(*gpu, effort, ceilings, report);
   const std::vector<Geometry> all = geometries();
-  for (const Geometry& g : all) {
-    say("kernels: " + g.name);
-    out["kernels"].push_back(measure_kernels(*gpu, g, facts.l2_bytes, effort, ceilings));
-  }
-  for (const Geometry& g : all) {
-    say("lanes: " + g.name);
-    out["lanes"].push_back(measure_lanes(gpus, info.index, g, effort, ceilings));
-  }
+  report.text("#### Kernels alone, on data in device memory\n\n");
+  for (const Geometry& g : all) measure_kernels(*gpu, g, facts.l2_bytes, effort, ceilings, report);
+  report.text("#### From host memory through the device and back\n\n");
+  for (const Geometry& g : all) measure_lanes(gpus, info.index, g, effort, ceilings, report);
+}
+
+std::vector<cuda::GpuInfo> wanted(const std::vector<cuda::GpuInfo>& all,
+                                  const std::vector<int>& named) {
+  std::vector<cuda::GpuInfo> out;
+  for (const cuda::GpuInfo& info : all)
+    if (named.empty() || std::find(named.begin(), named.end(), info.index) != named.end())
+      out.push_back(info);
   return out;
 }
 
-int measure(const Options& options) {
+// Keeps the devices open until standard input ends: without a program on it, a device may be put to
+// sleep, and every start then waits until it is awake.
+void hold(cuda::Gpus& gpus, const std::vector<cuda::GpuInfo>& devices) {
+  std::vector<std::unique_ptr<cuda::Gpu>> open;
+  std::vector<std::unique_ptr<cuda::Stream>> streams;
+  for (const cuda::GpuInfo& info : devices) {
+    open.push_back(gpus.open(info.index));
+    streams.push_back(open.back()->make_stream());
+  }
+  std::puts("open");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+}
+
+int run_with(const Options& options) {
+  if (!options.decide.empty()) {
+    std::fputs(decisions(options.decide).c_str(), stdout);
+    return 0;
+  }
   cuda::Gpus& gpus = cuda::gpus();
-  const std::vector<cuda::GpuInfo> all = gpus.list();
-  if (all.empty()) {
-    std::fprintf(stderr, "melflow_gpu_bench: %s\n", gpus.why_none().c_str());
+  const std::vector<cuda::GpuInfo> devices = wanted(gpus.list(), options.devices);
+  if (devices.empty()) {
+    const std::string why = gpus.why_none();
+    std::fprintf(stderr, "melflow_gpu_bench: %s\n",
+                 why.empty() ? "there is no device of that number" : why.c_str());
     return kNoDevice;
   }
   if (options.cufft) {
@@ -71,25 +95,19 @@ int measure(const Options& options) {
     std::printf("%s\n", why.empty() ? "cuFFT is there" : why.c_str());
     return why.empty() ? 0 : 1;
   }
-  const Effort effort = options.quick ? Effort::quick() : Effort{};
-  Json document{{"quick", options.quick}, {"devices", Json::array()}};
-  for (const cuda::GpuInfo& info : all) {
-    if (!options.devices.empty() && std::find(options.devices.begin(), options.devices.end(),
-                                              info.index) == options.devices.end())
-      continue;
-    if (options.list) {
+  if (options.hold) {
+    hold(gpus, devices);
+    return 0;
+  }
+  if (options.list) {
+    for (const cuda::GpuInfo& info : devices)
       std::printf("%d\t%s\t%s\t%zu\n", info.index, info.name.c_str(), info.architecture.c_str(),
                   info.memory >> 20);
-      continue;
-    }
-    std::fprintf(stderr, "device %d: %s\n", info.index, info.name.c_str());
-    document["devices"].push_back(measure_device(gpus, info, effort));
-    std::fputs(tables(document["devices"].back()).c_str(), stdout);
+    return 0;
   }
-  if (options.list || options.json.empty()) return 0;
-  std::ofstream out(options.json, std::ios::binary);
-  if (!(out << document.dump(2) << '\n').flush())
-    throw std::runtime_error(options.json + ": cannot write");
+  const Effort effort = options.quick ? Effort::quick() : Effort{};
+  Report report(options.json);
+  for (const cuda::GpuInfo& info : devices) measure_device(gpus, info, effort, report);
   return 0;
 }
 
@@ -98,15 +116,19 @@ int measure(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app{"Measures graphics processors: copies, mel kernels, and batches through both."};
-  app.add_option("--json", options.json, "every figure into this file");
+  app.add_option("--json", options.json, "a line of JSON for every figure, added to this file");
   app.add_option("--device", options.devices, "only these devices, by number");
   app.add_flag("--quick", options.quick, "small and few: figures are not to be quoted");
   app.add_flag("--list", options.list,
                "only prints number, name, architecture and MiB of each device");
   app.add_flag("--cufft", options.cufft, "only says whether cuFFT can be had; exit status 1: no");
+  app.add_flag("--hold", options.hold,
+               "only keeps the devices open, says so, and ends with standard input");
+  app.add_option("--decide", options.decide,
+                 "only prints what follows from the lines of JSON in this file");
   CLI11_PARSE(app, argc, argv);
   try {
-    return measure(options);
+    return run_with(options);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "melflow_gpu_bench: %s\n", e.what());
     return 1;

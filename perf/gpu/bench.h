@@ -2,12 +2,15 @@
 // (cuda/gpu.h), so that they can be tried on one that is a thread of the host.
 //
 // In:  a device; how much to do.
-// Out: figures as JSON. Rates are in bytes, files or windows a second, times in seconds.
+// Out: figures, each as soon as it is known. Rates are in bytes, files or windows a second, times
+// in
+//      seconds.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,6 +22,23 @@ namespace melflow::bench {
 
 using Json = nlohmann::ordered_json;
 
+// Where figures go: tables in Markdown on stdout, and a line of JSON for each in a file.
+class Report {
+ public:
+  // Lines are added to the file; "": to none. Throws std::runtime_error where it cannot be written.
+  explicit Report(const std::string& path);
+  // Here and below it is out when they return: whatever ends the program loses no more than what
+  // was not measured yet.
+  void text(const std::string& markdown) const;
+  // `kind` says what they are of: "link", "kernel", "lanes".
+  void figures(const char* kind, const Json& figures);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+std::string with_commas(double value);  // 1,234,567
+
 struct Effort {
   int repetitions = 40;                 // whose median counts
   std::size_t set_bytes = 64U << 20;    // of samples, one input set of a kernel
@@ -26,8 +46,9 @@ struct Effort {
   std::size_t copy_bytes = 64U << 20;   // of a large copy
   std::size_t copied_bytes = 1U << 30;  // by one repetition of a copy
   std::size_t batch_bytes = 16U << 20;  // of samples, a batch through a lane
-  std::size_t batches = 128;            // of one repetition through lanes
-  std::vector<int> streams = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::size_t small_batch_bytes = 1U << 20;
+  std::size_t batches = 64;  // of one repetition through lanes
+  std::vector<int> streams = {1, 2, 3, 4, 6, 8, 12};
 
   static Effort quick();
 };
@@ -85,16 +106,18 @@ class Memory {
 double median(std::vector<double> values);
 
 // Copies between page-locked and device memory: one way by size, and both ways at once.
-Json measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings);
+void measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings, Report& report);
 // The kernels of one geometry on data that is in device memory, for every path and operand.
-Json measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
-                     const Effort& effort, const Ceilings& ceilings);
-// From the host's memory through a device and back, by cuda::Lanes with 1 and more streams.
-Json measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
-                   const Ceilings& ceilings);
+void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
+                     const Effort& effort, const Ceilings& ceilings, Report& report);
+// From the host's memory through a device and back, by cuda::Lanes with 1 and more streams, with
+// recordings and without, and with small batches.
+void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
+                   const Ceilings& ceilings, Report& report);
 
-// The tables of one device in Markdown.
-std::string tables(const Json& device);
+// What follows from the lines of a GPU check, as a table in Markdown. Lines that are missing leave
+// questions open. Throws std::runtime_error where the file cannot be read.
+std::string decisions(const std::string& path);
 
 // The program, on the devices of cuda::gpus().
 int run(int argc, char** argv);

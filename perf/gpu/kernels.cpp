@@ -5,6 +5,8 @@
 // and each value of a row. Where windows overlap, what is read again comes from a cache and is not
 // counted. Their rate over that of a copy inside the device is the share of the memory ceiling.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -18,13 +20,13 @@ namespace {
 
 using Kind = Memory::Kind;
 
-// An input set on the device, with room for its rows.
+// An input set on the device, with room for its rows of any type.
 struct Set {
-  Set(cuda::Gpu& gpu, const Pack& pack, std::size_t row_bytes)
+  Set(cuda::Gpu& gpu, const Pack& pack, std::size_t columns)
       : samples(gpu, Kind::device, pack.sample_bytes()),
         offsets(gpu, Kind::device, pack.frames() * sizeof(std::uint32_t)),
         count(gpu, Kind::device, sizeof(std::uint32_t)),
-        rows(gpu, Kind::device, row_bytes) {}
+        rows(gpu, Kind::device, pack.frames() * columns * sizeof(float)) {}
   Memory samples, offsets, count, rows;
 };
 
@@ -36,28 +38,33 @@ void upload(cuda::Gpu& gpu, cuda::Stream& stream, const void* data, std::size_t 
   stream.wait();
 }
 
-struct Case {
-  const char* name;
-  cuda::KernelOptions options;
-};
-
-Json measure(cuda::Gpu& gpu, const Geometry& geometry, const Pack& pack, const Case& one,
-             std::size_t n_sets, const Effort& effort, const Ceilings& ceilings) {
-  const MelPlan plan(geometry.options);
-  const std::uint32_t frames = pack.frames();
-  const std::size_t row_bytes =
-      frames * size_of(one.options.rows) * static_cast<std::size_t>(plan.columns());
-  const auto program = gpu.make_mel(plan, one.options, frames);
-  const Memory scratch(gpu, Kind::device, program->scratch_bytes());
+std::vector<std::unique_ptr<Set>> make_sets(cuda::Gpu& gpu, const Pack& pack, std::size_t columns,
+                                            std::size_t count) {
   const auto stream = gpu.make_stream();
+  const std::uint32_t frames = pack.frames();
   std::vector<std::unique_ptr<Set>> sets;
-  for (std::size_t i = 0; i < n_sets; ++i) {
-    sets.push_back(std::make_unique<Set>(gpu, pack, row_bytes));
+  for (std::size_t i = 0; i < count; ++i) {
+    sets.push_back(std::make_unique<Set>(gpu, pack, columns));
     const Set& s = *sets.back();
     upload(gpu, *stream, pack.samples.data(), pack.sample_bytes(), s.samples);
     upload(gpu, *stream, pack.offsets.data(), frames * sizeof(std::uint32_t), s.offsets);
     upload(gpu, *stream, &frames, sizeof frames, s.count);
   }
+  return sets;
+}
+
+struct Case {
+  const char* name;
+  cuda::KernelOptions options;
+};
+
+Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& one,
+             const std::vector<std::unique_ptr<Set>>& sets, const Effort& effort,
+             const Ceilings& ceilings) {
+  const std::uint32_t frames = pack.frames();
+  const auto program = gpu.make_mel(plan, one.options, frames);
+  const Memory scratch(gpu, Kind::device, program->scratch_bytes());
+  const auto stream = gpu.make_stream();
   // Recorded, so that the device never waits for the host between two launches.
   const auto recording = stream->record([&] {
     stream->mark(0);
@@ -77,13 +84,14 @@ Json measure(cuda::Gpu& gpu, const Geometry& geometry, const Pack& pack, const C
   for (int i = -3; i < effort.repetitions; ++i) {
     stream->launch(*recording);
     stream->wait();
-    if (i >= 0) seconds.push_back(stream->between(0, 1) / static_cast<double>(n_sets));
+    if (i >= 0) seconds.push_back(stream->between(0, 1) / static_cast<double>(sets.size()));
   }
   const double launch = median(seconds);
+  const std::size_t row_bytes =
+      frames * size_of(one.options.rows) * static_cast<std::size_t>(plan.columns());
   const std::size_t bytes = pack.sample_bytes() + frames * sizeof(std::uint32_t) + row_bytes;
   const double rate = static_cast<double>(bytes) / launch;
-  return {{"path", one.name},
-          {"kernels", program->description()},
+  return {{"kernels", program->description()},
           {"launch_seconds", launch},
           {"best_seconds", *std::min_element(seconds.begin(), seconds.end())},
           {"files_per_second", static_cast<double>(pack.files) / launch},
@@ -92,10 +100,19 @@ Json measure(cuda::Gpu& gpu, const Geometry& geometry, const Pack& pack, const C
           {"share_of_memory", rate / ceilings.memory}};
 }
 
+std::string row(const char* name, const Json& r) {
+  if (r.contains("error"))
+    return fmt::format("| {} | {} | | | | |\n", name, r["error"].get<std::string>());
+  return fmt::format(
+      "| {} | {} | {} | {:.0f} | {:.0f} % | {:.1f} |\n", name, with_commas(r["files_per_second"]),
+      with_commas(r["windows_per_second"]), r["bytes_per_second"].get<double>() / 1e9,
+      100 * r["share_of_memory"].get<double>(), 1e6 * r["launch_seconds"].get<double>());
+}
+
 }  // namespace
 
-Json measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
-                     const Effort& effort, const Ceilings& ceilings) {
+void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
+                     const Effort& effort, const Ceilings& ceilings, Report& report) {
   using cuda::NumberType;
   using cuda::Path;
   const Case cases[] = {{"fused, fp32", {Path::fused, NumberType::float32, {}}},
@@ -104,23 +121,29 @@ Json measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_by
                         {"fused, rows in fp16", {Path::fused, {}, NumberType::float16}},
                         {"fused, rows in bf16", {Path::fused, {}, NumberType::bfloat16}},
                         {"cuFFT", {Path::cufft, NumberType::float32, {}}}};
+  const MelPlan plan(geometry.options);
   const Pack pack(geometry, effort.set_bytes);
   const std::size_t n_sets =
       std::max<std::size_t>(3, effort.sets_over_cache * l2_bytes / pack.sample_bytes() + 1);
-  Json out{{"geometry", geometry.name},
-           {"files_of_set", pack.files},
-           {"windows_of_set", pack.frames()},
-           {"sample_bytes_of_set", pack.sample_bytes()},
-           {"sets", n_sets},
-           {"results", Json::array()}};
+  report.text(fmt::format(
+      "**{}**; {} sets of {} files, {:.0f} MiB of samples each\n\n"
+      "| kernels | files/s | windows/s | GB/s | of the memory ceiling | a launch [µs] |\n"
+      "|---|---|---|---|---|---|\n",
+      geometry.name, n_sets, pack.files, static_cast<double>(pack.sample_bytes()) / (1 << 20)));
+  const auto sets = make_sets(gpu, pack, static_cast<std::size_t>(plan.columns()), n_sets);
   for (const Case& one : cases) {
+    Json found;
     try {
-      out["results"].push_back(measure(gpu, geometry, pack, one, n_sets, effort, ceilings));
+      found = measure(gpu, plan, pack, one, sets, effort, ceilings);
     } catch (const std::exception& e) {
-      out["results"].push_back({{"path", one.name}, {"error", e.what()}});
+      found = {{"error", e.what()}};
     }
+    report.text(row(one.name, found));
+    Json line{{"geometry", geometry.name}, {"case", one.name}};
+    line.update(found);
+    report.figures("kernel", line);
   }
-  return out;
+  report.text("\n");
 }
 
 }  // namespace melflow::bench

@@ -4,6 +4,8 @@
 // packed  samples come from ordinary memory and rows go back there, copied by a thread for each
 //         stream, as the nodes h2d and rows do
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -120,57 +122,100 @@ Json figures(double seconds, std::size_t batches, const Pack& pack, std::size_t 
           {"share_of_link_out", out / ceilings.from_device}};
 }
 
-// One row of the table.
+struct Case {
+  int streams = 0;
+  NumberType rows = NumberType::float32;
+  bool graphs = true;
+};
+
+// False where lanes have no such setting.
+template <class Settings>
+bool set_graphs(Settings& settings, bool graphs) {
+  if constexpr (requires { settings.graphs; }) settings.graphs = graphs;
+  return requires { settings.graphs; };
+}
+
 Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const MelPlan>& plan,
-             const Pack& pack, int streams, NumberType rows, const Effort& effort,
-             const Ceilings& ceilings) {
-  Json out{{"streams", streams}, {"rows", to_text(rows)}};
+             const Pack& pack, const Case& one, const Effort& effort, const Ceilings& ceilings) {
   cuda::LaneSettings settings;
   settings.devices = {index};
-  settings.streams = streams;
-  settings.kernel.rows = rows;
+  settings.streams = one.streams;
+  set_graphs(settings, one.graphs);
+  settings.kernel.rows = one.rows;
   settings.memory =
       std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
   try {
     cuda::Lanes lanes(gpus, plan, settings, pack.sample_bytes(), pack.frames());
     const std::size_t row_bytes = lanes.row_bytes(pack.frames());
+    // Small ones in a quarter of the bytes.
+    const std::size_t batches =
+        std::max(effort.batches, effort.batches * effort.batch_bytes / pack.sample_bytes() / 4);
     std::vector<double> link, packed;
-    for (int i = -1; i < std::max(3, effort.repetitions / 8); ++i) {
-      const double a = link_seconds(lanes, pack, effort.batches);
-      const double b = packed_seconds(lanes, pack, row_bytes, effort.batches);
+    for (int i = -1; i < std::max(3, effort.repetitions / 10); ++i) {
+      const double a = link_seconds(lanes, pack, batches);
+      const double b = packed_seconds(lanes, pack, row_bytes, batches);
       if (i < 0) continue;  // lanes have their recordings now
       link.push_back(a);
       packed.push_back(b);
     }
     const auto of = [&](const std::vector<double>& seconds) {
-      return figures(median(seconds), effort.batches, pack, bytes_in(pack), row_bytes, ceilings);
+      return figures(median(seconds), batches, pack, bytes_in(pack), row_bytes, ceilings);
     };
-    out["lanes"] = lanes.count();
-    out["bytes_out_of_batch"] = row_bytes;
-    out["link"] = of(link);
-    out["packed"] = of(packed);
+    return {{"lanes", lanes.count()},
+            {"bytes_out_of_batch", row_bytes},
+            {"link", of(link)},
+            {"packed", of(packed)}};
   } catch (const std::exception& e) {
-    out["error"] = e.what();
+    return {{"error", e.what()}};
   }
-  return out;
+}
+
+std::string row(const Case& one, const Pack& pack, const Json& r) {
+  const std::string begin = fmt::format("| {} | {:.1f} | {} | {} ", one.streams,
+                                        static_cast<double>(bytes_in(pack)) / (1 << 20),
+                                        to_text(one.rows), one.graphs ? "on" : "off");
+  if (r.contains("error"))
+    return fmt::format("{}| {} | | | | | | |\n", begin, r["error"].get<std::string>());
+  const auto giga = [](const Json& value) { return value.get<double>() / 1e9; };
+  const auto percent = [](const Json& value) { return 100 * value.get<double>(); };
+  const Json &a = r["link"], &b = r["packed"];
+  return fmt::format("{}| {} | {:.1f} | {:.1f} | {:.0f} % | {} | {:.1f} | {:.0f} % |\n", begin,
+                     with_commas(a["files_per_second"]), giga(a["bytes_per_second_in"]),
+                     giga(a["bytes_per_second_out"]), percent(a["share_of_link_in"]),
+                     with_commas(b["files_per_second"]), giga(b["bytes_per_second_in"]),
+                     percent(b["share_of_link_in"]));
 }
 
 }  // namespace
 
-Json measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
-                   const Ceilings& ceilings) {
+void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
+                   const Ceilings& ceilings, Report& report) {
   const auto plan = std::make_shared<const MelPlan>(geometry.options);
-  const Pack pack(geometry, effort.batch_bytes);
-  Json out{{"geometry", geometry.name},
-           {"files_of_batch", pack.files},
-           {"bytes_in_of_batch", bytes_in(pack)},
-           {"results", Json::array()}};
-  const auto add = [&](int streams, NumberType rows) {
-    out["results"].push_back(measure(gpus, index, plan, pack, streams, rows, effort, ceilings));
+  const Pack large(geometry, effort.batch_bytes), small(geometry, effort.small_batch_bytes);
+  report.text(
+      fmt::format("**{}**; batches of {} and {} files\n\n"
+                  "| streams | in [MiB] | rows | graphs | link: files/s | in [GB/s] | out [GB/s] | "
+                  "of the link, "
+                  "in | packed: files/s | in [GB/s] | of the link, in "
+                  "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
+                  geometry.name, large.files, small.files));
+  const auto add = [&](const Pack& pack, const Case& one) {
+    const Json found = measure(gpus, index, plan, pack, one, effort, ceilings);
+    report.text(row(one, pack, found));
+    Json line{{"geometry", geometry.name},  {"streams", one.streams},
+              {"bytes_in", bytes_in(pack)}, {"small", &pack == &small},
+              {"rows", to_text(one.rows)},  {"graphs", one.graphs}};
+    line.update(found);
+    report.figures("lanes", line);
   };
-  for (const int streams : effort.streams) add(streams, NumberType::float32);
-  add(cuda::LaneSettings{}.streams, NumberType::float16);  // bfloat16 is as large
-  return out;
+  for (const int streams : effort.streams) add(large, {streams});
+  cuda::LaneSettings settings;
+  const int usual = settings.streams;
+  add(large, {usual, NumberType::float16});  // bfloat16 is as large
+  add(small, {usual});
+  if (set_graphs(settings, false))
+    for (const Pack* pack : {&large, &small}) add(*pack, {usual, NumberType::float32, false});
+  report.text("\n");
 }
 
 }  // namespace melflow::bench

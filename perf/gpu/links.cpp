@@ -1,5 +1,7 @@
 // The ceilings of whatever goes to a device and back: copies of page-locked memory.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -61,20 +63,23 @@ double both_ways(cuda::Gpu& gpu, const Effort& effort) {
 
 }  // namespace
 
-Json measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings) {
-  Json sizes = Json::array();
+void measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings, Report& report) {
+  report.text(
+      "| size of a copy | host to device [GB/s] | device to host [GB/s] |\n|---|---|---|\n");
   for (std::size_t bytes = 256U << 10; bytes <= effort.copy_bytes; bytes *= 4) {
     const double in = one_way(gpu, Way::in, bytes, effort);
     const double out = one_way(gpu, Way::out, bytes, effort);
-    sizes.push_back({{"bytes", bytes}, {"to_device", in}, {"from_device", out}});
+    report.text(fmt::format("| {} KiB | {:.1f} | {:.1f} |\n", bytes >> 10, in / 1e9, out / 1e9));
+    report.figures("copy", {{"bytes", bytes}, {"to_device", in}, {"from_device", out}});
     ceilings.to_device = std::max(ceilings.to_device, in);
     ceilings.from_device = std::max(ceilings.from_device, out);
   }
   ceilings.both_ways = both_ways(gpu, effort);
-  return {{"by_size", sizes},
-          {"to_device", ceilings.to_device},
-          {"from_device", ceilings.from_device},
-          {"both_ways", ceilings.both_ways}};
+  report.text(fmt::format("\nCopies of page-locked memory; both ways at once {:.1f} GB/s.\n\n",
+                          ceilings.both_ways / 1e9));
+  report.figures("link", {{"to_device", ceilings.to_device},
+                          {"from_device", ceilings.from_device},
+                          {"both_ways", ceilings.both_ways}});
 }
 
 }  // namespace melflow::bench

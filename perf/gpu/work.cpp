@@ -1,10 +1,15 @@
 // What every measurement works on: front ends, packed files, memory.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <stdexcept>
 
 #include "bench.h"
 #include "cuda/error.h"
+#include "cuda/lanes.h"
 #include "mel/mel_plan.h"
 
 namespace melflow::bench {
@@ -26,24 +31,50 @@ MelOptions front_end(int rate, int n_fft, int hop, int n_mels, MelOptions::Log l
 
 }  // namespace
 
+Report::Report(const std::string& path) : path_(path) {
+  if (!path.empty()) file_.open(path, std::ios::binary | std::ios::app);
+  if (!file_) throw std::runtime_error(path + ": cannot be written");
+}
+
+void Report::text(const std::string& markdown) const {
+  if (std::fputs(markdown.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+    throw std::runtime_error("standard output cannot be written");
+}
+
+void Report::figures(const char* kind, const Json& figures) {
+  if (path_.empty()) return;
+  Json line{{"kind", kind}};
+  line.update(figures);
+  if (!(file_ << line.dump() << '\n').flush())
+    throw std::runtime_error(path_ + ": cannot be written");
+}
+
+std::string with_commas(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
+
 Effort Effort::quick() {
   Effort e;
-  e.repetitions = 5;
-  e.set_bytes = 2U << 20;
+  e.repetitions = 3;
+  e.set_bytes = 512U << 10;
   e.sets_over_cache = 1;
   e.copy_bytes = 8U << 20;
   e.copied_bytes = 32U << 20;
-  e.batch_bytes = 2U << 20;
-  e.batches = 12;
-  e.streams = {1, 3};
+  e.batch_bytes = 1U << 20;
+  e.small_batch_bytes = 256U << 10;
+  e.batches = 4;
+  e.streams = {1, cuda::LaneSettings{}.streams};
   return e;
 }
 
 std::vector<Geometry> geometries() {
   using Log = MelOptions::Log;
   return {
-      {"80 windows of 512 a file, 32 bands", front_end(4096, 512, 512, 32, Log::db), 40960, 80},
-      {"two stages: 159 windows of 512 for 237 rows a file, 32 bands",
+      {"builder: 80 windows of 512 a file, 32 bands", front_end(4096, 512, 512, 32, Log::db), 40960,
+       80},
+      {"two-stage: 159 windows of 512 for 237 rows a file, 32 bands",
        front_end(4096, 512, 256, 32, Log::db), 40960, 237},
       {"speech: 10 s at 16 kHz, 400 every 160, 80 bands", front_end(16000, 400, 160, 80, Log::ln),
        160000, 998},

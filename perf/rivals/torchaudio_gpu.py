@@ -126,7 +126,7 @@ def end_to_end(job, device, paths, samples, size, workers, output):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--json", help="every figure into this file")
+    parser.add_argument("--json", help="a line of JSON for each figure, added to this file")
     parser.add_argument("--quick", action="store_true", help="small and few")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("dir")
@@ -140,11 +140,20 @@ def main():
     sizes = [64, 256] if options.quick else [64, 256, 1024, 2048]
     repetitions, rounds = (3, 1) if options.quick else (10, 3)
     workers = min(16, len(os.sched_getaffinity(0)))
-    found = {"torch": torch.__version__, "torchaudio": torchaudio.__version__, "resident": []}
-    found["end_to_end"] = []
+    lines = open(options.json, "a", encoding="utf-8") if options.json else None
+
+    def note(kind, result, seconds):
+        """A row of the table and a line of JSON, as soon as they are known."""
+        rate = result["files_per_second"]
+        print(f"| {result['job']} | {kind} | {result['batch']} | {seconds} | {rate:,.0f} |", flush=True)
+        if lines:
+            print(json.dumps({"kind": "torchaudio", "what": kind, **result}), file=lines, flush=True)
+
+    print(f"torch {torch.__version__}, torchaudio {torchaudio.__version__}\n")
+    print("| job | | batch [files] | [s] | files/s |\n|---|---|---|---|---|", flush=True)
     with torch.inference_mode(), tempfile.TemporaryDirectory(dir=options.dir) as folder:
         for job in JOBS:
-            found["resident"].append(resident(job, device, samples, sizes, repetitions))
+            note("resident", resident(job, device, samples, sizes, repetitions), "")
         for job in JOBS:
             output = os.path.join(folder, "rows.f32")
             best = None
@@ -156,19 +165,8 @@ def main():
                 median = statistics.median(seconds)
                 if best is None or median < best["median_seconds"]:
                     best = {"job": job, "batch": size, "threads": workers, "files": len(paths)}
-                    best.update(median_seconds=median, seconds=seconds)
-            found["end_to_end"].append(best)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    print(f"torch {found['torch']}, torchaudio {found['torchaudio']}\n")
-    print("| job | | batch [files] | [s] | files/s |\n|---|---|---|---|---|")
-    for r in found["resident"]:
-        rate = r["files_per_second"]
-        print(f"| {r['job']} | resident | {r['batch']} | | {rate:,.0f} |")
-    for r in found["end_to_end"]:
-        seconds = r["median_seconds"]
-        rate = r["files"] / seconds
-        print(f"| {r['job']} | files to a flat file | {r['batch']} | {seconds:.2f} | {rate:,.0f} |")
+                    best.update(median_seconds=median, seconds=seconds, files_per_second=len(paths) / median)
+            note("files to a flat file", best, f"{best['median_seconds']:.2f}")
 
 
 if __name__ == "__main__":

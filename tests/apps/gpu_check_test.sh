@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# perf/gpu.sh from end to end, where the device is a thread of the host: every step runs, rows agree
-# and both results are written.
+# perf/gpu.sh where the device is a thread of the host: every step runs, rows agree, results are there
+# as soon as they are known, and stay when it is stopped.
 #
 # In:  gpu_check_test.sh BIN SOURCE
 set -euo pipefail
@@ -10,39 +10,155 @@ trap 'rm -rf "$folder"' EXIT
 
 fail() {
   echo "gpu_check: $*" >&2
-  cat "$folder"/out/gpu-*-logs/*.log >&2 || true
+  cat "$folder"/said "$folder"/out/gpu-* >&2 || true
   exit 1
 }
+# check OPTION...: its exit status, and in said what it says.
+check() {
+  TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" \
+    --out "$folder/out" "$@" >"$folder/said" 2>&1
+}
+# Nothing is left behind: no folder, and nobody who has the device open.
+nothing_left() {
+  if compgen -G "$folder/melflow-gpu.*" >/dev/null; then fail 'its folder was left behind'; fi
+  while pgrep -f "$folder/bundle.* --hold" >/dev/null; do sleep 0.1; done  # or the test's limit ends it
+}
 
-mkdir -p "$folder/bundle/bin"
+mkdir -p "$folder/bundle"/{bin,libexec}
+programs=$folder/bundle/libexec
 for program in melflow_make_corpus melflow_compare_rows melflow_measure_child; do
-  ln -s "$bin/$program" "$folder/bundle/bin/$program"
+  ln -s "$bin/$program" "$programs/$program"
 done
-ln -s "$bin/melflow_on_host_gpu" "$folder/bundle/bin/melflow"
+ln -s "$bin/melflow_on_host_gpu" "$programs/melflow"
+ln -s "$bin/melflow_gpu_bench_on_host" "$programs/melflow_gpu_bench"
 ln -s "$bin/melflow_gpu_bench_on_host" "$folder/bundle/bin/melflow_gpu_bench"
 # The device's own tests need one.
-printf '#!/bin/sh\necho "test cases: 1 | 1 passed"\n' >"$folder/bundle/bin/melflow_device_tests"
-chmod +x "$folder/bundle/bin/melflow_device_tests"
+printf '#!/bin/sh\necho "test cases: 1 | 1 passed"\n' >"$programs/melflow_device_tests"
+# Tools of a machine that has devices are not those of this test.
+printf '#!/bin/sh\nexit 9\n' >"$folder/sanitizer"
+chmod +x "$programs/melflow_device_tests" "$folder/sanitizer"
+md=$folder/out/gpu-a-thread-of-the-host.md lines=$folder/out/gpu-a-thread-of-the-host.jsonl
 
-TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" \
-  --out "$folder/out" || fail "exit status $?"
-md=$folder/out/gpu-a-thread-of-the-host.md json=$folder/out/gpu-a-thread-of-the-host.json
+# ---- all of it
+check --steps corpus,tests,bench,jobs,parity,torchaudio || fail "exit status $?"
 grep -q 'all within their limits' "$md" || fail 'the parity of batches is not in the report'
 grep -q 'the device rounds them or the sink' "$md" || fail 'rows of 16 bits are not in the report'
-grep -q '| fused, rows in bf16 |' "$md" || fail 'kernels with rows of 16 bits are not in the report'
-grep -q '^| 3 | float16 |' "$md" || fail 'lanes with rows of 16 bits are not in the report'
-grep -q '| two-stage | cuda |' "$md" || fail 'the jobs are not in the report'
-grep -q '| fused, fp32 |' "$md" || fail 'the kernels are not in the report'
-grep -q '"result": ' "$json" || fail 'there is no JSON'
-if command -v python3 >/dev/null; then python3 -m json.tool "$json" >/dev/null || fail 'no JSON'; fi
-if compgen -G "$folder/melflow-gpu.*" >/dev/null; then fail 'its folder was left behind'; fi
+for row in '| nemo | auto | fp32 |' '| fused, rows in bf16 |' '| fused, fp32 |' '| two-stage | cuda |' \
+  '| builder | cpu |' '| 1 | 0.9 | float32 | on |'; do
+  grep -qF "$row" "$md" || fail "there is no row $row"
+done
+grep -q '| backend: auto | cpu: .* s and .*; cuda: .* s and' "$md" || fail 'nothing follows for auto'
+if grep -q '| open |' <(grep -v '^| graphs' "$md"); then fail 'a question is open'; fi
+if command -v python3 >/dev/null; then
+  python3 -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$lines" || fail 'no JSON'
+fi
+[[ $(find "$folder/out" -type f | wc -l) -le 8 ]] || fail 'more files than eight'
+nothing_left
 
-# A difference is a failure: rows of a device whose kernels are wrong.
-printf '#!/bin/sh\necho "rows=1 largest=0.5 row=0 other_bits=1"\nexit 1\n' >"$folder/compare"
-chmod +x "$folder/compare"
-ln -sf "$folder/compare" "$folder/bundle/bin/melflow_compare_rows"
+# ---- what was measured decides, whatever else is missing
+cat >"$folder/lines" <<'LINES'
+{"kind":"kernel","geometry":"builder: 80","case":"fused, fp32","windows_per_second":1e9}
+{"kind":"kernel","geometry":"builder: 80","case":"fused, fp16","windows_per_second":1.2e9}
+{"kind":"kernel","geometry":"builder: 80","case":"cuFFT","windows_per_second":5e8}
+{"kind":"kernel","geometry":"music: 2048","case":"fused, fp32","windows_per_second":1e8}
+{"kind":"kernel","geometry":"music: 2048","case":"fused, fp16","error":"no room"}
+{"kind":"kernel","geometry":"music: 2048","case":"cuFFT","windows_per_second":2e8}
+{"kind":"lanes","geometry":"builder: 80","streams":3,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":300000}}
+{"kind":"lanes","geometry":"builder: 80","streams":6,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":590000}}
+{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":600000}}
+{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float32","graphs":false,"link":{"files_per_second":500000}}
+{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float16","graphs":true,"link":{"files_per_second":606000}}
+{"kind":"job","series":"files","job":"two-stage","backend":"cpu","files":0,"workers":16,"median_seconds":0.1}
+{"kind":"job","series":"files","job":"two-stage","backend":"cpu","files":40000,"workers":16,"median_seconds":4.1}
+{"kind":"job","series":"files","job":"two-stage","backend":"cuda","files":0,"workers":16,"median_seconds":0.6}
+{"kind":"job","series":"files","job":"two-stage","backend":"cuda","files":40000,"workers":16,"median_seconds":2.6}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":8,"median_seconds":8}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":8,"median_seconds":3}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":16,"median_seconds":2}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":16,"median_seconds":3}
+{"kind":"job","series":"workers","job":"two-st
+LINES
+cat >"$folder/expected" <<'TABLE'
+| question | figures | answer |
+|---|---|---|
+| fused or cuFFT | builder: 2.00 times; music: 0.50 times | cuFFT for music |
+| operands of 16 bits | builder, fp16: +20.0 % | stay |
+| rows of 16 bits | builder: +1.0 % | no gain on the way |
+| streams | builder: 6 of 600,000 files/s | 6 |
+| graphs | builder: +20.0 % | on |
+| backend: auto | cpu: 0.10 s and 100.0 µs a file; cuda: 0.60 s and 50.0 µs a file | cuda from 10,000 files on, 1.1 s of the processor |
+| workers | 8: cpu 8.00 s, cuda 3.00 s; 16: cpu 2.00 s, cuda 3.00 s | the device is ahead up to 8 |
+| fused kernel, windows of 512/s | 1,000,000,000 | reached |
+| RAM to GPU to RAM, files/s | 600,000 | reached |
+TABLE
+"$programs/melflow_gpu_bench" --decide "$folder/lines" >"$folder/table"
+diff "$folder/expected" "$folder/table" >&2 || fail 'decides otherwise'
+: >"$folder/lines"
+"$programs/melflow_gpu_bench" --decide "$folder/lines" >"$folder/table"
+[[ $(grep -c '| open |' "$folder/table") == 9 ]] || fail 'decides without figures'
+
+# ---- what is measured is out before the next is
+mkfifo "$folder/rows"
+rm "$folder/lines"
+"$programs/melflow_gpu_bench" --json "$folder/lines" >"$folder/rows" &  # takes minutes on a host
+bench=$!
+exec 7<"$folder/rows"
+while read -r row <&7; do
+  if [[ $row == '| 256 KiB |'* ]]; then break; fi
+done
+kill -KILL $bench || fail 'the first row came with the last'
+wait $bench || true
+grep -q '^{"kind":"device"' "$folder/lines" || fail 'there is no line of what was measured'
+if grep -q '"kind":"kernel"' "$folder/lines"; then fail 'the first row came late'; fi
+exec 7<&-
+
+# ---- without a device: whole jobs on the processor
+check --cpu || fail "on the processor: exit status $?"
+grep -q '| two-stage | cpu |' "$folder"/out/cpu-*.md || fail 'no job ran on the processor'
+if grep -q '| cuda |' "$folder"/out/cpu-*.md; then fail 'a job ran on a device'; fi
+
+# ---- a difference is a failure: rows of a device whose kernels are wrong
+rm "$programs/melflow_compare_rows"
+printf '#!/bin/sh\necho "rows=1 largest=0.5 row=0 other_bits=1"\nexit 1\n' >"$programs/melflow_compare_rows"
+chmod +x "$programs/melflow_compare_rows"
 status=0
-TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" \
-  --out "$folder/out" 2>"$folder/said" || status=$?
+check --steps corpus,parity || status=$?
 [[ $status == 1 ]] || fail "rows that differ gave exit status $status"
-grep -q 'failed: parity jobs' "$folder/said" || fail "rows that differ: $(cat "$folder/said")"
+grep -q 'failed: parity' "$folder/said" || fail 'rows that differ are not said'
+grep -q -- '- FAILED: nemo, auto/fp32' "$md" || fail 'rows that differ are not in the report'
+
+# ---- errors that a sanitizer finds
+status=0
+PATH=$folder/tools:$PATH
+mkdir "$folder/tools"
+ln -s ../sanitizer "$folder/tools/compute-sanitizer"
+check --steps sanitizer || status=$?
+[[ $status == 1 ]] || fail "errors that a sanitizer finds gave exit status $status"
+grep -q -- '- FAILED: racecheck: errors were found' "$md" || fail 'what a sanitizer finds is not in the report'
+
+# ---- a step that never ends is given up, and does not stop the others
+mkfifo "$folder/reached"
+printf '#!/bin/sh\necho "at most 0.001 dB"\necho >%s\nexec tail -f /dev/null\n' "$folder/reached" \
+  >"$programs/melflow_device_tests"
+exec 8<>"$folder/reached"  # so that nobody waits for it here
+status=0
+check --seconds 1 --steps tests,torchaudio || status=$?
+[[ $status == 1 ]] || fail "a step without an end gave exit status $status"
+grep -q 'failed: not done after 1 s' "$md" || fail 'what was not done is not in the report'
+grep -q '## What follows' "$md" || fail 'nothing follows after a step without an end'
+nothing_left
+exec 8>&-
+
+# ---- stopped in the middle: what was there stays
+TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" --out "$folder/out" \
+  --steps corpus,tests,parity >"$folder/said" 2>&1 &
+script=$!
+read -r <"$folder/reached"
+kill -TERM $script
+status=0
+wait $script || status=$?
+[[ $status == 130 ]] || fail "stopped: exit status $status"
+grep -q '_ok; ' "$md" || fail 'stopped: the recordings are not in the report'
+grep -q '_Stopped here' "$md" || fail 'stopped: the report does not say so'
+grep -q '## What follows' "$md" || fail 'stopped: nothing follows'
+nothing_left

@@ -1,0 +1,248 @@
+// What the figures of a GPU check decide, each with its rule:
+//
+//   path      fused where it is at least as fast as cuFFT
+//   operands  16-bit ones stay where some kernel gains kGain by them; so do rows of 16 bits, on the
+//             whole way
+//   streams   the fewest that come within kNear of the best, in the geometry that wants most
+//   graphs    on where recordings gain kGain, in large batches or small ones
+//   auto      seconds = start + files * each, for either backend, out of the smallest and the
+//             largest job: the device from where its line is the lower one
+//   workers   where the processor alone catches up with the device
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <stdexcept>
+
+#include "bench.h"
+
+namespace melflow::bench {
+namespace {
+
+constexpr double kGain = 0.05, kNear = 0.97;
+constexpr double kWantedWindows = 0.95e9, kWantedFiles = 600e3;  // a second
+
+using Lines = std::vector<Json>;
+
+// A row of the table; without figures the question is open.
+struct Decision {
+  std::string question, figures, answer;
+};
+
+Lines of_kind(const Lines& all, const char* kind) {
+  Lines out;
+  for (const Json& line : all)
+    if (line.value("kind", "") == kind && !line.contains("error")) out.push_back(line);
+  return out;
+}
+
+void add(std::string& list, const std::string& entry) {
+  list += (list.empty() ? "" : "; ") + entry;
+}
+
+// "two-stage: 159 windows of ..." is "two-stage" here.
+std::string geometry_of(const Json& line) {
+  const std::string name = line["geometry"];
+  return name.substr(0, name.find(':'));
+}
+
+// Windows a second, by geometry and case.
+using Rates = std::map<std::string, std::map<std::string, double>>;
+
+Rates kernel_rates(const Lines& all) {
+  Rates out;
+  for (const Json& line : of_kind(all, "kernel"))
+    out[geometry_of(line)][line["case"]] = line["windows_per_second"];
+  return out;
+}
+
+Decision path(const Rates& rates) {
+  Decision out{"fused or cuFFT", "", ""};
+  std::string slower;
+  for (const auto& [geometry, cases] : rates) {
+    const auto fused = cases.find("fused, fp32"), cufft = cases.find("cuFFT");
+    if (fused == cases.end() || cufft == cases.end()) continue;
+    add(out.figures, fmt::format("{}: {:.2f} times", geometry, fused->second / cufft->second));
+    if (fused->second < cufft->second) add(slower, geometry);
+  }
+  out.answer = slower.empty() ? "fused" : "cuFFT for " + slower;
+  return out;
+}
+
+Decision operands(const Rates& rates) {
+  Decision out{"operands of 16 bits", "", ""};
+  double best = 0;
+  for (const auto& [geometry, cases] : rates) {
+    const auto usual = cases.find("fused, fp32");
+    if (usual == cases.end()) continue;
+    for (const char* name : {"fused, fp16", "fused, bf16"}) {
+      const auto one = cases.find(name);
+      if (one == cases.end()) continue;
+      const double gain = one->second / usual->second - 1;
+      add(out.figures, fmt::format("{}, {}: {:+.1f} %", geometry, name + 7, 100 * gain));
+      best = std::max(best, gain);
+    }
+  }
+  out.answer = best >= kGain ? "stay" : "go: no gain";
+  return out;
+}
+
+double link_rate(const Json& lanes) { return lanes["link"]["files_per_second"]; }
+
+// Of two settings of the usual lanes, everything else the same: `changed` against `usual`.
+Decision lanes_gain(const Lines& all, std::string question, const std::string& key,
+                    const Json& changed, const Json& usual, std::string yes, std::string no) {
+  Decision out{std::move(question), "", ""};
+  double best = 0;
+  const Lines lanes = of_kind(all, "lanes");
+  for (const Json& a : lanes) {
+    if (a[key] != changed) continue;
+    for (const Json& b : lanes) {
+      const bool is_pair =
+          b[key] == usual &&
+          std::ranges::all_of(
+              std::vector<std::string>{"geometry", "streams", "small", "rows", "graphs"},
+              [&](const std::string& k) { return k == key || a[k] == b[k]; });
+      if (!is_pair) continue;
+      const double gain = link_rate(a) / link_rate(b) - 1;
+      add(out.figures, fmt::format("{}{}: {:+.1f} %", geometry_of(a),
+                                   a["small"].get<bool>() ? ", small batches" : "", 100 * gain));
+      best = std::max(best, gain);
+    }
+  }
+  out.answer = best >= kGain ? std::move(yes) : std::move(no);
+  return out;
+}
+
+Decision streams(const Lines& all) {
+  Decision out{"streams", "", ""};
+  std::map<std::string, std::map<int, double>> rates;
+  for (const Json& line : of_kind(all, "lanes"))
+    if (!line["small"] && line["graphs"] && line["rows"] == "float32")
+      rates[geometry_of(line)][line["streams"]] = link_rate(line);
+  int most = 0;
+  for (const auto& [geometry, by_streams] : rates) {
+    double best = 0;
+    for (const auto& [count, rate] : by_streams) best = std::max(best, rate);
+    const auto enough = std::ranges::find_if(
+        by_streams, [best](const auto& entry) { return entry.second >= kNear * best; });
+    add(out.figures,
+        fmt::format("{}: {} of {} files/s", geometry, enough->first, with_commas(best)));
+    most = std::max(most, enough->first);
+  }
+  out.answer = std::to_string(most);
+  return out;
+}
+
+// Seconds of the two-stage job by backend, then by number of files or workers.
+using Seconds = std::map<std::string, std::map<int, double>>;
+
+Seconds job_seconds(const Lines& all, const char* series, const char* by) {
+  Seconds out;
+  for (const Json& line : of_kind(all, "job"))
+    if (line["job"] == "two-stage" && line["series"] == series)
+      out[line["backend"]][line[by]] = line["median_seconds"];
+  return out;
+}
+
+Decision automatic(const Lines& all) {
+  Decision out{"backend: auto", "", ""};
+  struct Line {
+    double start, each;
+    [[nodiscard]] double at(double files) const { return start + files * each; }
+  };
+  std::map<std::string, Line> fits;
+  for (const auto& [backend, by_files] : job_seconds(all, "files", "files")) {
+    if (by_files.size() < 2) continue;
+    const auto [n, a] = *by_files.begin();
+    const auto [m, b] = *by_files.rbegin();
+    const double each = (b - a) / (m - n);
+    fits[backend] = {a - n * each, each};
+    add(out.figures,
+        fmt::format("{}: {:.2f} s and {:.1f} µs a file", backend, a - n * each, 1e6 * each));
+  }
+  if (!fits.contains("cpu") || !fits.contains("cuda")) return {out.question, "", ""};
+  const Line cpu = fits["cpu"], cuda = fits["cuda"];
+  const double files = (cuda.start - cpu.start) / (cpu.each - cuda.each);
+  if (cuda.each >= cpu.each)
+    out.answer = cuda.start < cpu.start && files > 0
+                     ? fmt::format("cuda up to {} files only", with_commas(files))
+                     : "cpu: the device is no faster a file";
+  else if (files <= 0)
+    out.answer = "cuda for any job";
+  else
+    out.answer = fmt::format("cuda from {} files on, {:.1f} s of the processor", with_commas(files),
+                             cpu.at(files));
+  return out;
+}
+
+Decision workers(const Lines& all) {
+  Decision out{"workers", "", ""};
+  Seconds seconds = job_seconds(all, "workers", "workers");
+  int ahead = 0;
+  for (const auto& [count, cpu] : seconds["cpu"]) {
+    if (!seconds["cuda"].contains(count)) continue;
+    const double cuda = seconds["cuda"][count];
+    add(out.figures, fmt::format("{}: cpu {:.2f} s, cuda {:.2f} s", count, cpu, cuda));
+    if (cuda < cpu) ahead = count;
+  }
+  out.answer = ahead == 0 ? "the processor is ahead with any number"
+                          : fmt::format("the device is ahead up to {}", ahead);
+  return out;
+}
+
+Decision wanted(std::string question, double rate, double goal) {
+  return {std::move(question), rate > 0 ? with_commas(rate) : "",
+          rate >= goal ? "reached"
+                       : fmt::format("{:.0f} % of {}", 100 * rate / goal, with_commas(goal))};
+}
+
+Lines read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error(path + ": cannot be read");
+  Lines out;
+  for (std::string line; std::getline(in, line);) {
+    // One that was cut off by a stop does not count.
+    Json value = Json::parse(line, nullptr, false);
+    if (value.is_object()) out.push_back(std::move(value));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string decisions(const std::string& path_of_lines) {
+  const Lines all = read(path_of_lines);
+  const Rates rates = kernel_rates(all);
+  const std::string first = geometry_of({{"geometry", geometries().front().name}});
+  double windows = 0, files = 0;
+  for (const auto& [geometry, cases] : rates)
+    if (geometry == first)
+      if (const auto fused = cases.find("fused, fp32"); fused != cases.end())
+        windows = fused->second;
+  for (const Json& line : of_kind(all, "lanes"))
+    if (geometry_of(line) == first && line["rows"] == "float32")
+      files = std::max(files, link_rate(line));
+  const Decision table[] = {
+      path(rates),
+      operands(rates),
+      lanes_gain(all, "rows of 16 bits", "rows", "float16", "float32", "worth it",
+                 "no gain on the way"),
+      streams(all),
+      lanes_gain(all, "graphs", "graphs", true, false, "on", "no gain: off would do"),
+      automatic(all),
+      workers(all),
+      wanted("fused kernel, windows of 512/s", windows, kWantedWindows),
+      wanted("RAM to GPU to RAM, files/s", files, kWantedFiles),
+  };
+  std::string out = "| question | figures | answer |\n|---|---|---|\n";
+  for (const Decision& d : table)
+    out += fmt::format("| {} | {} | {} |\n", d.question, d.figures.empty() ? "none" : d.figures,
+                       d.figures.empty() ? "open" : d.answer);
+  return out;
+}
+
+}  // namespace melflow::bench
