@@ -147,7 +147,7 @@ fi
 # ---- results, added to what is there
 
 {
-  echo "# GPU check: $device"
+  if [[ $cpu_only == 1 ]]; then echo "# Without a device: $device"; else echo "# GPU check: $device"; fi
   echo
   echo "$("$BIN/melflow" --version | head -n 1); $cpu, $(nproc) cores; $(date -u '+%Y-%m-%d %H:%M') UTC;" \
     "files on $(df -PT "$work" | awk 'NR == 2 { print $2 }')."

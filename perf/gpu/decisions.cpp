@@ -7,7 +7,7 @@
 //   graphs    on where recordings gain kGain, in large batches or small ones
 //   auto      seconds = start + files * each, for either backend, out of the smallest and the
 //             largest job: the device from where its line is the lower one
-//   workers   where the processor alone catches up with the device
+//   workers   where the processor alone catches up with the device; and how the graph scales
 
 #include <fmt/format.h>
 
@@ -140,11 +140,12 @@ Decision streams(const Lines& all) {
 // Seconds of the two-stage job by backend, then by number of files or workers.
 using Seconds = std::map<std::string, std::map<int, double>>;
 
-Seconds job_seconds(const Lines& all, const char* series, const char* by) {
+Seconds job_seconds(const Lines& all, const char* series, const char* by,
+                    const char* which = "median_seconds") {
   Seconds out;
   for (const Json& line : of_kind(all, "job"))
-    if (line["job"] == "two-stage" && line["series"] == series)
-      out[line["backend"]][line[by]] = line["median_seconds"];
+    if (line["job"] == "two-stage" && line["series"] == series && line[which].is_number())
+      out[line["backend"]][line[by]] = line[which];
   return out;
 }
 
@@ -194,6 +195,24 @@ Decision workers(const Lines& all) {
   return out;
 }
 
+// How many times faster the most workers are than one, without the start and the end of the
+// program.
+Decision scaling(const Lines& all) {
+  Decision out{"scaling", "", ""};
+  for (const auto& [backend, by_workers] :
+       job_seconds(all, "workers", "workers", "graph_seconds")) {
+    if (!by_workers.contains(1)) continue;
+    std::string seconds;
+    for (const auto& [count, one] : by_workers)
+      add(seconds, fmt::format("{}: {:.2f} s", count, one));
+    add(out.figures, backend + " " + seconds);
+    add(out.answer,
+        fmt::format("{} {:.1f} times with {}", backend,
+                    by_workers.at(1) / by_workers.rbegin()->second, by_workers.rbegin()->first));
+  }
+  return out;
+}
+
 Decision wanted(std::string question, double rate, double goal) {
   return {std::move(question), rate > 0 ? with_commas(rate) : "",
           rate >= goal ? "reached"
@@ -235,6 +254,7 @@ std::string decisions(const std::string& path_of_lines) {
       lanes_gain(all, "graphs", "graphs", true, false, "on", "no gain: off would do"),
       automatic(all),
       workers(all),
+      scaling(all),
       wanted("fused kernel, windows of 512/s", windows, kWantedWindows),
       wanted("RAM to GPU to RAM, files/s", files, kWantedFiles),
   };

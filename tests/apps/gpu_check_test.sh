@@ -72,10 +72,11 @@ cat >"$folder/lines" <<'LINES'
 {"kind":"job","series":"files","job":"two-stage","backend":"cpu","files":40000,"workers":16,"median_seconds":4.1}
 {"kind":"job","series":"files","job":"two-stage","backend":"cuda","files":0,"workers":16,"median_seconds":0.6}
 {"kind":"job","series":"files","job":"two-stage","backend":"cuda","files":40000,"workers":16,"median_seconds":2.6}
-{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":8,"median_seconds":8}
-{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":8,"median_seconds":3}
-{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":16,"median_seconds":2}
-{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":16,"median_seconds":3}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":8,"median_seconds":8,"graph_seconds":7.5}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":8,"median_seconds":3,"graph_seconds":null}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":16,"median_seconds":2,"graph_seconds":1.5}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cuda","files":40000,"workers":16,"median_seconds":3,"graph_seconds":2.5}
+{"kind":"job","series":"workers","job":"two-stage","backend":"cpu","files":40000,"workers":1,"median_seconds":16,"graph_seconds":15}
 {"kind":"job","series":"workers","job":"two-st
 LINES
 cat >"$folder/expected" <<'TABLE'
@@ -88,6 +89,7 @@ cat >"$folder/expected" <<'TABLE'
 | graphs | builder: +20.0 % | on |
 | backend: auto | cpu: 0.10 s and 100.0 µs a file; cuda: 0.60 s and 50.0 µs a file | cuda from 10,000 files on, 1.1 s of the processor |
 | workers | 8: cpu 8.00 s, cuda 3.00 s; 16: cpu 2.00 s, cuda 3.00 s | the device is ahead up to 8 |
+| scaling | cpu 1: 15.00 s; 8: 7.50 s; 16: 1.50 s | cpu 10.0 times with 16 |
 | fused kernel, windows of 512/s | 1,000,000,000 | reached |
 | RAM to GPU to RAM, files/s | 600,000 | reached |
 TABLE
@@ -95,7 +97,7 @@ TABLE
 diff "$folder/expected" "$folder/table" >&2 || fail 'decides otherwise'
 : >"$folder/lines"
 "$programs/melflow_gpu_bench" --decide "$folder/lines" >"$folder/table"
-[[ $(grep -c '| open |' "$folder/table") == 9 ]] || fail 'decides without figures'
+[[ $(grep -c '| open |' "$folder/table") == 10 ]] || fail 'decides without figures'
 
 # ---- what is measured is out before the next is
 mkfifo "$folder/rows"
