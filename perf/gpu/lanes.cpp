@@ -128,19 +128,12 @@ struct Case {
   bool graphs = true;
 };
 
-// False where lanes have no such setting.
-template <class Settings>
-bool set_graphs(Settings& settings, bool graphs) {
-  if constexpr (requires { settings.graphs; }) settings.graphs = graphs;
-  return requires { settings.graphs; };
-}
-
 Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const MelPlan>& plan,
              const Pack& pack, const Case& one, const Effort& effort, const Ceilings& ceilings) {
   cuda::LaneSettings settings;
   settings.devices = {index};
   settings.streams = one.streams;
-  set_graphs(settings, one.graphs);
+  settings.graphs = one.graphs;
   settings.kernel.rows = one.rows;
   settings.memory =
       std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
@@ -209,12 +202,10 @@ void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
     report.figures("lanes", line);
   };
   for (const int streams : effort.streams) add(large, {streams});
-  cuda::LaneSettings settings;
-  const int usual = settings.streams;
+  const int usual = cuda::LaneSettings{}.streams;
   add(large, {usual, NumberType::float16});  // bfloat16 is as large
   add(small, {usual});
-  if (set_graphs(settings, false))
-    for (const Pack* pack : {&large, &small}) add(*pack, {usual, NumberType::float32, false});
+  for (const Pack* pack : {&large, &small}) add(*pack, {usual, NumberType::float32, false});
   report.text("\n");
 }
 
