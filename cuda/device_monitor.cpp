@@ -129,8 +129,8 @@ struct DeviceMonitor::Watch {
   }
 };
 
-DeviceMonitor::DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds period,
-                             std::chrono::milliseconds patience)
+DeviceMonitor::DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds patience,
+                             std::chrono::milliseconds period)
     : watch_(std::make_shared<Watch>()), patience_(patience) {
   try {
     std::thread([watch = watch_, devices = std::move(devices), period] {

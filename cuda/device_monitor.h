@@ -37,9 +37,8 @@ class DeviceMonitor {
  public:
   // Samples on a thread of its own, once every `period` and once at the end. NVML's figures are
   // means over 1/6 to 1 s, as the device has it.
-  explicit DeviceMonitor(std::vector<GpuInfo> devices,
-                         std::chrono::milliseconds period = std::chrono::milliseconds(100),
-                         std::chrono::milliseconds patience = std::chrono::seconds(2));
+  DeviceMonitor(std::vector<GpuInfo> devices, std::chrono::milliseconds patience,
+                std::chrono::milliseconds period = std::chrono::milliseconds(100));
   DeviceMonitor(const DeviceMonitor&) = delete;
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
   ~DeviceMonitor();

@@ -112,6 +112,10 @@ class Gpus {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
+  // How long the end of a run waits for what the driver has to say of their use.
+  [[nodiscard]] virtual std::chrono::milliseconds patience() const {
+    return std::chrono::seconds(2);
+  }
 };
 
 // Those of this machine; in a program built without CUDA there are none.

@@ -150,7 +150,7 @@ void CudaRun::start(RunContext& run) {
   } catch (const std::exception& e) {
     throw RunError(e.what());
   }
-  monitor_.emplace(lanes_->devices());
+  monitor_.emplace(lanes_->devices(), cuda::gpus().patience());
 }
 
 void CudaRun::finish() {

@@ -9,6 +9,7 @@
 
 #include "pipeline/graph_builder.h"
 #include "pipeline/runner.h"
+#include "tests/support/concurrency_probe.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
@@ -251,8 +252,15 @@ TEST_CASE("filling: what fails in the pass fails in the run, and is counted once
 TEST_CASE("filling: the stage may end the pass when it needs no more") {
   Seen world;
   std::atomic<int> left{20};
-  world.tap = [&left](std::size_t, RunContext& run) {
-    if (left.fetch_sub(1) == 1) run.end_filling();
+  Gate ended;
+  world.tap = [&](std::size_t, RunContext& run) {
+    const int mine = left--;
+    if (mine == 1) {
+      run.end_filling();
+      ended.open();
+    }
+    // Whoever is quicker than the one that ends it does not take all the rest meanwhile.
+    if (mine < 1) ended.wait();
   };
   seen = &world;
   const Ran ran = run_plan(chain(2000));

@@ -45,14 +45,6 @@ World::Hook lasts(microseconds time) {
   };
 }
 
-// The same with pauses of a length.
-World::Hook bursts(std::size_t length, microseconds pause) {
-  return [length, pause](const Number& n, ItemContext*) -> std::optional<ItemError> {
-    if (n.item % length == 1) std::this_thread::sleep_for(pause);
-    return {};
-  };
-}
-
 // Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
 // that many places was full.
 World::Hook when_full(World& world, long more, long items, const std::string& from) {
@@ -118,28 +110,29 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
 
 TEST_CASE("queue: auto stays as it is where every worker has something to do") {
   const Watchdog watchdog("queue: busy workers");
-  // Until the worker had a core whenever it wanted one: on a machine that does other things it is
-  // idle now and then.
-  for (double busy = 0; busy < 63.0 / 64;) {
-    World world;
-    world.hooks["a"] = bursts(48, microseconds(4000));
-    world.hooks["out"] = lasts(microseconds(50));
-    // The source, too, has its own thread and runs ahead; the only worker has blocks to the end.
-    world.hooks["busy"] = lasts(microseconds(400));
-    const Outcomes o =
-        test::run(two_threads(300, {{"start_at", "1"}})
-                      .set("files", "own_threads", "true")
-                      .set("a", "queue", "300")
-                      .node("cut", "expand", "files", {{"blocks", "8"}, {"queue", "300"}})
-                      .node("busy", "keep", "cut")
-                      .workers(1),
-                  world);
-    CHECK(o.report.counts.ok == 300);
-    busy = 1 - test::stage(o.report, "busy").time.waiting_core / o.report.graph_seconds;
-    if (busy < 63.0 / 64) continue;
-    // Before it had its first blocks the worker was idle, which is worth one step.
-    CHECK(edge_to(o.report, "out").greatest_capacity <= 4);
-  }
+  constexpr long kItems = 600;
+  World world;
+  test::Gate begun;
+  // The only worker is at work from before the first burst to the end of the last.
+  world.hooks["busy"] = [&, &taken = world.log("out").finished](
+                            const Number&, ItemContext*) -> std::optional<ItemError> {
+    begun.open();
+    while (taken < kItems) std::this_thread::yield();
+    return {};
+  };
+  world.hooks["a"] = [&, burst = even_bursts(world, 48, "out")](const Number& n, ItemContext* c) {
+    begun.wait();
+    return burst(n, c);
+  };
+  world.hooks["out"] = lasts(microseconds(50));
+  const Outcomes o = test::run(two_threads(kItems)
+                                   .set("files", "own_threads", "true")
+                                   .node("busy", "keep", "files", {{"queue", "600"}})
+                                   .workers(1),
+                               world);
+  CHECK(o.report.counts.ok == kItems);
+  // It was idle until then, which is worth one step.
+  CHECK(edge_to(o.report, "out").greatest_capacity <= 4);
 }
 
 TEST_CASE("queue: a number stays that number, however it starves") {

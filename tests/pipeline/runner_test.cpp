@@ -413,7 +413,7 @@ TEST_CASE("runner: what a stage is busy with is measured, and what it waits for"
 }
 
 TEST_CASE("runner: a hundred thousand small items take seconds, not minutes") {
-  const Watchdog watchdog("runner: many items", std::chrono::seconds(240));
+  const Watchdog watchdog("runner: many items");
   World world;
   const Outcomes o = test::run(chain(100000, {{"ordered", "true"}}).workers(2), world);
   CHECK(o.report.counts.ok == 100000);

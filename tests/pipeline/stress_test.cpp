@@ -41,7 +41,7 @@ void for_seeds(const char* what, unsigned count, F&& body) {
     CAPTURE(seed);
     World world;
     const Watchdog watchdog(std::string(what) + ", seed " + std::to_string(seed),
-                            std::chrono::seconds(60), [&world] { return world.state(); });
+                            [&world] { return world.state(); });
     body(seed, world);
   }
 }

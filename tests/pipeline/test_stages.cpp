@@ -49,6 +49,7 @@ struct StageOptions {
   int work = 0;       // rounds of hashing for every call, up to
   bool own_threads = false;
   bool elsewhere = false;  // step: items are under way in an engine, done in any order
+  bool fills = false;      // of that engine: gives none back before it had all its slots full
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come one by one
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
@@ -61,6 +62,7 @@ struct StageOptions {
     s.field("work", work, "").tuning();
     s.field("own_threads", own_threads, "");
     s.field("elsewhere", elsewhere, "");
+    s.field("fills", fills, "");
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
     s.field("holes", holes, "");
@@ -200,7 +202,10 @@ class Step final : public Bounded<Transform<Number, Number>> {
   // What was begun last is done first.
   class Elsewhere final : public Engine {
    public:
-    Elsewhere(const Step& step, int slots) : step_(step), slots_(static_cast<std::size_t>(slots)) {}
+    Elsewhere(const Step& step, int slots)
+        : step_(step),
+          slots_(static_cast<std::size_t>(slots)),
+          holds_until_(step.options_.fills ? slots_ : 1) {}
     void begin(void* tag, const Item& item, const ItemContext& context) override {
       if (held_.size() >= slots_) step_.world_.complain("an engine was given more than its slots");
       ItemContext mine = context;
@@ -210,8 +215,9 @@ class Step final : public Bounded<Transform<Number, Number>> {
     }
     void collect(std::vector<Done>& done) override {
       std::unique_lock lock(mutex_);
-      woken_.wait(lock, [this] { return is_woken_ || !held_.empty(); });
-      if (std::exchange(is_woken_, false) || held_.empty()) return;
+      woken_.wait(lock, [this] { return is_woken_ || held_.size() >= holds_until_; });
+      if (std::exchange(is_woken_, false) || held_.size() < holds_until_) return;
+      holds_until_ = 1;
       done.push_back(std::move(held_.back()));
       held_.pop_back();
     }
@@ -226,7 +232,8 @@ class Step final : public Bounded<Transform<Number, Number>> {
    private:
     const Step& step_;
     const std::size_t slots_;
-    std::vector<Done> held_;  // the driver's thread only
+    std::size_t holds_until_;  // as many are held
+    std::vector<Done> held_;   // the driver's thread only
     std::mutex mutex_;
     std::condition_variable woken_;
     bool is_woken_ = false;

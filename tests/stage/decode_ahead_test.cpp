@@ -333,7 +333,7 @@ TEST_CASE("decode ahead: only where the header's count is right") {
 }
 
 TEST_CASE("decode ahead: blocks decoded early are charged, and given up with the recording") {
-  const Watchdog watchdog("blocks decoded early", std::chrono::seconds(120));
+  const Watchdog watchdog("blocks decoded early");
   const TempFolder folder;
   const std::string path = folder / "a.flac";
   write_audio(path, audio_kind("flac s16 stereo"), 16000, test_signal(600'000, 2));

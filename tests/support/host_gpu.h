@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -34,6 +35,10 @@ class HostGpus final : public cuda::Gpus {
   [[nodiscard]] std::string why_none() const override { return "the test has none"; }
   [[nodiscard]] std::string why_no_cufft() const override { return options_.why_no_cufft; }
   [[nodiscard]] std::unique_ptr<cuda::Gpu> open(int index) override;
+  // On a machine that does other things a thread may get no core for a while.
+  [[nodiscard]] std::chrono::milliseconds patience() const override {
+    return std::chrono::hours(1);
+  }
 
   /// What went wrong in the order of things, or "" : memory that changed while it was copied,
   /// memory that was never given back.

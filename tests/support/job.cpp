@@ -13,12 +13,6 @@
 namespace melflow::test {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::chrono::seconds kLimit{600};
-#else
-constexpr std::chrono::seconds kLimit{120};
-#endif
-
 std::string progress_text(const Runner& runner) {
   const Progress p = runner.progress();
   return fmt::format("{} of {} files closed, {} rows", p.counts.closed(), p.counts.found, p.rows);
@@ -63,7 +57,7 @@ JobResult run_job(const std::string& yaml, const LoadOptions& options,
   plan.update = update;
   for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
   Runner runner(std::move(plan));
-  const Watchdog watchdog("a job", kLimit, [&] { return progress_text(runner); });
+  const Watchdog watchdog("a job", [&] { return progress_text(runner); });
   std::jthread beside;
   if (meanwhile) beside = std::jthread([&] { meanwhile(runner); });
   try {
