@@ -96,13 +96,16 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   throw_problems(graph);
   Plan plan = make_plan(graph);
   plan.warnings = graph.unused.sorted();
-  if (spec.workers > plan.workers)
-    plan.warnings.push_back(
-        {{}, fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
-                         spec.workers, available_cpus(), plan.workers)});
   check_stages(graph, plan);
   check_files(graph, plan);
   check_memory(graph, plan);
+  if (spec.workers > plan.workers) {
+    plan.warnings.push_back(
+        {{},
+         fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
+                     spec.workers, available_cpus(), plan.workers)});
+    plan.machine_warnings = 1;
+  }
   throw_problems(graph);
   record_settings(spec, plan);
   return plan;

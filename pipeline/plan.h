@@ -80,6 +80,8 @@ struct Plan {
   std::size_t least_memory = 0;
   RunSettings settings;
   std::vector<Problem> warnings;
+  /// The last so many of them are about this machine: told, and not stored in outputs.
+  std::size_t machine_warnings = 0;
 
   [[nodiscard]] const PlanNode* find(const std::string& name) const;
 };

@@ -244,8 +244,11 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
 
 std::vector<std::string> Runner::Impl::warnings_so_far() {
   const std::lock_guard lock(warnings_mutex_);
-  std::vector<std::string> out = warnings_;
-  for (std::size_t i = 0; i < plan_.warnings.size(); ++i) out[i] = plan_.warnings[i].message;
+  const std::size_t told = plan_.warnings.size();
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i + plan_.machine_warnings < told; ++i)
+    out.push_back(plan_.warnings[i].message);
+  out.insert(out.end(), warnings_.begin() + static_cast<std::ptrdiff_t>(told), warnings_.end());
   return out;
 }
 

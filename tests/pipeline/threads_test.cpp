@@ -140,4 +140,14 @@ TEST_CASE("threads: no more workers than the cores can have a use for") {
   REQUIRE(plan.warnings.size() == 1);
   CHECK(plan.warnings[0].str().find("workers: 1024 would only wait for each other") == 0);
   CHECK(test::make_plan(test::chain(5).workers(most_workers()), world).warnings.empty());
+
+  // Told, and not stored: the same run elsewhere makes the same output.
+  World other;
+  std::vector<std::string> stored{"something"};
+  other.on_start["out"] = [](RunContext& run) { run.warn("about the files"); };
+  other.on_finish["out"] = [&](RunContext& run, Ending) { stored = run.warnings(); };
+  const Outcomes o = test::run(test::chain(5).workers(1024), other);
+  REQUIRE(o.report.warnings.size() == 2);
+  CHECK(o.report.warnings[0] == plan.warnings[0].str());
+  CHECK(stored == std::vector<std::string>{"about the files"});
 }
