@@ -57,7 +57,9 @@ void RowSinkOptions::describe_ending(Schema& s) {
        "a file for each split, named after it: features.train.h5 for path: features.h5; what has "
        "no split goes to the path itself")
       .tuning();
-  s.field("overwrite", overwrite, "replace an existing file, once the new one is complete")
+  s.field("overwrite", overwrite,
+          "replace an existing file, once the new one is complete; one with rows stays where no "
+          "file of the run gives any")
       .tuning();
   s.field(
        "max_dropped", max_dropped,
@@ -252,6 +254,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
       run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
       return files_.clear();
     }
+    if (complete_) check_gives_rows(run);
     take_over_rest();
     complete(run);
     splits_ = split_counts(run);

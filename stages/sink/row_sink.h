@@ -132,6 +132,7 @@ class RowSink : public Sink<MelBatch> {
   using Earlier = std::vector<std::unique_ptr<RowReuse>>;  // of each section, or none
   [[nodiscard]] std::unique_ptr<RowReuse> match_earlier(RunContext& run, std::size_t section);
   void check_dropped(RunContext& run, const Earlier& earlier);
+  void check_gives_rows(const RunContext& run) const;
   void use_earlier(RunContext& run, std::size_t section, std::unique_ptr<RowReuse> old);
   void forget_opened(const RunContext& run);
   [[nodiscard]] std::vector<Value> split_counts(const RunContext& run) const;

@@ -1,5 +1,6 @@
 // What a sink of rows does with the output of an earlier run.
 #include <algorithm>
+#include <filesystem>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -87,6 +88,28 @@ void RowSink::check_dropped(RunContext& run, const Earlier& earlier) {
       "write.max_dropped=100% (it is {})",
       target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,
       dropped_.example, OptionType<CountOrShare>::echo(most).text()));
+}
+
+// What is wrong with every file is wrong with the run (a disk, an option), and not worth the rows
+// that are there. What cannot be read as an output may be anything of the user's.
+void RowSink::check_gives_rows(const RunContext& run) const {
+  const Ledger::Counts counts = run.ledger.counts();
+  if (counts.ok > 0) return;
+  const auto has_rows = [](const std::string& path) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown) && !unknown) return false;
+    try {
+      return FeatureFile(path).rows() > 0;
+    } catch (const RunError&) {
+      return true;
+    }
+  };
+  for (const std::string& path : paths_)
+    if (has_rows(path))
+      throw RunError(
+          fmt::format("{}: is left as it was, since no file of this run gave rows ({} failed, {} "
+                      "skipped); remove it, or write elsewhere, if it is to go",
+                      path, counts.failed, counts.skipped));
 }
 
 // Outputs of splits that nothing belongs to any more.

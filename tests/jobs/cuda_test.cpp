@@ -432,7 +432,8 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
       const cuda::ScopedGpus scope(gpus);
       std::string yaml =
           cuda_pipeline(row.segment, row.mel + ", backend: cuda, accumulate: {bytes: 2MiB}");
-      yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, " + write);
+      yaml.replace(yaml.find("overwrite: true"), 15, write);
+      std::filesystem::remove(folder / "out.h5");
       JobResult job = run_cuda(yaml, folder, "out.h5");
       REQUIRE_MESSAGE(job.complete(), job.text());
       return job;

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "stages/files/part_file.h"
@@ -35,10 +36,10 @@ graph:
 }
 
 JobResult run(const TempFolder& folder, const std::string& out, const std::string& write,
-              const std::string& files = "") {
+              const std::string& files = "", Update update = Update::none) {
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / out}};
-  return run_job(pipeline(write, files), options);
+  return run_job(pipeline(write, files), options, {}, update);
 }
 
 void make_corpus(const TempFolder& folder) {
@@ -162,6 +163,53 @@ TEST_CASE("outputs: files of all splits get their names together") {
   CHECK(read_bytes(folder / "out.test.h5.part") == "precious");
   CHECK(read_bytes(folder / "out.train.h5") == train);
   CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5", "out.test.h5.part"});
+}
+
+TEST_CASE("outputs: a run without rows does not replace an output that has some") {
+  struct Row {
+    const char *out, *write;
+    std::set<std::string> names;
+  };
+  const Row rows[] = {
+      {"out.h5", "stage: hdf5_write", {"out.h5"}},
+      {"out.h5", "stage: hdf5_write, compression: deflate", {"out.h5"}},
+      {"out.npy", "stage: npy_write, split_files: false", Names(kSet.begin(), kSet.end())},
+      {"out.h5", "stage: hdf5_write, split_files: true", {"out.train.h5", "out.test.h5"}}};
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.write));
+    const TempFolder folder;
+    make_corpus(folder);
+    const std::string overwrite = std::string(row.write) + ", overwrite: true";
+    const auto made = [&](Update update) {
+      return run(folder, row.out, overwrite, ", splits: top_dir", update);
+    };
+    REQUIRE(made(Update::none).complete());
+    std::map<std::string, std::string> before;
+    for (const std::string& name : row.names) before[name] = read_bytes(folder / name);
+    for (unsigned i = 0; i < 6; ++i)
+      folder.write(fmt::format("clips/{}/{}.wav", i % 2 == 0 ? "train" : "test", i), "no sound");
+    for (const Update update : {Update::none, Update::append, Update::compact}) {
+      const JobResult job = made(update);
+      CHECK(job.report.ending == Ending::failed);
+      CHECK(job.report.counts.failed == 6);
+      CHECK(job.error == folder / *row.names.rbegin() +
+                             ": is left as it was, since no file of this run gave rows (6 failed, "
+                             "0 skipped); remove it, or write elsewhere, if it is to go");
+      CHECK(names_in(folder) == row.names);
+      for (const auto& [name, bytes] : before) CHECK(read_bytes(folder / name) == bytes);
+    }
+    // One that has none is no loss.
+    for (const std::string& name : row.names) std::filesystem::remove(folder / name);
+    for (const Update update : {Update::none, Update::none, Update::append}) {
+      const JobResult job = made(update);
+      REQUIRE_MESSAGE(job.complete(), job.text());
+      CHECK(names_in(folder) == row.names);
+    }
+    // Nobody knows what else it may be.
+    const std::string foreign = folder.write(*row.names.rbegin(), "precious");
+    CHECK(made(Update::none).report.ending == Ending::failed);
+    CHECK(read_bytes(foreign) == "precious");
+  }
 }
 
 TEST_CASE("outputs: chunks that an ended run left are known as such") {
