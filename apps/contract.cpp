@@ -8,6 +8,7 @@
 
 #include "apps/json_value.h"
 #include "mel/mel_kernel.h"
+#include "pipeline/text.h"
 #include "stages/front_end/mel_stage_options.h"
 #include "stages/output/feature_file.h"
 #include "stages/output/feature_hash.h"
@@ -147,12 +148,12 @@ std::string setting_text(const Json& value) {
 }
 
 std::string contract_text(const Contract& contract) {
-  std::string out = fmt::format("feature_hash: {}\n", contract.feature_hash);
-  if (!contract.preset.empty()) out += fmt::format("preset: {}\n", contract.preset);
+  std::string out = fmt::format("feature_hash: {}\n", one_line(contract.feature_hash));
+  if (!contract.preset.empty()) out += fmt::format("preset: {}\n", one_line(contract.preset));
   for (const Contract::Stage& s : contract.stages) {
-    if (s.settings.empty()) out += fmt::format("{}: {{}}\n", s.name);
+    if (s.settings.empty()) out += fmt::format("{}: {{}}\n", one_line(s.name));
     for (const auto& [key, value] : s.settings)
-      out += fmt::format("{}.{}: {}\n", s.name, key, setting_text(value));
+      out += one_line(fmt::format("{}.{}: {}", s.name, key, setting_text(value))) + "\n";
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -79,11 +80,12 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
   std::string names, text;
   for (const Json& one : missing) {
     names += " " + one.at(1).get<std::string>();
-    text += fmt::format("\n  {}: {}", one.at(1).get<std::string>(), one.at(2).get<std::string>());
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.at(1).get<std::string>(),
+                        one.at(2).get<std::string>());
   }
   throw RunError(
-      fmt::format("{0} lacks what the library needs:{1}\ninstall it with: {0} -m pip install{2}\n"
-                  "or name another Python with --python",
+      fmt::format("{0} lacks what the library needs ({1}): {0} -m pip install{2}, or name another "
+                  "Python with --python",
                   python, text, names));
 }
 
@@ -102,10 +104,12 @@ ReferenceRows rows_of(const Json& output, const std::string& path) {
   return out;
 }
 
-// The last lines say what went wrong in Python.
+// The last lines say what went wrong in Python; as one.
 std::string tail(const std::string& text) {
-  const std::size_t from = text.size() > 1000 ? text.find('\n', text.size() - 1000) : 0;
-  return from == std::string::npos ? text : text.substr(from);
+  std::string out;
+  std::istringstream lines(text.size() > 1000 ? text.substr(text.size() - 1000) : text);
+  for (std::string line; std::getline(lines, line);) out += (out.empty() ? "" : " | ") + line;
+  return out;
 }
 
 }  // namespace
@@ -143,7 +147,7 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
                 folder / "output");
   const Json answer = Json::parse(read_file(folder / "answer.json"), nullptr, false);
   if (status != 0 || !answer.is_object())
-    throw RunError(fmt::format("{} ended with status {} and no answer:\n{}", python, status,
+    throw RunError(fmt::format("{} ended with status {} and no answer: {}", python, status,
                                tail(read_file(folder / "output"))));
   if (answer.contains("missing")) lacking(python, answer["missing"]);
   ReferenceAnswer out;

@@ -1,7 +1,5 @@
 #include "apps/printing.h"
 
-#include "pipeline/text.h"
-
 namespace melflow {
 namespace {
 
@@ -16,7 +14,7 @@ void put(std::FILE* out, const std::string& text) {
 }
 
 void complain(const std::string& message) {
-  put(stderr, "melflow: " + shortened(message, kLongestMessage) + "\n");
+  put(stderr, "melflow: " + excerpt(message, kLongestMessage) + "\n");
 }
 
 }  // namespace melflow

@@ -92,6 +92,11 @@ int run_verb(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
+  // What CLI11 quotes of the command line is anybody's text.
+  app.failure_message([](const CLI::App* verb, const CLI::Error& e) {
+    return CLI::FailureMessage::simple(
+        verb, CLI::Error(e.get_name(), one_line(e.what()), CLI::ExitCodes(e.get_exit_code())));
+  });
   Action action;
   for (const auto add : {add_run, add_update, add_validate, add_graph, add_stages, add_init,
                          add_inspect, add_compare, add_show, add_verify_parity})

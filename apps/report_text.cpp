@@ -82,7 +82,7 @@ std::string output(const StageReport& s) {
     else
       rest += name + " " + text;
   }
-  return fmt::format("{}: {}\n{}", path.empty() ? s.name : path, rest, splits);
+  return fmt::format("{}: {}\n{}", one_line(path.empty() ? s.name : path), one_line(rest), splits);
 }
 
 std::string percent(double part, double whole) {

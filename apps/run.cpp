@@ -98,7 +98,7 @@ int run(const RunArguments& arguments, JsonReport& json) {
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   plan.update = arguments.update;
-  for (const Problem& w : plan.warnings) put(stderr, "warning: " + w.str() + "\n");
+  for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   const auto observer = timeline_observer(plan);
   Runner runner(std::move(plan), observer.get());
   const RunReport report = run_watched(runner, arguments);

@@ -50,10 +50,9 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
   }
   std::string list;
   for (std::size_t i = 0; i < std::min(kShownPaths, hits.size()); ++i)
-    list += "\n  " + excerpt(hits[i]->path, kLongestPath);
-  if (hits.size() > kShownPaths)
-    list += fmt::format("\n  … and {} more", hits.size() - kShownPaths);
-  throw RunError(fmt::format("{}: '{}' could be any of{}", f.path(), excerpt(wanted), list));
+    list += (list.empty() ? "" : ", ") + excerpt(hits[i]->path, kLongestPath);
+  if (hits.size() > kShownPaths) list += fmt::format(" … and {} more", hits.size() - kShownPaths);
+  throw RunError(fmt::format("{}: '{}' could be any of {}", f.path(), excerpt(wanted), list));
 }
 
 // Why a file has no rows.

@@ -78,8 +78,8 @@ int finish(const ParityArguments& arguments, const std::vector<ParityResult>& re
     out.update(head);
     put(stdout, json_text(out));
   } else {
-    say(stdout, "melflow {} (cpu, {})\n\n{}", kVersion, MelKernel::instruction_set(),
-               parity_text(what, lines, results, vectors));
+    say(stdout, "melflow {} (cpu, {})\n\n", kVersion, MelKernel::instruction_set());
+    put(stdout, parity_text(what, lines, results, vectors));
   }
   return passed ? kDone : kRunFailed;
 }

@@ -84,11 +84,14 @@ std::string shortened(std::string_view text, std::size_t most) {
   return fmt::format("{}… ({} bytes)", text.substr(0, end), text.size());
 }
 
-std::string excerpt(std::string_view text, std::size_t most) {
-  const std::string part = shortened(text, most);
+std::string one_line(std::string_view text) {
   std::string out;
-  for (std::size_t at = 0; at < part.size();) append(out, part, at, false);
+  for (std::size_t at = 0; at < text.size();) append(out, text, at, false);
   return out;
+}
+
+std::string excerpt(std::string_view text, std::size_t most) {
+  return one_line(shortened(text, most));
 }
 
 }  // namespace melflow

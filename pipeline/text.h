@@ -16,6 +16,9 @@ std::size_t utf8_length(std::string_view text, std::size_t at);
 /// \x9b. JSON stays JSON with the same values.
 std::string printable(std::string_view text);
 
+/// The same on one line: line feed and tab as \n and \t.
+std::string one_line(std::string_view text);
+
 /// Of a text longer than `most` bytes its beginning and how long it is.
 std::string shortened(std::string_view text, std::size_t most);
 

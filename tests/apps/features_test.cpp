@@ -217,7 +217,7 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
     const char *file, *rows, *message;
   };
   const Row rows[] = {
-      {"one.wav", ":", "'one.wav' could be any of\n  en/one.wav\n  fr/one.wav\n"},
+      {"one.wav", ":", "'one.wav' could be any of en/one.wav, fr/one.wav\n"},
       {"ne.wav", ":", "there is no file 'ne.wav' in it"},
       {"en/on.wav", ":", "there is no file 'en/on.wav' in it, did you mean 'en/one.wav'?"},
       {"not.wav", ":", "fr/not.wav has no rows: failed (decode: "},
