@@ -1,6 +1,7 @@
 // Patterns for paths: '*', '?' and '[…]' within one component, '**' for any number of folders.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ class Glob {
 
  private:
   std::vector<std::string> parts_;
+  std::optional<std::string> ending_;  // of a name, in lower case, where nothing else is asked for
 };
 
 }  // namespace melflow

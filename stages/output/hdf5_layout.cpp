@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <memory_resource>
+#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -63,11 +66,39 @@ void expect(bool is_there, const char* name) {
   if (!is_there) fail_read_back(name);
 }
 
+// Memory for texts that HDF5 reads, all of which goes at once: an allocation for each would be most
+// of what reading them costs.
+class TextMemory {
+ public:
+  TextMemory() : transfer_(H5Pcreate(H5P_DATASET_XFER), H5Pclose, "memory for texts") {
+    h5_check(
+        H5Pset_vlen_mem_manager(transfer_, &TextMemory::allocate, this, &TextMemory::release, this),
+        "memory for texts");
+  }
+  TextMemory(const TextMemory&) = delete;
+  TextMemory& operator=(const TextMemory&) = delete;
+  /// For H5Dread.
+  [[nodiscard]] hid_t transfer() const { return transfer_; }
+  void clear() { memory_.release(); }
+
+ private:
+  static void* allocate(std::size_t bytes, void* self) {
+    try {
+      return static_cast<TextMemory*>(self)->memory_.allocate(bytes, 1);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
+  static void release(void*, void*) {}
+
+  std::pmr::monotonic_buffer_resource memory_;
+  Hid transfer_;
+};
+
 // Values of one type on their way into a dataset or attribute, or out of it to be compared.
 template <class T>
 class Values {
  public:
-  explicit Values(hid_t type) : type_(type) {}
   std::vector<T> of;
 
   // transfer(to or from): H5Dwrite or H5Dread.
@@ -82,15 +113,16 @@ class Values {
       h5_check(transfer(static_cast<const void*>(of.data())), name);
     }
   }
-  template <class Transfer>
-  void check(hid_t space, const char* name, const Transfer& transfer) const {
+  // let_go(texts): what HDF5 has read of those is not needed any more.
+  template <class Transfer, class LetGo>
+  void check(const char* name, const Transfer& transfer, const LetGo& let_go) const {
     if constexpr (std::is_same_v<T, std::string>) {
       std::vector<char*> texts(of.size(), nullptr);
       h5_check(transfer(static_cast<void*>(texts.data())), name);
       bool is_same = true;
       for (std::size_t i = 0; i < of.size(); ++i)
         is_same = is_same && texts[i] != nullptr && of[i].c_str() == std::string_view(texts[i]);
-      h5_check(H5Dvlen_reclaim(type_, space, H5P_DEFAULT, texts.data()), name);
+      let_go(texts.data());
       expect(is_same, name);
     } else {
       std::vector<T> there(of.size());
@@ -98,9 +130,6 @@ class Values {
       expect(of.empty() || std::memcmp(there.data(), of.data(), of.size() * sizeof(T)) == 0, name);
     }
   }
-
- private:
-  hid_t type_;  // in memory
 };
 
 // A dataset of `shape`, some of its first axis at a time; fill(first, values) appends those from
@@ -118,7 +147,9 @@ void dataset(const Place& where, const char* name, hid_t stored, hid_t memory,
     const Hid there(H5Dget_space(set), H5Sclose, name);
     expect(H5Sextent_equal(there, space) > 0, name);
   }
-  Values<T> values(memory);
+  Values<T> values;
+  std::optional<TextMemory> texts;
+  if (std::is_same_v<T, std::string> && !where.writes()) texts.emplace();
   std::vector<hsize_t> start(shape.size(), 0), count = shape;
   for (; start[0] < shape[0]; start[0] += at_once) {
     count[0] = std::min(at_once, shape[0] - start[0]);
@@ -133,9 +164,12 @@ void dataset(const Place& where, const char* name, hid_t stored, hid_t memory,
         return H5Dwrite(set, memory, piece, space, H5P_DEFAULT, from);
       });
     else
-      values.check(piece, name, [&](void* to) {
-        return H5Dread(set, memory, piece, space, H5P_DEFAULT, to);
-      });
+      values.check(
+          name,
+          [&](void* to) {
+            return H5Dread(set, memory, piece, space, texts ? texts->transfer() : H5P_DEFAULT, to);
+          },
+          [&](char**) { texts->clear(); });
   }
   set.close(name);
 }
@@ -184,12 +218,14 @@ void attribute(const Place& where, const char* name, hid_t stored, hid_t memory,
   Hid a(where.writes() ? H5Acreate2(where, name, stored, space, H5P_DEFAULT, H5P_DEFAULT)
                        : H5Aopen(where, name, H5P_DEFAULT),
         H5Aclose, name);
-  Values<T> values(memory);
+  Values<T> values;
   values.of = {std::move(value)};
   if (where.writes())
     values.write(name, [&](const void* from) { return H5Awrite(a, memory, from); });
   else
-    values.check(space, name, [&](void* to) { return H5Aread(a, memory, to); });
+    values.check(
+        name, [&](void* to) { return H5Aread(a, memory, to); },
+        [&](char** texts) { h5_check(H5Dvlen_reclaim(memory, space, H5P_DEFAULT, texts), name); });
   a.close(name);
 }
 

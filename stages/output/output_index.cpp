@@ -79,9 +79,13 @@ std::int8_t OutputIndex::status(std::size_t file) const {
 
 std::vector<std::size_t> OutputIndex::remarked() const {
   std::vector<std::size_t> out;
+  const Ledger::Counts all = run.ledger.counts();
+  const bool has_other_reasons = all.warned + all.not_run > 0;  // mostly there are none
   for (std::size_t i = 0; i < files(); ++i) {
     const Outcome o = run.ledger.outcome(first + i);
-    if (o == Outcome::skipped || o == Outcome::failed || !entry(i).reason.empty()) out.push_back(i);
+    if (o == Outcome::skipped || o == Outcome::failed ||
+        (has_other_reasons && !entry(i).reason.empty()))
+      out.push_back(i);
   }
   return out;
 }

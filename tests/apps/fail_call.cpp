@@ -2,7 +2,8 @@
 //
 // In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of what was asked for is
 //                                read or written; "lost": of pwrite, nothing is written, and
-//                                nobody is told
+//                                nobody is told; "wrong": the first name of a .wav file in it
+//                                becomes another one
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
 //
@@ -26,6 +27,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <string>
 
 namespace {
 
@@ -51,7 +53,7 @@ struct Fault {
   int kind = -1;
   long n = 0;
   int error = 0;  // 0: a short call
-  bool is_lost = false;
+  bool is_lost = false, is_wrong = false;
 
   Fault() {
     const char* text = getenv("MELFLOW_FAULT");
@@ -61,6 +63,7 @@ struct Fault {
       if (strcmp(name, kNames[k]) == 0) kind = k;
     error = atoi(how);
     is_lost = strcmp(how, "lost") == 0;
+    is_wrong = strcmp(how, "wrong") == 0;
   }
 };
 
@@ -107,6 +110,14 @@ struct AtExit {
 template <class F>
 F* next(const char* name) {
   return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+// What is written in place of `from`.
+std::string spoiled(const void* from, size_t bytes) {
+  std::string out(static_cast<const char*>(from), bytes);
+  const size_t name = out.find(".wav");
+  if (name != out.npos && name > 0) out[name - 1] ^= 1;
+  return out;
 }
 
 mode_t mode_of(int flags, va_list list) {
@@ -230,6 +241,8 @@ ssize_t write(int fd, const void* from, size_t bytes) {
     static const auto real = next<ssize_t(int, const void*, size_t, off_t)>("pwrite"); \
     const size_t whole = bytes;                                                        \
     if (fails(kPwrite, "", bytes)) return -1;                                          \
+    if (bytes != whole && fault().is_wrong)                                            \
+      return real(fd, spoiled(from, whole).data(), whole, at);                         \
     return bytes != whole && fault().is_lost ? whole : real(fd, from, bytes, at);      \
   }
 PWRITE(pwrite)
