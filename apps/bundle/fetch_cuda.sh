@@ -75,6 +75,8 @@ wheel nvidia-cuda-runtime-cu12==12.4.127 64403288fa2136ee8e467cdc9c9427e04341108
 wheel nvidia-cuda-nvcc-cu12==12.4.131 e4c9a35435c3b0e36c6397c5696334c9ea6650e524736cbd1c5d345ea099bb04
 wheel nvidia-nvtx-cu12==12.4.127 781e950d9b9f60d8241ccea575b32f5105a5baf4c2351cab5256a24869f12a1a
 cp -r "$part"/wheels/nvidia/{cuda_nvcc,cuda_runtime,nvtx}/include/. "$part/include"
+mv "$part/wheels/nvidia/nvtx/lib/libnvToolsExt.so.1" "$part/lib"
+ln -s libnvToolsExt.so.1 "$part/lib/libnvToolsExt.so"  # CMake 3.25 fails without it
 ln -s lib "$part/lib64"
 
 "$part/bin/nvcc" --version | grep -q "release $release" ||
