@@ -114,7 +114,11 @@ export HAS_CUFFT=1
 if [[ $cpu_only == 1 ]]; then
   devices=$'\t'$cpu wanted=${wanted:-,corpus,jobs,}
 else
-  devices=$("$BIN/melflow_gpu_bench" --list) || exit
+  devices=$(timeout 60 "$BIN/melflow_gpu_bench" --list) || {
+    status=$?
+    if [[ $status == 124 ]]; then echo 'gpu.sh: the driver did not answer in 60 s' >&2; fi
+    exit $status
+  }
 fi
 device=$(head -n 1 <<<"$devices" | cut -f 2)
 kind=gpu
@@ -136,7 +140,7 @@ if [[ $cpu_only == 0 ]]; then
       if compgen -G "$folder/libcufft.so.1*" >/dev/null; then export MELFLOW_CUFFT=$folder; fi
     done
   fi
-  cufft=$("$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
+  cufft=$(timeout 60 "$BIN/melflow_gpu_bench" --cufft) || HAS_CUFFT=0
   # One program has the devices open all the time, so that they do not wake up anew for every other.
   mkfifo "$work/hold"
   "$BIN/melflow_gpu_bench" --hold <"$work/hold" >>"$log" 2>&1 &
@@ -159,7 +163,7 @@ fi
     sed 's/\t/ | /g;s/^/| /;s/$/ |/' <<<"$devices"
     if command -v nvidia-smi >/dev/null; then
       echo
-      nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.max,pcie.link.width.max |
+      timeout 30 nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.max,pcie.link.width.max |
         sed 's/^/    /' || true
     fi
   fi

@@ -16,7 +16,8 @@ die() {
 
 [[ $# == 1 && $1 != -* ]] || die "usage: fetch_cuda.sh FOLDER"
 folder=$1
-if "$folder/bin/nvcc" --version 2>/dev/null | grep -q "release $release"; then exit 0; fi
+is_release() { [[ $("$1/bin/nvcc" --version 2>/dev/null) == *"release $release"* ]]; }
+if is_release "$folder"; then exit 0; fi
 for tool in apt-get dpkg unzip; do
   command -v "$tool" >/dev/null || die "there is no $tool"
 done
@@ -30,7 +31,7 @@ part=$(cd "$part" && pwd)
 # ---- the compiler: Debian's mirror is the one that this system uses, its lists are our own
 
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' |
-  grep -v security | head -n 1)
+  awk '!/security/ && !found++')
 [[ -n $mirror ]] || die "apt-get knows no mirror of Debian: is this Debian, and was apt-get update run?"
 echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie non-free" \
   >"$part/apt/sources.list"
@@ -79,8 +80,7 @@ mv "$part/wheels/nvidia/nvtx/lib/libnvToolsExt.so.1" "$part/lib"
 ln -s libnvToolsExt.so.1 "$part/lib/libnvToolsExt.so"  # CMake 3.25 fails without it
 ln -s lib "$part/lib64"
 
-"$part/bin/nvcc" --version | grep -q "release $release" ||
-  die "Debian's package is not CUDA $release any more"
+is_release "$part" || die "Debian's package is not CUDA $release any more"
 rm -rf "$part/apt" "$part/wheels"
 mv "$part" "$folder"
 echo "fetch_cuda: CUDA $release in $folder"

@@ -23,9 +23,13 @@ import sys
 import tempfile
 import time
 
-import numpy
-import torch
-import torchaudio
+try:
+    import numpy
+    import torch
+    import torchaudio
+except ImportError as error:
+    print(f"this Python has no torch with torchaudio: {error}", file=sys.stderr)
+    sys.exit(77)
 
 HEADER, BANDS = 44, 32  # [bytes], columns
 JOBS = {
@@ -133,7 +137,7 @@ def main():
     options = parser.parse_args()
     device = torch.device(options.device)
     if device.type == "cuda" and not torch.cuda.is_available():
-        print("torchaudio_gpu: torch sees no device", file=sys.stderr)
+        print("this Python's torch sees no device", file=sys.stderr)
         sys.exit(77)
     paths = sorted(str(p) for p in pathlib.Path(options.dir).rglob("*.wav"))
     samples = (os.path.getsize(paths[0]) - HEADER) // 2
