@@ -4,7 +4,7 @@
 # what follows from the figures, in a table.
 #
 # In:  perf/gpu.sh [--bundle FILE] [--out DIR] [--work DIR] [--python PATH] [--steps LIST]
-#                  [--seconds N] [--quick] [--cpu]
+#                  [--seconds N] [--limit N] [--quick] [--cpu]
 #        --bundle FILE  an archive of the target `bundle`, or the folder it was unpacked to; without,
 #                       it is built first (inside a bundle: its own programs)
 #        --out DIR      for the results; default perf/results
@@ -14,6 +14,7 @@
 #        --steps LIST   only these, separated by commas: corpus, tests, bench, jobs, parity,
 #                       sanitizer, torchaudio; without `corpus` DIR of --work has the recordings
 #        --seconds N    for all of it; default 470
+#        --limit N      seconds for a step at most, where less than its own limit
 #        --quick        small and few: shows that everything runs, gives no figures to quote
 #        --cpu          without a device: the recordings, and whole jobs on the processor
 # Out: DIR/gpu-DEVICE.md, .jsonl (a line a figure) and .log, each added to as soon as something is
@@ -30,11 +31,11 @@ die() {
   exit 2
 }
 
-bundle='' work='' out=$here/results wanted='' total_seconds=470 cpu_only=0
+bundle='' work='' out=$here/results wanted='' total_seconds=470 most_seconds=470 cpu_only=0
 export PYTHON=python3 QUICK=0 BACKENDS='cpu cuda'
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --bundle | --out | --work | --python | --steps | --seconds)
+    --bundle | --out | --work | --python | --steps | --seconds | --limit)
       [[ $# -gt 1 ]] || die "$1 takes a value"
       case $1 in
         --bundle) bundle=$2 ;;
@@ -43,6 +44,7 @@ while [[ $# -gt 0 ]]; do
         --python) PYTHON=$2 ;;
         --steps) wanted=,$2, ;;
         --seconds) total_seconds=$2 ;;
+        --limit) most_seconds=$2 ;;
       esac
       shift
       ;;
@@ -191,6 +193,7 @@ step() {
   local name=$1 limit=$2 title=$3 status=0 from=$SECONDS left state
   [[ -z $wanted || $wanted == *,$name,* ]] || return 0
   left=$((total_seconds - (SECONDS - begin)))
+  if [[ $most_seconds -lt $limit ]]; then limit=$most_seconds; fi
   if [[ $left -lt $limit ]]; then limit=$left; fi
   printf '\n## %s\n\n' "$title" >>"$md"
   printf 'gpu.sh: %s ... ' "$title" >&2

@@ -144,12 +144,17 @@ printf '#!/bin/sh\necho "at most 0.001 dB"\necho >%s\nexec tail -f /dev/null\n' 
   >"$programs/melflow_device_tests"
 exec 8<>"$folder/reached"  # so that nobody waits for it here
 status=0
-check --seconds 1 --steps tests,torchaudio || status=$?
+check --limit 1 --steps tests,torchaudio || status=$?
 [[ $status == 1 ]] || fail "a step without an end gave exit status $status"
+grep -q '^## torchaudio' "$md" || fail 'a step without an end stopped the others'
 grep -q 'failed: not done after 1 s' "$md" || fail 'what was not done is not in the report'
 grep -q '## What follows' "$md" || fail 'nothing follows after a step without an end'
 nothing_left
 exec 8>&-
+status=0
+check --seconds 0 --steps tests || status=$?
+[[ $status == 1 ]] || fail "no time at all gave exit status $status"
+grep -q 'failed: no time was left' "$md" || fail 'that no time was left is not in the report'
 
 # ---- stopped in the middle: what was there stays
 TMPDIR=$folder bash "$source/perf/gpu.sh" --quick --python no-python --bundle "$folder/bundle" --out "$folder/out" \
