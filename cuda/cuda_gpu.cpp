@@ -3,6 +3,8 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "cuda/error.h"
 #include "cuda/machine_gpus.h"
 #include "cuda/mel_kernels.h"
+#include "cuda/shared_library.h"
 
 namespace melflow::cuda {
 namespace {
@@ -254,15 +257,18 @@ class CudaGpu final : public Gpu {
   int index_;
 };
 
-class CudaGpus final : public Gpus {
- public:
-  CudaGpus() {
-    int count = 0;
-    const cudaError_t result = cudaGetDeviceCount(&count);
-    if (result == cudaSuccess && count > 0) {
-      look_at(count);
-      return;
-    }
+// What the driver says of its devices.
+struct Found {
+  std::vector<GpuInfo> usable;
+  std::map<int, std::string> unusable;
+  std::string why_none;
+};
+
+Found look() {
+  Found out;
+  int count = 0;
+  const cudaError_t result = cudaGetDeviceCount(&count);
+  if (result != cudaSuccess || count == 0) {
     cudaGetLastError();
     int driver = 0;
     cudaDriverGetVersion(&driver);
@@ -270,17 +276,48 @@ class CudaGpus final : public Gpus {
       return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10);
     };
     if (result == cudaSuccess || result == cudaErrorNoDevice)
-      why_none_ = "no CUDA device was found";
+      out.why_none = "no CUDA device was found";
     else if (driver == 0)
-      why_none_ = "there is no NVIDIA driver on this machine";
+      out.why_none = "there is no NVIDIA driver on this machine";
     else if (result == cudaErrorInsufficientDriver)
-      why_none_ = "the NVIDIA driver is for CUDA " + version(driver) +
-                  " at most, and this program needs " + version(CUDART_VERSION);
+      out.why_none = "the NVIDIA driver is for CUDA " + version(driver) +
+                     " at most, and this program needs " + version(CUDART_VERSION);
     else
-      why_none_ = std::string("no CUDA device can be used: ") + cudaGetErrorString(result);
+      out.why_none = std::string("no CUDA device can be used: ") + cudaGetErrorString(result);
+    return out;
   }
-  [[nodiscard]] std::vector<GpuInfo> list() const override { return usable_; }
-  [[nodiscard]] std::string why_none() const override { return why_none_; }
+  constexpr int oldest = 8;  // compute capability that there are kernels for
+  for (int i = 0; i < count; ++i) {
+    try {
+      const GpuInfo info = info_of(i);
+      if (std::stoi(info.architecture.substr(3)) / 10 >= oldest)
+        out.usable.push_back(info);
+      else
+        out.unusable[i] = "device " + std::to_string(i) + " (" + info.name + ", " +
+                          info.architecture +
+                          ") is older than the kernels, which are for sm_80 and later";
+    } catch (const CudaError& e) {
+      out.unusable[i] = e.what();
+    }
+  }
+  if (!out.unusable.empty()) out.why_none = out.unusable.begin()->second;
+  return out;
+}
+
+class CudaGpus final : public Gpus {
+ public:
+  [[nodiscard]] bool may_have_some() const override {
+    try {
+      // Opened, not started.
+      const SharedLibrary driver("libcuda.so.1", "NVIDIA's driver");
+      return true;
+    } catch (const CudaError&) {
+      return false;
+    }
+  }
+  [[nodiscard]] std::vector<GpuInfo> list() const override { return found().usable; }
+  [[nodiscard]] std::string why_none() const override { return found().why_none; }
+  [[nodiscard]] std::map<int, std::string> unusable() const override { return found().unusable; }
   [[nodiscard]] std::string why_no_cufft() const override {
     try {
       const CufftLibrary library;
@@ -294,27 +331,14 @@ class CudaGpus final : public Gpus {
   }
 
  private:
-  static constexpr int oldest = 8;  // compute capability that there are kernels for
-
-  void look_at(int count) {
-    for (int i = 0; i < count; ++i) {
-      try {
-        const GpuInfo info = info_of(i);
-        const int major = std::stoi(info.architecture.substr(3)) / 10;
-        if (major >= oldest) {
-          usable_.push_back(info);
-        } else if (why_none_.empty()) {
-          why_none_ = "device " + std::to_string(i) + " (" + info.name + ", " + info.architecture +
-                      ") is older than the kernels, which are for sm_80 and later";
-        }
-      } catch (const CudaError& e) {
-        if (why_none_.empty()) why_none_ = e.what();
-      }
-    }
+  // Asked for once, by whoever wants to know first.
+  const Found& found() const {
+    std::call_once(is_looked_for_, [this] { found_ = look(); });
+    return found_;
   }
 
-  std::vector<GpuInfo> usable_;
-  std::string why_none_;
+  mutable std::once_flag is_looked_for_;
+  mutable Found found_;
 };
 
 }  // namespace

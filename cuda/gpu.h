@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -100,10 +101,14 @@ class Gpu {
 class Gpus {
  public:
   virtual ~Gpus() = default;
+  // False: there is none. In no time: no driver is started.
+  [[nodiscard]] virtual bool may_have_some() const = 0;
   // Those that this build has kernels for, without touching them; empty where there is none, and
-  // `why_none` then says why in half a sentence. Does not throw.
+  // `why_none` then says why in half a sentence. Starts the driver. Does not throw.
   [[nodiscard]] virtual std::vector<GpuInfo> list() const = 0;
   [[nodiscard]] virtual std::string why_none() const = 0;
+  // Those that are there and cannot be used, by index, and why.
+  [[nodiscard]] virtual std::map<int, std::string> unusable() const = 0;
   // Why sizes without a fused kernel cannot be had; "" when they can.
   [[nodiscard]] virtual std::string why_no_cufft() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;

@@ -9,7 +9,8 @@ namespace {
 Gpus* g_replacement = nullptr;
 
 Gpus& machine_gpus() {
-  static const std::unique_ptr<Gpus> all = look_for_gpus();
+  // Never destroyed: a thread may hang in a driver when the program ends.
+  static Gpus* const all = look_for_gpus().release();
   return *all;
 }
 

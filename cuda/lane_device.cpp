@@ -9,6 +9,15 @@
 
 namespace melflow::cuda {
 
+int lanes_of_each(const LaneSettings& settings, const MelPlan& plan, const LaneSize& size) {
+  const std::size_t of_frame =
+      size_of(settings.kernel.rows) * static_cast<std::size_t>(plan.columns());
+  const std::size_t pinned = LaneMemory::bytes_in(size) + LaneMemory::bytes_out(size, of_frame);
+  const std::size_t room = settings.memory->pinned_left() / 2 / settings.devices.size();
+  return static_cast<int>(
+      std::clamp<std::size_t>(room / pinned, 1, static_cast<std::size_t>(settings.streams)));
+}
+
 LaneTimes& LaneTimes::operator+=(const LaneTimes& more) {
   copy_in += more.copy_in;
   compute += more.compute;

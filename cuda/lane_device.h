@@ -31,6 +31,10 @@ struct LaneSettings {
   KernelOptions kernel;
 };
 
+// Lanes of each device where settings.streams are wanted: as many as memory.pinned allows while as
+// much again stays for other nodes of the run, one at least.
+int lanes_of_each(const LaneSettings& settings, const MelPlan& plan, const LaneSize& size);
+
 // What a device did, as it says itself; `idle` by the clock of the host.
 struct LaneTimes {
   double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device

@@ -18,26 +18,21 @@ void keep_for_ever(std::unique_ptr<LaneDevice> device) {
   all->push_back(std::move(device));
 }
 
-// As many as memory allows where as much again stays for other nodes of the run.
-int lanes_of_each(const LaneSettings& settings, const LaneSize& size, std::size_t bytes_of_frame) {
-  const std::size_t pinned =
-      LaneMemory::bytes_in(size) + LaneMemory::bytes_out(size, bytes_of_frame);
-  const std::size_t room = settings.memory->pinned_left() / 2 / settings.devices.size();
-  return static_cast<int>(
-      std::clamp<std::size_t>(room / pinned, 1, static_cast<std::size_t>(settings.streams)));
+std::vector<std::unique_ptr<LaneDevice>> open(Gpus& gpus,
+                                              const std::shared_ptr<const MelPlan>& plan,
+                                              LaneSettings settings, const LaneSize& size) {
+  if (settings.devices.empty()) throw std::invalid_argument("no device is named");
+  settings.streams = lanes_of_each(settings, *plan, size);
+  std::vector<std::unique_ptr<LaneDevice>> out;
+  for (const int index : settings.devices)
+    out.push_back(std::make_unique<LaneDevice>(gpus, index, settings, plan, size));
+  return out;
 }
 
 }  // namespace
 
-Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, const LaneSettings& settings,
-             std::size_t sample_bytes, std::uint32_t frames)
-    : size_{sample_bytes, frames} {
-  if (settings.devices.empty()) throw std::invalid_argument("no device is named");
-  LaneSettings each = settings;
-  each.streams = lanes_of_each(
-      settings, size_, size_of(settings.kernel.rows) * static_cast<std::size_t>(plan->columns()));
-  for (const int index : settings.devices)
-    devices_.push_back(std::make_unique<LaneDevice>(gpus, index, each, plan, size_));
+Lanes::Lanes(std::vector<std::unique_ptr<LaneDevice>> devices, const LaneSize& size)
+    : size_(size), devices_(std::move(devices)) {
   for (const auto& device : devices_) {
     device->when_out([this] {
       const std::lock_guard lock(mutex_);
@@ -45,6 +40,10 @@ Lanes::Lanes(Gpus& gpus, std::shared_ptr<const MelPlan> plan, const LaneSettings
     });
   }
 }
+
+Lanes::Lanes(Gpus& gpus, const std::shared_ptr<const MelPlan>& plan, const LaneSettings& settings,
+             std::size_t sample_bytes, std::uint32_t frames)
+    : Lanes(open(gpus, plan, settings, {sample_bytes, frames}), {sample_bytes, frames}) {}
 
 Lanes::~Lanes() {
   for (auto& device : devices_) {

@@ -9,7 +9,7 @@
 
 namespace melflow::cuda {
 
-// Asks the driver; to be done once.
+// Asks nobody yet.
 std::unique_ptr<Gpus> look_for_gpus();
 
 }  // namespace melflow::cuda

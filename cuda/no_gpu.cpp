@@ -9,6 +9,8 @@ namespace {
 
 class NoGpus final : public Gpus {
  public:
+  [[nodiscard]] bool may_have_some() const override { return false; }
+  [[nodiscard]] std::map<int, std::string> unusable() const override { return {}; }
   [[nodiscard]] std::vector<GpuInfo> list() const override { return {}; }
   [[nodiscard]] std::string why_none() const override {
     return "this program was built without CUDA; build it where nvcc is found (cmake --preset "

@@ -4,7 +4,7 @@
 // Out: Batch. Which files come together never changes a row.
 
 #include "pipeline/registry.h"
-#include "stages/front_end/mel_backend.h"
+#include "stages/device/cuda_run.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -14,10 +14,17 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
  public:
   explicit CudaAccumulate(AccumulateOptions options) : options_(options) {}
 
+  Facts plan(const Facts& given, const Facts& demanded, PlanCheck&) override {
+    run_ = demanded.get_object<CudaRun>(CudaRun::kFact);
+    return given;
+  }
+
   bool push(std::shared_ptr<const Batch> in) override {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
+    // The processor wants many to be at, not large ones.
+    if (run_ && run_->is_on_host()) return true;
     // One more like it would be too many.
     return bytes_ + in->bytes() > options_.bytes.count;
   }
@@ -32,6 +39,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
 
  private:
   AccumulateOptions options_;
+  std::shared_ptr<const CudaRun> run_;
   std::shared_ptr<Batch> batch_;
   std::size_t bytes_ = 0;
 };

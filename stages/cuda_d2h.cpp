@@ -5,6 +5,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/device/phase_engine.h"
 
 namespace melflow {
 namespace {

@@ -41,10 +41,14 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
 
   Result<std::shared_ptr<const DeviceBatch>> process(std::shared_ptr<const Batch> in,
                                                      ItemContext& context) const override {
-    const Lease scratch(*this);
     auto out = std::make_shared<DeviceBatch>();
-    out->batch =
-        std::make_shared<CudaBatch>(std::move(in), run_->front(), run_->lanes(), *scratch, context);
+    if (cuda::Lanes* lanes = run_->lanes(context.run())) {
+      const Lease scratch(*this);
+      out->batch =
+          std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes, *scratch, context);
+    } else {
+      out->batch = std::make_shared<CudaBatch>(std::move(in));
+    }
     return std::shared_ptr<const DeviceBatch>(std::move(out));
   }
 

@@ -7,6 +7,7 @@
 #include "cuda/gpu.h"
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/device/phase_engine.h"
 
 namespace melflow {
 namespace {
@@ -30,23 +31,12 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
     return above;
   }
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
-    if (cuda::gpus().list().empty()) {
-      check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");
-      return given;
-    }
-    try {
-      (void)run_->devices();
-    } catch (const std::invalid_argument& e) {
-      check.error("devices", e.what());
-      return given;
-    }
+    if (!run_->is_automatic() && !check_devices(check)) return given;
     run_->set_grid(given.get_object<WindowGrid>(WindowGrid::kFact));
-    Facts out = run_->front().plan(given, check, "cuda", "");
+    Facts out = run_->front().plan(given, check, {"cuda", ""});
     if (run_->front().is_planned()) {
       check_path(check);
       run_->front().offer_rows(demanded);
-      run_->front().set_instruction_set(run_->instruction_set());
-      out = run_->front().offer(given);
     }
     out.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
     return out;
@@ -79,6 +69,22 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
   }
 
  private:
+  // Where devices are asked for, they have to be there. Those of an automatic choice are looked for
+  // while files are read.
+  [[nodiscard]] bool check_devices(PlanCheck& check) const {
+    if (cuda::gpus().list().empty()) {
+      check.error("", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu");
+      return false;
+    }
+    std::vector<cuda::Opening::LeftOut> left_out;
+    (void)CudaRun::choose(cuda::gpus(), run_->options(), left_out);
+    const bool is_any = run_->options().devices.indices.empty();
+    for (const auto& out : left_out)
+      is_any ? check.warning("devices", out.why + "; it is left out")
+             : check.error("devices", out.why);
+    return is_any || left_out.empty();
+  }
+
   void check_path(PlanCheck& check) const {
     const MelBackendOptions& o = run_->options();
     if (o.path == cuda::Path::fused && !run_->is_fused())

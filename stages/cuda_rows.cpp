@@ -1,5 +1,5 @@
 // cuda_rows: rows out of page-locked memory, finished like those of the stage mel; the lane is free
-// for the next batch.
+// for the next batch. Where there turned out to be no device, the rows are computed here.
 //
 // In:  PinnedRows.
 // Out: MelBatch, of 16 bits where that is all that is asked for.
@@ -26,11 +26,15 @@ class CudaRows final : public Transform<PinnedRows, MelBatch> {
     return given;
   }
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
-    return run_->front().output_bound(input);
+    // Those of the processor are float32.
+    const MelFront& front = run_->front();
+    return front.output_bound(input, run_->is_automatic() ? NumberType::float32 : front.row_type());
   }
 
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const PinnedRows> in,
                                                   ItemContext& context) const override {
+    if (const Batch* batch = in->batch->on_host())
+      return run_->host_rows().compute(*batch, context);
     return in->batch->rows(run_->front(), context);
   }
 

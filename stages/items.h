@@ -136,6 +136,12 @@ struct Batch {
   }
 };
 
+/// By what rows were computed. With a device that is known only once it is open: before the first
+/// row, after the plan.
+struct ComputedBy {
+  std::string backend, instruction_set;
+};
+
 /// What the rows of a run are; the same for all of them. The fact kFact on the edge.
 struct FeatureInfo {
   static constexpr const char* kFact = "features";
@@ -148,7 +154,8 @@ struct FeatureInfo {
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
-  std::string backend, instruction_set;
+  /// Of all that are made of this one, too.
+  std::shared_ptr<ComputedBy> computed_by = std::make_shared<ComputedBy>();
 
   [[nodiscard]] std::size_t values_per_row() const {
     return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(columns);

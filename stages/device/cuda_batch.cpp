@@ -27,6 +27,9 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, 
   }
 }
 
+CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch)
+    : batch_(std::move(batch)), is_on_host_(true), sample_bytes_(batch_->bytes()) {}
+
 CudaBatch::~CudaBatch() {
   // Dropped on the way, because its files failed elsewhere: the device may still be at it.
   if (lane_) lane_->finish();

@@ -39,10 +39,15 @@ class CudaBatch {
   CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
             Scratch& scratch, ItemContext& context);
 
+  // One that the processor computes.
+  explicit CudaBatch(std::shared_ptr<const Batch> batch);
+
   CudaBatch(const CudaBatch&) = delete;
   CudaBatch& operator=(const CudaBatch&) = delete;
   ~CudaBatch();
 
+  // What the processor computes; null for a batch on devices.
+  [[nodiscard]] const Batch* on_host() const { return is_on_host_ ? batch_.get() : nullptr; }
   // Where the last piece is; null where nothing of it has to be computed.
   [[nodiscard]] cuda::Lane* lane() const { return lane_.get(); }
   // Of all pieces.
@@ -106,11 +111,12 @@ class CudaBatch {
 
   std::shared_ptr<const Batch> batch_;
   cuda::Lanes::Lease lane_;
-  bool is_raw_;                 // samples go as they are; else conditioned here, frame by frame
-  bool is_counting_ = false;    // nothing is written yet
-  std::size_t frame_bytes_;     // of a frame's row
-  Piece piece_;                 // the one at hand
-  std::int64_t n_samples_ = 0;  // put into the lane so far
+  bool is_on_host_ = false;
+  bool is_raw_ = true;           // samples go as they are; else conditioned here, frame by frame
+  bool is_counting_ = false;     // nothing is written yet
+  std::size_t frame_bytes_ = 0;  // of a frame's row
+  Piece piece_;                  // the one at hand
+  std::int64_t n_samples_ = 0;   // put into the lane so far
   std::size_t n_frames_ = 0;
   std::size_t sample_bytes_ = 0, row_bytes_ = 0;
   std::vector<Part> parts_;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <stdexcept>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 #include "cuda/error.h"
 #include "cuda/gpu.h"
 #include "pipeline/cpu.h"
+#include "stages/device/auto_rule.h"
 #include "stages/device/lane_load.h"
 
 namespace melflow {
@@ -62,27 +64,39 @@ void add_uses(const cuda::DeviceUses& uses, std::vector<std::pair<std::string, V
 
 CudaRun::CudaRun(const MelNodeOptions& options) : front_(options.mel), options_(options.backend) {}
 
-std::vector<cuda::GpuInfo> CudaRun::devices() const {
-  const std::vector<cuda::GpuInfo> all = cuda::gpus().list();
+std::vector<cuda::GpuInfo> CudaRun::choose(const cuda::Gpus& gpus, const MelBackendOptions& options,
+                                           std::vector<cuda::Opening::LeftOut>& left_out) {
+  const std::vector<cuda::GpuInfo> all = gpus.list();
+  const std::map<int, std::string> unusable = gpus.unusable();
   std::vector<cuda::GpuInfo> out;
-  if (options_.devices.indices.empty()) {
+  if (all.empty()) {
+    left_out.push_back({-1, gpus.why_none()});
+    return out;
+  }
+  if (options.devices.indices.empty()) {
     std::copy_if(all.begin(), all.end(), std::back_inserter(out), [&all](const cuda::GpuInfo& g) {
       return g.architecture == all.front().architecture;
     });
+    for (const auto& [index, why] : unusable) left_out.push_back({index, why});
     return out;
   }
-  for (const int index : options_.devices.indices) {
+  for (const int index : options.devices.indices) {
     const auto it = std::find_if(all.begin(), all.end(),
                                  [index](const cuda::GpuInfo& g) { return g.index == index; });
-    if (it == all.end())
-      throw std::invalid_argument(
-          fmt::format("there is no device {}; there are {}, counted from 0", index, all.size()));
-    if (!out.empty() && out.front().architecture != it->architecture)
-      throw std::invalid_argument(fmt::format(
-          "device {} is {} and device {} {}: a row would depend on which of them was free; take "
-          "devices of one kind",
-          out.front().index, out.front().architecture, index, it->architecture));
-    out.push_back(*it);
+    if (const auto old = unusable.find(index); old != unusable.end()) {
+      left_out.push_back({index, old->second});
+    } else if (it == all.end()) {
+      left_out.push_back({index, fmt::format("there is no device {}; there are {}, counted from 0",
+                                             index, all.size() + unusable.size())});
+    } else if (!out.empty() && out.front().architecture != it->architecture) {
+      left_out.push_back(
+          {index,
+           fmt::format("device {} is {} and device {} {}: a row would depend on which of them was "
+                       "free; take devices of one kind",
+                       out.front().index, out.front().architecture, index, it->architecture)});
+    } else {
+      out.push_back(*it);
+    }
   }
   return out;
 }
@@ -91,18 +105,13 @@ bool CudaRun::is_fused() const {
   return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(*front_.mel_plan());
 }
 
-std::string CudaRun::instruction_set() const {
-  return fmt::format("{}, {}, {}", devices().front().architecture, is_fused() ? "fused" : "cufft",
-                     OptionType<Operands>::echo(options_.operands).text());
-}
-
 namespace {
 
 // The same for all chains of a run.
 std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
   constexpr const char* kName = "cuda.memory";
-  auto memory = std::const_pointer_cast<cuda::DeviceBudget>(
-      run.shared.get_object<cuda::DeviceBudget>(kName));
+  auto memory =
+      std::const_pointer_cast<cuda::DeviceBudget>(run.shared.get_object<cuda::DeviceBudget>(kName));
   if (memory) return memory;
   memory = std::make_shared<cuda::DeviceBudget>(run.pinned_memory, run.device_memory);
   run.shared.set_object<cuda::DeviceBudget>(kName, memory);
@@ -115,11 +124,6 @@ int CudaRun::default_h2d_slots() { return std::clamp(available_cpus() / 2, 1, 8)
 
 cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
   cuda::LaneSettings out;
-  for (const cuda::GpuInfo& g : devices()) out.devices.push_back(g.index);
-  // A lane for each batch that is being packed, and two that are under way meanwhile.
-  const int slots = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_slots());
-  const int devices = static_cast<int>(out.devices.size());
-  out.streams = options_.streams.value_or((slots + devices - 1) / devices + 2);
   out.memory = memory_of(run);
   out.kernel.path = options_.path;
   out.kernel.operands = options_.operands.type;
@@ -127,33 +131,108 @@ cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
   return out;
 }
 
-cuda::LaneSize CudaRun::size_of_lanes(const RunContext& run) const {
-  // Of a few recordings: what is between them is alike.
-  constexpr std::size_t kAsked = 64;
+// A sample takes at least two bytes of a file, or, compressed, far longer to decode than its share
+// of a row. Not all files are asked for their size, which would take longer than it is worth.
+CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
+  constexpr std::size_t kAsked = 1024;
   const std::size_t count = run.source.source_count();
   const std::size_t step = std::max<std::size_t>(1, count / kAsked);
-  std::size_t bytes = 0, asked = 0;
+  double bytes = 0, asked = 0;
   for (std::size_t i = 0; i < count; i += step, ++asked)
-    bytes += run.source.source_item(i).info.bytes;
-  const std::size_t typical = asked > 0 ? bytes / asked / sizeof(std::int16_t) : 0;
-  return lane_size(*front_.mel_plan(), grid_ ? std::optional(*grid_) : std::nullopt,
-                   options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
-                   static_cast<std::int64_t>(typical), largest_block_);
+    bytes += static_cast<double>(run.source.source_item(i).info.bytes);
+  const auto files = static_cast<double>(count);
+  return {files, asked > 0 ? bytes / asked * files / sizeof(std::int16_t) : 0};
 }
 
 void CudaRun::start(RunContext& run) {
-  if (lanes_) return;
-  const cuda::LaneSize size = size_of_lanes(run);
-  try {
-    lanes_ = std::make_unique<cuda::Lanes>(cuda::gpus(), front_.mel_plan(), lane_settings(run),
-                                           size.sample_bytes, size.frames);
-  } catch (const std::exception& e) {
-    throw RunError(e.what());
+  if (std::exchange(has_started_, true)) return;
+  const Corpus corpus = look_at(run);
+  if (is_automatic()) {
+    const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;
+    const std::string why =
+        why_on_cpu(cpu_seconds(*front_.mel_plan(), grid, corpus.files, corpus.samples), run.workers,
+                   options_.auto_from);
+    if (!why.empty()) return use_host(why);
   }
+  open(run, corpus);
+  // An update says whether what it adds is computed as the rest was.
+  if (run.update != Update::none) (void)lanes(run);
+}
+
+void CudaRun::open(RunContext& run, const Corpus& corpus) {
+  const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;
+  const double typical = corpus.files > 0 ? corpus.samples / corpus.files : 0;
+  const cuda::LaneSize size = lane_size(
+      *front_.mel_plan(), grid, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
+      static_cast<std::int64_t>(typical), largest_block_);
+  // What is called on a thread, which a driver may keep beyond the run, has all that it needs.
+  const cuda::Gpus& gpus = cuda::gpus();
+  const auto choice = [&gpus, options = options_](std::vector<cuda::Opening::LeftOut>& left_out) {
+    std::vector<int> indices;
+    for (const cuda::GpuInfo& g : choose(gpus, options, left_out)) indices.push_back(g.index);
+    // Whoever asks for all of them has been told so by the plan.
+    if (options.backend == MelBackend::cuda && options.devices.indices.empty()) left_out.clear();
+    return indices;
+  };
+  // A lane for each batch that is being packed, and two that are under way meanwhile.
+  const int slots = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_slots());
+  const auto streams = [slots, wanted = options_.streams](std::size_t devices) {
+    const int of = static_cast<int>(devices);
+    return wanted.value_or((slots + of - 1) / of + 2);
+  };
+  opening_ = std::make_unique<cuda::Opening>(cuda::gpus(), front_.mel_plan(), lane_settings(run),
+                                             size, choice, streams);
+}
+
+cuda::Lanes* CudaRun::lanes(RunContext& run) {
+  const std::lock_guard lock(mutex_);
+  if (!is_settled_) settle(run);
+  if (!refusal_.empty()) throw RunError(refusal_);
+  return lanes_.get();
+}
+
+void CudaRun::settle(RunContext& run) {
+  cuda::Opening::Result result = opening_->wait();
+  is_settled_ = true;
+  std::string all;
+  for (const cuda::Opening::LeftOut& out : result.left_out) {
+    left_out_.push_back(out.index < 0 ? out.why : fmt::format("device {}: {}", out.index, out.why));
+    all += (all.empty() ? "" : "; ") + left_out_.back();
+  }
+  if (!is_automatic() && !left_out_.empty()) {
+    refusal_ = fmt::format(
+        "mel: backend: cuda: {}; leave it out (devices), or use backend: auto or cpu", all);
+    return;
+  }
+  if (!result.lanes) {
+    run.warn("mel: backend: auto has no device, and rows are the processor's: " + all);
+    return use_host("auto: " + all);
+  }
+  for (const std::string& why : left_out_) run.warn("mel: backend: auto goes on without " + why);
+  use_lanes(std::move(result.lanes));
+}
+
+void CudaRun::use_lanes(std::unique_ptr<cuda::Lanes> lanes) {
+  lanes_ = std::move(lanes);
+  front_.set_computed_by(
+      {"cuda", fmt::format("{}, {}, {}", lanes_->devices().front().architecture,
+                           is_fused() ? "fused" : "cufft",
+                           OptionType<Operands>::echo(options_.operands).text())});
   monitor_.emplace(lanes_->devices(), cuda::gpus().patience());
 }
 
+void CudaRun::use_host(const std::string& why) {
+  is_settled_ = true;
+  const std::string instructions(MelKernel::instruction_set());
+  front_.give_float32();
+  front_.set_computed_by({"cpu", instructions});
+  summary_ = {{"backend", words(fmt::format("cpu, {} ({})", instructions, why))}};
+  is_on_host_ = true;
+}
+
 void CudaRun::finish() {
+  opening_.reset();
+  if (!is_settled_) summary_ = {{"backend", words("cuda, which no batch came to")}};
   if (!lanes_) return;
   const cuda::LaneTimes t = lanes_->times();
   std::vector<Value> names;
@@ -166,18 +245,16 @@ void CudaRun::finish() {
               {"lanes", count(lanes_->count())},
               {"sample_bytes_of_lane", count(lanes_->size().sample_bytes)},
               {"frames_of_lane", count(lanes_->size().frames)},
-              {"batches", Value::scalar(std::to_string(t.batches))},
-              {"replayed", Value::scalar(std::to_string(t.replayed))},
+              {"batches", count(t.batches)},
+              {"replayed", count(t.replayed)},
               {"device_copy_in_seconds", seconds(t.copy_in)},
               {"device_mel_seconds", seconds(t.compute)},
               {"device_copy_out_seconds", seconds(t.copy_out)},
-              {"bytes_to_device", Value::scalar(std::to_string(t.bytes_in))},
-              {"bytes_from_device", Value::scalar(std::to_string(t.bytes_out))}};
+              {"bytes_to_device", count(t.bytes_in)},
+              {"bytes_from_device", count(t.bytes_out)}};
   if (monitor_) add_uses(monitor_->finish(), summary_);
   monitor_.reset();
   lanes_.reset();
 }
-
-std::vector<std::pair<std::string, Value>> CudaRun::summary() const { return summary_; }
 
 }  // namespace melflow

@@ -1,20 +1,25 @@
 // cuda_run.h - what the nodes of one chain on devices share (mel_backend.h), and what crosses the
 // edges between them.
+//
+// Devices are opened on threads of their own while files are read; the first batch waits for that.
+// With backend: auto the rows are the processor's where no device could be had, or none is worth
+// opening: the chain then only hands batches on, and its last node computes them.
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "cuda/device_monitor.h"
-#include "cuda/lanes.h"
+#include "cuda/opening.h"
 #include "pipeline/stage.h"
 #include "stages/device/cuda_batch.h"
+#include "stages/front_end/host_rows.h"
 #include "stages/front_end/mel_backend.h"
 #include "stages/front_end/mel_front.h"
 
@@ -52,11 +57,12 @@ class CudaRun {
   [[nodiscard]] const MelFront& front() const { return front_; }
   [[nodiscard]] MelFront& front() { return front_; }
   [[nodiscard]] const MelBackendOptions& options() const { return options_; }
-  // Those that are asked for. All: those like the first one, so that every row comes from the same
-  // kind of device. Throws std::invalid_argument for one that is not there or of another kind.
-  [[nodiscard]] std::vector<cuda::GpuInfo> devices() const;
-  // "sm_90, fused, bf16": what values depend on beside the contract.
-  [[nodiscard]] std::string instruction_set() const;
+  [[nodiscard]] bool is_automatic() const { return options_.backend == MelBackend::automatic; }
+  // Those that are asked for, which starts the driver. All: those like the first one, so that every
+  // row comes from the same kind of device. Those that cannot be had go to `left_out`.
+  [[nodiscard]] static std::vector<cuda::GpuInfo> choose(
+      const cuda::Gpus& gpus, const MelBackendOptions& options,
+      std::vector<cuda::Opening::LeftOut>& left_out);
   [[nodiscard]] bool is_fused() const;
   // Batches that are packed at the same time, where the configuration does not say.
   [[nodiscard]] static int default_h2d_slots();
@@ -68,88 +74,46 @@ class CudaRun {
     while (bytes > known && !largest_block_.compare_exchange_weak(known, bytes)) {
     }
   }
-  // Before the first batch, by whichever node comes first; takes all memory. Throws RunError.
+
+  // Before the first batch, by whichever node comes first: begins to open devices.
   void start(RunContext& run);
+  // Where batches go: lanes of devices, which are waited for, or null for the processor. Throws
+  // RunError where a device that was asked for cannot be had. From any thread.
+  cuda::Lanes* lanes(RunContext& run);
+  // The processor computes the rows; false as long as that is not known.
+  [[nodiscard]] bool is_on_host() const { return is_on_host_; }
+  [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
   void finish();
-  [[nodiscard]] cuda::Lanes& lanes() const { return *lanes_; }
   // For the report.
-  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const { return summary_; }
 
  private:
+  // What is known of a corpus before it is read.
+  struct Corpus {
+    double files = 0, samples = 0;
+  };
+  [[nodiscard]] static Corpus look_at(const RunContext& run);
   [[nodiscard]] cuda::LaneSettings lane_settings(RunContext& run) const;
-  [[nodiscard]] cuda::LaneSize size_of_lanes(const RunContext& run) const;
+  void open(RunContext& run, const Corpus& corpus);
+  void settle(RunContext& run);
+  void use_lanes(std::unique_ptr<cuda::Lanes> lanes);
+  void use_host(const std::string& why);
 
   MelFront front_;
   MelBackendOptions options_;
+  HostRows host_rows_{front_};
   std::shared_ptr<const WindowGrid> grid_;  // null: recordings are not cut
   std::atomic<std::size_t> largest_block_{0};
+  std::atomic<bool> is_on_host_{false};
+
+  std::mutex mutex_;  // of what follows, until it is settled
+  bool has_started_ = false, is_settled_ = false;
+  std::string refusal_;  // why the run cannot go on
+  std::unique_ptr<cuda::Opening> opening_;
   std::unique_ptr<cuda::Lanes> lanes_;
   std::optional<cuda::DeviceMonitor> monitor_;  // while there are lanes
+  std::vector<std::string> left_out_;           // for the report
   std::vector<std::pair<std::string, Value>> summary_;
-};
-
-// Batches whose lane has not reached a phase yet; driven by one thread of the scheduler.
-template <class In, class Out>
-class PhaseEngine final : public Engine {
- public:
-  explicit PhaseEngine(cuda::Phase phase) : phase_(phase) {}
-
-  void begin(void* tag, const Item& item, const ItemContext&) override {
-    auto batch = payload_of<In>(item)->batch;
-    cuda::Lane* lane = batch->lane();
-    // Numbers that never come again: an answer that is late cannot be taken for another's.
-    auto* number = reinterpret_cast<void*>(++last_number_);
-    under_way_.emplace(number, UnderWay{tag, std::move(batch)});
-    if (lane == nullptr)
-      reached_.post(number);
-    else
-      lane->when(phase_, reached_, number);
-  }
-
-  void collect(std::vector<Done>& done) override {
-    std::vector<void*> numbers;
-    reached_.wait(numbers, 1.0);
-    for (void* number : numbers) {
-      const auto it = under_way_.find(number);
-      if (it == under_way_.end()) continue;
-      auto out = std::make_shared<Out>();
-      out->batch = std::move(it->second.batch);
-      done.push_back({it->second.tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
-      under_way_.erase(it);
-    }
-    // A device that broke calls nobody back: it is asked now and then.
-    if (const auto now = Clock::now(); now - asked_ > std::chrono::seconds(1)) {
-      asked_ = now;
-      fail_broken(done);
-    }
-  }
-
-  void wake() override { reached_.wake(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  struct UnderWay {
-    void* tag = nullptr;
-    std::shared_ptr<CudaBatch> batch;
-  };
-
-  void fail_broken(std::vector<Done>& done) {
-    for (auto it = under_way_.begin(); it != under_way_.end();) {
-      try {
-        if (cuda::Lane* lane = it->second.batch->lane()) lane->check();
-        ++it;
-      } catch (const std::exception& e) {
-        done.push_back({it->second.tag, ItemError::failed(e.what())});
-        it = under_way_.erase(it);
-      }
-    }
-  }
-
-  cuda::Phase phase_;
-  cuda::Completions reached_;
-  std::uintptr_t last_number_ = 0;
-  std::map<void*, UnderWay> under_way_;
-  Clock::time_point asked_ = Clock::now();
 };
 
 }  // namespace melflow

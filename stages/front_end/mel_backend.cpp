@@ -55,10 +55,16 @@ void AccumulateOptions::describe(Schema& s) {
 void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
           "cpu; cuda: on graphics processors, through the nodes accumulate, h2d, d2h and rows that "
-          "are put around this one; auto: cuda where there is a device")
+          "are put around this one; auto: cuda where there is a device and the job is long")
       .tuning();
   const auto may_be_device = [this] { return backend != MelBackend::cpu; };
   constexpr const char* kDevice = "backend: cuda or auto";
+  s.field("auto_from", auto_from,
+          "auto: seconds of work for the processor (all workers together, an estimate) from which on "
+          "devices are opened")
+      .range(0, 1e9)
+      .tuning()
+      .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
   s.field("devices", devices, "cuda: which of them; batches go to whichever is free")
       .tuning()
       .used_with(kDevice, may_be_device);
@@ -118,8 +124,10 @@ bool can_run(const NodeSpec& spec) {
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   const Value* backend = spec.options.find("backend");
   const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "auto";
-  if ((text != "cuda" && text != "auto") || cuda::gpus().list().empty()) return {spec};
-  if (text == "auto" && !can_run(spec)) return {spec};
+  if (text != "cuda" && text != "auto") return {spec};
+  // An automatic choice starts no driver before the run.
+  if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};
+  if (text == "cuda" && cuda::gpus().list().empty()) return {spec};
   const Value* from = spec.options.find("from");
   NodeSpec first = chain_node(spec, "accumulate", "cuda_accumulate", "");
   if (from != nullptr)

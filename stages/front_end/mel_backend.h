@@ -56,6 +56,7 @@ struct AccumulateOptions {
 
 struct MelBackendOptions {
   MelBackend backend = MelBackend::automatic;
+  double auto_from = 10;  // [s]
   Devices devices;
   std::optional<int> streams;
   cuda::Path path = cuda::Path::automatic;

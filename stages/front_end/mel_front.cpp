@@ -84,8 +84,7 @@ Facts MelFront::demand(const Facts& below) const {
   return above;
 }
 
-Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string backend,
-                     std::string instruction_set) {
+Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, ComputedBy by) {
   const auto given_rate = given.get("sample_rate");
   if (!options_.sample_rate && !given_rate) {
     check_plan.error("",
@@ -104,7 +103,7 @@ Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string back
   const auto problems = check(options_.mel);
   for (const MelOptionProblem& p : problems)
     check_plan.error(p.option, p.message + options_.origin_of(p.option));
-  if (backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
+  if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
     check_plan.error("precision",
                      "double: CUDA devices compute in single precision; set backend: cpu (or auto, "
                      "which then is the CPU), or precision: float");
@@ -135,14 +134,8 @@ Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, std::string back
   if (window_ > 0 && plan_->frames(window_) == 0)
     check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
                                           window_, plan_->frame_length()));
-  describe(std::move(backend), std::move(instruction_set));
+  describe(std::move(by));
   return offer(given);
-}
-
-void MelFront::set_instruction_set(std::string instruction_set) {
-  auto info = std::make_shared<FeatureInfo>(*info_);
-  info->instruction_set = std::move(instruction_set);
-  info_ = std::move(info);
 }
 
 Facts MelFront::offer(const Facts& given) const {
@@ -167,13 +160,13 @@ std::string MelFront::by_preset() const {
 
 // Of the bytes that enter a stage only those of one block's samples count, and a sample takes at
 // least two.
-std::size_t MelFront::output_bound(std::size_t input) const {
+std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
   const auto samples = static_cast<double>(input) / 2;
   const double rows =
       window_ > 0 ? samples * rows_per_sample_ + rows_extra_
                   : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
   return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
-                             size_of(row_type_));
+                             size_of(type));
 }
 
 std::optional<ItemError> MelFront::refusal(const Windows& in) const {
@@ -246,7 +239,7 @@ std::optional<ItemError> MelFront::damage(const Windows& in, const MelPart& part
       is_narrow ? worst_sample<std::int16_t>(in, kInt16Scale) : worst_sample<float>(in, 1)));
 }
 
-void MelFront::describe(std::string backend, std::string instruction_set) {
+void MelFront::describe(ComputedBy by) {
   const MelOptions& o = plan_->options();
   auto info = std::make_shared<FeatureInfo>();
   info->frames = window_ > 0 ? static_cast<int>(plan_->frames(window_)) : 0;
@@ -277,8 +270,7 @@ void MelFront::describe(std::string backend, std::string instruction_set) {
   info->sample_rate = o.sample_rate;
   info->n_fft = o.n_fft;
   info->hop = plan_->hop();
-  info->backend = std::move(backend);
-  info->instruction_set = std::move(instruction_set);
+  *info->computed_by = std::move(by);
   info_ = std::move(info);
 }
 

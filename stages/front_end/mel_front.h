@@ -25,13 +25,12 @@ class MelFront {
 
   // What is needed from upstream.
   [[nodiscard]] Facts demand(const Facts& below) const;
-  // Reports every problem to `check`; is_planned() when there was none. `backend` and
-  // `instruction_set` are what the output says of its values.
-  Facts plan(const Facts& given, PlanCheck& check, std::string backend,
-             std::string instruction_set);
+  // Reports every problem to `check`; is_planned() when there was none. `by` is what the output says
+  // of its values.
+  Facts plan(const Facts& given, PlanCheck& check, ComputedBy by);
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
-  // Where it is known only once the plan is; then the facts are these.
-  void set_instruction_set(std::string instruction_set);
+  // Where it is known only later; before the first row.
+  void set_computed_by(ComputedBy by) const { *info_->computed_by = std::move(by); }
   [[nodiscard]] Facts offer(const Facts& given) const;
   // The stage's part of the contract.
   [[nodiscard]] std::optional<Value> settings() const;
@@ -46,9 +45,11 @@ class MelFront {
   [[nodiscard]] NumberType row_type() const { return row_type_; }
   // Takes 16 bits where all that is `demanded` is that and values are final as they are computed.
   void offer_rows(const Facts& demanded);
+  // Before the first row: whoever asked for 16 bits rounds them.
+  void give_float32() { row_type_ = NumberType::float32; }
 
-  // Most bytes of rows that a block of `input` bytes gives.
-  [[nodiscard]] std::size_t output_bound(std::size_t input) const;
+  // Most bytes of rows of a type that a block of `input` bytes gives.
+  [[nodiscard]] std::size_t output_bound(std::size_t input, NumberType type) const;
 
   // Why a block cannot be computed, nothing when it can.
   [[nodiscard]] std::optional<ItemError> refusal(const Windows& in) const;
@@ -70,7 +71,7 @@ class MelFront {
   [[nodiscard]] std::optional<ItemError> damage(const Windows& in, const MelPart& part) const;
 
  private:
-  void describe(std::string backend, std::string instruction_set);
+  void describe(ComputedBy by);
   [[nodiscard]] std::string by_preset() const;
 
   MelStageOptions options_;

@@ -399,8 +399,8 @@ void write_attributes(const Place& file, const OutputIndex& x) {
   attribute(file, "features", to_json(x.contract));
   attribute(file, "feature_hash", feature_hash(x.contract));
   if (!x.info.preset.empty()) attribute(file, "preset", x.info.preset);
-  attribute(file, "backend", x.info.backend);
-  attribute(file, "instruction_set", x.info.instruction_set);
+  attribute(file, "backend", x.info.computed_by->backend);
+  attribute(file, "instruction_set", x.info.computed_by->instruction_set);
   const std::pair<const char*, int> frames[] = {
       {"sample_rate", x.info.sample_rate}, {"n_fft", x.info.n_fft}, {"hop_length", x.info.hop}};
   for (const auto& [name, n] : frames)

@@ -195,8 +195,8 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
                       json(s->of), s->frames, s->is_applied, json(s->mean), json(s->std)));
   entry("feature_hash", json(feature_hash(x.contract)));
   if (!x.info.preset.empty()) entry("preset", json(x.info.preset));
-  entry("backend", json(x.info.backend));
-  entry("instruction_set", json(x.info.instruction_set));
+  entry("backend", json(x.info.computed_by->backend));
+  entry("instruction_set", json(x.info.computed_by->instruction_set));
   entry("sample_rate", std::to_string(x.info.sample_rate));
   entry("n_fft", std::to_string(x.info.n_fft));
   entry("hop_length", std::to_string(x.info.hop));

@@ -44,7 +44,8 @@ std::unique_ptr<RowReuse> RowSink::match_earlier(RunContext& run, std::size_t se
                     "taken for the same",
                     paths_[section], old->root(), source->manifest().root(),
                     source->contents() != nullptr ? "content" : "time of change"));
-  if (const std::string now = info_->backend + " " + info_->instruction_set;
+  const ComputedBy& by = *info_->computed_by;
+  if (const std::string now = by.backend + " " + by.instruction_set;
       old->computed_by() != now)
     run.warn(
         fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "

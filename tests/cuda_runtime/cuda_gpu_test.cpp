@@ -66,6 +66,10 @@ TEST_CASE("cuda gpu: what there is, and why there is none") {
     CHECK(list[0].memory == 5000);
     CHECK(list[0].pci_bus_id == "bus:1");
     CHECK(gpus->open(1)->info().index == 1);
+    CHECK(
+        gpus->unusable() ==
+        std::map<int, std::string>{
+            {0, "device 0 (old, sm_75) is older than the kernels, which are for sm_80 and later"}});
     CHECK(runtime.complaints() == "");
   }
   struct Row {
@@ -96,6 +100,16 @@ TEST_CASE("cuda gpu: what there is, and why there is none") {
     CHECK(gpus->list().empty());
     CHECK(gpus->why_none() == row.why);
   }
+}
+
+TEST_CASE("cuda gpu: the driver is started by the first question for devices, and once") {
+  RecordingRuntime runtime;
+  const auto gpus = look_for_gpus();
+  (void)gpus->may_have_some();
+  CHECK(runtime.times_started == 0);
+  (void)gpus->list();
+  (void)gpus->why_none();
+  CHECK(runtime.times_started == 1);
 }
 
 TEST_CASE("cuda gpu: a device that does not answer is not in the list, and the others are") {

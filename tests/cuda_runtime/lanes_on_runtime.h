@@ -18,6 +18,8 @@ namespace melflow::test {
 /// The devices of the recording runtime, by a clock that a test moves.
 class ClockedGpus final : public cuda::Gpus {
  public:
+  [[nodiscard]] bool may_have_some() const override { return true; }
+  [[nodiscard]] std::map<int, std::string> unusable() const override { return gpus_->unusable(); }
   [[nodiscard]] std::vector<cuda::GpuInfo> list() const override { return gpus_->list(); }
   [[nodiscard]] std::string why_none() const override { return gpus_->why_none(); }
   [[nodiscard]] std::string why_no_cufft() const override { return ""; }

@@ -54,6 +54,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
+  ++runtime().times_started;
   *count = static_cast<int>(runtime().devices.size());
   return runtime().remember(runtime().count_result);
 }
@@ -223,7 +224,7 @@ class MelKernels::Impl {
   Impl(const MelPlan& plan, std::uint32_t most_frames)
       : columns(static_cast<std::size_t>(plan.columns())), most(most_frames) {
     if (is_capturing(runtime().device)) runtime().complain("tables are made while recording");
-    if (runtime().call("tables") != cudaSuccess) throw CudaError("tables on device: no room");
+    if (runtime().call("tables") != cudaSuccess) throw CudaError("cudaMemcpy: cudaErrorLaunchFailure");
     ++runtime().kernels;
   }
   ~Impl() { --runtime().kernels; }

@@ -226,9 +226,10 @@ class HostGpu final : public cuda::Gpu {
   HostGpu(HostGpus& gpus, int index) : gpus_(gpus), index_(index) {}
 
   [[nodiscard]] cuda::GpuInfo info() const override {
-    return gpus_.list().at(static_cast<std::size_t>(index_));
+    return gpus_.infos().at(static_cast<std::size_t>(index_));
   }
   [[nodiscard]] void* allocate(std::size_t bytes) override {
+    if (index_ == gpus_.options().full) return nullptr;
     gpus_.device_taken += bytes;
     return take(bytes, gpus_.device_used, gpus_.options().device_memory);
   }
@@ -276,9 +277,20 @@ class HostGpu final : public cuda::Gpu {
 
 }  // namespace
 
-HostGpus::~HostGpus() = default;
+HostGpus::~HostGpus() {
+  release();
+  // Whoever hung is gone before this is.
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return counts.hanging == 0; });
+}
 
-std::vector<cuda::GpuInfo> HostGpus::list() const {
+void HostGpus::release() {
+  const std::lock_guard lock(mutex_);
+  is_released_ = true;
+  changed_.notify_all();
+}
+
+std::vector<cuda::GpuInfo> HostGpus::infos() const {
   std::vector<cuda::GpuInfo> out;
   for (int i = 0; i < options_.devices; ++i)
     out.push_back({i, "a thread of the host", i == 0 ? "host" : options_.second_architecture,
@@ -287,6 +299,17 @@ std::vector<cuda::GpuInfo> HostGpus::list() const {
 }
 
 std::unique_ptr<cuda::Gpu> HostGpus::open(int index) {
+  if (index == options_.hangs_opening || index == options_.opens_late) {
+    std::unique_lock lock(mutex_);
+    ++counts.hanging;
+    changed_.wait(lock, [this] { return is_released_; });
+    --counts.hanging;
+    changed_.notify_all();
+    if (index == options_.hangs_opening) throw CudaError("it came back too late");
+  }
+  if (const auto it = options_.refuses.find(index); it != options_.refuses.end())
+    throw CudaError(it->second);
+  ++counts.opened;
   return std::make_unique<HostGpu>(*this, index);
 }
 

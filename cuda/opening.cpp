@@ -1,0 +1,151 @@
+#include "cuda/opening.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cuda/error.h"
+
+namespace melflow::cuda {
+
+// The threads' and the owner's together.
+struct Opening::State {
+  State(Gpus& all, LaneSettings what, LaneSize batch)
+      : gpus(all), settings(std::move(what)), size(batch), began(all.now()) {}
+
+  // One that is chosen.
+  struct Slot {
+    int index = 0;
+    bool is_done = false;
+    std::unique_ptr<LaneDevice> device;
+    std::string why;
+  };
+
+  Gpus& gpus;
+  LaneSettings settings;
+  const LaneSize size;
+  std::shared_ptr<const MelPlan> plan;
+  Choice choice;
+  Streams streams;
+  const double began;
+
+  std::mutex mutex;  // of what follows
+  std::condition_variable changed;
+  bool is_chosen = false;
+  bool is_left = false;  // nobody waits any more
+  std::vector<Slot> slots;
+  std::vector<LeftOut> left_out;
+
+  [[nodiscard]] bool is_done() const {
+    return is_chosen &&
+           std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.is_done; });
+  }
+};
+
+namespace {
+
+// On a thread, or where the system gives none on this one.
+void on_thread(const std::function<void()>& work) {
+  try {
+    std::thread(work).detach();
+  } catch (const std::system_error&) {
+    work();
+  }
+}
+
+}  // namespace
+
+Opening::Opening(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings settings,
+                 LaneSize size, Choice choice, Streams streams)
+    : state_(std::make_shared<State>(gpus, std::move(settings), size)) {
+  state_->plan = std::move(plan);
+  state_->choice = std::move(choice);
+  state_->streams = std::move(streams);
+
+  const auto open = [](const std::shared_ptr<State>& s, std::size_t at, const LaneSettings& each) {
+    std::unique_ptr<LaneDevice> device;
+    std::string why;
+    try {
+      device = std::make_unique<LaneDevice>(s->gpus, each.devices[at], each, s->plan, s->size);
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    const std::lock_guard lock(s->mutex);
+    if (s->is_left) return;  // too late: it is closed here
+    s->slots[at].device = std::move(device);
+    s->slots[at].why = std::move(why);
+    s->slots[at].is_done = true;
+    s->changed.notify_all();
+  };
+  on_thread([s = state_, open] {
+    std::vector<LeftOut> left_out;
+    LaneSettings each = s->settings;
+    each.devices.clear();
+    try {
+      each.devices = s->choice(left_out);
+      if (!each.devices.empty()) {
+        each.streams = s->streams(each.devices.size());
+        each.streams = lanes_of_each(each, *s->plan, s->size);
+      }
+    } catch (const std::exception& e) {
+      each.devices.clear();
+      left_out.push_back({-1, e.what()});
+    }
+    {
+      const std::lock_guard lock(s->mutex);
+      for (const int index : each.devices) s->slots.push_back({index, false, nullptr, ""});
+      s->left_out = std::move(left_out);
+      s->is_chosen = true;
+      s->changed.notify_all();
+      if (s->is_left) return;
+    }
+    for (std::size_t i = 0; i < each.devices.size(); ++i)
+      on_thread([s, open, i, each] { open(s, i, each); });
+  });
+}
+
+// A program that ends while a driver is being started may not end well.
+Opening::~Opening() {
+  if (!is_waited_for_) (void)wait();
+}
+
+std::size_t Opening::opened() const {
+  const std::lock_guard lock(state_->mutex);
+  return static_cast<std::size_t>(
+      std::count_if(state_->slots.begin(), state_->slots.end(),
+                    [](const State::Slot& s) { return s.device != nullptr; }));
+}
+
+Opening::Result Opening::wait() {
+  is_waited_for_ = true;
+  State& s = *state_;
+  std::unique_lock lock(s.mutex);
+  const auto is_late = [&s] { return s.gpus.now() - s.began > s.settings.patience; };
+  while (!s.is_done() && !is_late()) s.changed.wait_for(lock, std::chrono::milliseconds(50));
+  s.is_left = true;
+  Result out;
+  out.left_out = std::move(s.left_out);
+  if (!s.is_chosen)
+    out.left_out.push_back(
+        {-1, fmt::format("the driver has not answered for {:.0f} s", s.settings.patience)});
+  std::vector<std::unique_ptr<LaneDevice>> devices;
+  for (State::Slot& slot : s.slots) {
+    if (slot.device)
+      devices.push_back(std::move(slot.device));
+    else
+      out.left_out.push_back(
+          {slot.index,
+           slot.is_done ? slot.why
+                        : fmt::format("has not been opened within {:.0f} s", s.settings.patience)});
+  }
+  if (!devices.empty()) out.lanes = std::make_unique<Lanes>(std::move(devices), s.size);
+  return out;
+}
+
+}  // namespace melflow::cuda

@@ -1,0 +1,57 @@
+// opening.h - devices being opened, each on a thread of its own, while their user does other
+// things.
+//
+// In:  which devices; how large batches will be.
+// Out: lanes on those that could be had, and why the others could not.
+//
+// A driver that does not answer is waited for no longer than LaneSettings::patience, and then left
+// to itself, with the thread that called it.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda/lanes.h"
+
+namespace melflow::cuda {
+
+class Opening {
+ public:
+  struct LeftOut {
+    int index = -1;  // -1: all of them
+    std::string why;
+  };
+  // Which devices are to be opened; appends those that are not, of those that were asked for. On a
+  // thread of its own, since a driver that is asked for its devices starts all of them.
+  using Choice = std::function<std::vector<int>(std::vector<LeftOut>& left_out)>;
+  // Lanes of each device, when it is known how many those are.
+  using Streams = std::function<int(std::size_t devices)>;
+
+  // Begins. `settings.devices` and `settings.streams` are what `choice` and `streams` say.
+  Opening(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings settings, LaneSize size,
+          Choice choice, Streams streams);
+  Opening(const Opening&) = delete;
+  Opening& operator=(const Opening&) = delete;
+  // Waits as wait() does, where nobody did, and closes what was opened.
+  ~Opening();
+
+  struct Result {
+    std::unique_ptr<Lanes> lanes;  // null where there is no device
+    std::vector<LeftOut> left_out;
+  };
+  // Once. Does not throw.
+  Result wait();
+  // Devices that are open so far.
+  [[nodiscard]] std::size_t opened() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+  bool is_waited_for_ = false;
+};
+
+}  // namespace melflow::cuda

@@ -1,0 +1,82 @@
+// phase_engine.h - batches that are under way in lanes, as the scheduler's Engine.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cuda/completions.h"
+#include "cuda/lane.h"
+#include "pipeline/stage.h"
+#include "stages/device/cuda_batch.h"
+
+namespace melflow {
+
+// Batches whose lane has not reached a phase yet; driven by one thread of the scheduler.
+template <class In, class Out>
+class PhaseEngine final : public Engine {
+ public:
+  explicit PhaseEngine(cuda::Phase phase) : phase_(phase) {}
+
+  void begin(void* tag, const Item& item, const ItemContext&) override {
+    auto batch = payload_of<In>(item)->batch;
+    cuda::Lane* lane = batch->lane();
+    // Numbers that never come again: an answer that is late cannot be taken for another's.
+    auto* number = reinterpret_cast<void*>(++last_number_);
+    under_way_.emplace(number, UnderWay{tag, std::move(batch)});
+    if (lane == nullptr)
+      reached_.post(number);
+    else
+      lane->when(phase_, reached_, number);
+  }
+
+  void collect(std::vector<Done>& done) override {
+    std::vector<void*> numbers;
+    reached_.wait(numbers, 1.0);
+    for (void* number : numbers) {
+      const auto it = under_way_.find(number);
+      if (it == under_way_.end()) continue;
+      auto out = std::make_shared<Out>();
+      out->batch = std::move(it->second.batch);
+      done.push_back({it->second.tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
+      under_way_.erase(it);
+    }
+    // A device that broke calls nobody back: it is asked now and then.
+    if (const auto now = Clock::now(); now - asked_ > std::chrono::seconds(1)) {
+      asked_ = now;
+      fail_broken(done);
+    }
+  }
+
+  void wake() override { reached_.wake(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct UnderWay {
+    void* tag = nullptr;
+    std::shared_ptr<CudaBatch> batch;
+  };
+
+  void fail_broken(std::vector<Done>& done) {
+    for (auto it = under_way_.begin(); it != under_way_.end();) {
+      try {
+        if (cuda::Lane* lane = it->second.batch->lane()) lane->check();
+        ++it;
+      } catch (const std::exception& e) {
+        done.push_back({it->second.tag, ItemError::failed(e.what())});
+        it = under_way_.erase(it);
+      }
+    }
+  }
+
+  cuda::Phase phase_;
+  cuda::Completions reached_;
+  std::uintptr_t last_number_ = 0;
+  std::map<void*, UnderWay> under_way_;
+  Clock::time_point asked_ = Clock::now();
+};
+
+}  // namespace melflow
