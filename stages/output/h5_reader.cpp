@@ -358,19 +358,30 @@ OpenFile open_h5(const std::string& path) {
   return out;
 }
 
+// Reads a part of the file `path`; says which file an error is about.
+template <class Read>
+void as_described(const std::string& path, const Read& read) {
+  try {
+    read();
+  } catch (const RunError& e) {
+    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
+                               path, e.what()));
+  }
+}
+
 }  // namespace
 
 FeatureContents read_h5(const std::string& path) {
   const QuietHdf5 quiet;
   FeatureContents out;
   OpenFile file = open_h5(path);
-  read_attributes(file.id, out.data);
+  as_described(path, [&] { read_attributes(file.id, out.data); });
   if (!out.data.integer("format") || out.data.text("melflow_version").empty())
     throw RunError(path +
                    ": is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
   check_format(path, out.data);
-  try {
+  as_described(path, [&] {
     Hid mel(H5Dopen2(file.id, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
     read_mel(file, mel, out.data);
     read_files(file, out.data);
@@ -380,10 +391,7 @@ FeatureContents read_h5(const std::string& path) {
     if (has(file.id, "/warnings"))
       out.data.warnings = DatasetReader(file, "/warnings").strings();
     out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
-  } catch (const RunError& e) {
-    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
-                               path, e.what()));
-  }
+  });
   return out;
 }
 

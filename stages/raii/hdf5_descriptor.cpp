@@ -7,12 +7,15 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <span>
+#include <vector>
 
 #if H5_VERSION_GE(1, 13, 0)
 #include <H5FDdevelop.h>
 #endif
 
 #include "stages/files/whole_io.h"
+#include "stages/raii/hdf5_heap.h"
 
 namespace melflow {
 
@@ -63,7 +66,17 @@ struct Hdf5Driver {
     const std::size_t there =
         at >= f.eof ? 0 : static_cast<std::size_t>(std::min<haddr_t>(bytes, f.eof - at));
     std::memset(static_cast<char*>(to) + there, 0, bytes - there);
-    return read_whole(f.at->fd_, to, there, at) == 0 ? 0 : -1;
+    if (read_whole(f.at->fd_, to, there, at) != 0) return -1;
+    return is_believable(f, at, {static_cast<const std::byte*>(to), there}) ? 0 : -1;
+  }
+  // The library reads the beginning of a collection first, and then what is missing.
+  static bool is_believable(const File& f, haddr_t at, std::span<const std::byte> begin) {
+    const auto size = heap_bytes(begin);
+    if (!size) return true;
+    if (*size > f.eof - at) return false;
+    if (*size <= begin.size()) return is_sound_heap(begin.first(*size));
+    std::vector<std::byte> whole(*size);
+    return read_whole(f.at->fd_, whole.data(), whole.size(), at) == 0 && is_sound_heap(whole);
   }
   static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, std::size_t bytes,
                       const void* from) {

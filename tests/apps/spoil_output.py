@@ -89,6 +89,36 @@ H5 = {
 }
 
 
+def heap_object(change):
+    """The first text of the first collection of texts; HDF5 itself would not write such a size."""
+    def spoil(path):
+        with open(path, "r+b") as f:
+            at = f.read().index(b"GCOL") + 16
+            f.seek(at + 8)
+            size = int.from_bytes(f.read(8), "little")
+            f.seek(at + 8)
+            f.write(change(size).to_bytes(8, "little"))
+    return spoil
+
+
+def heap_size(size):
+    def spoil(path):
+        with open(path, "r+b") as f:
+            f.seek(f.read().index(b"GCOL") + 8)
+            f.write(size.to_bytes(8, "little"))
+    return spoil
+
+
+H5_BYTES = {
+    "a text beyond its heap": heap_object(lambda size: 2**40),
+    "a text over the next ones": heap_object(lambda size: size + 40),
+    "a text without end": heap_object(lambda size: 2**64 - 8),
+    "a text too short for what follows": heap_object(lambda size: 0),
+    "a heap of no bytes": heap_size(8),
+    "a heap beyond the file": heap_size(2**50),
+}
+
+
 def document(change):
     def spoil(path):
         path = path.replace(".npy", ".index.json")
@@ -138,12 +168,12 @@ NPY = {
 def main():
     path, folder = sys.argv[1:]
     is_npy = path.endswith(".npy")
-    for kind, spoil in (NPY if is_npy else H5).items():
+    for kind, spoil in (NPY if is_npy else {**H5, **H5_BYTES}).items():
         os.makedirs(os.path.join(folder, kind))
         for name in ("out.npy", "out.index.npy", "out.index.json") if is_npy else ("out.h5",):
             shutil.copy(os.path.join(os.path.dirname(path), name), os.path.join(folder, kind))
         copy = os.path.join(folder, kind, os.path.basename(path))
-        if is_npy:
+        if is_npy or kind in H5_BYTES:
             spoil(copy)
             continue
         with h5py.File(copy, "r+") as f:

@@ -108,6 +108,12 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
        {"frames of 4096 integers", "the attribute frames is no integer"},
        {"rows in another file", "/mel is not stored in the file itself"},
        {"rows that show themselves", "/mel is not stored in the file itself"},
+       {"a text beyond its heap", "out.h5: is damaged", true},
+       {"a text over the next ones", "out.h5: is damaged", true},
+       {"a text without end", "out.h5: is damaged"},
+       {"a text too short for what follows", "out.h5: is damaged"},
+       {"a heap of no bytes", "out.h5: is damaged"},
+       {"a heap beyond the file", "out.h5: is damaged"},
        {"files behind a link", "out.h5: is damaged, or not as docs/output-format.md describes it"}});
 }
 
