@@ -75,6 +75,8 @@ rm -r "$part/wheels/nvidia"
 wheel nvidia-cuda-runtime-cu12==12.4.127 64403288fa2136ee8e467cdc9c9427e0434110899d07c779f25b5c068934faa5
 wheel nvidia-cuda-nvcc-cu12==12.4.131 e4c9a35435c3b0e36c6397c5696334c9ea6650e524736cbd1c5d345ea099bb04
 wheel nvidia-nvtx-cu12==12.4.127 781e950d9b9f60d8241ccea575b32f5105a5baf4c2351cab5256a24869f12a1a
+wheel nvidia-cuda-cccl-cu12==12.4.127.post1 2027fa5fc75fbee703bf24e8275a40a605cf94a3e8fef8a7187897d49b34facb
+cp -r "$part/wheels/nvidia/cuda_cccl/include/nv" "$part/include"
 cp -r "$part"/wheels/nvidia/{cuda_nvcc,cuda_runtime,nvtx}/include/. "$part/include"
 mv "$part/wheels/nvidia/nvtx/lib/libnvToolsExt.so.1" "$part/lib"
 ln -s libnvToolsExt.so.1 "$part/lib/libnvToolsExt.so"  # CMake 3.25 fails without it
