@@ -19,6 +19,8 @@
 #include <stdexcept>
 
 #include "bench.h"
+#include "mel/mel_plan.h"
+#include "stages/device/auto_rule.h"
 
 namespace melflow::bench {
 namespace {
@@ -163,6 +165,15 @@ Seconds job_seconds(const Lines& all, const char* series, const char* by,
   return out;
 }
 
+// As `auto` itself works it out (stages/device/auto_rule.h).
+double seconds_of_rows(double files, int workers) {
+  for (const Geometry& g : geometries())
+    if (geometry_of({{"geometry", g.name}}) == "two-stage")
+      return cpu_seconds(MelPlan(g.options), {}, files, files * static_cast<double>(g.samples)) /
+             workers;
+  return 0;
+}
+
 Decision automatic(const Lines& all) {
   Decision out{"backend: auto", "", ""};
   struct Line {
@@ -170,6 +181,9 @@ Decision automatic(const Lines& all) {
     [[nodiscard]] double at(double files) const { return start + files * each; }
   };
   std::map<std::string, Line> fits;
+  int workers = 1;
+  for (const Json& line : of_kind(all, "job"))
+    if (line["series"] == "files") workers = line["workers"];
   for (const auto& [backend, by_files] : job_seconds(all, "files", "files")) {
     if (by_files.size() < 2) continue;
     const auto [n, a] = *by_files.begin();
@@ -187,10 +201,10 @@ Decision automatic(const Lines& all) {
                      ? fmt::format("cuda up to {} files only", with_commas(files))
                      : "cpu: the device is no faster a file";
   else if (files <= 0)
-    out.answer = "cuda for any job";
+    out.answer = "cuda for any job, auto_from: 0";
   else
-    out.answer = fmt::format("cuda from {} files on, {:.1f} s of the processor", with_commas(files),
-                             cpu.at(files));
+    out.answer = fmt::format("cuda from {} files on, auto_from: {:.2g}", with_commas(files),
+                             seconds_of_rows(files, workers));
   return out;
 }
 
