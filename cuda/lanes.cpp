@@ -63,6 +63,7 @@ bool Lanes::has_any(std::span<const int> on) const {
 }
 
 Lane* Lanes::pick(std::span<const int> on) {
+  if (!has_any(on)) on = {};
   LaneDevice* best = nullptr;
   for (const auto& d : devices_) {
     if (!may_take(*d, on) || d->free.empty()) continue;
@@ -89,7 +90,7 @@ Lanes::Lease Lanes::take(std::span<const int> on) {
   Waiter self{on};
   waiters_.push_back(&self);
   deal();
-  dealt_.wait(lock, [&] { return self.lane != nullptr || !has_any(on); });
+  dealt_.wait(lock, [&] { return self.lane != nullptr || !has_any({}); });
   waiters_.remove(&self);
   if (self.lane == nullptr) {
     std::string why;

@@ -29,8 +29,8 @@ class Lanes {
   ~Lanes();
 
   // A lane that nothing is under way in: of the device that works and has the fewest batches, the
-  // one that is free for longest. Who asked first is served first. `on`: only of these devices, by
-  // index; none: of any. Throws CudaError when none of them works any more.
+  // one that is free for longest. Who asked first is served first. `on`: of these devices, by index,
+  // as long as one of them works; none: of any. Throws CudaError when no device works any more.
   using Lease = std::shared_ptr<Lane>;
   [[nodiscard]] Lease take(std::span<const int> on = {});
 

@@ -44,8 +44,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
     auto out = std::make_shared<DeviceBatch>();
     if (cuda::Lanes* lanes = run_->lanes(context.run())) {
       const Lease scratch(*this);
-      out->batch =
-          std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes, *scratch, context);
+      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes,
+                                               run_->split_devices(), *scratch, context);
     } else {
       out->batch = std::make_shared<CudaBatch>(std::move(in));
     }

@@ -13,14 +13,14 @@
 namespace melflow {
 
 CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
-                     Scratch& scratch, ItemContext& context)
+                     const SplitDevices& devices, Scratch& scratch, ItemContext& context)
     : batch_(std::move(batch)),
       is_raw_(goes_raw(*front.mel_plan())),
       frame_bytes_(static_cast<std::size_t>(front.mel_plan()->columns()) *
                    size_of(front.row_type())),
       parts_(batch_->parts.size()) {
   count_parts(front, scratch, context);
-  const std::vector<Piece> all = pieces(lanes.size(), context);
+  const std::vector<Piece> all = pieces(lanes.size(), devices, context);
   for (const Piece& piece : all) {
     if (piece.n_frames == 0) continue;
     run(piece, &piece == &all.back(), front, lanes, scratch, context);
@@ -68,19 +68,24 @@ CudaBatch::Piece CudaBatch::joined(Piece piece, const Part& part) {
   ++piece.end;
   if (!part.rows || part.n_frames == 0) return piece;
   if (part.type == cuda::SampleType::float32) piece.type = part.type;
+  if (part.rows->last) ++piece.n_files;
   piece.n_samples += part.n_samples;
   piece.n_frames += part.n_frames;
   return piece;
 }
 
-std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size, ItemContext& context) {
+std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size,
+                                                const SplitDevices& devices, ItemContext& context) {
   const auto fits = [&size](const Piece& p) {
     return p.sample_bytes() <= size.sample_bytes && p.n_frames <= size.frames &&
            p.n_samples <= std::numeric_limits<std::uint32_t>::max();  // what places can say
   };
-  std::vector<Piece> out{{}};
+  std::vector<Piece> out;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    const Piece alone = joined({i, i}, parts_[i]);
+    Piece alone;
+    alone.first = alone.end = i;
+    alone.on = devices.of(context.origin(i).stream->index());
+    alone = joined(alone, parts_[i]);
     if (!fits(alone)) {
       context.fail(i, ItemError::failed(fmt::format(
                           "a block of {} samples and {} frames does not fit into a lane of {} "
@@ -88,11 +93,13 @@ std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size, Item
                           alone.n_samples, alone.n_frames, size.sample_bytes, size.frames)));
       parts_[i].rows.reset();
     }
-    const Piece longer = joined(out.back(), parts_[i]);
-    if (fits(longer))
-      out.back() = longer;
-    else
-      out.push_back(alone);
+    if (!out.empty() && out.back().on.data() == alone.on.data()) {
+      if (const Piece longer = joined(out.back(), parts_[i]); fits(longer)) {
+        out.back() = longer;
+        continue;
+      }
+    }
+    out.push_back(alone);
   }
   return out;
 }
@@ -101,11 +108,11 @@ void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cud
                     Scratch& scratch, ItemContext& context) {
   try {
     piece_ = piece;
-    lane_ = lanes.take();
+    lane_ = lanes.take(piece.on);
     pack_piece(front, scratch, context);
     if (n_frames_ > 0)
       lane_->submit(piece_.type, static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type),
-                    static_cast<std::uint32_t>(n_frames_), piece_.end - piece_.first);
+                    static_cast<std::uint32_t>(n_frames_), piece_.n_files);
     sample_bytes_ += static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type);
     row_bytes_ += n_frames_ * frame_bytes_;
     if (is_last && n_frames_ > 0) return;

@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cuda/lanes.h"
 #include "pipeline/stage.h"
+#include "stages/device/split_devices.h"
 #include "stages/front_end/mel_front.h"
 #include "stages/front_end/mel_windows.h"
 #include "stages/items.h"
@@ -37,7 +39,7 @@ class CudaBatch {
   // Fills a lane and starts it; waits for one, and for all pieces but the last. A part that cannot
   // be computed, or whose device fails, fails its stream.
   CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
-            Scratch& scratch, ItemContext& context);
+            const SplitDevices& devices, Scratch& scratch, ItemContext& context);
 
   // One that the processor computes.
   explicit CudaBatch(std::shared_ptr<const Batch> batch);
@@ -75,6 +77,8 @@ class CudaBatch {
     cuda::SampleType type = cuda::SampleType::int16;
     std::int64_t n_samples = 0;
     std::size_t n_frames = 0;
+    std::size_t n_files = 0;  // that end in it
+    std::span<const int> on;  // devices; none: any
     [[nodiscard]] std::size_t sample_bytes() const {
       return static_cast<std::size_t>(n_samples) * cuda::bytes_of(type);
     }
@@ -83,7 +87,8 @@ class CudaBatch {
   void count_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
   // With `part` behind it.
   [[nodiscard]] static Piece joined(Piece piece, const Part& part);
-  [[nodiscard]] std::vector<Piece> pieces(const cuda::LaneSize& size, ItemContext& context);
+  [[nodiscard]] std::vector<Piece> pieces(const cuda::LaneSize& size, const SplitDevices& devices,
+                                          ItemContext& context);
   void run(const Piece& piece, bool is_last, const MelFront& front, cuda::Lanes& lanes,
            Scratch& scratch, ItemContext& context);
   void pack_piece(const MelFront& front, Scratch& scratch, ItemContext& context);

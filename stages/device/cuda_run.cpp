@@ -6,61 +6,14 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include "cuda/error.h"
 #include "cuda/gpu.h"
 #include "pipeline/cpu.h"
 #include "stages/device/auto_rule.h"
+#include "stages/device/cuda_report.h"
 #include "stages/device/lane_load.h"
 
 namespace melflow {
-namespace {
-
-Value seconds(double s) { return Value::scalar(fmt::format("{:.6f}", s)); }
-Value count(std::size_t n) { return Value::scalar(std::to_string(n)); }
-Value words(std::string text) { return Value::scalar(std::move(text), {}, true); }
-
-Value use_value(const cuda::DeviceUse& use) {
-  Value out;
-  out.set("device", Value::scalar(std::to_string(use.index)));
-  out.set("name", words(use.name));
-  if (use.samples > 0) {
-    Value percent;
-    percent.set("mean", Value::scalar(fmt::format("{:.1f}", use.mean_utilization)));
-    percent.set("most", count(use.most_utilization));
-    percent.set("samples", count(use.samples));
-    out.set("utilization_percent", std::move(percent));
-  }
-  if (use.total_memory > 0) {
-    Value bytes;
-    bytes.set("most", count(use.most_memory));
-    bytes.set("total", count(use.total_memory));
-    out.set("memory_bytes", std::move(bytes));
-  }
-  if (use.pcie_generation > 0 && use.pcie_width > 0) {
-    Value link;
-    link.set("generation", count(use.pcie_generation));
-    link.set("lanes", count(use.pcie_width));
-    out.set("pcie", std::move(link));
-  }
-  if (!use.missing.empty()) out.set("not_known", words(use.missing));
-  return out;
-}
-
-// Appends what NVML said.
-void add_uses(const cuda::DeviceUses& uses, std::vector<std::pair<std::string, Value>>& summary) {
-  if (!uses.why_none.empty()) {
-    summary.emplace_back("device_use", words("not known: " + uses.why_none));
-    return;
-  }
-  std::vector<Value> all;
-  for (const cuda::DeviceUse& use : uses.devices) all.push_back(use_value(use));
-  summary.emplace_back("device_use", Value::list(std::move(all)));
-  if (!uses.driver_version.empty()) summary.emplace_back("driver", words(uses.driver_version));
-}
-
-}  // namespace
 
 CudaRun::CudaRun(const MelNodeOptions& options) : front_(options.mel), options_(options.backend) {}
 
@@ -125,6 +78,8 @@ int CudaRun::default_h2d_slots() { return std::clamp(available_cpus() / 2, 1, 8)
 cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
   cuda::LaneSettings out;
   out.memory = memory_of(run);
+  out.graphs = options_.graphs;
+  out.patience = options_.device_timeout;
   out.kernel.path = options_.path;
   out.kernel.operands = options_.operands.type;
   out.kernel.rows = front_.row_type();
@@ -147,6 +102,7 @@ CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
 void CudaRun::start(RunContext& run) {
   if (std::exchange(has_started_, true)) return;
   const Corpus corpus = look_at(run);
+  set_splits(run);
   if (is_automatic()) {
     const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;
     const std::string why =
@@ -182,6 +138,15 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
   };
   opening_ = std::make_unique<cuda::Opening>(cuda::gpus(), front_.mel_plan(), lane_settings(run),
                                              size, choice, streams);
+}
+
+void CudaRun::set_splits(RunContext& run) {
+  if (options_.devices.of_splits.empty()) return;
+  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  std::string unknown;
+  split_devices_ = SplitDevices(listed != nullptr ? &listed->manifest() : nullptr,
+                                options_.devices.of_splits, unknown);
+  if (!unknown.empty()) run.warn("mel.devices: " + unknown);
 }
 
 cuda::Lanes* CudaRun::lanes(RunContext& run) {
@@ -226,34 +191,18 @@ void CudaRun::use_host(const std::string& why) {
   const std::string instructions(MelKernel::instruction_set());
   front_.give_float32();
   front_.set_computed_by({"cpu", instructions});
-  summary_ = {{"backend", words(fmt::format("cpu, {} ({})", instructions, why))}};
+  summary_ = {{"backend", Value::scalar(fmt::format("cpu, {} ({})", instructions, why), {}, true)}};
   is_on_host_ = true;
 }
 
 void CudaRun::finish() {
   opening_.reset();
-  if (!is_settled_) summary_ = {{"backend", words("cuda, which no batch came to")}};
+  if (!is_settled_)
+    summary_ = {{"backend", Value::scalar("cuda, which no batch came to", {}, true)}};
   if (!lanes_) return;
-  const cuda::LaneTimes t = lanes_->times();
-  std::vector<Value> names;
-  for (const cuda::GpuInfo& g : lanes_->devices())
-    names.push_back(Value::scalar(fmt::format("{}: {} ({})", g.index, g.name, g.architecture)));
-  summary_ = {{"backend", Value::scalar("cuda")},
-              {"devices", Value::list(std::move(names))},
-              {"kernels", Value::scalar(lanes_->description())},
-              {"row_type", Value::scalar(to_text(front_.row_type()))},
-              {"lanes", count(lanes_->count())},
-              {"sample_bytes_of_lane", count(lanes_->size().sample_bytes)},
-              {"frames_of_lane", count(lanes_->size().frames)},
-              {"batches", count(t.batches)},
-              {"replayed", count(t.replayed)},
-              {"device_copy_in_seconds", seconds(t.copy_in)},
-              {"device_mel_seconds", seconds(t.compute)},
-              {"device_copy_out_seconds", seconds(t.copy_out)},
-              {"bytes_to_device", count(t.bytes_in)},
-              {"bytes_from_device", count(t.bytes_out)}};
-  if (monitor_) add_uses(monitor_->finish(), summary_);
+  const cuda::DeviceUses uses = monitor_->finish();
   monitor_.reset();
+  summary_ = cuda_report(*lanes_, front_.row_type(), uses);
   lanes_.reset();
 }
 

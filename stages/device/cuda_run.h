@@ -19,6 +19,7 @@
 #include "cuda/opening.h"
 #include "pipeline/stage.h"
 #include "stages/device/cuda_batch.h"
+#include "stages/device/split_devices.h"
 #include "stages/front_end/host_rows.h"
 #include "stages/front_end/mel_backend.h"
 #include "stages/front_end/mel_front.h"
@@ -83,6 +84,7 @@ class CudaRun {
   // The processor computes the rows; false as long as that is not known.
   [[nodiscard]] bool is_on_host() const { return is_on_host_; }
   [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
+  [[nodiscard]] const SplitDevices& split_devices() const { return split_devices_; }
   void finish();
   // For the report.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const { return summary_; }
@@ -94,6 +96,7 @@ class CudaRun {
   };
   [[nodiscard]] static Corpus look_at(const RunContext& run);
   [[nodiscard]] cuda::LaneSettings lane_settings(RunContext& run) const;
+  void set_splits(RunContext& run);
   void open(RunContext& run, const Corpus& corpus);
   void settle(RunContext& run);
   void use_lanes(std::unique_ptr<cuda::Lanes> lanes);
@@ -102,6 +105,7 @@ class CudaRun {
   MelFront front_;
   MelBackendOptions options_;
   HostRows host_rows_{front_};
+  SplitDevices split_devices_;
   std::shared_ptr<const WindowGrid> grid_;  // null: recordings are not cut
   std::atomic<std::size_t> largest_block_{0};
   std::atomic<bool> is_on_host_{false};

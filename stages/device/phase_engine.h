@@ -35,7 +35,7 @@ class PhaseEngine final : public Engine {
 
   void collect(std::vector<Done>& done) override {
     std::vector<void*> numbers;
-    reached_.wait(numbers, 1.0);
+    reached_.wait(numbers, kPeriod);
     for (void* number : numbers) {
       const auto it = under_way_.find(number);
       if (it == under_way_.end()) continue;
@@ -45,7 +45,7 @@ class PhaseEngine final : public Engine {
       under_way_.erase(it);
     }
     // A device that broke calls nobody back: it is asked now and then.
-    if (const auto now = Clock::now(); now - asked_ > std::chrono::seconds(1)) {
+    if (const auto now = Clock::now(); now - asked_ > std::chrono::duration<double>(kPeriod)) {
       asked_ = now;
       fail_broken(done);
     }
@@ -55,6 +55,7 @@ class PhaseEngine final : public Engine {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr double kPeriod = 0.25;  // [s]
   struct UnderWay {
     void* tag = nullptr;
     std::shared_ptr<CudaBatch> batch;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cuda/gpu.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 
@@ -27,8 +28,10 @@ Value OptionType<Operands>::echo(const Operands& o) {
                                                              : "bf16");
 }
 
-std::string OptionType<Devices>::parse(const Value& v, Devices& out) {
-  if (v.is_null() || (v.is_scalar() && v.text() == "all")) return out.indices.clear(), "";
+namespace {
+
+// "" or why they are none.
+std::string parse_indices(const Value& v, std::vector<int>& out) {
   std::vector<int> indices;
   if (std::string why = OptionType<std::vector<int>>::parse(v, indices); !why.empty())
     return why + ", or all";
@@ -37,11 +40,41 @@ std::string OptionType<Devices>::parse(const Value& v, Devices& out) {
   if (std::set<int>(indices.begin(), indices.end()).size() != indices.size())
     return "a device stands there twice";
   if (indices.empty()) return "an empty list; write all, or the numbers of devices";
-  out.indices = std::move(indices);
+  out = std::move(indices);
+  return {};
+}
+
+}  // namespace
+
+std::string OptionType<Devices>::parse(const Value& v, Devices& out) {
+  if (v.is_null() || (v.is_scalar() && v.text() == "all")) return out = {}, "";
+  Devices parsed;
+  if (!v.is_map()) {
+    if (std::string why = parse_indices(v, parsed.indices); !why.empty()) return why;
+  } else if (v.entries().empty()) {
+    return "an empty map; write all, or devices for a split, such as {train: [0, 1], val: [2]}";
+  }
+  if (v.is_map()) {
+    std::set<int> all;
+    for (const Value::Entry& e : v.entries()) {
+      std::vector<int>& indices = parsed.of_splits[e.key];
+      if (std::string why = parse_indices(e.value, indices); !why.empty())
+        return excerpt(e.key) + ": " + why;
+      all.insert(indices.begin(), indices.end());
+    }
+    parsed.indices.assign(all.begin(), all.end());
+  }
+  out = std::move(parsed);
   return {};
 }
 
 Value OptionType<Devices>::echo(const Devices& d) {
+  if (!d.of_splits.empty()) {
+    Value out = Value::map({});
+    for (const auto& [split, indices] : d.of_splits)
+      out.set(split, OptionType<std::vector<int>>::echo(indices));
+    return out;
+  }
   return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
 }
 
@@ -65,13 +98,25 @@ void MelBackendOptions::describe(Schema& s) {
       .range(0, 1e9)
       .tuning()
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
-  s.field("devices", devices, "cuda: which of them; batches go to whichever is free")
+  s.field("devices", devices,
+          "cuda: which of them, such as [0, 2]; batches go to the one with the fewest. {train: [0, 1], "
+          "val: [2]}: files of a split go to its devices, others to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("streams", streams,
           "cuda: lanes of each device, batches that are packed, under way or taken out; not set: its "
           "share of h2d's concurrency, and two")
       .range(1, 64)
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("graphs", graphs,
+          "cuda: batches of equal size are recorded once, and launched as a whole from then on")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("device_timeout", device_timeout,
+          "cuda: seconds after which a device is given up that does not open, or has batches and does "
+          "nothing")
+      .range(1, 86'400)
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("path", path,

@@ -1,6 +1,7 @@
 // mel_backend.h - where mel rows are computed, as options of the mel stage.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,10 +41,12 @@ struct OptionType<Operands> {
 /// Devices by number; empty: all of them.
 struct Devices {
   std::vector<int> indices;
+  /// Splits whose files go to some of them only.
+  std::map<std::string, std::vector<int>> of_splits;
 };
 template <>
 struct OptionType<Devices> {
-  static std::string name() { return "all, or list of integer"; }
+  static std::string name() { return "all, list of integer, or a list for each split"; }
   static std::string parse(const Value& v, Devices& out);
   static Value echo(const Devices& d);
 };
@@ -59,6 +62,8 @@ struct MelBackendOptions {
   double auto_from = 10;  // [s]
   Devices devices;
   std::optional<int> streams;
+  bool graphs = true;
+  double device_timeout = 60;  // [s]
   cuda::Path path = cuda::Path::automatic;
   Operands operands;
   std::optional<AccumulateOptions> accumulate;

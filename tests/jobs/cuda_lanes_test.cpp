@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "cuda/lane.h"
 #include "mel/mel_plan.h"
 #include "stages/device/lane_load.h"
@@ -141,6 +143,9 @@ TEST_CASE("cuda lanes: no memory is taken but at the beginning") {
                             static_cast<std::uint32_t>(frames)};
   CHECK(gpus.pinned_taken == 2 * (cuda::LaneMemory::bytes_in(size) +
                                   cuda::LaneMemory::bytes_out(size, 80 * sizeof(float))));
+  // A recording of several blocks is one file, and what gives no frame does not come to a device.
+  for (const auto& [name, value] : job.stage("mel").summary)
+    if (name == "device_rates") CHECK(value.items().at(0).find("files")->text() == "9");
 }
 
 TEST_CASE(
@@ -175,4 +180,135 @@ TEST_CASE("cuda lanes: a device that breaks between two pieces fails the files b
   for (const auto& [name, remark] : job.remarks_by_name())
     CHECK(remark.find("the device is broken") != std::string::npos);
   CHECK(read_output(folder / "out.h5").rows() == 193);  // one file's: 31,000 / 160
+}
+
+TEST_CASE(
+    "cuda lanes: a device that hangs is given up after the limit, and the run ends in order") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 40; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
+  // Four copies of two batches go well.
+  HostGpus gpus({.hang_at = 4});
+  const cuda::ScopedGpus scope(gpus);
+  LoadOptions options;
+  options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
+  const std::string mel =
+      "preset: whisper, backend: cuda, streams: 1, graphs: off, device_timeout: 5, "
+      "accumulate: {bytes: 32KiB}";
+  const JobResult job = run_job(cuda_pipeline("", mel), options, [&](Runner&) {
+    while (gpus.counts.hung_streams == 0) std::this_thread::yield();
+    gpus.time = 5.5;
+  });
+  const Ledger::Counts& c = job.report.counts;
+  CHECK(c.ok + c.failed == 40);
+  CHECK(c.ok > 0);
+  CHECK(c.failed > 0);
+  const std::string why =
+      "device 0 (a thread of the host) has done nothing for 6 s with 1 batches under way; it is "
+      "given up";
+  for (const auto& [name, remark] : job.remarks_by_name())
+    CHECK_MESSAGE(remark.find(why) != std::string::npos, remark);
+  std::string failures;
+  for (const auto& [name, value] : job.stage("mel").summary)
+    if (name == "device_failures") failures = to_json(value);
+  CHECK(failures == "[\"" + why + "\"]");
+  CHECK(read_output(folder / "out.h5").rows() > 0);
+}
+
+TEST_CASE("cuda lanes: graphs can be off") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 20; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
+  const auto replayed = [&](const std::string& graphs) {
+    HostGpus gpus;
+    const JobResult job = run_on(gpus, folder, ", length: 512",
+                                 "sample_rate: 16000, n_fft: 512, center: false, n_mels: 20, "
+                                 "backend: cuda, streams: 1, accumulate: {bytes: 48KiB}" +
+                                     graphs);
+    CHECK(gpus.counts.replays == static_cast<long>(number_in(job, "replayed")));
+    return number_in(job, "replayed");
+  };
+  CHECK(replayed("") > 0);
+  CHECK(replayed(", graphs: on") > 0);
+  CHECK(replayed(", graphs: off") == 0);
+}
+
+TEST_CASE("cuda lanes: files of a split go to its devices, others to any") {
+  const TempFolder folder;
+  const auto put = [&](const char* split, unsigned n) {
+    for (unsigned i = 0; i < n; ++i)
+      write_wav(folder.file(fmt::format("clips/{}/{:02}.wav", split, i)), 5000 + 10 * i, kRate, i);
+  };
+  put("train", 11);
+  put("val", 5);
+  put("test", 4);
+  const auto files_of = [&](const std::string& devices, std::string& warnings) {
+    HostGpus gpus({.devices = 3});
+    const cuda::ScopedGpus scope(gpus);
+    std::string yaml = cuda_pipeline(
+        "", "preset: whisper, backend: cuda, accumulate: {bytes: 24KiB}, devices: " + devices);
+    yaml.replace(yaml.find("root:"), 5, "splits: top_dir, root:");
+    const JobResult job = run_cuda(yaml, folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(gpus.complaints() == "");
+    warnings.clear();
+    for (const std::string& w : job.report.warnings) warnings += w;
+    std::map<std::string, std::size_t> out;
+    for (const auto& [name, value] : job.stage("mel").summary)
+      if (name == "device_rates")
+        for (const Value& device : value.items())
+          out[device.find("device")->text()] = std::stoul(device.find("files")->text());
+    return out;
+  };
+  std::string warnings;
+  auto files = files_of("{train: [1], val: [0], test: [2]}", warnings);
+  CHECK(files == std::map<std::string, std::size_t>{{"0", 5}, {"1", 11}, {"2", 4}});
+  CHECK(warnings == "");
+  const std::string pinned = read_output(folder / "out.h5").mel_bytes;
+  files = files_of("{train: [0, 2], val: 1, test: 1}", warnings);
+  CHECK(files["1"] == 9);
+  CHECK(files["0"] + files["2"] == 11);
+  // A batch lies on a border of splits: rows are the same wherever they come from.
+  CHECK(read_output(folder / "out.h5").mel_bytes == pinned);
+  files = files_of("{train: [1], vall: [0]}", warnings);
+  CHECK(files["0"] + files["1"] == 20);
+  CHECK(files["1"] >= 11);
+  CHECK(warnings == "mel.devices: there is no split vall; there are train, val, test");
+}
+
+TEST_CASE("cuda lanes: devices of splits are checked like others") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  struct Row {
+    const char* devices;
+    const char* expected;
+  };
+  const Row rows[] = {
+      {"{}", "mel.devices: an empty map; write all, or devices for a split, such as"},
+      {"{train: []}", "mel.devices: train: an empty list; write all"},
+      {"{train: [0, 0]}", "mel.devices: train: a device stands there twice"},
+      {"{train: -1}", "mel.devices: train: -1 is out of range"},
+      {"{train: {a: 1}}", "mel.devices: train: "},
+      {"{train: [0], val: [4]}", "mel.devices: there is no device 4; there are 1"},
+  };
+  for (const Row& row : rows) {
+    std::string problem;
+    try {
+      run_cuda(
+          cuda_pipeline("", std::string("preset: whisper, backend: cuda, devices: ") + row.devices),
+          folder, "out.h5");
+    } catch (const ConfigError& e) {
+      problem = e.what();
+    }
+    CHECK_MESSAGE(problem.find(row.expected) != std::string::npos, problem);
+  }
+  // Without splits the names are none.
+  const JobResult job = run_cuda(
+      cuda_pipeline("", "preset: whisper, backend: cuda, devices: {train: [0]}"), folder, "out.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  REQUIRE(job.report.warnings.size() == 1);
+  CHECK(job.report.warnings[0] == "mel.devices: there is no split train; the files have none");
+  CHECK(read_output(folder / "out.h5").texts.at("config").find("train") != std::string::npos);
 }

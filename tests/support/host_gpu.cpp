@@ -108,6 +108,8 @@ class HostStream final : public cuda::Stream {
     int none = -1;
     if (gpus_.options().break_at >= 0 && before >= gpus_.options().break_at)
       gpus_.broken.compare_exchange_strong(none, index_);
+    if (gpus_.options().hang_at >= 0 && before >= gpus_.options().hang_at)
+      gpus_.hung.compare_exchange_strong(none, index_);
     give([this, device, host, bytes]() -> Step {
       const std::uint64_t as_given = XXH3_64bits(host, bytes);
       return [this, device, host, bytes, as_given] {
@@ -200,12 +202,23 @@ class HostStream final : public cuda::Stream {
       steps_.pop_front();
       is_busy_ = true;
       lock.unlock();
+      if (gpus_.hung == index_) hang();
       if (!is_broken()) step();
       std::this_thread::yield();
       lock.lock();
       is_busy_ = false;
       if (steps_.empty()) idle_.notify_all();
     }
+  }
+
+  // For ever. Whoever owns this stream leaves it as it is, also when the test is long over.
+  [[noreturn]] void hang() {
+    ++gpus_.counts.hung_streams;
+    thread_.detach();
+    static std::mutex mutex;
+    static std::condition_variable never;
+    std::unique_lock lock(mutex);
+    for (;;) never.wait(lock);
   }
 
   [[nodiscard]] bool is_broken() const { return gpus_.broken == index_; }

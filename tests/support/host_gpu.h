@@ -24,6 +24,7 @@ struct HostGpuOptions {
   std::size_t device_memory = std::size_t{1} << 32;  // [bytes]
   std::size_t pinned_memory = std::size_t{1} << 32;
   long break_at = -1;  ///< that many copies to a device go well; then one device is broken
+  long hang_at = -1;   ///< that many copies to a device are begun; the device of the next one hangs
   std::string why_no_cufft{};
   std::string second_architecture = "host";  ///< of all devices but the first
   std::map<int, std::string> unusable{};     ///< by index beyond `devices`, and why
@@ -64,7 +65,7 @@ class HostGpus final : public cuda::Gpus {
 
   struct Counts {
     std::atomic<long> copies_in{0}, launches{0}, replays{0};
-    std::atomic<int> opened{0}, hanging{0}, lists{0};
+    std::atomic<int> opened{0}, hanging{0}, lists{0}, hung_streams{0};
     std::atomic<std::size_t> bytes_out{0};  ///< copied from devices
   };
   mutable Counts counts;
@@ -78,6 +79,8 @@ class HostGpus final : public cuda::Gpus {
   std::atomic<double> time{0};  ///< [s]
   /// The device from which no call comes back any more, or -1.
   std::atomic<int> broken{-1};
+  /// The device that does nothing any more, or -1.
+  std::atomic<int> hung{-1};
 
  private:
   HostGpuOptions options_;
