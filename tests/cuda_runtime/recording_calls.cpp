@@ -224,7 +224,8 @@ class MelKernels::Impl {
   Impl(const MelPlan& plan, std::uint32_t most_frames)
       : columns(static_cast<std::size_t>(plan.columns())), most(most_frames) {
     if (is_capturing(runtime().device)) runtime().complain("tables are made while recording");
-    if (runtime().call("tables") != cudaSuccess) throw CudaError("cudaMemcpy: cudaErrorLaunchFailure");
+    if (runtime().call("tables") != cudaSuccess)
+      throw CudaError("cudaMemcpy: cudaErrorLaunchFailure");
     ++runtime().kernels;
   }
   ~Impl() { --runtime().kernels; }
