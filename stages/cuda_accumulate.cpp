@@ -23,8 +23,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
     if (!batch_) batch_ = std::make_shared<Batch>();
     bytes_ += in->bytes();
     batch_->parts.insert(batch_->parts.end(), in->parts.begin(), in->parts.end());
-    // The processor wants many to be at, not large ones.
-    if (run_ && run_->is_on_host()) return true;
+    if (run_ && run_->is_on_host()) return bytes_ >= run_->host_batch_bytes();
     // One more like it would be too many.
     return bytes_ + in->bytes() > options_.bytes.count;
   }

@@ -102,6 +102,9 @@ CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
 void CudaRun::start(RunContext& run) {
   if (std::exchange(has_started_, true)) return;
   const Corpus corpus = look_at(run);
+  constexpr double kMostForHost = 2 << 20, kBatchesOfWorker = 16;
+  host_batch_bytes_ = static_cast<std::size_t>(std::min(
+      kMostForHost, corpus.samples * sizeof(std::int16_t) / (run.workers * kBatchesOfWorker)));
   set_splits(run);
   if (is_automatic()) {
     const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;

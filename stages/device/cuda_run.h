@@ -84,6 +84,9 @@ class CudaRun {
   // The processor computes the rows; false as long as that is not known.
   [[nodiscard]] bool is_on_host() const { return is_on_host_; }
   [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
+  // Samples of a batch for the processor: many enough for all workers, and large enough that the
+  // chain's hand-overs cost nothing.
+  [[nodiscard]] std::size_t host_batch_bytes() const { return host_batch_bytes_; }
   [[nodiscard]] const SplitDevices& split_devices() const { return split_devices_; }
   void finish();
   // For the report.
@@ -108,6 +111,7 @@ class CudaRun {
   SplitDevices split_devices_;
   std::shared_ptr<const WindowGrid> grid_;  // null: recordings are not cut
   std::atomic<std::size_t> largest_block_{0};
+  std::size_t host_batch_bytes_ = 0;  // from start() on
   std::atomic<bool> is_on_host_{false};
 
   std::mutex mutex_;  // of what follows, until it is settled

@@ -82,6 +82,25 @@ TEST_CASE("cuda opening: auto keeps a short job on the processor, and starts no 
   }
 }
 
+TEST_CASE("cuda opening: on the processor small batches are put together, many for each worker") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 200; ++i)
+    write_wav(folder.file(fmt::format("clips/{:03}.wav", i)), 1000, kRate, i);
+  HostGpus gpus;
+  const cuda::ScopedGpus scope(gpus);
+  REQUIRE(
+      run_with(folder, cuda_pipeline("", "preset: whisper, backend: cpu"), "cpu.h5").complete());
+  const JobResult job = run_with(folder, cuda_pipeline("", "preset: whisper"), "auto.h5");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  // 200 files of 2044 bytes, two workers: a batch is sent on from 12,775 bytes on, which seven
+  // have.
+  const std::size_t batches = job.stage("mel.h2d").items_in;
+  CHECK(job.stage("batch").items_out > 60);
+  CHECK(batches >= 200 / 9);
+  CHECK(batches <= 40);
+  check_same(read_output(folder / "auto.h5"), read_output(folder / "cpu.h5"));
+}
+
 TEST_CASE("cuda opening: auto takes devices for a job that is long enough") {
   const TempFolder folder;
   make_clips(folder);
