@@ -1,5 +1,6 @@
 #include "tests/support/host_gpu.h"
 
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <array>
@@ -215,10 +216,7 @@ class HostStream final : public cuda::Stream {
   [[noreturn]] void hang() {
     ++gpus_.counts.hung_streams;
     thread_.detach();
-    static std::mutex mutex;
-    static std::condition_variable never;
-    std::unique_lock lock(mutex);
-    for (;;) never.wait(lock);
+    for (;;) pause();
   }
 
   [[nodiscard]] bool is_broken() const { return gpus_.broken == index_; }
