@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"
@@ -60,6 +62,24 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
          "log: db" +
          mel + bounds + nodes + "  write: {stage: hdf5_write, from: " + last +
          ", path: \"${OUT}\"" + bounds;
+}
+
+/// From a folder to rows of 20 bands, one for every 256 samples at 8 kHz. `files` and `write`:
+/// options of those stages.
+inline std::string rows_pipeline(const std::string& files,
+                                 const std::string& write = "overwrite: false",
+                                 const std::string& stage = "hdf5_write") {
+  return fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", {}}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode, length: 256}}
+  batch: {{stage: batch, from: segment, files: 3}}
+  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 256, n_mels: 20, center: false}}
+  write: {{stage: {}, from: mel, path: "${{OUT}}", {}}}
+)",
+                     files, stage, write);
 }
 
 struct Clips {

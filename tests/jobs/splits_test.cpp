@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/jobs/shared.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"
@@ -20,21 +21,6 @@ using namespace melflow::test;
 namespace {
 
 constexpr int kRate = 8000;
-
-std::string pipeline(const std::string& files, const std::string& write,
-                     const std::string& stage = "hdf5_write") {
-  return fmt::format(R"(version: 1
-graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read}}
-  segment: {{stage: segment, from: decode, length: 256}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 256, n_mels: 20, center: false}}
-  write: {{stage: {}, from: mel, path: "${{OUT}}", {}}}
-)",
-                     files, stage, write);
-}
 
 JobResult run(const std::string& yaml, const TempFolder& folder, const std::string& out) {
   LoadOptions options;
@@ -68,7 +54,7 @@ TEST_CASE("splits: each is a dataset of its own in one file, with a label for ev
     CAPTURE(std::string(write));
     const std::string name = "out.h5";
     const JobResult job =
-        run(pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name);
+        run(rows_pipeline(kFolders, std::string(write) + ", overwrite: true"), folder, name);
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Output all = read_output(folder / name);
     CHECK(all.splits == std::vector<std::string>{"train", "val", "test", "bad"});
@@ -96,22 +82,23 @@ TEST_CASE("splits: each is a dataset of its own in one file, with a label for ev
 TEST_CASE("splits: a file for each of them holds what one file for all does") {
   const TempFolder folder;
   make_corpus(folder);
-  REQUIRE(run(pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
+  REQUIRE(run(rows_pipeline(kFolders, "overwrite: true"), folder, "all.h5").complete());
   for (const char* write : {"layout: contiguous", "compression: deflate, chunk: 4096"}) {
     CAPTURE(std::string(write));
     const JobResult job =
-        run(pipeline(kFolders, std::string(write) + ", split_files: true, overwrite: true"), folder,
-            "each.h5");
+        run(rows_pipeline(kFolders, std::string(write) + ", split_files: true, overwrite: true"),
+            folder, "each.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(python_says("jobs/read_splits.py",
                       "each '" + (folder / "all.h5") + "' '" + (folder / "each.h5") + "'") == "");
   }
-  const JobResult npy = run(pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy");
+  const JobResult npy =
+      run(rows_pipeline(kFolders, "overwrite: true", "npy_write"), folder, "each.npy");
   REQUIRE_MESSAGE(npy.complete(), npy.text());
   CHECK(python_says("jobs/read_splits.py",
                     "each '" + (folder / "all.h5") + "' '" + (folder / "each.npy") + "'") == "");
   const JobResult single =
-      run(pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy");
+      run(rows_pipeline(kFolders, "split_files: false", "npy_write"), folder, "single.npy");
   REQUIRE_MESSAGE(single.complete(), single.text());
   CHECK_FALSE(std::filesystem::exists(folder / "single.train.npy"));
   CHECK(std::filesystem::exists(folder / "single.npy"));
@@ -121,7 +108,7 @@ TEST_CASE("splits: files for each of them begin and end together") {
   const TempFolder folder;
   make_corpus(folder);
   folder.write("out.val.h5", "somebody's");
-  const JobResult job = run(pipeline(kFolders, "split_files: true"), folder, "out.h5");
+  const JobResult job = run(rows_pipeline(kFolders, "split_files: true"), folder, "out.h5");
   CHECK_FALSE(job.started);
   CHECK(job.error.find("out.val.h5") != std::string::npos);
   std::vector<std::string> names;
@@ -143,8 +130,9 @@ TEST_CASE("targets and sets of labels are in the index, as the manifest has them
   const std::string manifest = folder.write("list.csv", csv);
   const std::string files =
       "manifest: '" + manifest + "', labels: manifest, label_separator: '|', targets: age";
-  REQUIRE(run(pipeline(files, ""), folder, "out.h5").complete());
-  REQUIRE(run(pipeline(files, "split_files: false", "npy_write"), folder, "out.npy").complete());
+  REQUIRE(run(rows_pipeline(files, ""), folder, "out.h5").complete());
+  REQUIRE(
+      run(rows_pipeline(files, "split_files: false", "npy_write"), folder, "out.npy").complete());
   for (const char* out : {"out.h5", "out.npy"})
     CHECK(python_says("jobs/read_splits.py",
                       fmt::format("targets '{}' '{}'", folder / out, manifest)) == "");
@@ -173,12 +161,12 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
   for (const auto& [name, shown] : rows) {
     const std::string manifest =
         folder.write("list.csv", fmt::format("path,split\na.wav,{}\n", name));
-    const JobResult job = run(pipeline("manifest: '" + manifest + "'", ""), folder, "out.h5");
+    const JobResult job = run(rows_pipeline("manifest: '" + manifest + "'", ""), folder, "out.h5");
     CHECK(job.error == manifest + ":2: '" + shown + rule);
     CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
     if (name.find('/') != name.npos || name.starts_with('.')) continue;
     write_wav(folder.file("clips/" + name + "/a.wav"), 3000, kRate, 1);
-    const JobResult by_folder = run(pipeline("splits: top_dir", ""), folder, "out.h5");
+    const JobResult by_folder = run(rows_pipeline("splits: top_dir", ""), folder, "out.h5");
     CHECK(by_folder.error.find("'" + shown + rule) != std::string::npos);
     std::filesystem::remove_all(folder / ("clips/" + name));
   }

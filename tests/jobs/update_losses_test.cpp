@@ -8,6 +8,7 @@
 #include <map>
 
 #include "stages/output/feature_file.h"
+#include "tests/jobs/shared.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/printing.h"
@@ -17,21 +18,6 @@ using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-std::string pipeline(const std::string& files, const std::string& write = "overwrite: false",
-                     const std::string& stage = "hdf5_write") {
-  return fmt::format(R"(version: 1
-graph:
-  files: {{stage: file_list, root: "${{DATA}}", {}}}
-  read: {{stage: disk_read, from: files}}
-  decode: {{stage: decode, from: read}}
-  segment: {{stage: segment, from: decode, length: 256}}
-  batch: {{stage: batch, from: segment, files: 3}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 256, n_mels: 20, center: false}}
-  write: {{stage: {}, from: mel, path: "${{OUT}}", {}}}
-)",
-                     files, stage, write);
-}
 
 // What a test runs as a user without rights lies in out/.
 class Corpus {
@@ -99,13 +85,13 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
   std::string files = "labels: parent_dir";
   SUBCASE("by time") {}
   SUBCASE("by contents") { files += ", update_by: content"; }
-  REQUIRE(corpus.run_as_other(pipeline(files)).complete());
+  REQUIRE(corpus.run_as_other(rows_pipeline(files)).complete());
   const Rows before = rows_of(corpus.out());
   REQUIRE(before.size() == 12);
   corpus.clips("c", 12, 13);
   corpus.close("b", 0444);  // its names can be seen, its files not
   for (const Update update : {Update::append, Update::compact, Update::append}) {
-    const JobResult job = corpus.run_as_other(pipeline(files), update);
+    const JobResult job = corpus.run_as_other(rows_pipeline(files), update);
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(job.report.counts.ok == 13);
     Rows after = rows_of(corpus.out());
@@ -120,7 +106,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
   corpus.clips("b", 9, 10);
   write_wav(corpus.folder() / "clips/b/9.wav", 1500, 8000, 77);
   corpus.close("b", 0755);
-  const JobResult job = corpus.run_as_other(pipeline(files), Update::append);
+  const JobResult job = corpus.run_as_other(rows_pipeline(files), Update::append);
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(job.report.warnings.empty());
   CHECK(job.stage("read").items_in == 1);
@@ -130,7 +116,7 @@ TEST_CASE("update: rows of files that cannot be reached stay") {
 TEST_CASE("update: a file whose bytes cannot be read for its hash keeps its rows") {
   Corpus corpus;
   corpus.clips("a", 0, 6);
-  const std::string yaml = pipeline("update_by: content");
+  const std::string yaml = rows_pipeline("update_by: content");
   REQUIRE(corpus.run_as_other(yaml).complete());
   const Rows before = rows_of(corpus.out());
   corpus.close("a/3.wav", 0);
@@ -144,27 +130,27 @@ TEST_CASE("a folder that cannot be listed ends run and update, and outputs stay 
   Corpus corpus;
   corpus.clips("a", 0, 6);
   corpus.clips("b", 6, 12);
-  REQUIRE(corpus.run_as_other(pipeline("labels: parent_dir")).complete());
+  REQUIRE(corpus.run_as_other(rows_pipeline("labels: parent_dir")).complete());
   const std::string before = read_bytes(corpus.out());
   const Rows rows = rows_of(corpus.out());
   corpus.close("b", 0);
   for (const Update update : {Update::none, Update::append, Update::compact}) {
     const JobResult job =
-        corpus.run_as_other(pipeline("labels: parent_dir", "overwrite: true"), update);
+        corpus.run_as_other(rows_pipeline("labels: parent_dir", "overwrite: true"), update);
     CHECK_FALSE(job.started);
     CHECK(job.error.find("clips/b/: cannot be listed: Permission denied; nobody knows") !=
           job.error.npos);
     CHECK(read_bytes(corpus.out()) == before);
   }
   // Where it is counted, an update still keeps what it has of it.
-  const std::string counted = pipeline("labels: parent_dir, closed_folders: failed");
+  const std::string counted = rows_pipeline("labels: parent_dir, closed_folders: failed");
   const JobResult job = corpus.run_as_other(counted, Update::append);
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(job.report.counts.ok == 12);
   CHECK(job.report.counts.failed == 1);
   CHECK(rows_of(corpus.out()) == rows);
   corpus.close("b", 0755);
-  const JobResult again = corpus.run_as_other(pipeline("labels: parent_dir"), Update::append);
+  const JobResult again = corpus.run_as_other(rows_pipeline("labels: parent_dir"), Update::append);
   REQUIRE_MESSAGE(again.complete(), again.text());
   CHECK(again.report.counts.failed == 0);
   CHECK(again.stage("read").items_in == 0);
@@ -182,8 +168,8 @@ TEST_CASE("update: many rows are not dropped without a word") {
       corpus.clips("test/a", 34, 40);
       const std::string name = std::string(stage) == "npy_write" ? "out.npy" : "out.h5";
       const auto yaml = [&](const std::string& more) {
-        return pipeline("splits: top_dir", fmt::format("split_files: {}{}", split_files, more),
-                        stage);
+        return rows_pipeline("splits: top_dir", fmt::format("split_files: {}{}", split_files, more),
+                             stage);
       };
       REQUIRE(corpus.run(yaml(""), Update::none, name).complete());
       const std::string file = *split_files == 't'
@@ -216,13 +202,13 @@ TEST_CASE("update: many rows are not dropped without a word") {
 TEST_CASE("update: a root that is missing or empty leaves the output as it was") {
   Corpus corpus;
   corpus.clips("a", 0, 5);
-  REQUIRE(corpus.run(pipeline("labels: none")).complete());
+  REQUIRE(corpus.run(rows_pipeline("labels: none")).complete());
   const std::string before = read_bytes(corpus.out());
   std::filesystem::rename(corpus.folder() / "clips", corpus.folder() / "unmounted");
-  CHECK(corpus.run(pipeline("labels: none"), Update::append).error.find("cannot look into") !=
+  CHECK(corpus.run(rows_pipeline("labels: none"), Update::append).error.find("cannot look into") !=
         std::string::npos);
   corpus.folder().folder("clips");
-  CHECK(corpus.run(pipeline("labels: none"), Update::append).error.find("no file matches") !=
+  CHECK(corpus.run(rows_pipeline("labels: none"), Update::append).error.find("no file matches") !=
         std::string::npos);
   CHECK(read_bytes(corpus.out()) == before);
 }
@@ -230,10 +216,10 @@ TEST_CASE("update: a root that is missing or empty leaves the output as it was")
 TEST_CASE("update: an output that cannot be looked at is not taken for none") {
   Corpus corpus;
   corpus.clips("a", 0, 5);
-  REQUIRE(corpus.run(pipeline("labels: none")).complete());
+  REQUIRE(corpus.run(rows_pipeline("labels: none")).complete());
   REQUIRE(::chmod((corpus.folder() / "out").c_str(), 0) == 0);
   const std::string error =
-      corpus.run_as_other(pipeline("labels: none", "overwrite: true"), Update::append).error;
+      corpus.run_as_other(rows_pipeline("labels: none", "overwrite: true"), Update::append).error;
   CHECK(error.starts_with(corpus.out()));  // whichever of its files is looked at first
   CHECK(error.find(": cannot be looked at") != error.npos);
 }
@@ -242,15 +228,16 @@ TEST_CASE("update: files that are there and not listed any more are no fewer row
   Corpus corpus;
   corpus.clips("a", 0, 10);
   corpus.clips("b", 10, 20);
-  REQUIRE(corpus.run(pipeline("labels: none")).complete());
-  const JobResult job = corpus.run(pipeline("exclude: 'b/**'"), Update::append);
+  REQUIRE(corpus.run(rows_pipeline("labels: none")).complete());
+  const JobResult job = corpus.run(rows_pipeline("exclude: 'b/**'"), Update::append);
   CHECK(job.error.find("10 of its 20 files with rows (50 of 100 rows)") != job.error.npos);
   // A manifest that names files of a disk that is not mounted.
   std::string list;
   for (int i = 0; i < 10; ++i) list += fmt::format("a/{}.wav\nb/{}.wav\n", i, 10 + i);
   const std::string manifest = corpus.folder().write("list.txt", list);
   std::filesystem::rename(corpus.folder() / "clips/b", corpus.folder() / "elsewhere");
-  const JobResult listed = corpus.run(pipeline("manifest: '" + manifest + "'"), Update::append);
+  const JobResult listed =
+      corpus.run(rows_pipeline("manifest: '" + manifest + "'"), Update::append);
   CHECK(listed.error.find("10 of its 20 files with rows (50 of 100 rows)") != listed.error.npos);
 }
 
@@ -270,7 +257,7 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
     Corpus corpus;
     corpus.clips("a", 0, 40);
     const auto yaml = [&](const std::string& more) {
-      return pipeline("splits: ratio" + more, row.write, row.stage);
+      return rows_pipeline("splits: ratio" + more, row.write, row.stage);
     };
     const auto outputs = [&] {
       std::map<std::string, std::string> all;

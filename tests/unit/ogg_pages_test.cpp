@@ -4,18 +4,12 @@
 
 #include <cstring>
 
+#include "tests/support/read_at.h"
+
 using namespace melflow;
+using test::reader;
 
 namespace {
-
-ReadAt reader(std::string_view bytes) {
-  return [bytes](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
-    if (at >= bytes.size()) return 0;
-    const std::size_t n = std::min<std::size_t>(out.size(), bytes.size() - at);
-    std::memcpy(out.data(), bytes.data() + at, n);
-    return n;
-  };
-}
 
 std::string number(std::uint64_t value, std::size_t bytes) {
   std::string out;
