@@ -50,10 +50,13 @@ std::string difference_text(const ContractDifference& d, const Contract& a, cons
 // What can change the last bits though the features are the same.
 std::vector<std::string> notes(const Contract& a, const Contract& b) {
   std::vector<std::string> out;
+  const auto known = [](const std::string& text) {
+    return text.empty() ? "not known before a run" : one_line(text);
+  };
   const auto note = [&](const char* name, const std::string& ours, const std::string& theirs) {
     if (ours != theirs)
       out.push_back(fmt::format("{}: {} in {}, {} in {}: the last bits of values may differ", name,
-                                ours, a.path, theirs, b.path));
+                                known(ours), a.path, known(theirs), b.path));
   };
   note("melflow_version", a.melflow_version, b.melflow_version);
   note("backend", a.backend, b.backend);

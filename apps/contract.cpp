@@ -7,12 +7,11 @@
 #include <fmt/format.h>
 
 #include "apps/json_value.h"
-#include "mel/mel_kernel.h"
 #include "pipeline/text.h"
-#include "stages/front_end/mel_stage_options.h"
 #include "stages/output/feature_file.h"
 #include "stages/output/feature_hash.h"
 #include "stages/output/stored_json.h"
+#include "stages/sink/row_sink.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -60,41 +59,28 @@ Contract of_file(const std::string& path) {
   return out;
 }
 
-// "whisper, with n_mels changed" of the mel stage before a sink.
-std::string preset_of(const Plan& plan, const PlanNode& sink) {
-  for (int at = sink.from; at >= 0; at = plan.nodes[static_cast<std::size_t>(at)].from) {
-    const PlanNode& n = plan.nodes[static_cast<std::size_t>(at)];
-    if (n.info->name != "mel") continue;
-    MelStageOptions mel;
-    Schema schema;
-    mel.describe(schema);
-    Problems ignored;
-    schema.read(n.config->schema().echo(), "", ignored);
-    return mel.preset_text();
-  }
-  return {};
-}
-
 Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   const Plan plan = overrides.load(path);
   const Value* features = nullptr;
-  const PlanNode* sink = nullptr;
+  const AnyStage* sink = nullptr;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (features != nullptr && to_json(*features) != to_json(n.stage->contract()))
       throw RunError(path + ": has several outputs, and their features differ");
     features = &n.stage->contract();
-    sink = &n;
+    sink = n.stage.get();
   }
   if (features == nullptr) throw RunError(path + ": has no output");
   Contract out;
   out.path = path;
   out.feature_hash = feature_hash(*features);
-  out.preset = preset_of(plan, *sink);
   out.melflow_version = kVersion;
-  out.backend = "cpu";
-  out.instruction_set = MelKernel::instruction_set();
   out.stages = stages_of(json_of(*features));
+  if (const auto* rows = dynamic_cast<const RowSink*>(sink)) {
+    out.preset = rows->info().preset;
+    out.backend = rows->info().computed_by->backend;
+    out.instruction_set = rows->info().computed_by->instruction_set;
+  }
   return out;
 }
 

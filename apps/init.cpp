@@ -37,7 +37,7 @@ graph:
     stage: file_list
     root: ${DATA:-data}
     # include: ["**/*.wav", "**/*.flac"]
-    labels: parent_dir        # the folder a file lies in is its label; or none, top_dir, csv
+    labels: parent_dir        # the label; one of none, parent_dir, top_dir, file, manifest
 
   read:
     stage: disk_read
@@ -71,7 +71,7 @@ graph:
     win_length: 400           # [samples]: 25 ms
     hop: 160                  # [samples]: 10 ms
     n_mels: 80
-    log: db                   # none, ln, log10 or db
+    log: db                   # one of none, ln, log10, db
 
   write:
     stage: hdf5_write

@@ -33,7 +33,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
   Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
     if (!run_->is_automatic() && !check_devices(check)) return given;
     run_->set_grid(given.get_object<WindowGrid>(WindowGrid::kFact));
-    Facts out = run_->front().plan(given, check, {"cuda", ""});
+    Facts out = run_->front().plan(given, check, {run_->is_automatic() ? "auto" : "cuda", ""});
     if (run_->front().is_planned()) {
       check_path(check);
       run_->front().offer_rows(demanded);

@@ -137,7 +137,8 @@ struct Batch {
 };
 
 /// By what rows were computed. With a device that is known only once it is open: before the first
-/// row, after the plan.
+/// row, after the plan. Until then the instruction set is "", and the backend is "cuda", or "auto"
+/// where it may become the processor.
 struct ComputedBy {
   std::string backend, instruction_set;
 };

@@ -67,6 +67,8 @@ class RowSink : public Sink<MelBatch> {
   [[nodiscard]] Facts demand(const Facts& below) const override;
   Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override;
   [[nodiscard]] std::optional<Value> settings() const override;
+  /// What its rows are, from plan() on.
+  [[nodiscard]] const FeatureInfo& info() const { return *info_; }
   [[nodiscard]] std::vector<std::string> files_made() const override {
     return files_of(target_.path);
   }
@@ -103,7 +105,6 @@ class RowSink : public Sink<MelBatch> {
   [[nodiscard]] virtual std::string layout_name() const { return ""; }
 
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }
-  [[nodiscard]] const FeatureInfo& info() const { return *info_; }
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
 
  private:

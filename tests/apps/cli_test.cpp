@@ -2,8 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "apps/verbs.h"
 #include "tests/apps/process.h"
@@ -279,4 +283,46 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   CHECK(run(folder, {kMelflow, "init", "mine.yaml", "--force"}).code == 0);
   CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));
   CHECK(run(folder, {kMelflow, "init", "no/such/folder.yaml"}).code == 1);
+}
+
+// A comment in the file that init writes says "one of a, b, c" of the option before it.
+TEST_CASE("cli: every choice that init offers is accepted") {
+  const TempFolder folder;
+  REQUIRE(run(folder, {kMelflow, "init", "p.yaml"}).code == 0);
+  std::istringstream lines(read_text(folder / "p.yaml"));
+  const std::regex node("  (\\w+):.*"), offer(" +(\\w+): .*# .*one of ([\\w, ]+)"), word("\\w+");
+  std::smatch found;
+  std::string at;
+  std::set<std::string> offered;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, found, node)) at = found[1];
+    if (!std::regex_match(line, found, offer)) continue;
+    const std::string option = at + "." + found[1].str(), choices = found[2];
+    for (std::sregex_iterator c(choices.begin(), choices.end(), word), end; c != end; ++c) {
+      const std::string choice = option + "=" + c->str();
+      CAPTURE(choice);
+      const Ended e = run(folder, {kMelflow, "validate", "p.yaml", "--set", choice});
+      // Some choices need another option as well, which is another complaint.
+      CHECK_FALSE(has(e.err + e.out, "is not one of"));
+      CHECK_FALSE(has(e.err + e.out, "unknown option"));
+      offered.insert(choice);
+    }
+  }
+  CHECK(offered.contains("files.labels=file"));
+  CHECK(offered.contains("mel.log=db"));
+}
+
+TEST_CASE("cli: the options that init leaves commented out can be put in") {
+  const TempFolder folder;
+  REQUIRE(run(folder, {kMelflow, "init", "p.yaml"}).code == 0);
+  const std::string text = read_text(folder / "p.yaml");
+  const std::regex commented("\n( *)# (\\w+: [^\\n]*)");
+  const auto count = std::distance(std::sregex_iterator(text.begin(), text.end(), commented),
+                                   std::sregex_iterator());
+  CHECK(count == 4);  // max_failures, include, length, hop
+  write_text(folder / "all.yaml", std::regex_replace(text, commented, "\n$1$2"));
+  const Ended e = run(folder, {kMelflow, "validate", "all.yaml"});
+  INFO(e.err << e.out);
+  CHECK(e.code == 0);
+  CHECK_FALSE(has(e.out, "warning"));
 }

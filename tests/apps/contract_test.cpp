@@ -215,3 +215,39 @@ TEST_CASE("contract: an option counts before the preset of its node as well as b
                       "mel.n_mels=64"})
             .code == 0);
 }
+
+TEST_CASE("contract: a pipeline on a device says so, as its output does") {
+  const Folder folder;
+  write_text(folder / "c.yaml", pipeline("n_mels: 64, preset: whisper, backend: cuda"));
+  write_text(folder / "auto.yaml", pipeline("n_mels: 64, preset: whisper, backend: auto"));
+  const auto on_device = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), MELFLOW_ON_HOST_GPU);
+    return run(folder, arguments);
+  };
+  const auto json_of = [&](const std::string& path) {
+    const Ended e = on_device({"inspect", "--contract", "--json", path});
+    INFO(path << ": " << e.err);
+    REQUIRE(e.code == 0);
+    return Json::parse(e.out);
+  };
+  REQUIRE(on_device({"run", "c.yaml", "--quiet"}).code == 0);
+  const Json file = json_of("out.h5"), cuda = json_of("c.yaml"), automatic = json_of("auto.yaml");
+  for (const Json& one : {file, cuda, automatic}) {
+    CHECK(one["preset"] == "whisper, with n_mels changed");
+    CHECK(one["feature_hash"] == file["feature_hash"]);
+  }
+  CHECK(file["backend"] == "cuda");
+  CHECK(file["instruction_set"] == "host, fused, fp32");
+  CHECK(cuda["backend"] == "cuda");
+  CHECK(cuda["instruction_set"] == "");
+  CHECK(automatic["backend"] == "auto");
+  CHECK(automatic["instruction_set"] == "");
+
+  const Ended same = on_device({"compare", "out.h5", "c.yaml"});
+  CHECK(same.code == 0);
+  CHECK_FALSE(has(same.out, "note: backend"));
+  CHECK(has(same.out, "\nnote: instruction_set: host, fused, fp32 in out.h5, not known before a run in "
+                      "c.yaml: the last bits of values may differ\n"));
+  CHECK(has(folder.melflow({"compare", "out.h5", "p.yaml"}).out,
+            "\nnote: backend: cuda in out.h5, cpu in p.yaml: "));
+}
