@@ -11,8 +11,6 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kFormat = 1;
-
 // A whole number from `least` to below `end`.
 void check_number(const FeatureData::Entry& e, const char* what, std::int64_t value,
                   std::int64_t least, std::uint64_t end) {
@@ -81,9 +79,10 @@ void check_contents(const FeatureData& data) {
 
 void check_format(const std::string& path, const FeatureData& data) {
   const std::int64_t format = data.integer("format").value_or(0);
-  if (format > kFormat)
+  if (format > FeatureData::kFormat)
     throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
-                               path, data.text("melflow_version"), format, kFormat));
+                               path, data.text("melflow_version"), format,
+                               FeatureData::kFormat));
 }
 
 }  // namespace melflow

@@ -15,7 +15,10 @@
 namespace melflow {
 
 struct FeatureData {
+  static constexpr std::int64_t kFormat = 1;  ///< that this program writes, and the last it reads
   enum class Status : std::int8_t { ok, skipped, failed, not_run };
+  /// As they are stored, by number.
+  static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
   struct Entry {
     std::string path;
     std::int64_t offset = 0, count = 0;  ///< rows

@@ -10,13 +10,12 @@ namespace melflow {
 std::string npy_header(const std::string& descr, std::span<const std::uint64_t> shape,
                        std::size_t bytes) {
   constexpr std::size_t kFixed = 10;  // magic, version, length
-  constexpr std::size_t kMost = 65535 / kNpyAlignment * kNpyAlignment;
   const std::string dict = fmt::format("{{'descr': {}, 'fortran_order': False, 'shape': ({}{}), }}",
                                        descr, fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   const std::size_t least =
       (kFixed + dict.size() + 1 + kNpyAlignment - 1) / kNpyAlignment * kNpyAlignment;
   if (bytes == 0) bytes = least;
-  if (bytes < least || bytes > kMost)
+  if (bytes < least || bytes > kLongestNpyHeader)
     throw RunError(fmt::format("a .npy header of {} bytes has no room for {}", bytes, dict));
   const std::size_t length = bytes - kFixed;
   std::string out = "\x93NUMPY";

@@ -12,9 +12,10 @@ namespace melflow {
 
 /// numpy aligns data to this many bytes.
 constexpr std::size_t kNpyAlignment = 64;
+constexpr std::size_t kLongestNpyHeader = 65535 / kNpyAlignment * kNpyAlignment;
 
 /// `descr`: the type as numpy writes it, quoted. The header takes `bytes` (a multiple of 64, at
-/// most 65472); 0: as many as it needs. Throws RunError where it does not fit.
+/// most kLongestNpyHeader); 0: as many as it needs. Throws RunError where it does not fit.
 std::string npy_header(const std::string& descr, std::span<const std::uint64_t> shape,
                        std::size_t bytes = 0);
 

@@ -4,10 +4,10 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,8 +20,6 @@
 
 namespace melflow {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "numbers are written as they are");
 
 class Hash {
  public:
@@ -40,12 +38,6 @@ class Appender {
   void add(std::string_view bytes) {
     buffer_ += bytes;
     if (buffer_.size() >= kPiece) write();
-  }
-  template <class T>
-  void number(T value) {
-    char bytes[sizeof value];
-    std::memcpy(bytes, &value, sizeof value);
-    add({bytes, sizeof value});
   }
   // Reads all of it back. Throws RunError where it is not what was written.
   void finish() {
@@ -74,42 +66,67 @@ class Appender {
   Hash hash_;
 };
 
-// The path is as long as makes it a multiple of eight bytes.
 NpyRecord record_of(const OutputIndex& x) {
-  NpyRecord out{x.has_contents(), x.target_names().size(),
-                x.has_label_sets() ? x.label_names().size() : 0, 1};
-  for (std::size_t i = 0; i < x.files(); ++i) out.path = std::max(out.path, x.path(i).size());
-  out.path = (out.bytes() + 7) / 8 * 8 - out.number_bytes();
+  NpyRecord out;
+  for (const IndexColumn& column : index_columns()) {
+    std::size_t values = column.values(x);
+    if (column.type == ColumnType::text) {  // as long as the longest
+      std::string text;
+      for (std::size_t i = 0; i < x.files(); ++i) {
+        text.clear();
+        column.add(x, i, text);
+        values = std::max(values, text.size());
+      }
+    }
+    if (values > 0) out.add(column, values);
+  }
+  out.pad();
   return out;
 }
 
-std::string json(const std::string& text) {
-  return utf8_or_escaped(to_json(Value::scalar(text, {}, true)));
+Value text(std::string of) { return Value::scalar(std::move(of), {}, true); }
+
+template <class T>
+Value number(T of) {
+  return Value::scalar(fmt::format("{}", of));
+}
+
+template <class List, class Convert>
+Value list(const List& of, const Convert& convert) {
+  std::vector<Value> out;
+  out.reserve(of.size());
+  for (const auto& one : of) out.push_back(convert(one));
+  return Value::list(std::move(out));
+}
+
+Value texts(const std::vector<std::string>& of) { return list(of, text); }
+
+Value numbers(const std::vector<double>& of) {
+  return list(of, [](double n) { return std::isfinite(n) ? number(n) : Value(); });
+}
+
+const char* status_name(FeatureData::Status status) {
+  return FeatureData::kStatusNames[static_cast<std::size_t>(status)];
+}
+
+Value remark(const OutputIndex& x, std::size_t file) {
+  const Ledger::Entry entry = x.entry(file);
+  return Value::map({{"file", number(file), {}},
+                     {"path", text(x.path(file)), {}},
+                     {"status", text(status_name(x.status(file))), {}},
+                     {"stage", text(entry.stage), {}},
+                     {"reason", text(entry.reason), {}}});
+}
+
+Value statistics(const ColumnStatistics& of) {
+  return Value::map({{"of", text(of.of), {}},
+                     {"frames", number(of.frames), {}},
+                     {"applied", number(of.is_applied), {}},
+                     {"mean", numbers(of.mean), {}},
+                     {"std", numbers(of.std), {}}});
 }
 
 std::string json(const Value& value) { return utf8_or_escaped(to_json(value)); }
-
-std::string json(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  out.reserve(texts.size());
-  for (const std::string& t : texts) out.push_back(json(t));
-  return fmt::format("[{}]", fmt::join(out, ", "));
-}
-
-std::string json(const std::vector<double>& numbers) {
-  std::vector<std::string> out;
-  out.reserve(numbers.size());
-  for (const double n : numbers) out.push_back(!std::isfinite(n) ? "null" : fmt::format("{}", n));
-  return fmt::format("[{}]", fmt::join(out, ", "));
-}
-
-std::string remark(const OutputIndex& x, std::size_t file) {
-  const Ledger::Entry entry = x.entry(file);
-  return fmt::format(R"({{"file": {}, "path": {}, "status": "{}", "stage": {}, "reason": {}}})",
-                     file, json(x.path(file)),
-                     OutputIndex::kStatusNames[static_cast<std::size_t>(x.status(file))],
-                     json(entry.stage), json(entry.reason));
-}
 
 std::string without_ending(const std::string& rows) {
   return rows.substr(0, rows.size() - std::strlen(kNpyEnding));
@@ -123,16 +140,29 @@ std::string npy_document_path(const std::string& rows) {
   return without_ending(rows) + ".index.json";
 }
 
+void NpyRecord::pad() {
+  const std::size_t rest = bytes() % 8;
+  if (rest > 0) fields_.back().values += 8 - rest;
+}
+
+std::size_t NpyRecord::bytes() const {
+  std::size_t out = 0;
+  for (const Field& field : fields_) out += field.bytes();
+  return out;
+}
+
 std::string NpyRecord::type() const {
-  std::string more;
-  if (has_content) more += "('content', '<u8'), ";
-  if (targets > 0) more += fmt::format("('targets', '<f4', ({},)), ", targets);
-  if (labels > 0) more += fmt::format("('labels', '|u1', ({},)), ", labels);
-  return fmt::format(
-      "[('offset', '<i8'), ('count', '<i8'), ('duration', '<f8'), ('label', '<i4'), "
-      "('sample_rate', '<i4'), ('split', '|i1'), ('status', '|i1'), ('size', '<i8'), "
-      "('modified', '<i8'), {}('path', '|S{}')]",
-      more, path);
+  std::vector<std::string> out;
+  for (const auto& [column, values] : fields_) {
+    const char* type = numpy_name(column->type);
+    if (column->type == ColumnType::text)
+      out.push_back(fmt::format("('{}', '{}{}')", column->name, type, values));
+    else if (column->per != IndexColumn::Per::file)
+      out.push_back(fmt::format("('{}', '{}', ({},))", column->name, type, values));
+    else
+      out.push_back(fmt::format("('{}', '{}')", column->name, type));
+  }
+  return fmt::format("[{}]", fmt::join(out, ", "));
 }
 
 void write_npy_index(const PartFile& file, const OutputIndex& x) {
@@ -140,27 +170,15 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
   const std::uint64_t count = x.files();
   Appender out(file);
   out.add(npy_header(record.type(), {&count, 1}));
-  const std::vector<std::int64_t> offsets = x.offsets();
-  std::string flags;
+  std::string bytes;
   for (std::size_t i = 0; i < count; ++i) {
-    out.number(offsets[i]);
-    out.number(x.rows(i));
-    out.number(x.duration(i));
-    out.number(x.label(i));
-    out.number(static_cast<std::int32_t>(x.sample_rate(i)));
-    out.number(x.split(i));
-    out.number(x.status(i));
-    out.number(x.stamp(i).size);
-    out.number(x.stamp(i).modified);
-    if (record.has_content) out.number(x.content(i));
-    for (std::size_t t = 0; t < record.targets; ++t) out.number(x.target(i, t));
-    flags.assign(record.labels, '\0');
-    for (const std::int32_t l : x.labels(i))
-      if (record.labels > 0) flags[static_cast<std::size_t>(l)] = 1;
-    out.add(flags);
-    std::string path = x.path(i);
-    path.resize(record.path, '\0');
-    out.add(path);
+    bytes.clear();
+    for (const NpyRecord::Field& field : record.fields()) {
+      const std::size_t end = bytes.size() + field.bytes();
+      field.column->add(x, i, bytes);
+      bytes.resize(end, '\0');
+    }
+    out.add(bytes);
   }
   out.finish();
 }
@@ -168,45 +186,45 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
 void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
                         const OutputIndex& x) {
   Appender out(file);
-  out.add("{");
-  auto entry = [&, first = true](const char* name, const std::string& value) mutable {
-    out.add(fmt::format("{}\n\"{}\": {}", first ? "" : ",", name, value));
-    first = false;
+  auto begin = [&, before = "{"](const char* name) mutable {
+    out.add(fmt::format("{}\n{}: ", before, json(text(name))));
+    before = ",";
   };
-  entry("melflow_version", json(std::string(kVersion)));
-  entry("format", std::to_string(OutputIndex::kFormat));
-  entry("complete", x.complete ? "true" : "false");
-  entry("shape", fmt::format("[{}]", fmt::join(shape, ", ")));
-  entry("dtype", json(std::string(to_text(type))));
-  entry("axes", json(x.axes()));
-  entry("unit", json(x.info.unit));
-  if (x.info.energy_column >= 0) entry("energy_column", std::to_string(x.info.energy_column));
-  if (!x.info.column_hz.empty()) entry("band_hz", json(x.info.column_hz));
-  for (const auto& [name, n] : x.counts()) entry(name, std::to_string(n));
-  entry("root", json(x.root()));
-  entry("labels", json(x.label_names()));
-  entry("splits", json(x.split_names()));
-  if (!x.target_names().empty()) entry("targets", json(x.target_names()));
-  entry("status", json(std::vector<std::string>(std::begin(OutputIndex::kStatusNames),
-                                                std::end(OutputIndex::kStatusNames))));
-  if (const ColumnStatistics* s = x.statistics)
-    entry("statistics",
-          fmt::format(R"({{"of": {}, "frames": {}, "applied": {}, "mean": {}, "std": {}}})",
-                      json(s->of), s->frames, s->is_applied, json(s->mean), json(s->std)));
-  entry("feature_hash", json(feature_hash(x.contract)));
-  if (!x.info.preset.empty()) entry("preset", json(x.info.preset));
-  entry("backend", json(x.info.computed_by->backend));
-  entry("instruction_set", json(x.info.computed_by->instruction_set));
-  entry("sample_rate", std::to_string(x.info.sample_rate));
-  entry("n_fft", std::to_string(x.info.n_fft));
-  entry("hop_length", std::to_string(x.info.hop));
-  entry("features", json(x.contract));
-  entry("config", json(x.run.settings.config));
-  if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", json(warnings));
-  entry("remarks", "[");
+  const auto entry = [&](const char* name, const Value& value) {
+    begin(name);
+    out.add(json(value));
+  };
+  entry("melflow_version", text(kVersion));
+  entry("format", number(FeatureData::kFormat));
+  entry("complete", number(x.complete));
+  entry("shape", list(shape, number<std::uint64_t>));
+  entry("dtype", text(to_text(type)));
+  entry("axes", texts(x.axes()));
+  entry("unit", text(x.info.unit));
+  if (x.info.energy_column >= 0) entry("energy_column", number(x.info.energy_column));
+  if (!x.info.column_hz.empty()) entry("band_hz", numbers(x.info.column_hz));
+  for (const auto& [name, n] : x.counts()) entry(name, number(n));
+  entry("root", text(x.root()));
+  entry("labels", texts(x.label_names()));
+  entry("splits", texts(x.split_names()));
+  if (!x.target_names().empty()) entry("targets", texts(x.target_names()));
+  entry("status", list(std::span(FeatureData::kStatusNames), text));
+  if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
+  entry("feature_hash", text(feature_hash(x.contract)));
+  if (!x.info.preset.empty()) entry("preset", text(x.info.preset));
+  entry("backend", text(x.info.computed_by->backend));
+  entry("instruction_set", text(x.info.computed_by->instruction_set));
+  entry("sample_rate", number(x.info.sample_rate));
+  entry("n_fft", number(x.info.n_fft));
+  entry("hop_length", number(x.info.hop));
+  entry("features", x.contract);
+  entry("config", x.run.settings.config);
+  if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
+  begin("remarks");  // one by one: there may be as many as files
+  out.add("[");
   const char* before = "\n";
   for (const std::size_t i : x.remarked()) {
-    out.add(before + remark(x, i));
+    out.add(before + json(remark(x, i)));
     before = ",\n";
   }
   out.add("]\n}\n");

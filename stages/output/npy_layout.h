@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "stages/files/part_file.h"
+#include "stages/output/index_columns.h"
 #include "stages/output/output_index.h"
 #include "stages/output/row_part_file.h"
 
@@ -17,19 +19,25 @@ constexpr const char* kNpyEnding = ".npy";
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
-/// A record of the index, in the order of docs/output-format.md.
-struct NpyRecord {
-  bool has_content = false;
-  std::size_t targets = 0;  ///< float32 each
-  std::size_t labels = 0;   ///< a byte each, where files may have several
-  std::size_t path = 0;     ///< [bytes]
+/// A record of the index: the columns of a file, side by side.
+class NpyRecord {
+ public:
+  struct Field {
+    const IndexColumn* column;
+    std::size_t values;  ///< of a text its bytes, which zeros follow
+    [[nodiscard]] std::size_t bytes() const { return values * size_of(column->type); }
+  };
 
-  [[nodiscard]] std::size_t number_bytes() const {
-    return 8 + 8 + 8 + 4 + 4 + 1 + 1 + 8 + 8 + (has_content ? 8 : 0) + 4 * targets + labels;
-  }
-  [[nodiscard]] std::size_t bytes() const { return number_bytes() + path; }
+  void add(const IndexColumn& column, std::size_t values) { fields_.push_back({&column, values}); }
+  /// Makes the last field, a text, so much longer that the record is a multiple of eight bytes.
+  void pad();
+  [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
+  [[nodiscard]] std::size_t bytes() const;
   /// As numpy writes it.
   [[nodiscard]] std::string type() const;
+
+ private:
+  std::vector<Field> fields_;
 };
 
 /// Writes all of the file; throws RunError.

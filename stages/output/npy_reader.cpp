@@ -54,21 +54,6 @@ void or_damaged(const std::string& path, const Read& read) {
   }
 }
 
-// Takes one number after the other from a record.
-class RecordReader {
- public:
-  explicit RecordReader(const char* at) : at_(at) {}
-  template <class T>
-  void take(T& value) {
-    std::memcpy(&value, at_, sizeof value);
-    at_ += sizeof value;
-  }
-  std::string text(std::size_t bytes) { return {at_, strnlen(at_, bytes)}; }
-
- private:
-  const char* at_;
-};
-
 std::vector<double> numbers_or_nan(const Json& list) {
   std::vector<double> out;
   for (const Json& n : list)
@@ -101,44 +86,41 @@ void check_rows(int fd, const std::string& path, std::uint64_t file_bytes,
                                header.size(), rows));
 }
 
+// By the fields that the header names. Whether it is the header of such a record is not looked at.
+NpyRecord record_in(std::string_view header, const FeatureData& data) {
+  constexpr std::size_t kLongestText = 1 << 20;
+  NpyRecord out;
+  for (const IndexColumn& column : index_columns()) {
+    const std::string field = fmt::format("('{}', '{}", column.name, numpy_name(column.type));
+    const std::size_t at = header.find(field);
+    std::size_t values = column.values(data);
+    if (values == 0 || (at == header.npos && !column.is_needed(data))) continue;
+    if (column.type == ColumnType::text && at != header.npos) {
+      values = 0;
+      for (std::size_t i = at + field.size();
+           i < header.size() && header[i] >= '0' && header[i] <= '9' && values < kLongestText; ++i)
+        values = 10 * values + static_cast<std::size_t>(header[i] - '0');
+    }
+    out.add(column, values);
+  }
+  return out;
+}
+
 void read_index(const std::string& path, FeatureData& out) {
   const std::string bytes = read_all(path);
   const auto count = static_cast<std::uint64_t>(out.integer("found").value_or(0));
-  std::size_t at = bytes.find("'|S"), width = 0;
-  for (at += 3; at < bytes.size() && bytes[at] >= '0' && bytes[at] <= '9' && width < 1U << 20; ++at)
-    width = 10 * width + static_cast<std::size_t>(bytes[at] - '0');
-  const std::string fields = bytes.substr(0, at);
-  const auto has = [&fields](const char* field) { return fields.find(field) != std::string::npos; };
-  const NpyRecord record{has("'content'"), out.targets.size(),
-                         has("'labels'") ? out.labels.size() : 0, width};
+  const NpyRecord record = record_in(std::string_view(bytes).substr(0, kLongestNpyHeader), out);
   const std::string header = npy_header(record.type(), {&count, 1});
   if (!bytes.starts_with(header) || (bytes.size() - header.size()) % record.bytes() != 0 ||
       (bytes.size() - header.size()) / record.bytes() != count)
     throw RunError(fmt::format("{} is no list of {} files", path, count));
   out.files.resize(count);
-  const char* next = bytes.data() + header.size();
-  for (FeatureData::Entry& e : out.files) {
-    RecordReader r(next);
-    std::int8_t status = 0;
-    r.take(e.offset);
-    r.take(e.count);
-    r.take(e.duration);
-    r.take(e.label);
-    r.take(e.sample_rate);
-    r.take(e.split);
-    r.take(status);
-    r.take(e.stamp.size);
-    r.take(e.stamp.modified);
-    if (record.has_content) r.take(e.content);
-    e.status = static_cast<FeatureData::Status>(status);
-    e.targets.resize(record.targets);
-    for (float& t : e.targets) r.take(t);
-    std::int8_t flag = 0;
-    for (std::size_t l = 0; l < record.labels; ++l)
-      if (r.take(flag); flag != 0) e.labels.push_back(static_cast<std::int32_t>(l));
-    e.path = r.text(width);
-    next += record.bytes();
-  }
+  std::string_view rest = std::string_view(bytes).substr(header.size());
+  for (FeatureData::Entry& e : out.files)
+    for (const NpyRecord::Field& field : record.fields()) {
+      field.column->set(rest.substr(0, field.bytes()), e);
+      rest.remove_prefix(field.bytes());
+    }
 }
 
 class NpyRows final : public FeatureRows {

@@ -64,16 +64,16 @@ double OutputIndex::duration(std::size_t file) const {
   return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
 }
 
-std::int8_t OutputIndex::status(std::size_t file) const {
+FeatureData::Status OutputIndex::status(std::size_t file) const {
   switch (run.ledger.outcome(first + file)) {
     case Outcome::ok:
-      return 0;
+      return FeatureData::Status::ok;
     case Outcome::skipped:
-      return 1;
+      return FeatureData::Status::skipped;
     case Outcome::failed:
-      return 2;
+      return FeatureData::Status::failed;
     default:
-      return 3;
+      return FeatureData::Status::not_run;
   }
 }
 
@@ -93,7 +93,6 @@ std::vector<std::size_t> OutputIndex::remarked() const {
 std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
   std::vector<SplitRows> out;
   if (split_names().empty()) return out;
-  const std::vector<std::int64_t> offset = offsets();
   for (std::size_t i = 0; i < files(); ++i) {
     const int s = split(i);
     if (s < 0) continue;
@@ -102,26 +101,21 @@ std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
     SplitRows& of = out.back();
     of.last = i + 1;
     if (rows(i) == 0) continue;
-    if (of.rows.empty() || of.rows.back().first + of.rows.back().count != offset[i])
-      of.rows.push_back({offset[i], 0});
+    if (of.rows.empty() || of.rows.back().first + of.rows.back().count != offset(i))
+      of.rows.push_back({offset(i), 0});
     of.rows.back().count += rows(i);
     of.row_count += rows(i);
   }
   return out;
 }
 
-std::vector<std::int64_t> OutputIndex::offsets() const {
-  const std::vector<std::int64_t> all = order.offsets();
-  return {all.begin() + static_cast<std::ptrdiff_t>(first),
-          all.begin() + static_cast<std::ptrdiff_t>(last)};
-}
-
 std::vector<std::pair<const char*, std::int64_t>> OutputIndex::counts() const {
-  std::array<std::int64_t, std::size(kStatusNames)> counts{};
+  std::array<std::int64_t, std::size(FeatureData::kStatusNames)> counts{};
   for (std::size_t i = 0; i < files(); ++i) ++counts[static_cast<std::size_t>(status(i))];
   std::vector<std::pair<const char*, std::int64_t>> out{
       {"found", static_cast<std::int64_t>(files())}};
-  for (std::size_t s = 0; s < counts.size(); ++s) out.emplace_back(kStatusNames[s], counts[s]);
+  for (std::size_t s = 0; s < counts.size(); ++s)
+    out.emplace_back(FeatureData::kStatusNames[s], counts[s]);
   return out;
 }
 

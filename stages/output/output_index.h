@@ -1,6 +1,6 @@
 // What every output says beside its rows: which file has which of them, what became of each file,
-// and the settings. How it is stored is the matter of hdf5_layout and npy_layout; the place to look
-// when docs/output-format.md changes.
+// and the settings. What there is of every file is said in index_columns, how it is stored is the
+// matter of hdf5_layout and npy_layout.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "pipeline/stage.h"
 #include "stages/listing/manifest.h"
+#include "stages/output/feature_data.h"
 #include "stages/output/row_order.h"
 #include "stages/output/row_statistics.h"
 
@@ -20,10 +21,6 @@ namespace melflow {
 [[noreturn]] void fail_read_back(const std::string& what);
 
 struct OutputIndex {
-  static constexpr int kFormat = 1;
-  /// Stored as numbers, from 0 on.
-  static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
-
   RunContext& run;
   const RowOrder& order;
   const FeatureInfo& info;
@@ -33,14 +30,16 @@ struct OutputIndex {
   const ColumnStatistics* statistics = nullptr;
   const ManifestSource* listed = listed_by(run.source);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
+  const std::vector<std::int64_t> first_rows = order.offsets();  ///< of all files of the run
 
   [[nodiscard]] std::size_t files() const { return last - first; }
   [[nodiscard]] std::string root() const;
   [[nodiscard]] std::string path(std::size_t file) const {
     return run.source.source_name(first + file);
   }
+  [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
-  [[nodiscard]] int sample_rate(std::size_t file) const {
+  [[nodiscard]] std::int32_t sample_rate(std::size_t file) const {
     return order.audio(first + file).sample_rate;
   }
   [[nodiscard]] FileStamp stamp(std::size_t file) const;
@@ -64,11 +63,9 @@ struct OutputIndex {
   [[nodiscard]] const std::vector<std::string>& label_names() const;
   [[nodiscard]] const std::vector<std::string>& split_names() const;
   [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
-  [[nodiscard]] std::int8_t status(std::size_t file) const;
+  [[nodiscard]] FeatureData::Status status(std::size_t file) const;
   /// Files that were skipped, failed, or are ok with a remark, in order.
   [[nodiscard]] std::vector<std::size_t> remarked() const;
-  /// The first row of each file.
-  [[nodiscard]] std::vector<std::int64_t> offsets() const;
   struct Rows {
     std::int64_t first = 0, count = 0;
   };

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
+#include "pipeline/problem.h"
+#include "stages/output/feature_file.h"
+#include "stages/raii/hdf5.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
@@ -137,6 +141,24 @@ TEST_CASE("targets and sets of labels are in the index, as the manifest has them
     CHECK(python_says("jobs/read_splits.py",
                       fmt::format("targets '{}' '{}'", folder / out, manifest)) == "");
   CHECK_FALSE(H5File(folder / "out.h5").has("train/label"));
+  // Both are read alike.
+  for (const char* out : {"out.h5", "out.npy"}) {
+    CAPTURE(std::string(out));
+    const FeatureFile read(folder / out);
+    REQUIRE(read.files().size() == 4);
+    CHECK(read.files()[0].targets == std::vector<float>{31.5});
+    CHECK(std::isnan(read.files()[1].targets.at(0)));
+    CHECK(read.files()[3].path == "3.wav");
+    CHECK(read.files()[3].labels == std::vector<std::int32_t>{0, 2, 3});
+    CHECK(read.files()[3].label == -1);
+    CHECK(read.files()[3].split == 1);
+  }
+  {
+    const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose, "file");
+    REQUIRE(H5Ldelete(file, "files/targets", H5P_DEFAULT) >= 0);
+  }
+  CHECK_THROWS_WITH_AS(FeatureFile{folder / "out.h5"},
+                       doctest::Contains("no dataset /files/targets"), RunError);
 }
 
 TEST_CASE("splits: names that the output cannot have are refused before anything is written") {

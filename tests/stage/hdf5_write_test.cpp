@@ -11,6 +11,7 @@
 #include <set>
 
 #include "stages/output/row_file.h"
+#include "tests/support/documented.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/hold.h"
 #include "tests/support/job.h"
@@ -81,34 +82,21 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
       {"float16", {.write = "dtype: float16"}, 2, "float16"},
       {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
   };
+  std::vector<std::string> expected_names{
+      "band_hz",        "files",         "labels",       "labels/name",
+      "mel",            "remarks",       "remarks/file", "remarks/path",
+      "remarks/reason", "remarks/stage", "remarks/status", "splits",
+      "splits/name"};
+  for (const DocumentedColumn& c : documented_columns())
+    if (!c.is_optional) expected_names.push_back(c.name);
+  std::sort(expected_names.begin(), expected_names.end());
+  CHECK(expected_names.size() == 13 + 10);
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
     const JobResult job = run(pipeline(row.options), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());
     const H5File h5(folder / "out.h5");
-    CHECK(h5.names() == std::vector<std::string>{"band_hz",
-                                                 "files",
-                                                 "files/count",
-                                                 "files/duration",
-                                                 "files/label",
-                                                 "files/modified",
-                                                 "files/offset",
-                                                 "files/path",
-                                                 "files/sample_rate",
-                                                 "files/size",
-                                                 "files/split",
-                                                 "files/status",
-                                                 "labels",
-                                                 "labels/name",
-                                                 "mel",
-                                                 "remarks",
-                                                 "remarks/file",
-                                                 "remarks/path",
-                                                 "remarks/reason",
-                                                 "remarks/stage",
-                                                 "remarks/status",
-                                                 "splits",
-                                                 "splits/name"});
+    CHECK(h5.names() == expected_names);
     const std::uint64_t found = job.report.counts.found, bands = 20;
     const auto rows_written = h5.shape("mel").at(0);
     CHECK(h5.shape("mel").size() == row.axes);
@@ -121,17 +109,16 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
     CHECK(h5.axis_label("mel", static_cast<unsigned>(row.axes - 1)) == "band");
     if (row.axes == 3) CHECK(h5.axis_label("mel", 1) == "frame");
     const std::string status = "enum int8: ok=0 skipped=1 failed=2 not_run=3";
-    const std::pair<const char*, std::string> types[] = {
-        {"band_hz", "float64"},         {"files/path", "string"},      {"files/offset", "int64"},
-        {"files/count", "int64"},       {"files/label", "int32"},      {"files/split", "int8"},
-        {"files/sample_rate", "int32"}, {"files/duration", "float64"}, {"files/status", status},
-        {"labels/name", "string"},      {"splits/name", "string"},     {"remarks/file", "int64"},
-        {"remarks/path", "string"},     {"remarks/status", status},    {"remarks/stage", "string"},
-        {"remarks/reason", "string"},   {"files/size", "int64"},       {"files/modified", "int64"}};
+    std::vector<std::pair<std::string, std::string>> types{
+        {"band_hz", "float64"},       {"labels/name", "string"},   {"splits/name", "string"},
+        {"remarks/file", "int64"},    {"remarks/path", "string"},  {"remarks/status", status},
+        {"remarks/stage", "string"},  {"remarks/reason", "string"}};
+    for (const DocumentedColumn& c : documented_columns())
+      if (!c.is_optional) types.emplace_back(c.name, c.name == "files/status" ? status : c.type);
     for (const auto& [name, type] : types) {
-      CAPTURE(std::string(name));
+      CAPTURE(name);
       CHECK(h5.type(name) == type);
-      if (std::string(name).starts_with("files/"))
+      if (name.starts_with("files/"))
         CHECK(h5.shape(name) == std::vector<std::uint64_t>{found});
     }
     CHECK(h5.attribute_names("/") ==

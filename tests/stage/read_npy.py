@@ -10,6 +10,7 @@ Out: one line for each thing that is wrong; exit status 0 when there is none, 3 
 import argparse
 import json
 import os
+import re
 import sys
 
 try:
@@ -20,9 +21,19 @@ except ImportError as e:
 
 import bfloat16
 
-FIELDS = [("offset", "<i8"), ("count", "<i8"), ("duration", "<f8"), ("label", "<i4"), ("sample_rate", "<i4"),
-          ("split", "|i1"), ("status", "|i1"), ("size", "<i8"), ("modified", "<i8")]
+DOCUMENTATION = os.path.join(os.path.dirname(__file__), "../../docs/output-format.md")
 wrong = []
+
+
+def documented_fields():
+    """Name and type of every number that a record has in every output."""
+    with open(DOCUMENTATION, encoding="utf-8") as f:
+        rows = re.findall(r"^\| `/files/(\w+)` \| (\w+) \| (.*) \|$", f.read(), re.MULTILINE)
+    return [(name, np.dtype(kind).str) for name, kind, what in rows if kind != "string" and "; only with " not in what]
+
+
+FIELDS = documented_fields()
+assert FIELDS[0] == ("offset", "<i8") and len(FIELDS) >= 9
 
 
 def check(is_true, text):
