@@ -23,8 +23,8 @@ struct Contract {
   std::string path;  ///< as it was given
   std::string feature_hash, preset;
   std::string melflow_version;  ///< of a pipeline: this program's
-  /// Of a pipeline: as planned. Where that is settled in the run, with devices, the instruction set is
-  /// "" and the backend "cuda", or "auto".
+  /// Of a pipeline: as planned. Where that is settled in the run, with devices, the instruction set
+  /// is "" and the backend "cuda", or "auto".
   std::string backend, instruction_set;
   std::vector<Stage> stages;
 };

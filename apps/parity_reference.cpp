@@ -61,7 +61,6 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
   MelStageOptions stage;
   stage.mel = resolve(options);
   stage.sample_rate = options.sample_rate;
-  stage.ref = {options.ref, options.ref_max};
   Schema schema;
   stage.describe(schema);
   Json out{{"reference", library},

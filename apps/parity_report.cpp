@@ -14,9 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Cells = std::vector<std::string>;
 
-std::string_view precision_text(const ParityValue& value) {
-  return MelOptions::precision_names[static_cast<std::size_t>(value.precision)];
-}
+std::string_view precision_text(const ParityValue& value) { return name_of(value.precision); }
 
 std::string tolerance_text(const ParityTolerance& t) {
   if (t.rtol == 0) return fmt::format("{:.0e}", t.atol);

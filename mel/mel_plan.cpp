@@ -55,7 +55,7 @@ MelPlan::MelPlan(const MelOptions& options) {
   if (options_.log == MelOptions::Log::db) {
     log_factor_ = 20.0 / options_.power / std::numbers::ln10;
   }
-  log_shift_ = log_factor_ * std::log(std::max(options_.amin, options_.ref));
+  log_shift_ = log_factor_ * std::log(std::max(options_.amin, options_.ref.value));
 }
 
 void MelPlan::make_bands() {

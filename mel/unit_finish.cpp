@@ -146,7 +146,7 @@ class StatisticsStep final : public FinishStep {
 UnitFinish UnitFinish::of_mel(const MelOptions& o) {
   using Normalize = MelOptions::Normalize;
   UnitFinish finish;
-  if (o.ref_max || o.top_db) {
+  if (o.ref.is_max || o.top_db) {
     std::optional<float> range;
     if (o.top_db) {
       // From decibels to the unit of the log: a decade is 20/power dB.
@@ -155,7 +155,7 @@ UnitFinish UnitFinish::of_mel(const MelOptions& o) {
                                  : o.log == MelOptions::Log::log10 ? decades
                                                                    : decades * std::numbers::ln10);
     }
-    finish.add(level_step(o.ref_max, range));
+    finish.add(level_step(o.ref.is_max, range));
   }
   if (o.normalize == Normalize::fixed) {
     finish.add(fixed_step(o.norm_mean, o.norm_variance ? o.norm_std : std::vector<double>{}));

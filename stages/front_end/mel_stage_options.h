@@ -1,7 +1,9 @@
 // The options of the mel stage: MelOptions as a person writes them.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "mel/mel_options.h"
 #include "mel/mel_presets.h"
@@ -9,72 +11,23 @@
 
 namespace melflow {
 
-template <class E, std::size_t N>
-constexpr auto named(const std::array<std::string_view, N>& names) {
-  std::array<std::pair<const char*, E>, N> out{};
-  for (std::size_t i = 0; i < N; ++i) out[i] = {names[i].data(), static_cast<E>(i)};
-  return out;
-}
-
-template <>
-struct EnumNames<MelOptions::Window> {
-  static constexpr auto values = named<MelOptions::Window>(MelOptions::window_names);
-};
-template <>
-struct EnumNames<MelOptions::Align> {
-  static constexpr auto values = named<MelOptions::Align>(MelOptions::align_names);
-};
-template <>
-struct EnumNames<MelOptions::PadMode> {
-  static constexpr auto values = named<MelOptions::PadMode>(MelOptions::pad_mode_names);
-};
-template <>
-struct EnumNames<MelOptions::PreemphasisOf> {
-  static constexpr auto values = named<MelOptions::PreemphasisOf>(MelOptions::preemphasis_of_names);
-};
-template <>
-struct EnumNames<MelOptions::Normalized> {
-  static constexpr auto values = named<MelOptions::Normalized>(MelOptions::normalized_names);
-};
-template <>
-struct EnumNames<MelOptions::Output> {
-  static constexpr auto values = named<MelOptions::Output>(MelOptions::output_names);
-};
-template <>
-struct EnumNames<MelOptions::MelScale> {
-  static constexpr auto values = named<MelOptions::MelScale>(MelOptions::mel_scale_names);
-};
-template <>
-struct EnumNames<MelOptions::MelNorm> {
-  static constexpr auto values = named<MelOptions::MelNorm>(MelOptions::mel_norm_names);
-};
-template <>
-struct EnumNames<MelOptions::Triangles> {
-  static constexpr auto values = named<MelOptions::Triangles>(MelOptions::triangles_names);
-};
-template <>
-struct EnumNames<MelOptions::Log> {
-  static constexpr auto values = named<MelOptions::Log>(MelOptions::log_names);
-};
-template <>
-struct EnumNames<MelOptions::Normalize> {
-  static constexpr auto values = named<MelOptions::Normalize>(MelOptions::normalize_names);
-};
-template <>
-struct EnumNames<MelOptions::Precision> {
-  static constexpr auto values = named<MelOptions::Precision>(MelOptions::precision_names);
+/// The choices of MelOptions.
+template <class E>
+requires requires(E e) { names(e); }
+struct EnumNames<E> {
+  static constexpr auto values = [] {
+    constexpr auto texts = names(E{});
+    std::array<std::pair<const char*, E>, texts.size()> out{};
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = {texts[i].data(), static_cast<E>(i)};
+    return out;
+  }();
 };
 
-/// The value that the log maps to 0: a number, or the unit's maximum.
-struct Reference {
-  double value = 1;
-  bool is_max = false;
-};
 template <>
-struct OptionType<Reference> {
+struct OptionType<MelOptions::Reference> {
   static std::string name() { return "number or max"; }
-  static std::string parse(const Value& v, Reference& out);
-  static Value echo(const Reference& r) {
+  static std::string parse(const Value& v, MelOptions::Reference& out);
+  static Value echo(const MelOptions::Reference& r) {
     return Value::scalar(r.is_max ? "max" : number_text(r.value));
   }
 };
@@ -95,10 +48,10 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
-  std::optional<int> sample_rate;
+  std::optional<int> sample_rate;  ///< instead of mel.sample_rate; not set: as what arrives
   MelOptions mel;
-  Reference ref;
 
+  /// The preset, and every row of mel_option_table().
   void describe(Schema& s);
   /// `mel` with everything this struct keeps beside it.
   [[nodiscard]] MelOptions resolved() const;

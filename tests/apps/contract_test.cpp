@@ -246,8 +246,9 @@ TEST_CASE("contract: a pipeline on a device says so, as its output does") {
   const Ended same = on_device({"compare", "out.h5", "c.yaml"});
   CHECK(same.code == 0);
   CHECK_FALSE(has(same.out, "note: backend"));
-  CHECK(has(same.out, "\nnote: instruction_set: host, fused, fp32 in out.h5, not known before a run in "
-                      "c.yaml: the last bits of values may differ\n"));
+  CHECK(has(same.out,
+            "\nnote: instruction_set: host, fused, fp32 in out.h5, not known before a run in "
+            "c.yaml: the last bits of values may differ\n"));
   CHECK(has(folder.melflow({"compare", "out.h5", "p.yaml"}).out,
             "\nnote: backend: cuda in out.h5, cpu in p.yaml: "));
 }

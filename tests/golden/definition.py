@@ -1,6 +1,6 @@
 """The presets in melflow's option names, and what the options mean, in double precision.
 
-In:  options (those of DEFAULTS, a preset's instead, a case's instead of both) and samples in [-1, 1).
+In:  options (the program's defaults, a preset's instead, a case's instead of both) and samples in [-1, 1).
 Out: rows, [frames, bands] float64; filters, [n_mels, n_fft / 2 + 1].
 
 Not the source of the expected numbers, those are the libraries' own. It tells how far a library's
@@ -14,19 +14,9 @@ import numpy as np
 import scipy.fft
 import scipy.signal
 
-EPSILON = 2.0**-23  # of single precision: Kaldi's floor under the logarithm
+import option_table
 
-# None: n_fft for win_length, a quarter of win_length for hop, n_fft / 2 or 0 (not centred) for pad,
-# frames as the padding says for snip_edges, no limit for top_db.
-DEFAULTS = dict(
-    sample_rate=16000, input_scale=1.0, dither=0.0, preemphasis=0.0, preemphasis_of="signal",
-    remove_dc=False, n_fft=400, win_length=None, hop=None, align="center", window="hann",
-    periodic=True, kaiser_beta=12.0, gauss_std=100.0, center=True, pad=None, pad_mode="reflect",
-    snip_edges=None, drop_last=False, normalized="none", power=2.0, power_offset=0.0, output="mel",
-    n_mels=128, fmin=0.0, fmax=0.0, mel_scale="htk", norm="none", triangles="hz", htk_mode=False,
-    vtln_warp=1.0, vtln_low=100.0, vtln_high=-500.0, use_energy=False, raw_energy=True,
-    energy_floor=0.0, htk_compat=False, log="none", amin=1e-10, ref=1.0, log_offset=0.0,
-    top_db=None, normalize="none", norm_mean=0.0, norm_std=1.0, norm_variance=True, norm_eps=0.0)
+EPSILON = 2.0**-23  # of single precision: Kaldi's floor under the logarithm
 
 SLANEY = dict(mel_scale="slaney", norm="slaney")
 KALDI = dict(
@@ -57,17 +47,7 @@ PRESETS = dict(
 
 
 def resolve(preset, overrides):
-    o = dict(DEFAULTS, **PRESETS[preset])
-    unknown = set(overrides) - set(o)
-    assert not unknown, unknown
-    o.update(overrides)
-    o["win_length"] = o["win_length"] or o["n_fft"]
-    o["hop"] = o["hop"] or o["win_length"] // 4
-    if o["pad"] is None:
-        o["pad"] = o["n_fft"] // 2 if o["center"] else 0
-    if o["fmax"] <= 0:
-        o["fmax"] += o["sample_rate"] / 2
-    return o
+    return option_table.resolve(dict(PRESETS[preset], **overrides))
 
 
 def window_of(o):
@@ -102,8 +82,7 @@ def to_hz(mel, scale):
 def vtln(o, hz):
     """Kaldi's piecewise linear warping of a frequency (mel-computations.cc, VtlnWarpFreq)."""
     low, high, warp = o["fmin"], o["fmax"], o["vtln_warp"]
-    cut_low = o["vtln_low"]
-    cut_high = o["vtln_high"] + (o["sample_rate"] / 2 if o["vtln_high"] < 0 else 0)
+    cut_low, cut_high = o["vtln_low"], o["vtln_high"]
     if hz < low or hz > high:
         return hz
     left, right = cut_low * max(1.0, warp), cut_high * min(1.0, warp)
@@ -205,7 +184,7 @@ def normalise(o, rows):
     if o["normalize"] == "none" or not rows.size:
         return rows
     if o["normalize"] == "fixed":
-        return (rows - np.asarray(o["norm_mean"])) / np.asarray(o["norm_std"])
+        return (rows - np.asarray(o["norm_mean"])) / np.asarray(o["norm_std"] or 1.0)
     axis = 0 if o["normalize"] == "per_feature" else None
     centred = rows - rows.mean(axis=axis, keepdims=True)
     count = rows.shape[0] if axis == 0 else rows.size

@@ -26,6 +26,7 @@ import torchaudio.compliance.kaldi as torchaudio_kaldi
 import definition
 import golden_text
 import libraries
+import option_table
 
 DIGITS = 9
 NEGLIGIBLE = 1e-12  # of a band's greatest weight: a corner that rounding moved off its bin
@@ -135,8 +136,7 @@ def band_text(weights):
 
 
 def bank_text(name, library, version, function, dtype, call, options):
-    o = dict(definition.DEFAULTS, **options)
-    o["fmax"] += o["sample_rate"] / 2 if o["fmax"] <= 0 else 0
+    o = option_table.resolve(options)
     bank = call(o)
     error = np.abs(bank - definition.filters(o)).max()
     print(f"{name}: {bank.shape[0]} x {bank.shape[1]}, at most {error:.2g} of {bank.max():.2g}")

@@ -6,7 +6,8 @@ Out: mel_golden.json beside this file:
       "sets": [{name, library, version, function, options,
                 "results": [{recording, sample_rate, frames,
                              "rows": [{frame, peak, own_error_db, "values": [n_mels]}]}]}]}
-     options has the names of MelOptions. peak is the row's maximum as the library has it.
+     options are those that differ from the program's defaults. sample_rate is the recording's, unless
+     a set says otherwise. peak is the row's maximum as the library has it.
      own_error_db, where it is not small: how far the library in its usual single precision is
      from itself in double precision. torchaudio rounds the triangles' corners to float32, which
      shows where a strong bin just reaches into a narrow band.
@@ -26,6 +27,8 @@ import soundfile
 import torch
 import torchaudio
 
+import option_table
+
 RECORDINGS = [
     ("asterisk-core-sounds-en-wav",
      "usr/share/asterisk/sounds/en_US_f_Allison/vm-review.wav"),
@@ -37,21 +40,13 @@ ROWS_PER_RESULT = 9
 RANGE_DB = 60.0  # bands further below their frame's peak are not compared
 WORTH_NOTING_DB = 5e-4
 
-# MelOptions' own defaults; None: derived from another option. sample_rate is the recording's
-# unless a set says otherwise.
-DEFAULTS = dict(
-    n_fft=400, win_length=None, hop=None, window="hann", periodic=True, center=True,
-    pad_mode="reflect", power=2.0, normalized="none", n_mels=128, fmin=0.0, fmax=None,
-    mel_scale="htk", mel_norm="none", log="none", amin=1e-10, ref=1.0, ref_max=False,
-    top_db=None, log_offset=0.0)
-
-SLANEY = dict(mel_scale="slaney", mel_norm="slaney")
+SLANEY = dict(mel_scale="slaney", norm="slaney")
 
 SETS = [
     ("librosa defaults", "librosa",
      dict(SLANEY, n_fft=2048, hop=512, pad_mode="constant", n_mels=128)),
     ("librosa db, reference is the maximum, top 80 dB", "librosa",
-     dict(SLANEY, n_fft=1024, hop=256, n_mels=64, log="db", ref_max=True, top_db=80.0)),
+     dict(SLANEY, n_fft=1024, hop=256, n_mels=64, log="db", ref="max", top_db=80.0)),
     ("librosa amplitude, db, edge padding", "librosa",
      dict(n_fft=512, hop=128, n_mels=40, power=1.0, pad_mode="edge", log="db", amin=1e-5)),
     ("librosa short hamming window, ln", "librosa",
@@ -85,7 +80,7 @@ SETS = [
     ("torchaudio amplitude, not centred, symmetric window", "torchaudio",
      dict(n_fft=400, hop=100, center=False, power=1.0, periodic=False, n_mels=23)),
     ("torchaudio 80 bands, slaney norm on htk scale", "torchaudio",
-     dict(n_fft=1024, hop=160, win_length=640, window="blackman", mel_norm="slaney", n_mels=80,
+     dict(n_fft=1024, hop=160, win_length=640, window="blackman", norm="slaney", n_mels=80,
           log="ln")),
 ]
 
@@ -96,11 +91,11 @@ def by_librosa(o, samples):
         y=samples, sr=o["sample_rate"], n_fft=o["n_fft"], win_length=o["win_length"],
         hop_length=o["hop"], window=window, center=o["center"], pad_mode=o["pad_mode"],
         power=o["power"], n_mels=o["n_mels"], fmin=o["fmin"], fmax=o["fmax"],
-        htk=o["mel_scale"] == "htk", norm=None if o["mel_norm"] == "none" else o["mel_norm"])
+        htk=o["mel_scale"] == "htk", norm=None if o["norm"] == "none" else o["norm"])
     assert o["normalized"] == "none"
     if o["log"] == "db":
         to_db = librosa.power_to_db if o["power"] == 2 else librosa.amplitude_to_db
-        ref = np.max if o["ref_max"] else o["ref"]
+        ref = np.max if o["ref"] == "max" else o["ref"]
         return to_db(mel, ref=ref, amin=o["amin"], top_db=o["top_db"])
     if o["log"] == "none":
         return mel
@@ -118,9 +113,9 @@ def by_torchaudio(o, samples, dtype=torch.float32):
         window_fn=windows[o["window"]], wkwargs=dict(periodic=o["periodic"]), power=o["power"],
         normalized=False if o["normalized"] == "none" else o["normalized"], center=o["center"],
         pad_mode=dict(edge="replicate").get(o["pad_mode"], o["pad_mode"]),
-        norm=None if o["mel_norm"] == "none" else o["mel_norm"], mel_scale=o["mel_scale"],
+        norm=None if o["norm"] == "none" else o["norm"], mel_scale=o["mel_scale"],
     )(torch.from_numpy(samples).to(dtype))
-    assert o["ref"] == 1 and not o["ref_max"]
+    assert o["ref"] == 1
     if o["log"] == "db":
         kind = "power" if o["power"] == 2 else "magnitude"
         assert o["amin"] == 1e-10  # AmplitudeToDB's own
@@ -136,15 +131,6 @@ LIBRARIES = {
     "torchaudio": (by_torchaudio, torchaudio.__version__,
                    "torchaudio.transforms.MelSpectrogram"),
 }
-
-
-def resolve(options, sample_rate):
-    o = dict(DEFAULTS, sample_rate=sample_rate)
-    o.update(options)
-    o["win_length"] = o["win_length"] or o["n_fft"]
-    o["hop"] = o["hop"] or o["win_length"] // 2
-    o["fmax"] = o["fmax"] or o["sample_rate"] / 2
-    return o
 
 
 def number(value, log):
@@ -173,7 +159,7 @@ def own_errors(library, o, samples, mel):
 
 
 def result_of(library, options, index, samples, file_rate):
-    o = resolve(options, file_rate)
+    o = option_table.resolve({"sample_rate": file_rate, **options})
     mel = LIBRARIES[library][0](o, samples)  # [n_mels, frames]
     errors = own_errors(library, o, samples, mel)
     frames = mel.shape[1]
@@ -223,9 +209,7 @@ def main():
     for name, library, options in SETS:
         results = [result_of(library, options, i, samples, rate)
                    for i, (samples, rate) in enumerate(signals)]
-        shown = dict(DEFAULTS, **options)
-        shown.pop("sample_rate", None)
-        shown = {key: value for key, value in shown.items() if value is not None}
+        shown = {key: value for key, value in options.items() if key != "sample_rate"}
         _, version, function = LIBRARIES[library]
         sets.append(dict(name=name, library=library, version=version, function=function,
                          options=shown, results=results))

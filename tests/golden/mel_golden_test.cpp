@@ -8,7 +8,6 @@
 #include <sndfile.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -20,11 +19,11 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "mel/mel_kernel.h"
 #include "mel/unit_finish.h"
+#include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"
 
@@ -36,41 +35,6 @@ using test::Samples;
 
 constexpr double tolerance_db = 1e-3;
 constexpr double range_db = 60.0;
-
-template <class Enum, std::size_t n>
-void read_enum(const json& options, const char* key, const std::array<std::string_view, n>& names,
-               Enum& value) {
-  const auto text = options.at(key).get<std::string>();
-  const auto at = std::find(names.begin(), names.end(), text);
-  REQUIRE(at != names.end());
-  value = static_cast<Enum>(at - names.begin());
-}
-
-MelOptions read_options(const json& o, int sample_rate) {
-  MelOptions options;
-  options.sample_rate = sample_rate;
-  o.at("n_fft").get_to(options.n_fft);
-  if (o.contains("win_length")) options.win_length = o["win_length"].get<int>();
-  if (o.contains("hop")) options.hop = o["hop"].get<int>();
-  read_enum(o, "window", MelOptions::window_names, options.window);
-  o.at("periodic").get_to(options.periodic);
-  o.at("center").get_to(options.center);
-  read_enum(o, "pad_mode", MelOptions::pad_mode_names, options.pad_mode);
-  o.at("power").get_to(options.power);
-  read_enum(o, "normalized", MelOptions::normalized_names, options.normalized);
-  o.at("n_mels").get_to(options.n_mels);
-  o.at("fmin").get_to(options.fmin);
-  if (o.contains("fmax")) options.fmax = o["fmax"].get<double>();
-  read_enum(o, "mel_scale", MelOptions::mel_scale_names, options.mel_scale);
-  read_enum(o, "mel_norm", MelOptions::mel_norm_names, options.mel_norm);
-  read_enum(o, "log", MelOptions::log_names, options.log);
-  o.at("amin").get_to(options.amin);
-  o.at("ref").get_to(options.ref);
-  o.at("ref_max").get_to(options.ref_max);
-  if (o.contains("top_db")) options.top_db = o["top_db"].get<double>();
-  o.at("log_offset").get_to(options.log_offset);
-  return options;
-}
 
 // A row's value as a level in decibels; -infinity for a linear 0.
 double level_db(const MelOptions& options, double value) {
@@ -133,7 +97,9 @@ TEST_CASE("mel golden: rows of real recordings agree with librosa and torchaudio
     for (const json& result : set["results"]) {
       const auto recording = result["recording"].get<std::size_t>();
       CAPTURE(recording);
-      const MelOptions options = read_options(set["options"], result["sample_rate"].get<int>());
+      json settings = set["options"];
+      settings["sample_rate"] = result["sample_rate"];
+      const MelOptions options = test::options_of(settings);
       const std::vector<float> rows = rows_of(options, recordings[recording]);
       const auto n_mels = static_cast<std::size_t>(options.n_mels);
       REQUIRE(rows.size() == result["frames"].get<std::size_t>() * n_mels);

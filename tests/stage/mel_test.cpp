@@ -207,7 +207,7 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     Bench plain("mel", kMel + "}"), finished("mel", kMel + finish + "}");
     MelOptions options = mel_options();
     if (std::string(finish).find("top_db") != std::string::npos) options.top_db = 20;
-    options.ref_max = std::string(finish).find("max") != std::string::npos;
+    options.ref.is_max = std::string(finish).find("max") != std::string::npos;
     const UnitFinish finish_all = UnitFinish::of_mel(options);
     const std::size_t bands = planned(plain, {})->values_per_row();
     planned(finished, {});

@@ -16,7 +16,7 @@ std::vector<Named> front_ends(int n_fft) {
   const auto add = [&sets, n_fft](const std::string& name, O o) {
     o.n_fft = n_fft;
     o.top_db.reset();
-    o.ref_max = false;
+    o.ref.is_max = false;
     o.normalize = O::Normalize::none;
     o.norm_mean.clear();
     o.norm_std.clear();
@@ -161,7 +161,7 @@ MelOptions linear(MelOptions o) {
   o.log = O::Log::none;
   o.amin = 1e-10;
   o.log_offset = 0;
-  o.ref = 1;
+  o.ref.value = 1;
   return o;
 }
 
@@ -169,7 +169,7 @@ MelOptions in_db(MelOptions o) {
   o.log = O::Log::db;
   o.amin = 1e-30;
   o.log_offset = 0;
-  o.ref = 1;
+  o.ref.value = 1;
   return o;
 }
 

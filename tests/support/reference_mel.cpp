@@ -159,7 +159,7 @@ std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_
 double logarithm(const O& o, double value) {
   if (o.htk_mode) value = std::max(value, 1.0);
   const double floored = std::max(value + o.log_offset, o.amin);
-  const double ref = std::max(o.ref, o.amin);
+  const double ref = std::max(o.ref.value, o.amin);
   switch (o.log) {
     case O::Log::none:
       return value;
@@ -277,7 +277,7 @@ void finish(const O& o, Rows& rows) {
   for (auto& row : rows) {
     for (double& value : row) {
       if (o.top_db) value = std::max(value, largest - range);
-      if (o.ref_max) value -= largest;
+      if (o.ref.is_max) value -= largest;
     }
   }
   if (o.normalize == O::Normalize::none) return;

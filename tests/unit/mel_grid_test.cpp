@@ -42,13 +42,20 @@ struct Named {
   MelOptions options;
 };
 
+template <class E>
+std::vector<E> all_of() {
+  std::vector<E> out;
+  for (std::size_t i = 0; i < names(E{}).size(); ++i) out.push_back(static_cast<E>(i));
+  return out;
+}
+
 // Every front end with each option that matters to it turned, one by one and in pairs.
 std::vector<Named> grid() {
   std::vector<Named> sets;
   const auto add = [&sets](const std::string& name, const MelOptions& options) {
     MelOptions o = options;
     o.top_db.reset();
-    o.ref_max = false;
+    o.ref.is_max = false;
     o.normalize = O::Normalize::none;
     o.norm_mean.clear();
     o.norm_std.clear();
@@ -65,16 +72,15 @@ std::vector<Named> grid() {
     };
     for (const int rate : {8000, 22050, 48000})
       with(std::to_string(rate) + " Hz", [&](O& o) { o.sample_rate = rate; });
-    for (std::size_t w = 0; w < O::window_names.size(); ++w) {
+    for (const auto window : all_of<O::Window>()) {
       for (const bool periodic : {true, false})
-        with(std::string(O::window_names[w]) + (periodic ? "" : ", symmetric"), [&](O& o) {
-          o.window = static_cast<O::Window>(w);
+        with(std::string(name_of(window)) + (periodic ? "" : ", symmetric"), [&](O& o) {
+          o.window = window;
           o.periodic = periodic;
         });
     }
-    for (std::size_t p = 0; p < O::pad_mode_names.size(); ++p)
-      with(std::string(O::pad_mode_names[p]),
-           [&](O& o) { o.pad_mode = static_cast<O::PadMode>(p); });
+    for (const auto mode : all_of<O::PadMode>())
+      with(std::string(name_of(mode)), [&](O& o) { o.pad_mode = mode; });
     with("short window in the middle", [](O& o) {
       o.align = O::Align::center;
       o.win_length = o.n_fft * 5 / 8;
@@ -91,14 +97,13 @@ std::vector<Named> grid() {
     with("power offset", [](O& o) { o.power_offset = 1e-3 * o.input_scale * o.input_scale; });
     with("normalized by the window", [](O& o) { o.normalized = O::Normalized::window; });
     with("spectrogram", [](O& o) { o.output = O::Output::spectrogram; });
-    for (std::size_t s = 0; s < O::mel_scale_names.size(); ++s) {
-      for (std::size_t t = 0; t < O::triangles_names.size(); ++t)
-        with(std::string(O::mel_scale_names[s]) + ", triangles " +
-                 std::string(O::triangles_names[t]),
+    for (const auto scale : all_of<O::MelScale>()) {
+      for (const auto triangles : all_of<O::Triangles>())
+        with(std::string(name_of(scale)) + ", triangles " + std::string(name_of(triangles)),
              [&](O& o) {
-               o.mel_scale = static_cast<O::MelScale>(s);
-               o.triangles = static_cast<O::Triangles>(t);
-               o.mel_norm = t == 1 ? O::MelNorm::slaney : O::MelNorm::none;
+               o.mel_scale = scale;
+               o.triangles = triangles;
+               o.mel_norm = triangles == O::Triangles::mel ? O::MelNorm::slaney : O::MelNorm::none;
              });
     }
     with("from 60 Hz to 300 Hz below Nyquist", [](O& o) { o.fmin = 60, o.fmax = -300; });
@@ -141,7 +146,7 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
   levels.log = O::Log::db;
   levels.amin = 1e-30;
   levels.log_offset = 0;
-  levels.ref = 1;
+  levels.ref.value = 1;
   const bool is_double = linear.precision == O::Precision::float64;
   const double range = is_double ? 100 : 60;
   const auto columns = static_cast<std::size_t>(melflow::columns(linear));

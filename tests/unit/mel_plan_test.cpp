@@ -35,29 +35,31 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
   using Log = MelOptions::Log;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<BadOption> table{
-      {[](auto& o) { o.sample_rate = 0; }, "sample_rate is 0, must be at least 1 Hz"},
+      {[](auto& o) { o.sample_rate = 0; }, "sample_rate is 0, must be from 1 to 1e+07 Hz"},
       {[](auto& o) { o.n_fft = 1; }, "n_fft is 1, must be from 2 to 1048576 samples"},
-      {[](auto& o) { o.win_length = 401; }, "win_length is 401, must be from 1 to n_fft (400)"},
-      {[](auto& o) { o.win_length = 0; }, "win_length is 0, must be from 1 to n_fft (400)"},
+      {[](auto& o) { o.win_length = 401; }, "win_length is 401, must be at most n_fft (400)"},
+      {[](auto& o) { o.win_length = 0; }, "win_length is 0, must be from 1 to 1048576 samples"},
       {[](auto& o) { o.win_length = 2, o.periodic = false; },
        "win_length is 2, must be other than 2 for a symmetric hann, povey or blackman window"},
       {[](auto& o) { o.hop = 0; }, "hop is 0, must be from 1 to 16777216 samples"},
-      {[](auto& o) { o.power = 0; }, "power is 0, must be above 0"},
+      {[](auto& o) { o.power = 0; }, "power is 0, must be more than 0 and at most 16"},
       {[](auto& o) { o.n_mels = 0; }, "n_mels is 0, must be from 1 to 65536"},
-      {[](auto& o) { o.fmin = 8000; }, "fmin is 8000, must be from 0 to below fmax (8000 Hz)"},
-      {[](auto& o) { o.fmin = -1; }, "fmin is -1, must be from 0 to below fmax (8000 Hz)"},
-      {[nan](auto& o) { o.fmin = nan; }, "fmin is nan, must be from 0 to below fmax (8000 Hz)"},
+      {[](auto& o) { o.fmin = 8000; }, "fmin is 8000, must be below fmax (8000 Hz)"},
+      {[](auto& o) { o.fmin = -1; }, "fmin is -1, must be at least 0 Hz"},
+      {[nan](auto& o) { o.fmin = nan; }, "fmin is nan, must be at least 0 Hz"},
       {[](auto& o) { o.fmax = 8001; },
        "fmax is 8001, must be above 0 and at most sample_rate / 2 (8000 Hz), or negative"},
-      {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0, must be from 1.17549e-38 to "},
-      {[](auto& o) { o.log = Log::db, o.ref = -1; }, "ref is -1, must be from 1.17549e-38 to "},
-      {[](auto& o) { o.ref = 2; }, "ref is 2, must be 1 when log is none"},
-      {[](auto& o) { o.log = Log::db, o.ref = 2, o.ref_max = true; },
+      {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0, must be from 1.2e-38 to 1e+38"},
+      {[](auto& o) { o.log = Log::db, o.ref.value = -1; },
+       "ref is -1, must be from 1.2e-38 to 1e+38"},
+      {[](auto& o) { o.ref.value = 2; }, "ref is 2, must be 1 when log is none"},
+      {[](auto& o) { o.log = Log::db, o.ref.value = 2, o.ref.is_max = true; },
        "ref is 2, must be 1 when the unit's maximum is the reference"},
-      {[](auto& o) { o.ref_max = true; }, "ref is max, must be a number when log is none"},
+      {[](auto& o) { o.ref.is_max = true; }, "ref is max, must be a number when log is none"},
       {[](auto& o) { o.log_offset = 1; }, "log_offset is 1, must be 0 when log is none"},
-      {[](auto& o) { o.log = Log::ln, o.log_offset = -1; }, "log_offset is -1, must be from 0 to "},
-      {[](auto& o) { o.log = Log::db, o.top_db = -1; }, "top_db is -1, must be from 0 to "},
+      {[](auto& o) { o.log = Log::ln, o.log_offset = -1; },
+       "log_offset is -1, must be from 0 to 1e+38"},
+      {[](auto& o) { o.log = Log::db, o.top_db = -1; }, "top_db is -1, must be from 0 to 1e+38 dB"},
       {[](auto& o) { o.top_db = 80; }, "top_db is 80, must be absent when log is none"},
   };
   for (const BadOption& row : table) {
@@ -232,7 +234,7 @@ TEST_CASE("mel plan: ready frames need nothing new, the others nothing before th
           CAPTURE(n_fft);
           CAPTURE(hop);
           CAPTURE(center);
-          CAPTURE(O::pad_mode_names[static_cast<std::size_t>(mode)]);
+          CAPTURE(name_of(mode));
           CHECK(good);
         }
       }

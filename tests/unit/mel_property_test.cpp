@@ -28,9 +28,9 @@ using Random = std::mt19937_64;
 
 int below(Random& r, int n) { return static_cast<int>(r() % static_cast<unsigned>(n)); }
 bool flip(Random& r) { return below(r, 2) == 0; }
-template <class E, std::size_t n>
-E one_of(Random& r, const std::array<std::string_view, n>&) {
-  return static_cast<E>(below(r, static_cast<int>(n)));
+template <class E>
+E one_of(Random& r) {
+  return static_cast<E>(below(r, static_cast<int>(names(E{}).size())));
 }
 double real(Random& r, double low, double high) {
   return low + (high - low) * static_cast<double>(r() >> 11) * 0x1p-53;
@@ -42,43 +42,43 @@ MelOptions random_options(Random& r) {
   o.sample_rate = 1000 + below(r, 48000);
   if (flip(r)) o.input_scale = 32768;
   if (flip(r)) o.preemphasis = real(r, 0, 1);
-  o.preemphasis_of = one_of<O::PreemphasisOf>(r, O::preemphasis_of_names);
+  o.preemphasis_of = one_of<O::PreemphasisOf>(r);
   if (below(r, 4) == 0) o.dither = real(r, 0, 0.1);
   o.dither_seed = static_cast<std::int64_t>(r());
   o.remove_dc = flip(r);
   o.n_fft = 2 + below(r, 80);
   if (flip(r)) o.win_length = 1 + below(r, o.n_fft);
   if (flip(r)) o.hop = 1 + below(r, 100);
-  o.align = one_of<O::Align>(r, O::align_names);
-  o.window = one_of<O::Window>(r, O::window_names);
+  o.align = one_of<O::Align>(r);
+  o.window = one_of<O::Window>(r);
   o.periodic = flip(r);
   o.kaiser_beta = real(r, 0, 20);
   o.center = flip(r);
   if (below(r, 3) == 0) o.pad = below(r, 150);
   if (below(r, 3) == 0) o.snip_edges = flip(r);
-  o.pad_mode = one_of<O::PadMode>(r, O::pad_mode_names);
+  o.pad_mode = one_of<O::PadMode>(r);
   o.drop_last = flip(r);
-  o.normalized = one_of<O::Normalized>(r, O::normalized_names);
+  o.normalized = one_of<O::Normalized>(r);
   o.power = flip(r) ? 2 : real(r, 0.3, 3);
   if (flip(r)) o.power_offset = real(r, 0, 1e-3);
-  o.output = one_of<O::Output>(r, O::output_names);
+  o.output = one_of<O::Output>(r);
   o.n_mels = 1 + below(r, 20);
   o.fmin = real(r, 0, 200);
   if (flip(r)) o.fmax = real(r, -200, 20000);
-  o.mel_scale = one_of<O::MelScale>(r, O::mel_scale_names);
-  o.mel_norm = one_of<O::MelNorm>(r, O::mel_norm_names);
-  o.triangles = one_of<O::Triangles>(r, O::triangles_names);
+  o.mel_scale = one_of<O::MelScale>(r);
+  o.mel_norm = one_of<O::MelNorm>(r);
+  o.triangles = one_of<O::Triangles>(r);
   o.htk_mode = flip(r);
   if (flip(r)) o.vtln_warp = real(r, 0.8, 1.2);
   o.use_energy = flip(r);
   o.raw_energy = flip(r);
   o.htk_compat = flip(r);
-  o.log = one_of<O::Log>(r, O::log_names);
+  o.log = one_of<O::Log>(r);
   if (o.log != O::Log::none && !o.use_energy) {
-    o.ref_max = flip(r);
+    o.ref.is_max = flip(r);
     if (flip(r)) o.top_db = real(r, 0, 90);
   }
-  o.normalize = one_of<O::Normalize>(r, O::normalize_names);
+  o.normalize = one_of<O::Normalize>(r);
   if (o.normalize == O::Normalize::fixed) {
     const int n = flip(r) ? 1 : columns(o);
     for (int i = 0; i < n; ++i) o.norm_mean.push_back(real(r, -5, 5));

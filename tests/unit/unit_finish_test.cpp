@@ -59,7 +59,7 @@ TEST_CASE("unit finish: reference = maximum, top_db and normalisation as they ar
         o.n_mels = 10;
         o.log = log;
         o.power = (bits & 1) != 0 ? 2 : 1;
-        o.ref_max = (bits & 2) != 0;
+        o.ref.is_max = (bits & 2) != 0;
         if ((bits & 4) != 0) o.top_db = 70;
         o.normalize = normalize;
         o.norm_variance = bits != 5;
@@ -97,9 +97,9 @@ TEST_CASE("unit finish: what needs the unit says so, and nothing to do is nothin
   o.top_db = 80;
   CHECK(UnitFinish::of_mel(o).needs_unit());
   o.top_db.reset();
-  o.ref_max = true;
+  o.ref.is_max = true;
   CHECK(UnitFinish::of_mel(o).needs_unit());
-  o.ref_max = false;
+  o.ref.is_max = false;
   o.normalize = O::Normalize::per_feature;
   o.norm_mean.clear();
   CHECK(UnitFinish::of_mel(o).needs_unit());

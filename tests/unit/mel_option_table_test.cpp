@@ -1,0 +1,133 @@
+// The table of the mel options: what of a row is checked, read and stored is the same.
+
+#include "mel/mel_option_table.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mel/mel_presets.h"
+#include "stages/front_end/mel_stage_options.h"
+#include "stages/output/feature_hash.h"
+
+namespace melflow {
+namespace {
+
+using O = MelOptions;
+
+bool is_whole(const MelOptionRow& row) {
+  return std::holds_alternative<int O::*>(row.member) ||
+         std::holds_alternative<std::optional<int> O::*>(row.member);
+}
+
+// What is no number stays as it is.
+void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
+  std::visit(
+      [&](auto member) {
+        auto& target = stage.mel.*member;
+        using T = std::decay_t<decltype(target)>;
+        if constexpr (std::is_same_v<T, int> || std::is_same_v<T, std::optional<int>>)
+          target = static_cast<int>(value);
+        else if constexpr (std::is_same_v<T, double> || std::is_same_v<T, std::optional<double>>)
+          target = value;
+        else if constexpr (std::is_same_v<T, O::Reference>)
+          target.value = value;
+        else if constexpr (std::is_same_v<T, std::vector<double>>)
+          target = {value};
+      },
+      row.member);
+  stage.sample_rate = stage.mel.sample_rate;
+}
+
+bool check_names(const MelOptionRow& row, const MelStageOptions& stage) {
+  const auto problems = check(stage.mel);
+  return std::any_of(problems.begin(), problems.end(), [&](const MelOptionProblem& p) {
+    return p.option == row.name && p.message.find(", must be ") != std::string::npos;
+  });
+}
+
+// What a configuration with this option as it is in `stage` is told.
+std::string complaint(const MelOptionRow& row, MelStageOptions stage) {
+  const std::string name(row.name);
+  Schema written, read;
+  stage.describe(written);
+  Value map = Value::map({});
+  map.set(name, *written.echo().find(name));
+  MelStageOptions fresh;
+  fresh.describe(read);
+  Problems problems;
+  read.read(map, "", problems);
+  return problems.str();
+}
+
+TEST_CASE("mel option table: a range holds in configurations and in check()") {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  int ends = 0;
+  for (const MelOptionRow& row : mel_option_table()) {
+    CAPTURE(row.name);
+    for (const auto& [end, outside] :
+         {std::pair(row.range.lowest, -kInfinite), std::pair(row.range.highest, kInfinite)}) {
+      if (!std::isfinite(end)) continue;
+      CAPTURE(end);
+      ++ends;
+      MelStageOptions stage;
+      const double beyond = is_whole(row) ? end + (outside > 0 ? 1 : -1)
+                            : row.range.excludes_lowest && outside < 0
+                                ? end
+                                : std::nextafter(end, outside);
+      set_number(stage, row, beyond);
+      CHECK(check_names(row, stage));
+      // A list, and a number or max, are held against their range with all options together.
+      const bool is_checked_later = std::holds_alternative<std::vector<double> O::*>(row.member) ||
+                                    std::holds_alternative<O::Reference O::*>(row.member);
+      CHECK((complaint(row, stage).find("out of range") != std::string::npos) != is_checked_later);
+      set_number(stage, row, is_whole(row) ? end : std::nextafter(beyond, -outside));
+      if (!row.range.has(end)) set_number(stage, row, std::nextafter(end, kInfinite));
+      CHECK(complaint(row, stage) == "");
+      const auto problems = check(stage.mel);  // what else there is concerns other options, too
+      for (const MelOptionProblem& p : problems)
+        if (p.option == row.name) CHECK(p.message.find("must be from") == std::string::npos);
+    }
+  }
+  CHECK(ends >= 40);
+}
+
+TEST_CASE("mel option table: every row is an option of the stage, in this order") {
+  MelStageOptions stage;
+  Schema schema;
+  stage.describe(schema);
+  std::vector<std::string> names{"preset"};
+  for (const MelOptionRow& row : mel_option_table()) names.emplace_back(row.name);
+  CHECK(schema.names() == names);
+}
+
+// Outputs that there are keep their hash, or an update would compute them anew. A new option is not
+// recorded where it is as it was before.
+TEST_CASE("mel option table: presets have the canonical form that they always had") {
+  const std::pair<const char*, const char*> table[] = {
+      {"librosa", "b2f407f04f8ca8408272d5740bfc91c9"},
+      {"torchaudio", "b8ee10f7cde5f576fa97ec3eb7371ed9"},
+      {"kaldi", "ec16ed64eff111055c386df34b57e39e"},
+      {"kaldi_htk", "de2f86b5ae15ee3612dd771070448484"},
+      {"whisper", "383ee692babc1476648dd83a45cd0787"},
+      {"whisper_large_v3", "40f72be17cfc18354abc5831ae5cd79c"},
+      {"nemo", "b12a91a60a51af21a33de8cbb43d05d9"},
+      {"speechbrain", "7f4fb8f36ffc20912da7d4a0f7e2c22b"},
+      {"hifigan", "140ed41b78c73e984fe2a667f150965b"},
+      {"ast", "a47502fec3106b6fa0ca9c141c569617"},
+  };
+  for (const auto& [name, hash] : table) {
+    CAPTURE(name);
+    const Value canonical = MelStageOptions::canonical(find_preset(name)->options);
+    CAPTURE(to_json(canonical));
+    CHECK(feature_hash(canonical) == hash);
+  }
+}
+
+}  // namespace
+}  // namespace melflow
