@@ -28,6 +28,12 @@ void Stream::cancel() {
   failed_.store(true, std::memory_order_release);
 }
 
+// Several stages may ask for theirs at once, and most streams have none.
+std::unique_ptr<StageState>& Stream::state(int stage) {
+  std::call_once(has_states_, [this] { states_.resize(stages_); });
+  return states_[static_cast<std::size_t>(stage)];
+}
+
 Stream::~Stream() {
   if (error_) {
     const Outcome outcome =

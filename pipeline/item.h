@@ -27,7 +27,7 @@ class StageState {
 class Stream {
  public:
   Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, int sinks, std::size_t stages)
-      : ledger_(ledger), index_(index), block_cost_(block_cost), sinks_(sinks), states_(stages) {}
+      : ledger_(ledger), index_(index), block_cost_(block_cost), sinks_(sinks), stages_(stages) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -51,9 +51,7 @@ class Stream {
 
   /// The state of stage number `stage` for this stream; used by one worker at a time because a
   /// stage with state sees the blocks of a stream one by one.
-  [[nodiscard]] std::unique_ptr<StageState>& state(int stage) {
-    return states_[static_cast<std::size_t>(stage)];
-  }
+  [[nodiscard]] std::unique_ptr<StageState>& state(int stage);
 
  private:
   Ledger& ledger_;
@@ -67,6 +65,8 @@ class Stream {
   std::string warning_;
   int stage_ = -1;
   bool cancelled_ = false;
+  const std::size_t stages_;
+  std::once_flag has_states_;
   std::vector<std::unique_ptr<StageState>> states_;
 };
 

@@ -32,20 +32,25 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     const std::lock_guard lock(mutex_);
     Record& r = records_.at(index);
     if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
-    const auto [it, is_new] =
-        reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
-    if (is_new) reasons_.push_back(&it->first);
-    r = {outcome, static_cast<std::int16_t>(stage), it->second};
+    r = {outcome, static_cast<std::int16_t>(stage), reason_number(reason)};
     switch (outcome) {
       case Outcome::ok: ++counts_.ok; break;
       case Outcome::skipped: ++counts_.skipped; break;
       case Outcome::failed: ++counts_.failed; break;
       default: ++counts_.not_run; break;
     }
-    if (outcome == Outcome::ok && it->second != 0) ++counts_.warned;
+    if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
     while (oldest_ < records_.size() && records_[oldest_].outcome != Outcome::open) ++oldest_;
   }
   for (const Listener& listener : listeners_) listener(index, outcome);
+}
+
+std::uint32_t Ledger::reason_number(const std::string& reason) {
+  if (reason.empty()) return 0;
+  const auto [it, is_new] =
+      reason_ids_.emplace(reason, static_cast<std::uint32_t>(reasons_.size()));
+  if (is_new) reasons_.push_back(&it->first);
+  return it->second;
 }
 
 int Ledger::stage_number(const std::string& name) const {

@@ -55,6 +55,8 @@ class Ledger {
     std::int16_t stage = -1;
     std::uint32_t reason = 0;
   };
+  [[nodiscard]] std::uint32_t reason_number(const std::string& reason);
+
   mutable std::mutex mutex_;
   std::vector<Record> records_;
   std::vector<std::string> stages_;

@@ -48,6 +48,12 @@ struct EdgeReport {
   double start_wait_seconds = 0;
 };
 
+/// An edge of the flow graph: names of nodes of the plan, `.waiting` and `.places` for what is before
+/// them.
+struct Joint {
+  std::string from, to;
+};
+
 struct RunReport {
   Ending ending = Ending::complete;
   std::string error;  ///< why a failed run failed
@@ -58,6 +64,7 @@ struct RunReport {
   Ledger::Counts counts;
   std::vector<StageReport> stages;
   std::vector<EdgeReport> edges;
+  std::vector<Joint> joints;  ///< what oneTBB was told, in that order
   std::size_t memory_budget = 0;
   std::size_t memory_peak = 0;           ///< the most that was promised at once
   std::size_t memory_index = 0;          ///< part of the peak: the index of source items

@@ -9,7 +9,7 @@
 
 #include "pipeline/cpu.h"
 #include "pipeline/files_read.h"
-#include "pipeline/scheduler.h"
+#include "pipeline/task_graph.h"
 #include "pipeline/threads.h"
 #include "pipeline/workers.h"
 
@@ -23,8 +23,8 @@ class Runner::Impl {
   RunReport run();
   void stop() {
     if (stop_requested_.exchange(true)) return;  // also when a stage says so while being stopped
-    const std::lock_guard lock(scheduler_mutex_);
-    if (scheduler_) scheduler_->stop();
+    const std::lock_guard lock(graph_mutex_);
+    if (graph_) graph_->stop();
   }
   Progress progress() const;
   std::vector<Remark> remarks() const;
@@ -66,8 +66,8 @@ class Runner::Impl {
   std::atomic<bool> too_many_failures_{false};
   bool keeps_what_is_done_ = false;  // although the run failed
   std::atomic<Clock::time_point> began_{Clock::now()};
-  mutable std::mutex scheduler_mutex_;  // guards its coming and going
-  std::unique_ptr<Scheduler> scheduler_;
+  mutable std::mutex graph_mutex_;  // guards its coming and going
+  std::unique_ptr<TaskGraph> graph_;
   Workers* workers_ = nullptr;  // during execute()
 };
 
@@ -123,8 +123,8 @@ void Runner::Impl::watch_failures() {
     const bool over = (limit.count && c.failed > *limit.count) ||
                       (limit.share &&
                        static_cast<double>(c.failed) > *limit.share * static_cast<double>(c.found));
-    // Without a lock: the scheduler outlives every stream.
-    if (over && !too_many_failures_.exchange(true) && scheduler_) scheduler_->stop();
+    // Without a lock: the graph outlives every stream.
+    if (over && !too_many_failures_.exchange(true) && graph_) graph_->stop();
   });
 }
 
@@ -134,7 +134,7 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
   workers.execute([&] {
     fill(run, report);
     pass(run, plan_.nodes.size(), [&] {
-      scheduler_->fill(report);
+      graph_->fill(report);
       for (PlanNode& n : plan_.nodes) n.stage->drop_waiting();
       settle(report);
     });
@@ -148,20 +148,19 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
 template <class F>
 void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   {
-    const std::lock_guard lock(scheduler_mutex_);
-    scheduler_ = std::make_unique<Scheduler>(plan_, run, nodes, observer_);
-    run.budget->on_release([this] { scheduler_->memory_freed(); });
+    const std::lock_guard lock(graph_mutex_);
+    graph_ = std::make_unique<TaskGraph>(plan_, run, nodes, observer_);
+    run.budget->on_release([this] { graph_->memory_freed(); });
   }
-  if (stop_requested_) scheduler_->stop();
-  if (filling_error_) scheduler_->abort(filling_error_);
+  if (stop_requested_) graph_->stop();
+  if (filling_error_) graph_->abort(filling_error_);
   // Behind the threads that the stages need.
   workers_->hire();
-  scheduler_->start();
-  scheduler_->wait();
+  graph_->run();
   run.budget->on_release({});
   at_end();
-  const std::lock_guard lock(scheduler_mutex_);
-  scheduler_.reset();
+  const std::lock_guard lock(graph_mutex_);
+  graph_.reset();
 }
 
 // The filling pass, if a stage asks for one. What it keeps comes out of the budget of the run, what
@@ -192,9 +191,9 @@ void Runner::Impl::fill(RunContext run, RunReport& report) {
                      run.update,
                      run.sinks,
                      keep_memory_,
-                     [this] { scheduler_->stop(); }};
+                     [this] { graph_->stop(); }};
   is_filling_ = true;
-  pass(filling, nodes, [&] { filling_error_ = scheduler_->error(); });
+  pass(filling, nodes, [&] { filling_error_ = graph_->error(); });
   is_filling_ = false;
   plan_.nodes[nodes - 1].stage->filled(run);
   filling_peak_ = filling_budget_->peak() + budget_->used();
@@ -204,7 +203,7 @@ void Runner::Impl::fill(RunContext run, RunReport& report) {
 // Closes the lines of what was never begun, and says how the run ended, before the sinks are told.
 void Runner::Impl::settle(RunReport& report) {
   const std::size_t found = source().source_count();
-  for (std::size_t i = scheduler_->admitted(); i < found; ++i)
+  for (std::size_t i = graph_->admitted(); i < found; ++i)
     if (ledger_.outcome(i) == Outcome::open) ledger_.close(i, Outcome::not_run, -1, "");
   const Ledger::Counts c = ledger_.counts();
   if (c.not_run > 0) report.ending = Ending::stopped;
@@ -216,7 +215,7 @@ void Runner::Impl::settle(RunReport& report) {
         "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
         c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
   }
-  if (const auto error = scheduler_->error()) {
+  if (const auto error = graph_->error()) {
     report.ending = Ending::failed;
     keeps_what_is_done_ = false;
     try {
@@ -303,10 +302,10 @@ Progress Runner::Impl::progress() const {
   p.is_filling = is_filling_;
   p.counts = p.is_filling ? filling_ledger_.counts() : ledger_.counts();
   p.seconds = std::chrono::duration<double>(Clock::now() - began_.load()).count();
-  const std::lock_guard lock(scheduler_mutex_);
-  if (scheduler_) {
-    p.rows = scheduler_->rows_taken();
-    p.bytes = scheduler_->bytes_read();
+  const std::lock_guard lock(graph_mutex_);
+  if (graph_) {
+    p.rows = graph_->rows_taken();
+    p.bytes = graph_->bytes_read();
   }
   return p;
 }

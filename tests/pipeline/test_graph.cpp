@@ -110,6 +110,7 @@ void check_run(const Outcomes& outcomes, World& world) {
   CHECK(r.counts.ok + r.counts.skipped + r.counts.failed + r.counts.not_run == r.counts.found);
   CHECK(r.memory_peak <= r.memory_budget);
   CHECK(world.live.peak() <= r.memory_budget);
+  CAPTURE(r.error);
   CHECK(r.error.find("defect") == std::string::npos);
   if (r.stages.empty()) return;
 

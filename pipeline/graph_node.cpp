@@ -1,0 +1,394 @@
+#include "pipeline/graph_node.h"
+
+#include <utility>
+
+#include "pipeline/own_threads.h"
+#include "pipeline/task_graph.h"
+#include "pipeline/threads.h"
+#include "pipeline/tsan.h"
+
+namespace melflow {
+namespace {
+
+// More than ever wait.
+constexpr int kNobody = 1 << 30;
+
+}  // namespace
+
+// Types with names, for the stack of a worker and for tests/support/tsan.supp.
+struct GraphNode::Body {
+  GraphNode* node;
+  void operator()(const Message& sent, Run::output_ports_type&) const {
+    node->run(node->own(sent.work));
+  }
+};
+struct GraphNode::AsyncBody {
+  GraphNode* node;
+  // noexcept: then oneTBB calls it at once, which keeps the items' order and needs no worker.
+  void operator()(const Message& sent, Async::gateway_type&) const noexcept {
+    node->threads_->put(node->own(sent.work));
+    node->offer(Clock::now(), Came::by_queue);
+  }
+};
+
+GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
+    : graph_(graph),
+      id_(id),
+      plan_(plan),
+      in_order_(plan.stage->traits().in_order),
+      threads_(OwnThreads::make(*this)),
+      places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
+      depth_(graph, plan, graph.began()),
+      calls_(graph, id, plan.name, *plan.stage) {
+  tbb::flow::graph& flow = graph.flow();
+  if (threads_) {
+    async_ = std::make_unique<Async>(flow, tbb::flow::unlimited, AsyncBody{this});
+    return;
+  }
+  run_ = std::make_unique<Run>(flow, tbb::flow::unlimited, Body{this});
+  waiting_ = std::make_unique<Waiting>(flow);
+  limiter_ = std::make_unique<Limiter>(flow, static_cast<std::size_t>(kNobody));
+  limiter_->decrementer().try_put(-kNobody);
+}
+
+GraphNode::~GraphNode() = default;
+
+void GraphNode::join(const std::vector<GraphNode*>& down) {
+  down_ = down;
+  if (run_) {
+    graph_.join(*waiting_, *limiter_, name() + ".waiting", name() + ".places");
+    graph_.join(*limiter_, *run_, name() + ".places", name());
+  }
+  for (std::size_t i = 0; i < down_.size(); ++i) {
+    GraphNode& d = *down_[i];
+    d.up_ = this;
+    d.branch_ = i;
+    places_.add_branch(d.depth_.capacity());
+    const auto join_queue = [&](auto& from) {
+      if (d.async_)
+        graph_.join(from, *d.async_, name(), d.name());
+      else
+        graph_.join(from, *d.waiting_, name(), d.name() + ".waiting");
+    };
+    if (async_)
+      join_queue(tbb::flow::output_port<0>(*async_));
+    else
+      join_queue(tbb::flow::output_port<1>(*run_));
+    if (run_ && d.run_ && down_.size() == 1)
+      graph_.join(tbb::flow::output_port<0>(*run_), *d.run_, name(), d.name());
+  }
+  if (down_.empty()) calls_.be_last();
+}
+
+void GraphNode::hire() {
+  if (threads_) threads_->hire();
+}
+
+void GraphNode::join_threads() {
+  if (threads_) threads_->join();
+}
+
+// ---- coming and going ---------------------------------------------------------------------------
+
+// What was sent to several branches is copied.
+Work* GraphNode::own(Work* message) {
+  tsan::acquire(message);
+  if (message->copies.load(std::memory_order_relaxed) == 0) return message;
+  auto* mine = new Work;
+  mine->items = message->items;
+  mine->index = message->index;
+  mine->count = message->count;
+  mine->maker = message->maker;
+  for (const Turn& t : message->turns)
+    if (t.branch == branch_) mine->turns.push_back(t);
+  tsan::release(message);
+  if (message->copies.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    tsan::acquire(message);
+    delete message;
+  }
+  return mine;
+}
+
+// From here on it has its turn and its place in the nodes behind. Returns whether it begins there
+// at once, which only a single one can say, and not of what has a turn to wait for.
+bool GraphNode::address(Work& work, Clock::time_point now) {
+  work.index = work.items.front().origins->front().stream->index();
+  work.came = Came::by_queue;
+  for (GraphNode* d : down_)
+    if (d->in_order_)
+      for (const Item& i : work.items)
+        d->turns_.issue(*i.origins, static_cast<std::uint32_t>(d->branch_), work.turns);
+  const bool is_full = places_.is_full();
+  if (down_.size() == 1) {
+    GraphNode& d = *down_.front();
+    if (d.places_.arrive(now, run_ && d.run_ && work.turns.empty(), is_full)) {
+      work.came = Came::past_queue;
+      work.maker = nullptr;
+      return true;
+    }
+  } else {
+    work.copies.store(static_cast<int>(down_.size()), std::memory_order_relaxed);
+    for (GraphNode* d : down_) d->places_.arrive(now, false, is_full);
+  }
+  work.maker = this;
+  return false;
+}
+
+void GraphNode::send(Work* work, Clock::time_point now) {
+  const bool past_queue = work->came == Came::past_queue;
+  const Message message(work);
+  tsan::release(work);
+  if (async_)
+    async_->gateway().try_put(message);
+  else if (past_queue)
+    tbb::flow::output_port<0>(*run_).try_put(message);
+  else
+    tbb::flow::output_port<1>(*run_).try_put(message);
+  for (GraphNode* d : down_) {
+    if (d->run_ && !past_queue) d->offer(now, Came::by_queue);
+    if (d->places_.wants_review()) d->depth_.review(*d, *this, d->branch_);
+  }
+}
+
+void GraphNode::wait_again(Work* work) {
+  const Came came = work->came;
+  if (threads_) {
+    threads_->put(work);
+  } else {
+    const Message message(work);
+    tsan::release(work);
+    waiting_->try_put(message);
+  }
+  offer(Clock::now(), came);
+}
+
+void GraphNode::let_in(int more) {
+  if (more <= 0) return;
+  if (threads_) {
+    for (int i = 0; i < more; ++i) async_->gateway().reserve_wait();
+    threads_->let_in(more);
+  } else {
+    limiter_->decrementer().try_put(more);
+  }
+}
+
+void GraphNode::let_go() { async_->gateway().release_wait(); }
+
+void GraphNode::leave(const std::vector<Turn>& turns) {
+  if (turns.empty()) return;
+  std::vector<Work*> others;
+  turns_.done(turns, others);
+  for (Work* w : others) wait_again(w);
+}
+
+// ---- in the stage -------------------------------------------------------------------------------
+
+void GraphNode::run(Work* work) {
+  if (!begin(work)) return;
+  if (is_source())
+    make();
+  else
+    finish(work, calls_.run(*work));
+}
+
+bool GraphNode::begin(Work* work) {
+  const Clock::time_point now = Clock::now();
+  if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
+    let_in(places_.put_off(now));
+    return false;
+  }
+  places_.begin(now, work->came);
+  if (GraphNode* maker = std::exchange(work->maker, nullptr)) maker->free_place(now, branch_);
+  if (graph_.is_aborting()) [[unlikely]]
+    for (const Item& i : work->items)
+      if (i.origins) cancel(*i.origins);
+  return true;
+}
+
+void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
+  const bool goes_on = outcome.rest != StageCalls::Rest::none;
+  if (graph_.is_aborting()) [[unlikely]] {
+    for (const Item& i : work->out) cancel(*i.origins);
+    work->out.clear();
+  }
+  NodePlaces::Finish f;
+  f.goes_on = goes_on;
+  f.in = outcome.in;
+  for (const Item& i : work->out) f.out.add(i);
+  std::vector<Turn> turns;
+  if (!goes_on) turns.swap(work->turns);
+  const Clock::time_point now = Clock::now();
+  Work* sent = nullptr;
+  if (!work->out.empty()) {
+    sent = goes_on ? new Work : work;
+    sent->items.clear();
+    sent->items.swap(work->out);
+    sent->count = goes_on ? work->count++ : work->count;
+    if (!goes_on) work->renew();
+    // It has arrived behind before it has left here, so that nobody takes the input for over.
+    f.gave = !address(*sent, now);
+  }
+  let_in(places_.finish(now, f));
+  // Of what a worker is given it does the last first: what was made goes on before more is made.
+  if (goes_on) {
+    work->came = Came::again;
+    if (outcome.rest == StageCalls::Rest::block)
+      graph_.gate().ask(work, *this, work->items[work->at].origins->front().stream->block_cost());
+    else
+      wait_again(work);
+  }
+  if (sent != nullptr)
+    send(sent, now);
+  else if (!goes_on)
+    delete work;
+  leave(turns);
+  try_end();
+  tsan::release(this);
+}
+
+// ---- the source ---------------------------------------------------------------------------------
+
+void GraphNode::start() {
+  cursor_ = std::make_unique<Work>();
+  cursor_->came = Came::again;
+  places_.expect(Clock::now());
+  wait_again(cursor_.get());
+}
+
+// What was made keeps its places until there is memory for it; then the next is made.
+void GraphNode::make() {
+  auto made = std::make_unique<Work>();
+  if (!graph_.is_stopping()) calls_.run(*made);
+  NodePlaces::Finish f;
+  f.goes_on = f.gave = !made->out.empty();
+  let_in(places_.finish(Clock::now(), f));
+  if (f.goes_on) {
+    Work* work = made.release();
+    graph_.gate().ask(work, *this, work->cost);
+  } else {
+    end_input();
+  }
+  tsan::release(this);
+}
+
+void GraphNode::granted(Work* work) {
+  if (is_source())
+    admit(work);
+  else
+    graph_.resume(*this, work);
+}
+
+void GraphNode::admit(Work* work) {
+  graph_.admitted(work->index + work->out.size());
+  Passed out;
+  for (std::size_t i = 0; i < work->out.size(); ++i) {
+    Item& item = work->out[i];
+    auto stream = std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
+                                           graph_.sinks(), graph_.nodes().size());
+    item.origins = one_origin({work->ticket, std::move(stream)});
+    out.add(item);
+  }
+  work->items.swap(work->out);
+  work->renew();
+  const Clock::time_point now = Clock::now();
+  places_.note_given(out);
+  const bool begins = address(*work, now);
+  const bool is_last = graph_.files().is_exhausted();
+  if (is_last)
+    places_.forget(now);
+  else
+    wait_again(cursor_.get());
+  if (begins) free_place(now, 0);
+  send(work, now);
+  if (is_last) end_input();
+}
+
+void GraphNode::cut_off(Work* work) {
+  for (std::size_t i = work->at; i < work->items.size(); ++i) cancel(*work->items[i].origins);
+  const Clock::time_point now = Clock::now();
+  if (is_source())
+    for (std::size_t i = 0; i < down_.size(); ++i) free_place(now, i);
+  places_.forget(now);
+  const std::vector<Turn> turns = std::move(work->turns);
+  delete work;
+  leave(turns);
+  if (is_source()) end_input();
+  try_end();
+}
+
+// ---- the end ------------------------------------------------------------------------------------
+
+bool GraphNode::end_input() {
+  if (!places_.end_input(Clock::now())) return false;
+  open();
+  try_end();
+  return true;
+}
+
+void GraphNode::try_end() {
+  if (!places_.may_end()) return;
+  const auto holds = [this] { return calls_.holds() && !graph_.is_aborting(); };
+  switch (places_.try_end(Clock::now(), holds)) {
+    case NodePlaces::End::not_yet: return;
+    case NodePlaces::End::flush: send_flush(); return;
+    case NodePlaces::End::now: break;
+  }
+  // The stage itself is not asked for its half-made batch: it may be what failed.
+  calls_.cancel_held();
+  for (GraphNode* d : down_) d->end_input();
+}
+
+bool GraphNode::open() {
+  const std::optional<int> more = places_.open(Clock::now());
+  if (more) let_in(*more);
+  return more.has_value();
+}
+
+bool GraphNode::flush() {
+  if (!places_.try_flush(Clock::now(), [this] { return calls_.holds(); })) return false;
+  send_flush();
+  return true;
+}
+
+void GraphNode::send_flush() {
+  auto* work = new Work;
+  work->is_flush = true;
+  work->came = Came::again;
+  wait_again(work);
+}
+
+// ---- accounts -----------------------------------------------------------------------------------
+
+void GraphNode::fill(RunReport& report, Clock::time_point now) const {
+  const NodePlaces::Snapshot c = places_.snapshot(now);
+  StageReport s;
+  s.name = name();
+  s.stage = plan_.info->name;
+  s.concurrency = plan_.concurrency;
+  s.peak_concurrency = c.peak_concurrency;
+  s.items_in = c.in.items;
+  s.bytes_in = c.in.bytes;
+  s.rows_in = c.in.rows;
+  s.items_out = c.out.items;
+  s.bytes_out = c.out.bytes;
+  s.rows_out = c.out.rows;
+  s.time = c.time;
+  if (threads_ && threads_->count() > 0 && threads_->count() < plan_.concurrency)
+    report.warnings.push_back(
+        few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
+  report.stages.push_back(std::move(s));
+  if (up_ == nullptr) return;
+  EdgeReport e;
+  e.from = up_->name();
+  e.to = name();
+  e.capacity = static_cast<int>(depth_.capacity());
+  e.greatest_capacity = static_cast<int>(depth_.greatest_capacity());
+  e.adapts = depth_.adapts();
+  e.max_depth = c.max_depth;
+  e.mean_depth = c.mean_depth;
+  e.start_depth = c.start_depth;
+  e.start_wait_seconds = c.start_wait_seconds;
+  report.edges.push_back(std::move(e));
+}
+
+}  // namespace melflow

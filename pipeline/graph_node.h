@@ -1,0 +1,146 @@
+// One node of the graph, as oneTBB has it:
+//
+//                      ┌──────────── past the queue, where it may begin at once ───────────┐
+//   the node before it ┤                                                                   ├─► run
+//                      └─► waiting (priority_queue_node) ──► places (limiter_node) ────────┘
+//
+// `run` is a multifunction_node. `places` lets as many through as NodePlaces has let in: fewer than
+// `concurrency` are in the stage then, and every queue behind it has a place for what it will give.
+// So a finished item never waits for a place, and nothing is ever rejected. It is one limiter with
+// the least of all of these, since one limiter cannot reserve from another; and no concurrency in
+// `run`, which would let items in only to keep them in a queue of its own.
+//
+// A stage with threads or an engine of its own is an async_node, and its queue is with its threads
+// (own_threads.h), which take from it what is let in: so it needs no worker to go on.
+#pragma once
+
+#include <tbb/flow_graph.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/node_places.h"
+#include "pipeline/plan.h"
+#include "pipeline/queue_depth.h"
+#include "pipeline/stage_calls.h"
+#include "pipeline/turns.h"
+
+namespace melflow {
+
+class OwnThreads;
+class TaskGraph;
+
+class GraphNode {
+ public:
+  using Clock = NodePlaces::Clock;
+  using Run = tbb::flow::multifunction_node<Message, std::tuple<Message, Message>>;
+  using Async = tbb::flow::async_node<Message, Message>;
+  using Limiter = tbb::flow::limiter_node<Message, int>;
+  using Waiting = tbb::flow::priority_queue_node<Message, IsYounger>;
+
+  GraphNode(TaskGraph& graph, int id, PlanNode& plan);
+  ~GraphNode();
+  GraphNode(const GraphNode&) = delete;
+  GraphNode& operator=(const GraphNode&) = delete;
+
+  /// Makes the edges between its own parts and to `down`, the nodes that take what it gives.
+  void join(const std::vector<GraphNode*>& down);
+  /// Makes the threads that the stage needs; throws RunError where there is none to be had.
+  void hire();
+  void join_threads();
+
+  [[nodiscard]] const std::string& name() const { return plan_.name; }
+  [[nodiscard]] bool is_source() const { return plan_.from < 0; }
+  [[nodiscard]] bool is_last() const { return down_.empty(); }
+  /// Whether its stage runs on the workers.
+  [[nodiscard]] bool is_on_workers() const { return run_ != nullptr; }
+  [[nodiscard]] const PlanNode& plan() const { return plan_; }
+  [[nodiscard]] AnyStage& stage() const { return *plan_.stage; }
+  [[nodiscard]] StageCalls& calls() { return calls_; }
+
+  // ---- items: on a worker, or on a thread of the stage's own
+
+  /// Begins, processes and ends what was let in.
+  void run(Work* work);
+  /// The same in steps, for an engine. begin: false where it waits for its turn, or is none any more.
+  [[nodiscard]] bool begin(Work* work);
+  void finish(Work* work, const StageCalls::Outcome& outcome);
+
+  /// For threads of its own: one that was let in is done, or waits elsewhere.
+  void let_go();
+
+  /// It has been here before, and waits in the queue again: for its next block, or its turn.
+  void wait_again(Work* work);
+  /// For the source: the first time.
+  void start();
+
+  // ---- from the memory gate
+
+  /// `work` has its memory.
+  void granted(Work* work);
+  /// It will not get any: the run stops, or its file has failed.
+  void cut_off(Work* work);
+
+  // ---- the beginning and the end
+
+  /// Nothing more comes. Ends the node, and those behind it, when it has nothing more to do. False:
+  /// it knew that.
+  bool end_input();
+  /// Takes what waits, if it did not yet. False: it did, or has nothing.
+  bool open();
+  /// Sends on an unfinished batch. False: there is none.
+  bool flush();
+  [[nodiscard]] bool is_ended() const { return places_.is_ended(); }
+
+  // ---- places and accounts
+
+  void resize(std::size_t branch, std::size_t places) {
+    let_in(places_.resize(Clock::now(), branch, places));
+  }
+  [[nodiscard]] NodePlaces& places() { return places_; }
+  [[nodiscard]] const NodePlaces& places() const { return places_; }
+  void fill(RunReport& report, Clock::time_point now) const;
+
+ private:
+  struct Body;
+  struct AsyncBody;
+
+  Work* own(Work* message);
+  bool address(Work& work, Clock::time_point now);
+  void send(Work* work, Clock::time_point now);
+  void offer(Clock::time_point now, Came came) { let_in(places_.offer(now, came)); }
+  void let_in(int more);
+  void free_place(Clock::time_point now, std::size_t branch) {
+    let_in(places_.free_place(now, branch));
+  }
+  void leave(const std::vector<Turn>& turns);
+  void admit(Work* work);
+  void make();
+  void try_end();
+  void send_flush();
+
+  TaskGraph& graph_;
+  const int id_;
+  PlanNode& plan_;
+  const bool in_order_;
+  GraphNode* up_ = nullptr;
+  std::vector<GraphNode*> down_;
+  std::size_t branch_ = 0;  // which of the branches behind `up_`
+
+  // oneTBB's: `run_` with what is before it, or `async_`.
+  std::unique_ptr<Waiting> waiting_;
+  std::unique_ptr<Limiter> limiter_;
+  std::unique_ptr<Run> run_;
+  std::unique_ptr<Async> async_;
+
+  std::unique_ptr<OwnThreads> threads_;
+  NodePlaces places_;
+  QueueDepth depth_;
+  Turns turns_;
+  StageCalls calls_;
+  std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made
+};
+
+}  // namespace melflow

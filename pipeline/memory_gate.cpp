@@ -1,0 +1,75 @@
+#include "pipeline/memory_gate.h"
+
+#include <algorithm>
+
+#include "pipeline/graph_node.h"
+
+namespace melflow {
+
+void MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto later = [](const Waiter& a, const Waiter& b) { return IsYounger()(b.work, a.work); };
+    const Waiter w{work, &node, bytes, node.is_source()};
+    waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), w, later), w);
+    // Announced before anybody tries, so that a release in between is not missed.
+    is_waiting_.store(true);
+  }
+  pump();
+}
+
+bool MemoryGate::pump() {
+  std::vector<Waiter> granted, cut_off;
+  {
+    const std::lock_guard lock(mutex_);
+    bool source_waits = false;  // items are admitted in their order
+    std::size_t kept = 0;
+    for (Waiter& w : waiters_) {
+      if (closed_ || (!w.is_source && w.work->all_failed())) {
+        cut_off.push_back(w);
+        continue;
+      }
+      if (!(w.is_source && source_waits))
+        w.work->ticket =
+            Ticket::try_make(*run_.budget, w.bytes, run_.ledger.oldest_open() == w.work->index);
+      if (w.work->ticket) {
+        granted.push_back(w);
+      } else {
+        source_waits |= w.is_source;
+        waiters_[kept++] = w;
+      }
+    }
+    waiters_.resize(kept);
+    note_waiting(kept > 0);
+    if (granted.empty() && cut_off.empty()) return false;
+    ++told_;
+    ++telling_;
+  }
+  for (const Waiter& w : granted) w.node->granted(w.work);
+  for (const Waiter& w : cut_off) w.node->cut_off(w.work);
+  --telling_;
+  return true;
+}
+
+void MemoryGate::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  pump();
+}
+
+double MemoryGate::wait_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return wait_seconds_;
+}
+
+void MemoryGate::note_waiting(bool waiting) {
+  is_waiting_.store(waiting);
+  if (since_.has_value() == waiting) return;
+  const Clock::time_point now = Clock::now();
+  if (!waiting) wait_seconds_ += std::chrono::duration<double>(now - *since_).count();
+  since_ = waiting ? std::optional(now) : std::nullopt;
+}
+
+}  // namespace melflow

@@ -1,0 +1,61 @@
+// Who gets memory of the budget next: source items that are made and not admitted, and files that
+// have a further block to give. Nobody holds a place in a queue while waiting here, so nobody waits
+// for those who do; and the oldest source item has a reserve of its own.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "pipeline/work.h"
+
+namespace melflow {
+
+class MemoryGate {
+ public:
+  explicit MemoryGate(RunContext& run) : run_(run) {}
+
+  /// `work` waits until there are `bytes`; the node is told with granted() or cut_off(), perhaps
+  /// before this returns.
+  void ask(Work* work, GraphNode& node, std::size_t bytes);
+  /// Memory came back, or somebody who waits may have failed. Returns whether anybody was told.
+  bool pump();
+  /// pump(), unless nobody waits.
+  void memory_freed() {
+    if (is_waiting_.load()) pump();
+  }
+  /// Nobody is given any more; who waits is cut off.
+  void close();
+
+  /// Whether somebody is being told, and how often that was. It may be on a thread that the graph
+  /// knows nothing of: stop() may be called, and memory come back, on any.
+  [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
+  [[nodiscard]] std::uint64_t told() const { return told_.load(); }
+  [[nodiscard]] bool is_waiting() const { return is_waiting_.load(); }
+  [[nodiscard]] double wait_seconds() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Waiter {
+    Work* work;
+    GraphNode* node;
+    std::size_t bytes;
+    bool is_source;
+  };
+  void note_waiting(bool waiting);
+
+  RunContext& run_;
+  mutable std::mutex mutex_;
+  std::vector<Waiter> waiters_;  // oldest source item first
+  bool closed_ = false;
+  std::atomic<bool> is_waiting_{false};
+  std::atomic<int> telling_{0};
+  std::atomic<std::uint64_t> told_{0};
+  std::optional<Clock::time_point> since_;  // somebody waits
+  double wait_seconds_ = 0;
+};
+
+}  // namespace melflow

@@ -1,0 +1,57 @@
+// How deep the queue before a node is: as many places as the plan says, or, where that is left to
+// the run, as many as help. docs/decisions/0010-queue-depth.md has the reasons and the figures.
+#pragma once
+
+#include <tbb/spin_mutex.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+
+#include "pipeline/plan.h"
+
+namespace melflow {
+
+class GraphNode;
+class TaskGraph;
+
+class QueueDepth {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  QueueDepth(TaskGraph& graph, const PlanNode& plan, Time now);
+  QueueDepth(const QueueDepth&) = delete;
+  QueueDepth& operator=(const QueueDepth&) = delete;
+
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
+  [[nodiscard]] std::size_t greatest_capacity() const { return greatest_capacity_; }
+  [[nodiscard]] bool adapts() const { return adapts_; }
+  /// Items without which the node does not begin.
+  [[nodiscard]] static std::size_t start_level(const PlanNode& plan);
+
+  /// After so many items as NodePlaces was told. `up` is the node before it, which has this one as
+  /// its branch number `branch`.
+  void review(GraphNode& node, GraphNode& up, std::size_t branch);
+
+ private:
+  [[nodiscard]] bool workers_were_idle(Time now);
+  [[nodiscard]] std::size_t deepened(Time now);
+  [[nodiscard]] std::size_t shortened() const;
+
+  TaskGraph& graph_;
+  const bool adapts_;
+  const std::size_t least_, greatest_;
+  std::atomic<std::size_t> capacity_;
+  std::atomic<std::size_t> greatest_capacity_;
+
+  tbb::spin_mutex mutex_;
+  std::size_t settled_least_;  // less than this has proved too little
+  // At the last review; the times in slot-seconds, as in StageTime.
+  Time since_;
+  double starved_ = 0, held_back_ = 0;
+  // When it was to be deepened the last time [worker-seconds].
+  Time asked_;
+  double workers_busy_ = 0;
+};
+
+}  // namespace melflow

@@ -1,0 +1,233 @@
+#include "pipeline/stage_calls.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/observer.h"
+#include "pipeline/task_graph.h"
+
+namespace melflow {
+namespace {
+
+class Entered {
+ public:
+  Entered(RunObserver* observer, int node) : observer_(observer) {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->enter(node);
+  }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+  ~Entered() {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->leave();
+  }
+
+ private:
+  RunObserver* observer_;
+};
+
+// What breaks a run, told with the node that broke it. Call it where an exception is handled.
+std::exception_ptr run_error(const std::string& node) {
+  try {
+    throw;
+  } catch (const RunError&) {
+    return std::current_exception();
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(RunError(
+        fmt::format("{}: out of memory; lower memory.host or the node's concurrency", node)));
+  } catch (const std::exception& e) {
+    return std::make_exception_ptr(
+        RunError(fmt::format("{}: unexpected error: {}", node, e.what())));
+  } catch (...) {
+    return std::make_exception_ptr(RunError(node + ": unexpected error"));
+  }
+}
+
+// What call() gives; an exception that is none of the whole run's is the item's error.
+template <class F>
+std::optional<ItemError> caught(F&& call) {
+  try {
+    call();
+    return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const RunError&) {
+    throw;
+  } catch (const std::exception& e) {
+    return ItemError::failed(std::string("unexpected error: ") + e.what());
+  } catch (...) {
+    return ItemError::failed("unexpected error");
+  }
+}
+
+// Payload before ticket, see Item.
+void let_go(Item& item) { const Item done = std::move(item); }
+
+bool has_failed(const Item& item) {
+  for (const Origin& o : *item.origins)
+    if (!o.stream->failed()) return false;
+  return true;
+}
+
+}  // namespace
+
+StageCalls::StageCalls(TaskGraph& graph, int node, const std::string& name, AnyStage& stage)
+    : graph_(graph),
+      node_(node),
+      name_(name),
+      stage_(stage),
+      makes_(stage.traits().kind == StageKind::source),
+      combines_(stage.traits().kind == StageKind::combine) {}
+
+StageCalls::Outcome StageCalls::run(Work& work) {
+  Outcome o;
+  try {
+    if (makes_) {
+      const Entered entered(graph_.observer(), node_);
+      graph_.files().make(work);
+      return o;
+    }
+    if (work.is_flush) {
+      const Entered entered(graph_.observer(), node_);
+      give_batch(work);
+      return o;
+    }
+    for (; work.at < work.items.size(); ++work.at) {
+      Item& item = work.items[work.at];
+      if (has_failed(item)) {
+        work.cursor.reset();
+        let_go(item);
+        continue;
+      }
+      const Entered entered(graph_.observer(), node_);
+      if (!work.cursor) o.in.add(item);
+      if (combines_) {
+        held_.insert(held_.end(), item.origins->begin(), item.origins->end());
+        const bool is_complete = stage_.add(item);
+        let_go(item);
+        if (!is_complete) continue;
+        give_batch(work);
+        if (++work.at < work.items.size()) o.rest = Rest::items;
+        return o;
+      }
+      ItemContext context(graph_.context(), item, node_);
+      Result<Emission> result = Emission{};
+      if (auto error = caught([&] { result = stage_.run(item, work.cursor, context); }))
+        result = std::move(*error);
+      const bool has_more = settle(work, item, result, work.out.emplace_back());
+      work.ticket.reset();
+      if (!work.out.back().payload) work.out.pop_back();
+      if (has_more) {
+        o.rest = Rest::block;
+        return o;
+      }
+      work.cursor.reset();
+      work.first_block = true;
+      let_go(item);
+    }
+  } catch (...) {
+    break_run(work);
+  }
+  return o;
+}
+
+void StageCalls::break_run(Work& work) {
+  graph_.abort(run_error(name_));
+  if (makes_) work.out.clear();
+  for (Item& item : work.items)
+    if (item.origins) cancel(*item.origins);
+  work.at = work.items.size();
+}
+
+void StageCalls::give_batch(Work& work) {
+  if (held_.empty()) return;
+  Emission out = stage_.take();
+  auto origins = std::make_shared<const Origins>(std::exchange(held_, {}));
+  if (out.payload)
+    work.out.push_back({std::move(origins), std::move(out.payload), out.bytes, out.rows});
+}
+
+void StageCalls::cancel_held() {
+  cancel(held_);
+  held_.clear();
+}
+
+// What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
+// whether there is more.
+bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) {
+  if (!result) {
+    for (const Origin& o : *item.origins) o.stream->fail(node_, result.error());
+    return false;
+  }
+  if (is_last_) {
+    for (const Origin& o : *item.origins)
+      if (o.last && !o.stream->failed()) o.stream->sink_done();
+    return false;
+  }
+  Emission& given = *result;
+  if (!given.payload) return given.more;
+  out.payload = std::move(given.payload);
+  out.bytes = given.bytes;
+  out.rows = given.rows;
+  // One of several blocks: the first one is covered by the ticket of what it is cut from, every
+  // other one has its own.
+  if (given.more || !work.first_block) {
+    const Origin& in = item.origins->front();
+    out.origins = one_origin({work.first_block ? in.ticket : std::move(work.ticket), in.stream,
+                              in.first && work.first_block, in.last && !given.more});
+    work.first_block = false;
+  } else {
+    out.origins = std::move(item.origins);
+  }
+  return given.more;
+}
+
+// ---- by an engine -------------------------------------------------------------------------------
+
+bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
+  if (work.begun.empty()) {
+    for (std::size_t i = 0; i < work.items.size(); ++i) work.begun.push_back({&work, i});
+    work.out.resize(work.items.size());
+  }
+  Work::Begun& tag = work.begun[work.at];
+  Item& item = work.items[work.at++];
+  if (!item.origins || has_failed(item)) return false;
+  in.add(item);
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    tag.observed = observer->begin(node_);
+  try {
+    auto error =
+        caught([&] { engine.begin(&tag, item, ItemContext(graph_.context(), item, node_)); });
+    if (!error) {
+      ++work.under_way;
+      return true;
+    }
+    Result<Emission> nothing = std::move(*error);
+    settle(work, item, nothing, work.out[tag.item]);
+  } catch (...) {
+    break_run(work);
+  }
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    observer->end(tag.observed);
+  return false;
+}
+
+void StageCalls::end(Work::Begun& tag, Result<Emission> result) {
+  if (RunObserver* observer = graph_.observer()) [[unlikely]]
+    observer->end(tag.observed);
+  Work& work = *tag.work;
+  --work.under_way;
+  Item& item = work.items[tag.item];
+  settle(work, item, result, work.out[tag.item]);
+  let_go(item);
+}
+
+bool StageCalls::is_done(Work& work) {
+  if (work.under_way > 0 || work.at < work.items.size()) return false;
+  std::erase_if(work.out, [](const Item& i) { return !i.payload; });
+  work.begun.clear();
+  return true;
+}
+
+}  // namespace melflow

@@ -1,0 +1,144 @@
+#include "pipeline/task_graph.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/tsan.h"
+
+namespace melflow {
+
+TaskGraph::TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer)
+    : plan_(plan),
+      run_(run),
+      observer_(observer),
+      began_(Clock::now()),
+      arena_(tbb::task_arena::attach()),
+      gate_(run),
+      files_(*this) {
+  std::vector<std::vector<GraphNode*>> down(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    PlanNode& p = plan_.nodes[i];
+    nodes_.push_back(std::make_unique<GraphNode>(*this, static_cast<int>(i), p));
+    if (p.from >= 0) down[static_cast<std::size_t>(p.from)].push_back(nodes_.back().get());
+  }
+  for (const auto& d : down) sinks_ += d.empty() ? 1 : 0;
+  for (std::size_t i = nodes; i-- > 0;) nodes_[i]->join(down[i]);
+  try {
+    for (auto& n : nodes_) n->hire();
+  } catch (...) {
+    settle();
+    throw;
+  }
+}
+
+TaskGraph::~TaskGraph() { settle(); }
+
+// Before anything is destroyed: threads send items to other nodes, and edges have tasks.
+void TaskGraph::settle() {
+  for (auto& n : nodes_) n->join_threads();
+  graph_.wait_for_all();
+}
+
+void TaskGraph::run() {
+  nodes_.front()->start();
+  do {
+    graph_.wait_for_all();
+    for (auto& n : nodes_) tsan::acquire(n.get());
+  } while (set_going());
+}
+
+// When nothing moves: what can still be set going, or the end (false). Nodes that wait for their
+// queue to fill begin with what they have, and batches that wait for more are sent as they are; what
+// these hold is the only thing that can be missing.
+bool TaskGraph::set_going() {
+  const std::uint64_t told = gate_.told();
+  const int stops = stops_.load();
+  const auto all_ended = [this] {
+    for (const auto& n : nodes_)
+      if (!n->is_ended()) return false;
+    return true;
+  };
+  if (all_ended()) return false;
+  bool moved = false;
+  for (auto& n : nodes_) moved |= n->open();
+  if (moved) return true;
+  for (auto& n : nodes_) moved |= n->flush();
+  if (moved || gate_.pump()) return true;
+  // A thread that the graph knows nothing of may be at it: memory came back, or somebody stops it.
+  if (gate_.is_telling() || gate_.told() != told || stops_.load() != stops || stopped_.load() != stops)
+    return true;
+  if (all_ended() || error()) return false;
+  std::string state;
+  const Clock::time_point now = Clock::now();
+  for (auto& n : nodes_) {
+    const NodePlaces::Snapshot c = n->places().snapshot(now);
+    state += fmt::format(" {}: {} waiting, {} running, {} to come again, {} places free;",
+                         n->name(), c.waiting, c.running, c.again, c.free);
+  }
+  abort(std::make_exception_ptr(RunError("no stage can go on (a defect of melflow):" + state)));
+  return true;
+}
+
+// A type with a name, for tests/support/tsan.supp.
+struct TaskGraph::Resume {
+  TaskGraph* graph;
+  GraphNode* node;
+  Work* work;
+  void operator()() const {
+    tsan::acquire(work);
+    node->wait_again(work);
+    graph->graph_.release_wait();
+  }
+};
+
+void TaskGraph::resume(GraphNode& node, Work* work) {
+  if (!node.is_on_workers()) return node.wait_again(work);
+  graph_.reserve_wait();
+  tsan::release(work);
+  arena_.enqueue(Resume{this, &node, work});
+}
+
+void TaskGraph::stop() {
+  ++stops_;
+  is_stopping_ = true;
+  gate_.close();
+  ++stopped_;
+}
+
+void TaskGraph::abort(std::exception_ptr error) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  is_aborting_ = true;
+  stop();
+  for (auto& n : nodes_) n->open();
+}
+
+std::exception_ptr TaskGraph::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void TaskGraph::fill(RunReport& report) const {
+  const Clock::time_point now = Clock::now();
+  report.graph_seconds = std::chrono::duration<double>(now - began_).count();
+  for (const auto& n : nodes_) n->fill(report, now);
+  report.memory_wait_seconds = gate_.wait_seconds();
+  const std::lock_guard lock(mutex_);
+  report.joints = joints_;
+}
+
+std::size_t TaskGraph::rows_taken() const {
+  std::size_t rows = 0;
+  for (const auto& n : nodes_)
+    if (n->stage().traits().kind == StageKind::sink) rows += n->places().taken_in().rows;
+  return rows;
+}
+
+std::size_t TaskGraph::bytes_read() const {
+  return nodes_.size() > 1 ? nodes_[1]->places().given().bytes : 0;
+}
+
+}  // namespace melflow

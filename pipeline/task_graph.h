@@ -1,0 +1,107 @@
+// A plan as a oneTBB flow graph: each node of the plan is a node that runs its stage, with a queue
+// and a limiter before it (graph_node.h), joined by make_edge; beside them only the gate of the memory
+// budget. docs/decisions/0001-graph.md has the reasons.
+//
+// Why it always goes on: whatever is admitted has memory for one block, so it needs nothing but
+// places, and places come back from the sinks upwards, because a sink never refuses. Only the
+// further blocks of a long item need more memory; an item that waits for that has no place in a
+// queue and does not count as concurrency, so nobody waits for it, and the oldest item has a reserve
+// of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when that is
+// full, since it waits for no more than it holds; or when no more can come; or when nothing else
+// moves. Batches that wait for more are sent as they are when nothing else moves.
+#pragma once
+
+#include <tbb/flow_graph.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pipeline/graph_node.h"
+#include "pipeline/memory_gate.h"
+#include "pipeline/observer.h"
+#include "pipeline/task_files.h"
+
+namespace melflow {
+
+class TaskGraph {
+ public:
+  /// Belongs to the task arena in which it is made. Has the first `nodes` nodes of the plan; what
+  /// takes the output of the last of them is left out. `observer` may be null.
+  TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer);
+  ~TaskGraph();
+
+  /// Runs, and works along, until every node has ended.
+  void run();
+  /// Nothing new; what is under way is finished, long files are cut off. At any time, also before
+  /// run().
+  void stop();
+  /// Drops everything; the first error is kept.
+  void abort(std::exception_ptr error);
+  /// Memory came back: the source or a long file may go on.
+  void memory_freed() { gate_.memory_freed(); }
+
+  [[nodiscard]] std::exception_ptr error() const;
+  /// Source items below this index have a stream, which closes their line in the ledger.
+  [[nodiscard]] std::size_t admitted() const { return admitted_.load(); }
+  void fill(RunReport& report) const;
+  [[nodiscard]] std::size_t rows_taken() const;
+  [[nodiscard]] std::size_t bytes_read() const;
+
+  // ---- for its nodes
+
+  [[nodiscard]] Plan& plan() { return plan_; }
+  [[nodiscard]] RunContext& context() { return run_; }
+  [[nodiscard]] RunObserver* observer() const { return observer_; }
+  [[nodiscard]] MemoryGate& gate() { return gate_; }
+  [[nodiscard]] tbb::flow::graph& flow() { return graph_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
+  [[nodiscard]] GraphNode::Clock::time_point began() const { return began_; }
+  [[nodiscard]] int sinks() const { return sinks_; }
+  [[nodiscard]] bool is_stopping() const { return is_stopping_.load(); }
+  [[nodiscard]] bool is_aborting() const { return is_aborting_.load(); }
+  [[nodiscard]] TaskFiles& files() { return files_; }
+  /// Source items below `end` have a stream.
+  void admitted(std::size_t end) { admitted_.store(end); }
+  /// `work`, which has its memory, waits in its node's queue again, behind all that workers have to
+  /// do already: of what a worker is sent it does the last first, and one long file would keep the
+  /// workers from all others.
+  void resume(GraphNode& node, Work* work);
+  /// The only make_edge of the program; what it has joined is in the report.
+  template <class From, class To>
+  void join(From& from, To& to, std::string from_name, std::string to_name) {
+    const std::lock_guard lock(mutex_);
+    joints_.push_back({std::move(from_name), std::move(to_name)});
+    tbb::flow::make_edge(from, to);
+  }
+
+ private:
+  using Clock = GraphNode::Clock;
+  struct Resume;
+  bool set_going();
+  void settle();
+
+  Plan& plan_;
+  RunContext& run_;
+  RunObserver* const observer_;
+  const Clock::time_point began_;
+  tbb::task_arena arena_;
+  tbb::flow::graph graph_;
+  int sinks_ = 0;  // nodes whose output nobody takes
+  MemoryGate gate_;
+  std::vector<std::unique_ptr<GraphNode>> nodes_;
+  TaskFiles files_;
+  std::atomic<std::size_t> admitted_{0};
+  std::atomic<bool> is_stopping_{false}, is_aborting_{false};
+  std::atomic<int> stops_{0}, stopped_{0};  // begun, and done
+
+  mutable std::mutex mutex_;
+  std::exception_ptr error_;
+  std::vector<Joint> joints_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,123 @@
+// What travels from node to node: one item or several small ones, the place that they hold in a
+// queue, and what the stage that has them remembers. oneTBB carries a plain pointer, since nodes
+// copy what they carry and keep copies for longer than a place or memory may be kept; whoever was
+// sent it owns it. Private to the graph's own files.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+class GraphNode;
+
+/// Which of a stream's blocks an item is, for a stage that takes them in order.
+struct Turn {
+  const Stream* stream = nullptr;
+  std::uint32_t number = 0;
+  std::uint32_t branch = 0;  // of the fan-out before the stage
+};
+
+/// How work comes to a node.
+enum class Came {
+  by_queue,
+  past_queue,  // it began as it was sent: it never had a place in the queue
+  again        // it was there before and has more to give, or is a flush
+};
+
+/// What passed a node on one side.
+struct Passed {
+  std::size_t items = 0, bytes = 0, rows = 0;
+  void add(const Item& item) {
+    ++items;
+    bytes += item.bytes;
+    rows += item.rows;
+  }
+};
+
+struct Work {
+  std::vector<Item> items;  // what the stage is given
+  std::size_t index = 0;    // of the oldest source item: who is first
+  std::uint64_t count = 0;  // among the blocks of one source item: who is first
+  Came came = Came::by_queue;
+
+  // Who made it, and has the place in the queue back when it has begun.
+  GraphNode* maker = nullptr;
+  // Of a message that several branches are sent: how many have not taken their copy. 0: none are.
+  std::atomic<int> copies{0};
+  std::vector<Turn> turns;
+
+  // In a stage.
+  bool is_flush = false;
+  std::size_t at = 0;                    // the item at hand; those before it are done
+  std::vector<Item> out;                 // what the stage gave
+  std::unique_ptr<StageState> cursor;    // of the item at hand, when it gives several blocks
+  std::shared_ptr<const Ticket> ticket;  // for the next of them
+  bool first_block = true;
+
+  // With an engine, which has all items at once.
+  struct Begun {
+    Work* work = nullptr;
+    std::size_t item = 0;
+    std::uint64_t observed = 0;  // what the observer calls it
+  };
+  std::vector<Begun> begun;
+  std::size_t under_way = 0;
+  Passed passed;
+
+  // Of the source: what it made, until there is memory for it.
+  std::vector<std::size_t> costs;  // of each item [bytes]
+  std::size_t cost = 0;            // of all
+
+  /// For what the stage gave: as it was when it was made.
+  void renew() {
+    out.clear();
+    at = 0;
+    is_flush = false;
+    first_block = true;
+    cursor.reset();
+    ticket.reset();
+  }
+  [[nodiscard]] bool all_failed() const {
+    for (std::size_t i = at; i < items.size(); ++i)
+      for (const Origin& o : *items[i].origins)
+        if (!o.stream->failed()) return false;
+    return true;
+  }
+};
+
+/// What oneTBB's nodes carry. With what they order it by, because a queue still compares what it has
+/// handed on already.
+struct Message {
+  Work* work = nullptr;
+  std::size_t index = 0;
+  std::uint64_t count = 0;
+
+  Message() = default;
+  explicit Message(Work* w) : work(w), index(w->index), count(w->count) {}
+};
+
+/// Oldest source item first; as queues want it, the first one is the greatest.
+struct IsYounger {
+  bool operator()(const Message& a, const Message& b) const {
+    return a.index != b.index ? a.index > b.index : a.count > b.count;
+  }
+  bool operator()(Work* a, Work* b) const { return (*this)(Message(a), Message(b)); }
+};
+
+inline std::shared_ptr<const Origins> one_origin(Origin origin) {
+  auto out = std::make_shared<Origins>();
+  out->push_back(std::move(origin));
+  return out;
+}
+
+inline void cancel(const Origins& origins) {
+  for (const Origin& o : origins) o.stream->cancel();
+}
+
+}  // namespace melflow
