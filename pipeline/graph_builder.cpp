@@ -45,6 +45,7 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
   n.least_queue = is_auto ? std::max(n.concurrency + 1, before) : n.queue;
   n.greatest_queue = is_auto ? std::min(kMostGrowth * n.queue, NodeOptions::kMostPlaces) : n.queue;
   n.start_at = options.start_at;
+  n.files_per_task = options.files_per_task.value_or(0);
 }
 
 PlanNode make_node(const GraphSpec& spec, NodeDraft& d, int from, const Plan& plan) {

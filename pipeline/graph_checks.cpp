@@ -101,6 +101,11 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
     graph.error(
         mark_of(spec, "start_at"),
         fmt::format("{}.start_at: {} is a source and has no queue", spec.name, node.info->name));
+  if (!is_source && node.common.files_per_task)
+    graph.error(mark_of(spec, "files_per_task"),
+                fmt::format("{}.files_per_task: {} is no source; the source says how many files go "
+                            "together",
+                            spec.name, node.info->name));
   if (!is_source && node.common.from.empty())
     graph.error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? "
                                        "It takes {}",

@@ -50,6 +50,12 @@ void NodeOptions::describe(Schema& s) {
           "of the places it begins with), or when no more can come; 0: at once")
       .range(0, 1)
       .tuning();
+  s.field("files_per_task", files_per_task,
+          "of the source: files that go from node to node together until they become a batch or are "
+          "written, each with its own entry in the report; auto: as many as take some 100 µs of a "
+          "worker's time, fewer towards the end of the list; never more than memory.host has room for")
+      .range(1, kMostFilesPerTask)
+      .tuning();
 }
 
 const PlanNode* Plan::find(const std::string& name) const {

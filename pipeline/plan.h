@@ -27,12 +27,14 @@ struct OptionType<CountOrShare> {
 /// What every node has beside its stage's own options; `auto` is filled in by the builder.
 struct NodeOptions {
   static constexpr int kMostPlaces = 1 << 20;
+  static constexpr int kMostFilesPerTask = 1024;
 
   std::string stage;
   std::vector<std::string> from;
   std::optional<int> concurrency;
   std::optional<int> queue;
   double start_at = 0;
+  std::optional<int> files_per_task;
 
   void describe(Schema& s);
 };
@@ -62,6 +64,7 @@ struct PlanNode {
   /// Of an auto queue, which gets as deep as the run needs it. Equal to `queue`: that number stays.
   int least_queue = 1, greatest_queue = 1;
   double start_at = 0;
+  int files_per_task = 0;  ///< of the source; 0: auto
 
   [[nodiscard]] bool has_auto_queue() const { return least_queue < greatest_queue; }
 };

@@ -33,6 +33,9 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
   if (n.from >= 0) {
     node.set("queue", Value::scalar(n.has_auto_queue() ? "auto" : std::to_string(n.queue)));
     node.set("start_at", Value::scalar(number_text(n.start_at)));
+  } else {
+    node.set("files_per_task",
+             Value::scalar(n.files_per_task > 0 ? std::to_string(n.files_per_task) : "auto"));
   }
   const Value own = n.config->schema().echo();
   for (const Value::Entry& e : own.entries()) node.set(e.key, e.value);

@@ -1,33 +1,91 @@
 #include "pipeline/task_files.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "pipeline/task_graph.h"
 
 namespace melflow {
+namespace {
+
+constexpr double kTaskSeconds = 100e-6;
+
+// A file of no bytes costs about as much as these [bytes].
+constexpr std::size_t kWeightOfFile = 4096;
+
+// The last tasks are small, or one worker would still be busy with its own when all others are done.
+constexpr std::size_t kTasksLeftPerWorker = 4;
+
+// So many tasks of a worker find room in the budget at once.
+constexpr std::size_t kTasksUnderWayPerWorker = 4;
+
+}  // namespace
 
 TaskFiles::TaskFiles(TaskGraph& graph)
     : graph_(graph),
       source_(graph.context().source),
       total_(source_.source_count()),
-      some_are_done_(graph.context().ledger.counts().closed() > 0) {
+      done_before_(graph.context().ledger.counts().closed()),
+      fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
+      room_(graph.context().budget->capacity() /
+            (kTasksUnderWayPerWorker * static_cast<std::size_t>(graph.plan().workers + 1))) {
   skip_done();
 }
 
 void TaskFiles::skip_done() {
   const Ledger& ledger = graph_.context().ledger;
-  while (some_are_done_ && next_ < total_ && ledger.outcome(next_) != Outcome::open) ++next_;
+  while (done_before_ > 0 && next_ < total_ && ledger.outcome(next_) != Outcome::open) ++next_;
   if (next_ >= total_) is_exhausted_ = true;
 }
 
 void TaskFiles::make(Work& work) {
   if (next_ >= total_) return;
+  if (fixed_ == 0 && made_ >= measure_at_) measure();
+  const std::size_t files = most();
+  std::size_t weight = 0;
   work.index = next_;
-  AnyStage::SourceItem made = source_.source_item(next_);
-  const std::size_t cost = admission_cost(graph_.plan(), made.info);
-  work.costs.push_back(cost);
-  work.cost += cost;
-  work.out.push_back({nullptr, std::move(made.payload), made.info.bytes, 0});
-  ++next_;
-  skip_done();
+  // Their indices follow each other.
+  while (next_ < total_ && work.out.size() < files && next_ == work.index + work.out.size()) {
+    AnyStage::SourceItem item =
+        next_item_ ? *std::exchange(next_item_, std::nullopt) : source_.source_item(next_);
+    const std::size_t cost = admission_cost(graph_.plan(), item.info);
+    weight += item.info.bytes + kWeightOfFile;
+    const bool fits = work.cost + cost <= room_ &&
+                      (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= kTaskSeconds);
+    if (!work.out.empty() && !fits) {
+      next_item_ = std::move(item);
+      break;
+    }
+    weight_ += item.info.bytes + kWeightOfFile;
+    work.costs.push_back(cost);
+    work.cost += cost;
+    work.out.push_back({nullptr, std::move(item.payload), item.info.bytes, 0});
+    ++made_;
+    ++next_;
+    skip_done();
+  }
+}
+
+std::size_t TaskFiles::most() const {
+  if (fixed_ > 0) return fixed_;
+  if (seconds_per_weight_ == 0) return 1;
+  const std::size_t tasks =
+      kTasksLeftPerWorker * static_cast<std::size_t>(graph_.plan().workers);
+  return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesPerTask);
+}
+
+// The workers' time until now, over what has come to its end; of that only the number is known. What
+// is under way makes files look dearer than they are, so the first tasks are small.
+void TaskFiles::measure() {
+  measure_at_ = made_ + std::max<std::size_t>(16, made_ / 8);
+  const std::size_t closed = graph_.context().ledger.counts().closed() - done_before_;
+  if (closed == 0) return;
+  double busy = 0;
+  const auto now = std::chrono::steady_clock::now();
+  for (const auto& n : graph_.nodes())
+    if (n->is_on_workers()) busy += n->places().snapshot(now).time.busy;
+  const double share = static_cast<double>(closed) / static_cast<double>(made_);
+  seconds_per_weight_ = busy / (static_cast<double>(weight_) * std::min(share, 1.0));
 }
 
 }  // namespace melflow

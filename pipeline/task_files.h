@@ -1,6 +1,7 @@
 // Which source items go into one task of the graph. A task should be worth what handing it from node
-// to node costs, so several small files go together, as many as the plan says or, where that is left
-// to the run, as take some 100 µs on a worker. Only the source's node asks, one call at a time.
+// to node costs, so several small files go together: as many as the plan says or, where that is left
+// to the run, as take some 100 µs on a worker, which is what oneTBB advises. Only the source's node
+// asks, one call at a time.
 #pragma once
 
 #include <atomic>
@@ -25,13 +26,23 @@ class TaskFiles {
 
  private:
   void skip_done();
+  void measure();
+  [[nodiscard]] std::size_t most() const;
 
   TaskGraph& graph_;
   AnyStage& source_;
   const std::size_t total_;
-  const bool some_are_done_;  // their lines were closed before the start
+  const std::size_t done_before_;  // items whose lines were closed before the start
+  const std::size_t fixed_;        // files a task; 0: as measured
+  const std::size_t room_;         // for the memory of one task [bytes]
   std::size_t next_ = 0;
   std::atomic<bool> is_exhausted_{false};
+  std::optional<AnyStage::SourceItem> next_item_;  // was made, and did not fit
+
+  // What a file costs: so many seconds of a worker per unit of weight.
+  std::size_t made_ = 0, weight_ = 0;
+  std::size_t measure_at_ = 16;  // files made
+  double seconds_per_weight_ = 0;  // 0: not known yet
 };
 
 }  // namespace melflow
