@@ -1,4 +1,4 @@
-// What the framework itself costs: chains of stages that do nothing, so all of the time is the scheduler's, oneTBB's and
+// What the framework itself costs: chains of stages that do nothing, so all of the time is the graph's, oneTBB's and
 // the allocator's. Figures are per item and node; 7 nodes are the shape of the main job.
 //
 //   graph/NODES/WORKERS     a plan run by melflow::Runner: bounded queues, memory tickets, ledger, clocks

@@ -1,4 +1,4 @@
-// phase_engine.h - batches that are under way in lanes, as the scheduler's Engine.
+// phase_engine.h - batches that are under way in lanes, as an Engine.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace melflow {
 
-// Batches whose lane has not reached a phase yet; driven by one thread of the scheduler.
+// Batches whose lane has not reached a phase yet; driven by one thread.
 template <class In, class Out>
 class PhaseEngine final : public Engine {
  public:

@@ -86,7 +86,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
       if (!pieces_.empty() && pieces_.front()->is_done) {
         if (!pieces_.front()->is_good) break;
         // Its place is free for another piece only when its ticket is back; without the lock, since
-        // that wakes the scheduler. Nobody else takes pieces away.
+        // that wakes who waits for memory. Nobody else takes pieces away.
         const std::shared_ptr<Piece> first = pieces_.front();
         lock.unlock();
         first->ticket.reset();
@@ -115,7 +115,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
 
   // No piece is decoded any more when it returns, and none will be; the file is let go.
   void close() {
-    std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: tickets wake the scheduler
+    std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: tickets wake others
     std::optional<AheadPlan> over;
     std::unique_lock lock(mutex_);
     if (!std::exchange(is_closed_, true)) recordings_.fetch_sub(1);

@@ -19,7 +19,7 @@ TEST_CASE("seeded race: two items in one stage change the same number" * doctest
   long number = 0;
   world.hooks["a"] = [&](const test::Number&, ItemContext*) -> std::optional<ItemError> {
     {
-      // Only when both are inside at the same time nothing of the scheduler orders them.
+      // Only when both are inside at the same time nothing of the graph orders them.
       std::unique_lock lock(mutex);
       if (--missing <= 0) wake.notify_all();
       wake.wait(lock, [&] { return missing <= 0; });
