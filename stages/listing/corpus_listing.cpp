@@ -382,8 +382,8 @@ class Listing {
   }
 
   [[nodiscard]] std::string split_name(std::size_t i) const {
-    const int s = manifest_.split(i);
-    return s < 0 ? "no split" : manifest_.split_names()[static_cast<std::size_t>(s)];
+    const std::string name = manifest_.split_name(manifest_.split(i));
+    return name.empty() ? "no split" : name;
   }
 
   const FileListOptions& options_;

@@ -74,6 +74,10 @@ class Manifest {
   [[nodiscard]] int split(std::size_t i) const { return splits_[i]; }
   [[nodiscard]] const std::vector<std::string>& label_names() const { return label_names_.list; }
   [[nodiscard]] const std::vector<std::string>& split_names() const { return split_names_.list; }
+  /// "" for none.
+  [[nodiscard]] std::string split_name(int split) const {
+    return split < 0 ? "" : split_names()[static_cast<std::size_t>(split)];
+  }
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:

@@ -97,7 +97,7 @@ std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
     const int s = split(i);
     if (s < 0) continue;
     if (i == 0 || split(i - 1) != s)
-      out.push_back({split_names()[static_cast<std::size_t>(s)], i, i, {}, 0});
+      out.push_back({manifest->split_name(s), i, i, {}, 0});
     SplitRows& of = out.back();
     of.last = i + 1;
     if (rows(i) == 0) continue;

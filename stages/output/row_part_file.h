@@ -3,6 +3,7 @@
 // added at the end by the class of the format.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,6 +42,12 @@ class RowPartFile : public PartFile {
   void publish(bool sync) { Publication::publish(target(), parts(), sync); }
 
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
+
+  /// Rows that are read back and changed or copied at a time.
+  [[nodiscard]] std::int64_t rows_at_once() const {
+    constexpr std::size_t kBytes = 256 << 10;  // as float32
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / (4 * values_per_row_)));
+  }
 
   /// From any thread; neighbours go to the file together. Throws RunError, and std::logic_error for
   /// rows of a third type.
