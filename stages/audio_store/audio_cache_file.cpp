@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -22,95 +21,24 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kAlignment = 64;  // of samples
-constexpr std::array<std::size_t, 2> kSlotPlace{512, 1024};
+constexpr std::size_t kAlignment = 64;                     // of samples
 constexpr std::size_t kLeastCommit = 1024;                 // entries
 constexpr std::size_t kKeptPages = std::size_t{16} << 20;  // released, but still mapped [bytes]
 constexpr std::size_t kReadAhead = std::size_t{1} << 20;   // of one recording [bytes]
 constexpr std::size_t kVerified = std::size_t{4} << 20;    // at once [bytes]
 
-struct Header {
-  std::array<char, 8> magic{'m', 'e', 'l', 'f', 'l', 'o', 'w', 'A'};
-  std::uint32_t version = 1;
-  std::uint32_t byte_order = 0x01020304;
-  CacheKey contract;
-  std::uint64_t checksum = 0;
-};
-
-std::uint64_t header_checksum(const Header& h) {
-  return XXH3_64bits(&h, offsetof(Header, checksum));
-}
-
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) {
   return (n + unit - 1) / unit * unit;
 }
 
-// A part of the file that is written through memory.
-class WrittenRange {
- public:
-  WrittenRange(int fd, std::uint64_t offset, std::size_t bytes) : bytes_(bytes) {
-    // Beforehand, because a store into a page that finds no room on the disk ends the process.
-    error_ = posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-    if (error_ != 0) return;
-    void* p =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(offset));
-    if (p == MAP_FAILED)
-      error_ = errno;
-    else
-      data_ = p;
-  }
-  WrittenRange(const WrittenRange&) = delete;
-  WrittenRange& operator=(const WrittenRange&) = delete;
-  ~WrittenRange() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-  }
-  [[nodiscard]] int error() const { return error_; }
-  [[nodiscard]] void* data() const { return data_; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t bytes_;
-  int error_ = 0;
-};
-
-using Entry = AudioCacheFile::Entry;
-
-// The place of a key in the table, or the free one where it would be; any place where a table that
-// is not ours has no free one.
-std::size_t place_of(const Entry* table, std::uint64_t capacity, const CacheKey& key) {
-  const std::uint64_t mask = capacity - 1;
-  std::uint64_t at = key.low & mask;
-  for (std::uint64_t i = 0; i < mask && table[at].count != 0 && !(table[at].key == key); ++i)
-    at = (at + 1) & mask;
-  return at;
-}
-
-// What no recording has would be divided by, or wrap.
-bool is_possible(const Entry& e) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 48;
-  return e.count > 0 && e.count < kMost && e.file_frames >= 0 && e.sample_rate > 0 &&
-         e.file_rate > 0 && e.extents > 0 && e.type <= static_cast<std::uint32_t>(SampleType::float32);
-}
-
 }  // namespace
-
-CacheKey cache_key(std::string_view text) {
-  const XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
-  return {h.high64, h.low64};
-}
 
 AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& contract, Access access)
     : path_(std::move(path)), contract_(contract) {
-  static_assert(sizeof(Entry) == 80 && sizeof(Slot) == 56 && sizeof(Header) == 40);
   if (access == Access::read_write)
     open_for_writing();
   else
     open_for_reading();
-}
-
-AudioCacheFile::~AudioCacheFile() {
-  if (map_ != nullptr) munmap(map_, mapped_);
 }
 
 // ---- opening
@@ -141,8 +69,8 @@ void AudioCacheFile::open_for_writing() {
     case Content::empty:
       break;
   }
-  if (!write_header()) throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
-  end_ = kPage;
+  if (!write_all(0, cache_header(contract_))) throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
+  end_ = kCachePage;
 }
 
 void AudioCacheFile::open_for_reading() {
@@ -171,69 +99,37 @@ void AudioCacheFile::replace() {
   fd_ = std::move(fd);
 }
 
-bool AudioCacheFile::write_header() {
-  Header header;
-  header.contract = contract_;
-  header.checksum = header_checksum(header);
-  std::vector<std::byte> page(kPage);
-  std::memcpy(page.data(), &header, sizeof header);
-  return write_all(0, page);
-}
-
 AudioCacheFile::Content AudioCacheFile::load() {
   struct stat st {};
   if (fstat(fd_.get(), &st) != 0) return Content::unusable;
   const auto size = static_cast<std::uint64_t>(st.st_size);
   if (size == 0) return Content::empty;
-  std::array<std::byte, kPage> page{};
-  if (pread(fd_.get(), page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()))
+  CachePage page{};
+  if (pread(fd_.get(), page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
+      !is_cache_header(page, contract_))
     return Content::unusable;
-  Header header;
-  std::memcpy(&header, page.data(), sizeof header);
-  const Header expected;
-  if (header.magic != expected.magic || header.version != expected.version ||
-      header.byte_order != expected.byte_order || !(header.contract == contract_) ||
-      header.checksum != header_checksum(header))
-    return Content::unusable;
-  std::array<Slot, 2> slots;
-  for (std::size_t i = 0; i < slots.size(); ++i)
-    std::memcpy(&slots[i], page.data() + kSlotPlace[i], sizeof(Slot));
-  const auto never_written = [](const Slot& s) { return s.sequence == 0 && s.checksum == 0; };
-  if (never_written(slots[0]) && never_written(slots[1])) return Content::empty;
-  if (slots[0].sequence < slots[1].sequence) std::swap(slots[0], slots[1]);
+  const std::array<CacheSlot, 2> slots = cache_slots(page);
+  if (slots[0].was_never_written() && slots[1].was_never_written()) return Content::empty;
   if (load_slot(slots[0], size)) {
     end_ = opened_.end;
     return Content::good;
   }
   if (!load_slot(slots[1], size)) return Content::unusable;
   // Another process may still use what the damaged commit holds.
-  end_ = round_up(std::max(size, opened_.end), kPage);
+  end_ = round_up(std::max(size, opened_.end), kCachePage);
   return Content::good;
 }
 
-bool AudioCacheFile::load_slot(const Slot& slot, std::uint64_t file_size) {
-  if (slot.sequence == 0 || slot.checksum != slot_checksum(slot)) return false;
-  if (slot.end > file_size || !std::has_single_bit(slot.capacity) ||
-      slot.entries >= slot.capacity || slot.capacity > slot.end / sizeof(Entry) ||
-      slot.index_offset % kPage != 0 ||
-      slot.index_offset > slot.end - slot.capacity * sizeof(Entry))
+bool AudioCacheFile::load_slot(const CacheSlot& slot, std::uint64_t file_size) {
+  if (!slot.is_good(file_size)) return false;
+  MappedRange map(fd_.get(), 0, slot.end);
+  if (map.data() == nullptr || XXH3_64bits(map.data() + slot.index_offset,
+                                           slot.capacity * sizeof(Entry)) != slot.index_checksum)
     return false;
-  void* p = mmap(nullptr, slot.end, PROT_READ, MAP_SHARED, fd_.get(), 0);
-  if (p == MAP_FAILED) return false;
-  const auto* table = static_cast<const std::byte*>(p) + slot.index_offset;
-  if (XXH3_64bits(table, slot.capacity * sizeof(Entry)) != slot.index_checksum) {
-    munmap(p, slot.end);
-    return false;
-  }
-  map_ = static_cast<std::byte*>(p);
-  mapped_ = slot.end;
+  map_ = std::move(map);
   opened_ = last_ = slot;
   committed_entries_ = slot.entries;
   return true;
-}
-
-std::uint64_t AudioCacheFile::slot_checksum(const Slot& slot) {
-  return XXH3_64bits(&slot, offsetof(Slot, checksum));
 }
 
 // ---- reading
@@ -241,16 +137,16 @@ std::uint64_t AudioCacheFile::slot_checksum(const Slot& slot) {
 
 std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
                                                           const FileStamp& stamp) const {
-  if (map_ == nullptr) return std::nullopt;
-  const auto* table = reinterpret_cast<const Entry*>(map_ + opened_.index_offset);
-  const Entry& e = table[place_of(table, opened_.capacity, key)];
-  if (!(e.key == key) || !is_possible(e) || !(e.stamp == stamp)) return std::nullopt;
+  if (map_.data() == nullptr) return std::nullopt;
+  const auto* table = reinterpret_cast<const Entry*>(map_.data() + opened_.index_offset);
+  const Entry& e = table[cache_place_of(table, opened_.capacity, key)];
+  if (!(e.key == key) || !e.is_possible() || !(e.stamp == stamp)) return std::nullopt;
   return e;
 }
 
 std::span<const std::byte> AudioCacheFile::range(std::uint64_t offset, std::uint64_t bytes) const {
-  if (bytes > mapped_ || offset > mapped_ - bytes) return {};
-  return {map_ + offset, bytes};
+  if (bytes > map_.size() || offset > map_.size() - bytes) return {};
+  return {map_.data() + offset, bytes};
 }
 
 std::vector<std::span<const std::byte>> AudioCacheFile::samples(const Entry& entry) const {
@@ -294,7 +190,7 @@ bool AudioCacheFile::verify(const Entry& entry) const {
 
 void AudioCacheFile::prefetch(const Entry& entry) const {
   if (entry.extents != 1) return;
-  const std::uint64_t begin = entry.place / kPage * kPage;
+  const std::uint64_t begin = entry.place / kCachePage * kCachePage;
   const auto part =
       range(begin, std::min<std::uint64_t>(entry.place + entry.bytes() - begin, kReadAhead));
   if (!part.empty()) madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_WILLNEED);
@@ -302,7 +198,8 @@ void AudioCacheFile::prefetch(const Entry& entry) const {
 
 void AudioCacheFile::release(std::size_t bytes) const {
   const std::size_t before = released_.fetch_add(bytes);
-  if (before / kKeptPages != (before + bytes) / kKeptPages) madvise(map_, mapped_, MADV_DONTNEED);
+  if (before / kKeptPages != (before + bytes) / kKeptPages)
+    madvise(map_.data(), map_.size(), MADV_DONTNEED);
 }
 
 // ---- writing
@@ -361,37 +258,39 @@ bool AudioCacheFile::commit() {
 bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   const std::lock_guard lock(commit_mutex_);
   const std::uint64_t most = last_.entries + fresh.size();
-  Slot slot;
+  CacheSlot slot;
   slot.sequence = last_.sequence + 1;
   slot.capacity = std::bit_ceil(most + most / 3 + 2);
   const std::size_t bytes = slot.capacity * sizeof(Entry);
   // Aligned, whatever others append meanwhile.
-  slot.index_offset = round_up(end_.fetch_add(bytes + kPage), kPage);
-  const WrittenRange written(fd_.get(), slot.index_offset, bytes);
-  if (written.error() != 0) return fail(written.error()), false;
-  auto* table = static_cast<Entry*>(written.data());
+  slot.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
+  // Beforehand, because a store into a page that finds no room on the disk ends the process.
+  if (const int error = posix_fallocate(fd_.get(), static_cast<off_t>(slot.index_offset),
+                                        static_cast<off_t>(bytes));
+      error != 0)
+    return fail(error), false;
+  const MappedRange written(fd_.get(), slot.index_offset, bytes, PROT_READ | PROT_WRITE);
+  if (written.data() == nullptr) return fail(errno), false;
+  auto* table = reinterpret_cast<Entry*>(written.data());
   std::memset(written.data(), 0, bytes);  // an interrupted build may have left something there
   const auto enter = [&](const Entry& e) {
-    Entry& place = table[place_of(table, slot.capacity, e.key)];
+    Entry& place = table[cache_place_of(table, slot.capacity, e.key)];
     if (place.count != 0) return;
     place = e;
     ++slot.entries;
   };
   for (const Entry& e : fresh) enter(e);
   if (last_.entries > 0) {
-    const std::size_t old_bytes = last_.capacity * sizeof(Entry);
-    void* old = mmap(nullptr, old_bytes, PROT_READ, MAP_SHARED, fd_.get(),
-                     static_cast<off_t>(last_.index_offset));
-    if (old == MAP_FAILED) return fail(errno), false;
-    const auto* entries = static_cast<const Entry*>(old);
+    const MappedRange old(fd_.get(), last_.index_offset, last_.capacity * sizeof(Entry));
+    if (old.data() == nullptr) return fail(errno), false;
+    const auto* entries = reinterpret_cast<const Entry*>(old.data());
     for (std::uint64_t i = 0; i < last_.capacity; ++i)
       if (entries[i].count != 0) enter(entries[i]);
-    munmap(old, old_bytes);
   }
   slot.index_checksum = XXH3_64bits(table, bytes);
   slot.end = slot.index_offset + bytes;  // behind all samples that are referred to
-  slot.checksum = slot_checksum(slot);
-  if (!write_all(kSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1)))) return false;
+  slot.sign();
+  if (!write_all(kCacheSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1)))) return false;
   last_ = slot;
   committed_entries_ = slot.entries;
   return true;

@@ -22,6 +22,7 @@
 #include "stages/listing/split_draw.h"
 #include "stages/listing/split_groups.h"
 #include "stages/listing/split_name.h"
+#include "stages/listing/split_remarks.h"
 #include "stages/listing/table_reader.h"
 
 namespace melflow {
@@ -37,21 +38,24 @@ class Listing {
     options_.manifest.empty() ? scan() : read_manifest();
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
-    if (groups_.unmatched() > 0) tell_unmatched();
+    tell(files_without_group(options_, manifest_, groups_));
     if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
     if (!manifest_.split_names().empty()) {
-      if (options_.splits != Splits::ratio) check_groups();
+      if (options_.splits != Splits::ratio) tell(groups_across_splits(manifest_, groups_));
       manifest_.order_by_split(split_order());
-      check_labels();
+      tell(labels_not_in_training(manifest_));
     }
-    if (const std::string moves = moves_between_splits(manifest_, earlier_); !moves.empty())
-      warn_(moves);
+    tell(moves_between_splits(manifest_, earlier_));
     manifest_.close();
     return std::move(manifest_);
   }
 
  private:
+  void tell(const std::string& remark) const {
+    if (!remark.empty()) warn_(remark);
+  }
+
   void scan() {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
@@ -189,7 +193,8 @@ class Listing {
       text +=
           fmt::format("; {} in another split: {} is in {} and in {}",
                       std::count_if(doubles.begin(), doubles.end(), crosses),
-                      manifest_.relative(d->second), split_name(d->first), split_name(d->second));
+                      manifest_.relative(d->second), split_of(manifest_, d->first),
+                      split_of(manifest_, d->second));
     warn_(text + ". Every line gives rows of its own");
   }
 
@@ -247,26 +252,6 @@ class Listing {
     if (!root.empty() && path.starts_with(root) && path.substr(root.size()).starts_with('/'))
       path.remove_prefix(root.size() + 1);
     return path;
-  }
-
-  void tell_unmatched() const {
-    const std::string text = fmt::format(
-        "split_group: {} of {} files are in no group, such as {}: {}", groups_.unmatched(),
-        manifest_.size(), manifest_.relative(groups_.first_unmatched()), groups_.why_unmatched());
-    if (options_.splits != Splits::ratio)
-      return warn_(text + ". Whether they cross splits cannot be told");
-    switch (options_.split_unmatched) {
-      case SplitUnmatched::error:
-        throw RunError(text +
-                       ". Mend it, or say with split_unmatched what they are: own_group (each is "
-                       "drawn by itself), one_group (they stay together) or no_split");
-      case SplitUnmatched::own_group:
-        return warn_(text + ". Each of them is drawn by itself (split_unmatched: own_group)");
-      case SplitUnmatched::one_group:
-        return warn_(text + ". They are one group (split_unmatched: one_group)");
-      case SplitUnmatched::no_split:
-        return warn_(text + ". They are in no split (split_unmatched: no_split)");
-    }
   }
 
   void read_labels() {
@@ -335,55 +320,6 @@ class Listing {
     names = manifest_.split_names();
     sort_by_purpose(names);
     return names;
-  }
-
-  // Splits that are given: does a group cross them?
-  void check_groups() const {
-    const std::vector<std::uint64_t>& keys = groups_.keys();
-    if (keys.empty()) return;
-    std::unordered_map<std::uint64_t, std::size_t> first;
-    std::unordered_map<std::uint64_t, std::pair<std::size_t, std::size_t>> crossing;
-    for (std::size_t i = 0; i < manifest_.size(); ++i) {
-      if (keys[i] == SplitGroups::kNone) continue;
-      const auto [it, is_new] = first.try_emplace(keys[i], i);
-      if (!is_new && manifest_.split(i) != manifest_.split(it->second))
-        crossing.try_emplace(keys[i], it->second, i);
-    }
-    if (crossing.empty()) return;
-    auto least = crossing.begin()->second;
-    for (const auto& [key, files] : crossing) least = std::min(least, files);
-    warn_(fmt::format(
-        "{} of {} groups (split_group) cross splits; {} is in {}, {} of the same group in "
-        "{}",
-        crossing.size(), first.size(), manifest_.relative(least.first), split_name(least.first),
-        manifest_.relative(least.second), split_name(least.second)));
-  }
-
-  // A model cannot learn what training does not have. The first split is training.
-  void check_labels() const {
-    const std::vector<std::string>& names = manifest_.label_names();
-    std::vector<std::size_t> in_first(names.size(), 0), elsewhere(names.size(), 0);
-    for (std::size_t i = 0; i < manifest_.size(); ++i)
-      for (const std::int32_t l : manifest_.labels(i))
-        if (manifest_.split(i) >= 0)
-          ++(manifest_.split(i) == 0 ? in_first : elsewhere)[static_cast<std::size_t>(l)];
-    std::vector<std::string> unseen;
-    for (std::size_t l = 0; l < names.size(); ++l)
-      if (in_first[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
-    if (unseen.empty()) return;
-    std::sort(unseen.begin(), unseen.end());
-    constexpr std::size_t kMostNamed = 5;
-    const std::size_t named = std::min(unseen.size(), kMostNamed);
-    warn_(fmt::format(
-        "{} of {} labels have no file in {}, but in other splits: {}{}", unseen.size(),
-        names.size(), manifest_.split_names().front(),
-        fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(named), ", "),
-        named < unseen.size() ? ", ..." : ""));
-  }
-
-  [[nodiscard]] std::string split_name(std::size_t i) const {
-    const std::string name = manifest_.split_name(manifest_.split(i));
-    return name.empty() ? "no split" : name;
   }
 
   const FileListOptions& options_;

@@ -150,29 +150,4 @@ std::vector<std::int8_t> draw_splits(const FileListOptions& options, const Manif
   return draw.run();
 }
 
-std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier) {
-  std::map<std::pair<std::string_view, std::string_view>, std::size_t> moves;
-  std::size_t moved = 0, known = 0;
-  std::string example;
-  for (std::size_t i = 0; i < manifest.size() && !earlier.empty(); ++i) {
-    const std::string path = manifest.relative(i);
-    const auto it = earlier.find(path);
-    if (it == earlier.end() || it->second.empty()) continue;
-    ++known;
-    const int s = manifest.split(i);
-    const std::string_view now =
-        s < 0 ? "no split" : std::string_view(manifest.split_names()[static_cast<std::size_t>(s)]);
-    if (now == it->second) continue;
-    if (moved++ == 0) example = path;
-    ++moves[{it->second, now}];
-  }
-  if (moved == 0) return "";
-  std::string text;
-  for (const auto& [way, count] : moves)
-    text +=
-        fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", count, way.first, way.second);
-  return fmt::format("{} of {} files of the earlier output are in another split now: {}; one is {}",
-                     moved, known, text, example);
-}
-
 }  // namespace melflow

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "stages/listing/earlier_files.h"
@@ -18,8 +17,5 @@ namespace melflow {
 std::vector<std::int8_t> draw_splits(const FileListOptions& options, const Manifest& manifest,
                                      const std::vector<std::uint64_t>& keys,
                                      const EarlierSplits& earlier);
-
-/// What of the earlier output is in another split now, as a remark; "" for nothing.
-std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier);
 
 }  // namespace melflow

@@ -1,0 +1,41 @@
+// A part of a file, mapped into memory and shared with it.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace melflow {
+
+class MappedRange {
+ public:
+  MappedRange() = default;
+  /// `offset`: of a page. Where it cannot be mapped there is no data, and errno says why.
+  MappedRange(int fd, std::uint64_t offset, std::size_t bytes, int protection = PROT_READ) {
+    void* p = mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+    if (p == MAP_FAILED) return;
+    data_ = static_cast<std::byte*>(p);
+    size_ = bytes;
+  }
+  MappedRange(MappedRange&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedRange& operator=(MappedRange&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~MappedRange() {
+    if (data_ != nullptr) munmap(data_, size_);
+  }
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace melflow
