@@ -167,7 +167,7 @@ void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
     {
       const std::lock_guard lock(mutex_);
       phases_reached_ = 0;
-      waiting_.clear();
+      notices_.clear();
     }
     device_.begun();
     has_begun = true;
@@ -211,7 +211,7 @@ void Lane::when(Phase phase, Completions& to, void* tag) {
   {
     const std::lock_guard lock(mutex_);
     if (phases_reached_ <= static_cast<int>(phase)) {
-      waiting_.push_back({phase, &to, tag});
+      notices_.push_back({phase, &to, tag});
       return;
     }
   }
@@ -242,7 +242,7 @@ void Lane::wait() {
 void Lane::finish() noexcept {
   {
     const std::lock_guard lock(mutex_);
-    waiting_.clear();
+    notices_.clear();
   }
   try {
     if (!device_.is_out()) wait();
@@ -257,7 +257,7 @@ void Lane::reached(Phase phase) {
   phase == Phase::copied_out ? device_.ended() : device_.moved();
   const std::lock_guard lock(mutex_);
   phases_reached_ = static_cast<int>(phase) + 1;
-  std::erase_if(waiting_, [phase](const Waiting& w) {
+  std::erase_if(notices_, [phase](const Notice& w) {
     if (w.phase > phase) return false;
     w.to->post(w.tag);
     return true;

@@ -108,7 +108,8 @@ class Lane {
     std::uint32_t frames = 0;
     friend bool operator==(const Batch&, const Batch&) = default;
   };
-  struct Waiting {
+  // Who is told of what.
+  struct Notice {
     Phase phase;
     Completions* to;
     void* tag;
@@ -135,7 +136,7 @@ class Lane {
   std::mutex mutex_;  // of what follows: the device's thread comes here
   std::condition_variable changed_;
   int phases_reached_ = all_phases;  // nothing is under way
-  std::vector<Waiting> waiting_;
+  std::vector<Notice> notices_;
 
   LaneMemory memory_;
   std::unique_ptr<Stream> stream_;

@@ -3,10 +3,11 @@
 // In:  Batch.
 // Out: DeviceBatch, whose samples may still be on their way.
 
-#include <mutex>
+#include <memory>
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/raii/scratch_pool.h"
 
 namespace melflow {
 namespace {
@@ -43,7 +44,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
                                                      ItemContext& context) const override {
     auto out = std::make_shared<DeviceBatch>();
     if (cuda::Lanes* lanes = run_->lanes(context.run())) {
-      const Lease scratch(*this);
+      const auto scratch = scratch_.lease(
+          [this] { return std::make_unique<CudaBatch::Scratch>(run_->front()); });
       out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes,
                                                run_->split_devices(), *scratch, context);
     } else {
@@ -53,34 +55,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   }
 
  private:
-  // Work space of one thread; kept between items.
-  class Lease {
-   public:
-    explicit Lease(const CudaH2d& stage) : stage_(stage) {
-      const std::lock_guard lock(stage_.mutex_);
-      if (!stage_.free_.empty()) {
-        scratch_ = std::move(stage_.free_.back());
-        stage_.free_.pop_back();
-      } else {
-        scratch_ = std::make_unique<CudaBatch::Scratch>(stage_.run_->front());
-      }
-    }
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() {
-      const std::lock_guard lock(stage_.mutex_);
-      stage_.free_.push_back(std::move(scratch_));
-    }
-    CudaBatch::Scratch& operator*() const { return *scratch_; }
-
-   private:
-    const CudaH2d& stage_;
-    std::unique_ptr<CudaBatch::Scratch> scratch_;
-  };
-
   std::shared_ptr<CudaRun> run_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<CudaBatch::Scratch>> free_;
+  mutable ScratchPool<CudaBatch::Scratch> scratch_;
 };
 
 const RegisterStage<CudaH2d, NoOptions> registered{

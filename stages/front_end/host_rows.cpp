@@ -12,30 +12,6 @@ struct HostRows::Scratch {
   WindowScratch windows;
 };
 
-// Work space of whoever is computing now; kept between items.
-class HostRows::Lease {
- public:
-  explicit Lease(const HostRows& mel) : mel_(mel) {
-    const std::lock_guard lock(mel_.mutex_);
-    if (!mel_.free_.empty()) {
-      scratch_ = std::move(mel_.free_.back());
-      mel_.free_.pop_back();
-    }
-    if (!scratch_) scratch_ = std::make_unique<Scratch>(mel_.front_.kernel().make_scratch());
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  ~Lease() {
-    const std::lock_guard lock(mel_.mutex_);
-    mel_.free_.push_back(std::move(scratch_));
-  }
-  Scratch& operator*() const { return *scratch_; }
-
- private:
-  const HostRows& mel_;
-  std::unique_ptr<Scratch> scratch_;
-};
-
 namespace {
 
 float* lease(std::size_t values, ItemContext& context, MelPart& out) {
@@ -54,7 +30,8 @@ std::shared_ptr<const MelBatch> HostRows::compute(const Batch& in, ItemContext& 
   auto out = std::make_shared<MelBatch>();
   out->info = front_.info();
   out->parts.resize(in.parts.size());
-  const Lease scratch(*this);
+  const auto scratch = scratch_.lease(
+      [this] { return std::make_unique<Scratch>(front_.kernel().make_scratch()); });
   for (std::size_t i = 0; i < in.parts.size(); ++i) {
     if (context.item().origins->at(i).stream->failed()) continue;
     auto part = compute(*in.parts[i], i, *scratch, context);

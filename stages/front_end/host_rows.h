@@ -6,12 +6,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <vector>
 
 #include "pipeline/stage.h"
 #include "stages/front_end/mel_front.h"
 #include "stages/items.h"
+#include "stages/raii/scratch_pool.h"
 
 namespace melflow {
 
@@ -29,7 +28,6 @@ class HostRows {
 
  private:
   struct Scratch;
-  class Lease;
 
   [[nodiscard]] Result<std::shared_ptr<const MelPart>> compute(const Windows& in, std::size_t part,
                                                                Scratch& scratch,
@@ -42,8 +40,7 @@ class HostRows {
              MelPart& out) const;
 
   const MelFront& front_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Scratch>> free_;
+  mutable ScratchPool<Scratch> scratch_;
 };
 
 }  // namespace melflow

@@ -9,28 +9,6 @@
 
 namespace melflow {
 
-// Work space for packing, kept between chunks.
-struct ChunkedRowFile::Lease {
-  explicit Lease(ChunkSpace& space) : space_(space) {
-    const std::lock_guard lock(space_.mutex);
-    if (!space_.scratches.empty()) {
-      scratch = std::move(space_.scratches.back());
-      space_.scratches.pop_back();
-    }
-    if (!scratch) scratch = std::make_unique<ChunkCodec::Scratch>();
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  ~Lease() {
-    const std::lock_guard lock(space_.mutex);
-    space_.scratches.push_back(std::move(scratch));
-  }
-  std::unique_ptr<ChunkCodec::Scratch> scratch;
-
- private:
-  ChunkSpace& space_;
-};
-
 // A complete chunk on its way into the file; it is over when that failed, too.
 struct ChunkedRowFile::Packing {
   Packing(ChunkedRowFile& file, std::int64_t index) : file_(file), index_(index) {}
@@ -50,6 +28,10 @@ struct ChunkedRowFile::Packing {
 namespace {
 
 constexpr const char* kUnfinished = "melflow_part";
+
+auto lease_scratch(ChunkSpace& space) {
+  return space.scratch.lease([] { return std::make_unique<ChunkCodec::Scratch>(); });
+}
 
 std::size_t product(const std::vector<hsize_t>& shape) {
   std::size_t n = 1;
@@ -172,8 +154,8 @@ void ChunkedRowFile::write_range(RowRange range) {
 }
 
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
-  const Lease lease(*settings_.space);
-  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *lease.scratch);
+  const auto scratch = lease_scratch(*settings_.space);
+  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *scratch);
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
   written(to_, [&] {
@@ -192,7 +174,7 @@ void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
 }
 
 void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
-  const Lease lease(*settings_.space);
+  const auto scratch = lease_scratch(*settings_.space);
   std::vector<std::byte> packed;
   std::uint32_t filter_mask = 0;
   {
@@ -206,7 +188,7 @@ void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
     h5_check(H5Dread_chunk(rows_, H5P_DEFAULT, offset.data(), &filter_mask, packed.data()),
              "cannot read back /mel");
   }
-  if (!codec_.unpack(packed, filter_mask, chunk.bytes(), *lease.scratch))
+  if (!codec_.unpack(packed, filter_mask, chunk.bytes(), *scratch))
     throw RunError(part_path() + ": a chunk that was just written cannot be read back");
 }
 

@@ -21,6 +21,7 @@
 #include "pipeline/memory.h"
 #include "stages/output/chunk_codec.h"
 #include "stages/output/row_file.h"
+#include "stages/raii/scratch_pool.h"
 
 namespace melflow {
 
@@ -30,8 +31,7 @@ struct ChunkSpace {
   static std::size_t most(std::size_t chunk_bytes, int level, int threads, std::size_t files);
 
   BufferPool chunks{std::numeric_limits<std::size_t>::max()};
-  std::mutex mutex;
-  std::vector<std::unique_ptr<ChunkCodec::Scratch>> scratches;
+  ScratchPool<ChunkCodec::Scratch> scratch;
 };
 
 struct ChunkSettings {
@@ -68,7 +68,6 @@ class ChunkedRowFile final : public RowFile {
     std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
     std::int64_t filled = 0;  // how many
   };
-  struct Lease;
   struct Packing;
 
   void create();

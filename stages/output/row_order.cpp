@@ -1,6 +1,7 @@
 #include "stages/output/row_order.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace melflow {
 
@@ -55,24 +56,25 @@ void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origi
   // A file that was closed before its turn is only noticed when somebody looks.
   advance(ready);
   if (file > current_) {
-    waiting_[file].push_back({std::move(part), std::move(origin)});
+    waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin)});
   } else if (file == current_) {
-    place(std::move(part), std::move(origin), ready);
+    place({file, 0, 0, -1, std::move(part), std::move(origin)}, ready);
     advance(ready);
   }
 }
 
-void RowOrder::place(std::shared_ptr<const MelPart> part, Origin origin,
-                     std::vector<PlacedPart>& ready) {
-  const std::size_t file = current_;
-  current_rows_ += part->row_count;
-  if (part->last) current_expected_ = part->first_row + part->row_count;
-  audio_[file] = {part->file.sample_rate, std::max(audio_[file].frames, part->file.frames)};
+void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
+  const MelPart& part = *in.part;
+  current_rows_ += part.row_count;
+  if (part.last) current_expected_ = part.first_row + part.row_count;
+  audio_[in.file] = {part.file.sample_rate, std::max(audio_[in.file].frames, part.file.frames)};
   const bool complete = current_rows_ == current_expected_;
-  ready.push_back({file, section_, totals_[section_], complete ? current_rows_ : -1,
-                   std::move(part), std::move(origin)});
+  in.section = section_;
+  in.file_row = totals_[section_];
+  if (complete) in.file_rows = current_rows_;
+  ready.push_back(std::move(in));
   if (!complete) return;
-  rows_[file] = current_rows_;
+  rows_[current_] = current_rows_;
   totals_[section_] += current_rows_;
   next();
 }
@@ -108,10 +110,10 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
     }
     const auto it = waiting_.find(file);
     if (it == waiting_.end()) return;
-    std::vector<Waiting> parts = std::move(it->second);
+    std::vector<PlacedPart> parts = std::move(it->second);
     waiting_.erase(it);
-    for (Waiting& w : parts)
-      if (current_ == file) place(std::move(w.part), std::move(w.origin), ready);
+    for (PlacedPart& p : parts)
+      if (current_ == file) place(std::move(p), ready);
     if (current_ == file) return;
   }
 }
@@ -119,8 +121,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
 std::vector<PlacedPart> RowOrder::take_waiting() {
   std::vector<PlacedPart> out;
   for (auto& [file, parts] : waiting_)
-    for (Waiting& w : parts)
-      out.push_back({file, 0, 0, -1, std::move(w.part), std::move(w.origin)});
+    std::move(parts.begin(), parts.end(), std::back_inserter(out));
   waiting_.clear();
   return out;
 }

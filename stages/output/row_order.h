@@ -77,13 +77,9 @@ class RowOrder {
   void forget(std::size_t file);
 
  private:
-  void place(std::shared_ptr<const MelPart> part, Origin origin, std::vector<PlacedPart>& ready);
+  void place(PlacedPart part, std::vector<PlacedPart>& ready);
   void next();
 
-  struct Waiting {
-    std::shared_ptr<const MelPart> part;
-    Origin origin;
-  };
   std::function<bool(std::size_t)> is_void_;
   std::size_t current_ = 0;             // oldest file that is not complete
   std::int64_t current_rows_ = 0;       // of it, so far
@@ -99,7 +95,7 @@ class RowOrder {
   std::vector<Row> rolled_back_;
   std::vector<std::int64_t> rows_;
   std::vector<FileAudio> audio_;
-  std::map<std::size_t, std::vector<Waiting>> waiting_;
+  std::map<std::size_t, std::vector<PlacedPart>> waiting_;  // without their places
 };
 
 }  // namespace melflow

@@ -1,0 +1,51 @@
+// Work space of threads, kept between items: as many pieces as there were threads at once.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace melflow {
+
+/// From any thread.
+template <class T>
+class ScratchPool {
+ public:
+  /// A piece for as long as the object lives, which is shorter than the pool does.
+  class Lease {
+   public:
+    Lease(ScratchPool& pool, std::unique_ptr<T> piece) : pool_(pool), piece_(std::move(piece)) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      const std::lock_guard lock(pool_.mutex_);
+      pool_.free_.push_back(std::move(piece_));
+    }
+    T& operator*() const { return *piece_; }
+
+   private:
+    ScratchPool& pool_;
+    std::unique_ptr<T> piece_;
+  };
+
+  /// One that was given back, or what make() gives, a std::unique_ptr<T>.
+  template <class Make>
+  [[nodiscard]] Lease lease(const Make& make) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!free_.empty()) {
+        std::unique_ptr<T> piece = std::move(free_.back());
+        free_.pop_back();
+        return {*this, std::move(piece)};
+      }
+    }
+    return {*this, make()};
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> free_;
+};
+
+}  // namespace melflow
