@@ -15,6 +15,7 @@
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::read_text;
 using test::TempFolder;
 using test::write_text;
@@ -31,10 +32,6 @@ constexpr const char* kToyYaml =
     "  files: {stage: toy_count, count: 5}\n"
     "  work: {stage: toy_work, from: files, queue: 7, concurrency: 3}\n"
     "  end: {stage: toy_keep, from: work}\n";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 long count_lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 

@@ -10,6 +10,7 @@
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::TempFolder;
 using test::write_text;
 using Json = nlohmann::ordered_json;
@@ -48,10 +49,6 @@ struct Folder : TempFolder {
     return run(*this, arguments);
   }
 };
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/cuda/fake_nvml/fake_nvml.h"
@@ -17,14 +18,7 @@ Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
   const TempFolder folder;
   test::write_wav(folder / "clips/a.wav", 16000, 0.5);
   test::write_text(folder / "p.yaml",
-                   "version: 1\n"
-                   "graph:\n"
-                   "  files: {stage: file_list, root: clips}\n"
-                   "  read: {stage: disk_read, from: files}\n"
-                   "  decode: {stage: decode, from: read}\n"
-                   "  segment: {stage: segment, from: decode}\n"
-                   "  batch: {stage: batch, from: segment}\n"
-                   "  mel: {stage: mel, from: batch, preset: whisper, backend: cuda}\n"
+                   test::nodes_to_mel("root: clips", "preset: whisper, backend: cuda") +
                    "  write: {stage: npy_write, from: mel, path: out.npy}\n");
   std::vector<std::string> command{MELFLOW_ON_HOST_GPU, "run", "p.yaml"};
   command.insert(command.end(), more.begin(), more.end());

@@ -11,6 +11,7 @@
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::read_text;
 using test::TempFolder;
 using test::write_text;
@@ -19,10 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 std::string pipeline(const std::string& name) {
   return fs::path(test::source_path("config/pipelines")) / (name + ".yaml");

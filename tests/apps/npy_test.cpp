@@ -4,11 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::read_text;
 using test::TempFolder;
 using test::write_text;
@@ -19,10 +21,6 @@ namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 struct Folder : TempFolder {
   Folder() {
     test::write_wav(*this / "data/en/one.wav", 8000, 1.0, 1);
@@ -30,15 +28,8 @@ struct Folder : TempFolder {
     test::write_wav(*this / "data/fr/d\xE9j\xE0.wav", 8000, 0.7, 3);
     write_text(*this / "data/fr/not.wav", "no sound at all");
     write_text(*this / "p.yaml",
-               "version: 1\n"
-               "graph:\n"
-               "  files: {stage: file_list, root: data, labels: parent_dir}\n"
-               "  read: {stage: disk_read, from: files}\n"
-               "  decode: {stage: decode, from: read}\n"
-               "  segment: {stage: segment, from: decode}\n"
-               "  batch: {stage: batch, from: segment}\n"
-               "  mel: {stage: mel, from: batch, sample_rate: 8000, n_mels: 32, log: db, "
-               "use_energy: true}\n"
+               test::nodes_to_mel("root: data, labels: parent_dir",
+                                  "sample_rate: 8000, n_mels: 32, log: db, use_energy: true") +
                "  h5: {stage: hdf5_write, from: mel, path: out.h5, dtype: \"${TYPE:-float32}\"}\n"
                "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: "
                "\"${TYPE:-float32}\"}\n");

@@ -10,6 +10,7 @@
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::read_text;
 using test::TempFolder;
 using test::write_text;
@@ -19,10 +20,6 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 Ended verify(const TempFolder& folder, const std::vector<std::string>& more,
              const std::string& program = kMelflow) {

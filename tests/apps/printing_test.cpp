@@ -8,13 +8,16 @@
 
 #include <fmt/format.h>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::Process;
 using test::TempFolder;
+using test::write_toy;
 
 namespace {
 
@@ -24,10 +27,6 @@ const std::string kToy = MELFLOW_TOY_PROGRAM;
 // Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its end.
 const std::string kEvil = "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B" "31m\xE2\x80\xAE\x07\x9B";
 const std::string kShown = "x\\u001b[2J\\u000d\\nfake: ok\\u007f\\u009b31m\\u202e\\u0007\\x9b";
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // Nothing but lines of characters that are shown.
 bool is_harmless(const std::string& text) {
@@ -40,32 +39,14 @@ bool is_harmless(const std::string& text) {
 
 void write_pipeline(const TempFolder& folder, const std::string& mel = "") {
   test::write_text(folder / "p.yaml",
-                   "version: 1\n"
-                   "graph:\n"
-                   "  files: {stage: file_list, root: data, labels: parent_dir}\n"
-                   "  read: {stage: disk_read, from: files}\n"
-                   "  decode: {stage: decode, from: read}\n"
-                   "  segment: {stage: segment, from: decode}\n"
-                   "  batch: {stage: batch, from: segment}\n"
-                   "  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20" +
-                       mel +
-                       "}\n"
+                   test::nodes_to_mel("root: data, labels: parent_dir",
+                                      "sample_rate: 8000, n_fft: 256, hop: 128, n_mels: 20" + mel) +
                        "  write: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}\n");
 }
 
 Ended call(const TempFolder& folder, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), kMelflow);
   return run(folder, std::move(arguments));
-}
-
-void write_toy(const TempFolder& folder, int count) {
-  test::write_text(folder / "toy.yaml",
-                   fmt::format("version: 1\n"
-                               "graph:\n"
-                               "  files: {{stage: toy_count, count: {}}}\n"
-                               "  work: {{stage: toy_work, from: files}}\n"
-                               "  end: {{stage: toy_keep, from: work, path: toy.out}}\n",
-                               count));
 }
 
 }  // namespace

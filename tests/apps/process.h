@@ -28,6 +28,10 @@ class TempFolder {
 std::string read_text(const std::filesystem::path& path);
 void write_text(const std::filesystem::path& path, const std::string& text);
 
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 struct Ended {
   int code = 0;  ///< exit status; 1000 + the signal that killed it
   std::string out, err;

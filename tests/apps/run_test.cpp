@@ -9,33 +9,21 @@
 
 #include <fmt/format.h>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/skip.h"
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::Process;
 using test::read_text;
 using test::TempFolder;
+using test::write_toy;
 
 namespace {
 
 const std::string kToy = MELFLOW_TOY_PROGRAM;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-void write_toy(const TempFolder& folder, int count) {
-  test::write_text(folder / "toy.yaml",
-                   fmt::format("version: 1\n"
-                               "workers: 2\n"
-                               "graph:\n"
-                               "  files: {{stage: toy_count, count: {}}}\n"
-                               "  work: {{stage: toy_work, from: files}}\n"
-                               "  end: {{stage: toy_keep, from: work, path: toy.out}}\n",
-                               count));
-}
 
 std::vector<std::string> command(const std::vector<std::string>& more = {}) {
   std::vector<std::string> out{kToy, "run", "toy.yaml"};

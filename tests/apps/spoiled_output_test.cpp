@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/python.h"
@@ -9,16 +10,13 @@
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::TempFolder;
 namespace fs = std::filesystem;
 
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 // The demo with statistics, into HDF5 or .npy.
 void make_output(const TempFolder& folder, const std::string& out) {
@@ -55,16 +53,8 @@ void check_rows(const std::string& name, const std::vector<Row>& rows) {
   make_output(folder, name);
   REQUIRE(test::python_says("apps/spoil_output.py",
                             fmt::format("'{}' '{}'", folder / name, folder.path().string())) == "");
-  test::write_text(folder / "normalize.yaml", R"(
-version: 1
-graph:
-  files: {stage: file_list, root: data}
-  read: {stage: disk_read, from: files}
-  decode: {stage: decode, from: read}
-  segment: {stage: segment, from: decode}
-  batch: {stage: batch, from: segment}
-  mel: {stage: mel, from: batch, sample_rate: 8000, n_mels: 80, n_fft: 512, log: db}
-  normalize: {stage: normalize, from: mel, file: "${OUT}"}
+  test::write_text(folder / "normalize.yaml", test::nodes_to_mel(
+      "root: data", "sample_rate: 8000, n_mels: 80, n_fft: 512, log: db") + R"(  normalize: {stage: normalize, from: mel, file: "${OUT}"}
   write: {stage: hdf5_write, from: normalize, path: x.h5}
 )");
   for (const Row& row : rows) {

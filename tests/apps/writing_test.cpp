@@ -5,33 +5,23 @@
 
 #include <filesystem>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 
 using namespace melflow;
 using test::Ended;
+using test::has;
 using test::Process;
 using test::read_text;
 using test::TempFolder;
 using test::write_text;
+using test::write_toy;
 
 namespace {
 
 const std::string kMelflow = MELFLOW_PROGRAM;
 const std::string kToy = MELFLOW_TOY_PROGRAM;
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-void write_toy(const TempFolder& folder, const std::string& name = "toy.yaml") {
-  write_text(folder / name,
-             "version: 1\n"
-             "graph:\n"
-             "  files: {stage: toy_count, count: 20}\n"
-             "  work: {stage: toy_work, from: files}\n"
-             "  end: {stage: toy_keep, from: work, path: toy.out}\n");
-}
 
 Ended shell(const TempFolder& folder, const std::string& line) {
   return run(folder, {"/bin/bash", "-c", line, kToy, kMelflow});
@@ -46,8 +36,8 @@ bool is_device(const char* path) {
 
 TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
   const TempFolder folder;
-  write_toy(folder);
-  write_toy(folder, "b.yaml");
+  write_toy(folder, 20);
+  write_toy(folder, 20, "b.yaml");
   struct Row {
     const char* arguments;
     int code;
@@ -74,14 +64,7 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
   const TempFolder folder;
   test::write_wav(folder / "clips/a.wav", 16000, 0.5);
   write_text(folder / "p.yaml",
-             "version: 1\n"
-             "graph:\n"
-             "  files: {stage: file_list, root: clips}\n"
-             "  read: {stage: disk_read, from: files}\n"
-             "  decode: {stage: decode, from: read}\n"
-             "  segment: {stage: segment, from: decode}\n"
-             "  batch: {stage: batch, from: segment}\n"
-             "  mel: {stage: mel, from: batch, sample_rate: 16000, n_mels: 8}\n"
+             test::nodes_to_mel("root: clips", "sample_rate: 16000, n_mels: 8") +
              "  write: {stage: npy_write, from: mel, path: \"${OUT}\"}\n");
   REQUIRE(shell(folder, "OUT=a.npy \"$1\" run p.yaml").code == 0);
   REQUIRE(shell(folder, "OUT=b.npy exec \"$1\" run p.yaml <&- >&- 2>&-").code == 0);
@@ -135,7 +118,7 @@ TEST_CASE("writing: init makes a whole file or none") {
 
 TEST_CASE("writing: that a JSON report cannot be written is known before the run") {
   const TempFolder folder;
-  write_toy(folder);
+  write_toy(folder, 20);
   const std::string yaml = read_text(folder / "toy.yaml");
   std::filesystem::create_directory(folder / "folder");
   for (const char* where : {"no/such/r.json", "folder", "toy.yaml"}) {
@@ -161,7 +144,7 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
 
 TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
   const TempFolder folder;
-  write_toy(folder);
+  write_toy(folder, 20);
   Process process(folder,
                   {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set",
                    "work.begun=begun"},

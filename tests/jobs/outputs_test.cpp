@@ -48,7 +48,6 @@ void make_corpus(const TempFolder& folder) {
               4000 + 100 * i, kRate, i);
 }
 
-using Names = std::set<std::string>;
 Names names_in(const TempFolder& folder) {
   Names out;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))

@@ -86,14 +86,6 @@ Output full_build(const TempFolder& folder, const std::string& write = "overwrit
   return read_output(folder / "full.h5");
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> out;
-  for (const auto& e : std::filesystem::directory_iterator(folder))
-    out.push_back(e.path().filename());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("update: rows of new files come behind those that were there, which do not move") {
@@ -113,7 +105,7 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   CHECK(job.report.counts.failed == 2);
   CHECK(kept_by(job) == 17);  // all but the bad ones
   CHECK(job.stage("read").items_in == 5);
-  CHECK(names_in(folder.path()) == std::vector<std::string>{"clips", "out.h5", "scratch.wav"});
+  CHECK(names_in(folder.path()) == Names{"clips", "out.h5", "scratch.wav"});
 
   const Output full = full_build(folder);
   CHECK(rows_by_path(after) == rows_by_path(full));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "pipeline/problem.h"
+#include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"
 #include "tests/support/small_disk.h"
@@ -39,15 +40,6 @@ std::vector<float> in_type(std::vector<float> values, NumberType type) {
 }
 
 void nothing_more(hid_t, hid_t) {}
-
-std::string complaint(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 }  // namespace
 

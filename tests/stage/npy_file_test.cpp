@@ -6,34 +6,16 @@
 
 #include <atomic>
 #include <filesystem>
-#include <functional>
-#include <set>
 #include <thread>
 
 #include "stages/output/npy_header.h"
+#include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-std::string complaint(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
-
-using Names = std::set<std::string>;
-Names names_in(const std::string& path) {
-  Names out;
-  for (const auto& entry : std::filesystem::directory_iterator(path))
-    out.insert(entry.path().filename());
-  return out;
-}
 
 constexpr const char* kSet[] = {"out.npy", "out.index.npy", "out.index.json"};
 const Names kWhole{kSet[0], kSet[1], kSet[2]};

@@ -7,11 +7,11 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <functional>
 
 #include "stages/files/publication.h"
 #include "stages/files/undo_file.h"
 #include "tests/stage/failing_calls.h"
+#include "tests/support/complaint.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,15 +19,6 @@ using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-std::string complaint(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 void make(const std::string& target, Existing existing) {
   PartFile file(target, "test", existing, has_one_of({"completed by test"}));

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <set>
 
 #include "stages/files/undo_file.h"
 #include "tests/stage/failing_calls.h"
+#include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;
@@ -18,15 +18,6 @@ using namespace melflow::test;
 namespace {
 
 constexpr int kMostCalls = 100;
-
-std::string complaint(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 std::set<std::string> names_in(const TempFolder& folder) {
   std::set<std::string> out;

@@ -11,6 +11,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/raii/hdf5.h"
+#include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"
 #include "tests/support/skip.h"
@@ -40,20 +41,7 @@ std::string stored(const std::vector<float>& v, NumberType type) {
 
 void nothing_more(hid_t, hid_t) {}
 
-std::string complaint(const std::function<void()>& what) {
-  try {
-    what();
-  } catch (const RunError& e) {
-    return e.what();
-  }
-  return "";
-}
-
 bool exists(const std::string& path) { return std::filesystem::exists(path); }
-std::size_t files_in(const std::string& path) {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path), {}));
-}
-
 }  // namespace
 
 TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or none at all") {
@@ -88,7 +76,7 @@ TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or 
       file.write(0, v.data(), half);
       file.make_hdf5(row.shape, nothing_more);
       file.publish(false);
-      CHECK(files_in(folder.path()) == 1);
+      CHECK(names_in(folder.path()).size() == 1);
       const H5File h5(target);
       CHECK(h5.shape("mel") == std::vector<std::uint64_t>(row.shape.begin(), row.shape.end()));
       CHECK(h5.type("mel") == to_text(type));
@@ -205,7 +193,7 @@ TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
   std::vector<float> back(300);
   file.unspill(0, back.data(), 1200);
   CHECK(back == v);
-  CHECK(files_in(folder.path()) == 1);
+  CHECK(names_in(folder.path()).size() == 1);
 }
 
 TEST_CASE("row file: where it cannot be made, the message says what to do") {
@@ -306,16 +294,16 @@ TEST_CASE("row file: an unfinished file goes with its owner, unless it is to sta
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   { const RowFile file(target, NumberType::float32, 1, Existing::refuse); }
-  CHECK(files_in(folder.path()) == 0);
+  CHECK(names_in(folder.path()).size() == 0);
   {
     RowFile file(target, NumberType::float32, 1, Existing::refuse);
     file.keep();
   }
   CHECK(exists(target + ".part"));
-  CHECK(files_in(folder.path()) == 1);
+  CHECK(names_in(folder.path()).size() == 1);
   // A later run begins anew.
   { const RowFile file(target, NumberType::float32, 1, Existing::refuse); }
-  CHECK(files_in(folder.path()) == 0);
+  CHECK(names_in(folder.path()).size() == 0);
 }
 
 TEST_CASE("row file: a file that came there meanwhile is not overwritten unasked") {
@@ -350,7 +338,7 @@ TEST_CASE("row file: what lies beside the target is left alone") {
   file.publish(false);
   CHECK(read_bytes(folder / "out.h5.meta") == "precious");
   CHECK(read_bytes(folder / "out.meta") == "precious");
-  CHECK(files_in(folder.path()) == 3);
+  CHECK(names_in(folder.path()).size() == 3);
 }
 
 TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is published") {
@@ -430,7 +418,7 @@ TEST_CASE("row file: a file that may not grow is told with the system's reason")
     CHECK(complaint([&] { file.spill(0, v.data(), 400'000); }) ==
           target + too_large);
   }
-  CHECK(files_in(folder.path()) == 0);
+  CHECK(names_in(folder.path()).size() == 0);
 }
 
 TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed") {
@@ -451,5 +439,5 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
     });
     CHECK(message.starts_with(target + ".part: cannot be written: File too large; the unfinished file is removed. "));
   }
-  CHECK(files_in(folder.path()) == 0);
+  CHECK(names_in(folder.path()).size() == 0);
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -25,6 +26,15 @@ inline void write_bytes(const std::string& path, std::string_view bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+using Names = std::set<std::string>;
+/// Of what is in a folder.
+inline Names names_in(const std::string& path) {
+  Names out;
+  for (const auto& entry : std::filesystem::directory_iterator(path))
+    out.insert(entry.path().filename());
+  return out;
 }
 
 class TempFolder {

@@ -1,0 +1,310 @@
+// What every sink of rows promises of what is in its output, for all of them: hdf5_write as another
+// reader has it, npy_write as Python has it beside that.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "tests/stage/sink_jobs.h"
+#include "tests/support/concurrency_probe.h"
+#include "tests/support/h5_reader.h"
+#include "tests/support/hold.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+TEST_CASE("sinks: a manifest's labels and splits are kept, and within a split its order") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 4; ++i)
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), 2000 + 300 * i, kRate, i);
+  folder.write("list.csv",
+               "path,label,split\n2.wav,b,train\n0.wav,,test\n3.wav,a,\n0.wav,b,train\n");
+  const JobResult job = run_sinks(
+      pipeline_of_both({.files = "labels: manifest, manifest: '" + (folder / "list.csv") + "'",
+                        .write = "split_files: false"}),
+      folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  const Output out = read_output(folder / "out.h5");
+  CHECK(out.labels == std::vector<std::string>{"a", "b"});
+  CHECK(out.splits == std::vector<std::string>{"train", "test"});
+  const std::array<std::pair<std::int64_t, std::int64_t>, 4> expected{
+      {{1, 0}, {1, 0}, {-1, 1}, {0, -1}}};
+  REQUIRE(out.files.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(out.files[i].label == expected[i].first);
+    CHECK(out.files[i].split == expected[i].second);
+  }
+  CHECK(out.files[0].path == "2.wav");
+  // A file that is named twice has its rows twice.
+  const auto per_row = static_cast<std::ptrdiff_t>(out.values_per_row());
+  const auto rows = [&](const Output::File& f) {
+    return std::vector<float>(out.mel.begin() + f.offset * per_row,
+                              out.mel.begin() + (f.offset + f.count) * per_row);
+  };
+  CHECK(rows(out.files[1]) == rows(out.files[2]));
+  CHECK(check_h5(folder / "out.h5") == "");
+  CHECK(difference_from_h5(folder) == "");
+}
+
+TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest there is") {
+  const TempFolder folder;
+  make_corpus(folder);
+  // Plain powers go over the whole range of a half; a file with values beyond it fails, which is
+  // tested elsewhere.
+  for (const std::string mel : {"log: db", "log: none", "log: none, power: 6"}) {
+    CAPTURE(mel);
+    for (const std::string type : {"float32", "float16", "bfloat16"}) {
+      for (const SinkKind& sink : kSinks)
+        for (const std::string& ending : sink.endings)
+          std::filesystem::remove(folder / (type + ending));
+      const JobResult job =
+          run_sinks(pipeline_of_both({.mel = mel, .write = "dtype: " + type}), folder, type);
+      REQUIRE_MESSAGE(job.complete(), job.text());
+      // One of each sink.
+      CHECK(job.plan_warnings.size() == (mel != "log: db" && type == "float16" ? 2 : 0));
+    }
+    for (const std::string type : {"float16", "bfloat16"}) {
+      if (mel == "log: none, power: 6" && type == "float16") continue;
+      CHECK(check_h5(folder / (type + ".h5"), folder / "float32.h5") == "");
+      CHECK(check_npy(fmt::format("'{}.npy' --float32 '{}'", folder / type,
+                                  folder / "float32.npy")) == "");
+    }
+  }
+}
+
+TEST_CASE("sinks: values that need the whole file are the same in blocks as in one") {
+  const TempFolder folder;
+  write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(300'000));
+  write_wav(folder.file("clips/b.wav"), 3000, kRate, 5);
+  // Loud at the end, so that the first blocks cannot know it.
+  auto late = test_signal(200'000, 1, 3);
+  for (std::size_t i = 0; i < 190'000; ++i) late[i] *= 0.001F;
+  write_audio(folder.file("clips/c.flac"), audio_kind("flac s16"), kRate, late);
+  for (const std::string mel :
+       {"log: db, top_db: 30", "log: db, ref: max", "log: db, ref: max, top_db: 60",
+        "log: log10, ref: max, center: false"}) {
+    for (const std::string type : {"float32", "float16", "bfloat16"}) {
+      CAPTURE(mel);
+      CAPTURE(type);
+      for (const auto& [out, block] : {std::pair{"one", "8MiB"}, std::pair{"blocks", "64KiB"}}) {
+        const JobResult job =
+            run_sinks(pipeline_of_both({.decode = std::string("block: ") + block,
+                                        .mel = mel,
+                                        .write = "overwrite: true, dtype: " + type}),
+                      folder, out);
+        REQUIRE_MESSAGE(job.complete(), job.text());
+        CHECK(difference_from_h5(folder, out) == "");
+      }
+      const Output expected = read_output(folder / "one.h5");
+      CHECK(expected.rows() > 3000);
+      CHECK(read_output(folder / "blocks.h5").difference(expected) == "");
+      CHECK((rows_file(folder, "one") == rows_file(folder, "blocks")));
+      CHECK((read_bytes(folder / "one.index.npy") == read_bytes(folder / "blocks.index.npy")));
+      if (mel.find("ref: max") == std::string::npos) continue;
+      for (const Output::File& f : expected.files) {
+        const auto rows = expected.rows_of(f.path);
+        CHECK(*std::max_element(rows.begin(), rows.end()) == 0.0F);
+      }
+    }
+  }
+  // Clips and two outputs of four files: nothing was spilled beside them.
+  CHECK(names_in(folder.path()).size() == 9);
+}
+
+TEST_CASE("sinks: a long file that fails midway leaves no rows, spilled or not") {
+  const TempFolder folder;
+  auto bad = test_signal(100'000);
+  bad[90'000] = std::numeric_limits<float>::quiet_NaN();
+  for (const char* clips : {"clips", "good"}) {
+    write_wav(folder.file(fmt::format("{}/a.wav", clips)), 5000, kRate, 1);
+    write_wav(folder.file(fmt::format("{}/c.wav", clips)), 7000, kRate, 2);
+  }
+  for (const char* name : {"b", "d"})  // the last one, too: behind its rows come none
+    write_audio(folder.file(fmt::format("clips/{}.wav", name)), audio_kind("wav float"), kRate,
+                bad);
+  for (const char* mel : {"log: db", "log: db, ref: max"}) {
+    CAPTURE(std::string(mel));
+    const JobResult job = run_sinks(
+        pipeline_of_both({.decode = "block: 64KiB", .mel = mel, .write = "overwrite: true"}),
+        folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(job.report.counts.failed == 2);
+    const JobResult clean = run_job(pipeline_of_both({.mel = mel, .write = "overwrite: true"}),
+                                    in_out(folder / "good", folder / "clean"));
+    REQUIRE_MESSAGE(clean.complete(), clean.text());
+    const Output out = read_output(folder / "out.h5");
+    CHECK(out.mel_bytes == read_output(folder / "clean.h5").mel_bytes);
+    for (const char* name : {"b.wav", "d.wav"}) {
+      CHECK(out.file(name).count == 0);
+      CHECK(out.file(name).status == 2);
+    }
+    CHECK(out.remarks.at(0).reason == "sample 90000 is not a finite number");
+    CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
+    CHECK(difference_from_h5(folder) == "");
+  }
+}
+
+TEST_CASE("sinks: a file that fails in one branch leaves no rows in the other either") {
+  const TempFolder folder;
+  for (unsigned i = 0; i < 30; ++i)
+    write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), i % 3 == 1 ? 500 : 3000 + 100 * i,
+              kRate, i);
+  // The second branch wants 1024 samples for a frame: every third file is too short for it.
+  const std::string yaml =
+      pipeline_of_both({.mel = "center: false"}) +
+      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, n_mels: 8, center: false}"
+      "\n" +
+      sink_node("other", kNpy, "wide", "${OUT}.wide") +
+      sink_node("other5", kHdf5, "wide", "${OUT}.wide");
+  const JobResult job = run_sinks(yaml, folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.ok == 20);
+  CHECK(job.report.counts.skipped == 10);
+  CHECK(difference_from_h5(folder) == "");
+  CHECK(difference_from_h5(folder, "out.wide") == "");
+  for (unsigned i = 1; i < 30; i += 3)
+    std::filesystem::remove(folder / fmt::format("clips/{:02}.wav", i));
+  const JobResult clean = run_sinks(pipeline_of_both({.mel = "center: false"}), folder, "clean");
+  REQUIRE_MESSAGE(clean.complete(), clean.text());
+  for (const char* name : {"out.h5", "out.wide.h5"}) {
+    const Output out = read_output(folder / name);
+    CAPTURE(std::string(name));
+    CHECK(out.files.size() == 30);
+    CHECK(out.remarks.size() == 10);
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i < 30; ++i) {
+      CHECK((out.files[i].count == 0) == (i % 3 == 1));
+      CHECK((out.files[i].status == 1) == (i % 3 == 1));
+      CHECK(out.files[i].offset == offset);
+      offset += out.files[i].count;
+    }
+    CHECK(offset == static_cast<std::int64_t>(out.rows()));
+    CHECK(check_h5(folder / name) == "");
+  }
+  CHECK(read_output(folder / "out.h5").mel_bytes == read_output(folder / "clean.h5").mel_bytes);
+  CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
+}
+
+TEST_CASE("sinks: rows of files that fail when they are written already are closed up") {
+  const TempFolder folder;
+  // Of each batch the second branch finds one file too short, after the first has written all.
+  std::size_t rows = 0;
+  for (unsigned i = 0; i < 9; ++i) {
+    const unsigned length = i % 3 == 1 ? 500 : 3000;
+    rows += (length - 256) / 128 + 1;
+    write_wav(folder.file(fmt::format("clips/{}.wav", i)), length, kRate, i);
+    if (i % 3 != 1) write_wav(folder.file(fmt::format("good/{}.wav", i)), length, kRate, i);
+  }
+  const std::string yaml = pipeline_of_both({.mel = "center: false"}) +
+                           "  late: {stage: hold_batch, from: batch, queue: 8}\n"
+                           "  wide: {stage: mel, from: late, sample_rate: 8000, n_fft: 1024, "
+                           "n_mels: 8, center: false}\n" +
+                           sink_node("other", kNpy, "wide", "${OUT}.wide");
+  Gate written;
+  const Hold hold([&](std::size_t) { written.wait(); });
+  const JobResult job =
+      run_job(yaml, in_out(folder / "clips", folder / "out"), [&](Runner& runner) {
+        // By both sinks of the first branch.
+        while (runner.progress().rows < 2 * rows) std::this_thread::yield();
+        written.open();
+      });
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.skipped == 3);
+  int closed_up = 0;
+  for (const std::string& warning : job.report.warnings)
+    closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
+                 std::string::npos;
+  CHECK(closed_up == 2);
+  CHECK(difference_from_h5(folder) == "");
+  const JobResult clean =
+      run_job(pipeline(kNpy, {.mel = "center: false"}), in_out(folder / "good", folder / "clean"));
+  REQUIRE_MESSAGE(clean.complete(), clean.text());
+  CHECK((rows_file(folder, "out") == rows_file(folder, "clean")));
+}
+
+TEST_CASE("sinks: a run that leaves no row at all gives an output that can be read and mapped") {
+  const TempFolder folder;
+  folder.write("clips/a.wav", "no sound");
+  folder.folder("clips/b.wav");
+  for (const char* segment : {"tail: drop", "length: 1024"}) {
+    const JobResult job =
+        run_sinks(pipeline_of_both({.segment = segment, .write = "overwrite: true"}), folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const Output out = read_output(folder / "out.h5");
+    CHECK(out.rows() == 0);
+    CHECK(out.shape.back() == 20);
+    CHECK(out.remarks.size() == 2);
+    CHECK(check_h5(folder / "out.h5") == "");
+    CHECK(difference_from_h5(folder) == "");
+    CHECK(rows_file(folder, "out").find("'shape': (0, ") != std::string::npos);
+  }
+}
+
+TEST_CASE("sinks: columns that are no bands have their own label, an energy no frequency") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, kRate);
+  const auto run = [&](const SinkJob& o, const std::string& last = "") {
+    std::string yaml = pipeline_of_both(o);
+    yaml.insert(yaml.find("  write:"), last);
+    const JobResult job = run_sinks(yaml, folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(difference_from_h5(folder) == "");
+  };
+  const std::string again = "overwrite: true";
+  run({.mel = "use_energy: true, htk_compat: true", .write = again});
+  {
+    const H5File h5(folder / "out.h5");
+    CHECK(h5.shape("mel").at(1) == 21);
+    CHECK(std::isnan(h5.doubles("band_hz").at(20)));
+    CHECK(h5.doubles("band_hz").at(19) > 3000);
+    CHECK(h5.integer_attribute("mel", "energy_column") == 20);
+  }
+  run({.mel = "output: spectrogram, power: 1", .write = again});
+  {
+    const H5File h5(folder / "out.h5");
+    CHECK(h5.doubles("band_hz").at(128) == 4000);
+    CHECK(h5.text_attribute("mel", "unit") == "amplitude");
+  }
+  run({.write = again, .from = "last"}, "  last: {stage: mfcc, n_mfcc: 7, from: mel}\n");
+  const H5File h5(folder / "out.h5");
+  CHECK(h5.shape("mel").at(1) == 7);
+  CHECK_FALSE(h5.has("band_hz"));
+  CHECK(h5.text_attribute("mel", "unit") == "cepstrum of dB");
+  const std::string document = read_bytes(folder / "out.index.json");
+  CHECK(document.find(R"("axes": ["row", "coefficient"])") != document.npos);
+  CHECK(document.find("\n\"band_hz\"") == document.npos);
+}
+
+TEST_CASE("sinks: names that are not text are kept as bytes, wherever they stand") {
+  const TempFolder folder;
+  const std::string odd = "d\xE9j\xE0";  // Latin-1
+  write_wav(folder.file("clips/" + odd + "/a\xFF.wav"), 3000, kRate);
+  write_wav(folder.file("clips/\xED\x95\x9C\xEA\xB8\x80/\xF0\x9F\x90\x95\"\\\n.wav"), 3000, kRate);
+  // What looks like UTF-8 and is none: a surrogate, too long a form, an end too early.
+  folder.write("clips/" + odd + "/\xED\xB3\xA9 \xC0\xAF \xE2\x82.wav", "no sound");
+  std::filesystem::rename(folder / "clips", folder / ("clips" + odd));
+  const JobResult job =
+      run_job(pipeline_of_both(), in_out(folder / ("clips" + odd), folder / ("out" + odd)));
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.failed == 1);
+  CHECK(read_output(folder / ("out" + odd + ".h5")).files.at(0).path == odd + "/a\xFF.wav");
+  CHECK(difference_from_h5(folder, "out" + odd) == "");
+}
+
+TEST_CASE("sinks: rows, and their hash, do not depend on the format of the file") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 4000, kRate);
+  for (const char* type : {"float32", "float16", "bfloat16"}) {
+    const JobResult job = run_sinks(
+        pipeline_of_both({.write = std::string("overwrite: true, dtype: ") + type}), folder);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    // The script compares `feature_hash` and `features` with those of the HDF5 file, and the rows.
+    CHECK(difference_from_h5(folder) == "");
+  }
+}
