@@ -113,8 +113,8 @@ constexpr MelOptionRow kTable[] = {
     {"output", &O::output, "what the columns of a row are", "",
      "mel: mel bands; spectrogram: the n_fft / 2 + 1 bins of the spectrum"},
 
-    {"n_mels", &O::n_mels, "number of mel bands", "", "as many columns a row", from_to(1, 65536),
-     kBands},
+    {"n_mels", &O::n_mels, "number of mel bands", "", "a row has as many columns",
+     from_to(1, 65536), kBands},
     {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "what is below does not count",
      from(0), kBands},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
@@ -143,7 +143,7 @@ constexpr MelOptionRow kTable[] = {
     {"use_energy", &O::use_energy, "adds a column with the energy of the frame", "",
      "the natural logarithm of the sum of its squared samples; the first column, or with "
      "htk_compat the last"},
-    {"raw_energy", &O::raw_energy, "of which samples use_energy takes the energy", "",
+    {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
      "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
     {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
      "of the sum of squares, before the logarithm; never below 1.2e-7, as in Kaldi",
@@ -167,7 +167,8 @@ constexpr MelOptionRow kTable[] = {
      "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
 
     {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
-     "none: not; fixed: by norm_mean and norm_std; per_feature: by those of each column over the "
+     "none: neither; fixed: by norm_mean and norm_std; per_feature: by those of each column over "
+     "the "
      "segment or recording; all_features: by those of all its values"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
      "one number, or one for each column", from_to(-kLargest, kLargest), kFixed},

@@ -27,12 +27,18 @@ struct DeltaStageOptions {
   DeltaOptions delta;
 
   void describe(Schema& s) {
-    s.field("order", delta.order, "highest derivative that is appended").range(1, 4);
-    s.field("width", delta.width, "frames that one derivative looks at, an odd number")
+    s.field("order", delta.order,
+            "highest time derivative that is appended; 2: first and second derivatives")
+        .range(1, 4);
+    s.field("width", delta.width,
+            "length of the stretch a derivative is taken over [frames], an odd number; longer: "
+            "smoother")
         .range(3, 999);
-    s.field("method", delta.method,
-            "regression: slopes, end frames repeated (torchaudio, HTK); kaldi: slopes folded into "
-            "one filter (add-deltas); librosa: polynomial fit, also at the ends");
+    s.field(
+        "method", delta.method,
+        "how derivatives are taken; regression: slope of a line through the frames, end frames "
+        "repeated, and slopes of slopes (torchaudio, HTK); kaldi: the same folded into one filter "
+        "(add-deltas); librosa: polynomial through the frames, at the ends, too");
   }
 };
 

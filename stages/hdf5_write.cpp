@@ -84,7 +84,7 @@ struct Hdf5WriteOptions : RowSinkOptions {
         .used_with("layout: chunked, or compression", [this] { return is_chunked(); });
     s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
     const auto is_packed = [this] { return compression != Compression::none; };
-    s.field("level", level, "of deflate, from fast to small")
+    s.field("level", level, "effort of compression: deflate, from fast to small")
         .range(1, 12)
         .tuning()
         .used_with("compression: deflate", is_packed);

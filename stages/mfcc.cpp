@@ -29,17 +29,30 @@ struct MfccOptions {
   CepstrumOptions cepstrum;
 
   void describe(Schema& s) {
-    s.field("n_mfcc", cepstrum.n_mfcc, "coefficients of a frame, at most as many as bands")
+    s.field("n_mfcc", cepstrum.n_mfcc,
+            "number of cepstral coefficients of a frame, at most as many as mel bands")
         .range(1, 4096);
-    s.field("dct_type", cepstrum.dct_type, "type of the discrete cosine transform").range(2, 3);
-    s.field("norm", cepstrum.norm, "ortho: the transform keeps lengths; none: factor 2");
-    s.field("lifter", cepstrum.lifter, "length of the sine that weights the coefficients; 0: none")
+    s.field("dct_type", cepstrum.dct_type,
+            "type of the discrete cosine transform that makes coefficients of bands; 2 is usual")
+        .range(2, 3);
+    s.field(
+        "norm", cepstrum.norm,
+        "scaling of the discrete cosine transform; ortho: it keeps lengths, as librosa, torchaudio "
+        "and Kaldi have it; none: twice the sums, as scipy has it");
+    s.field(
+         "lifter", cepstrum.lifter,
+         "length L of the sine that weights the coefficients, so that higher ones count more; 0: "
+         "none (Kaldi, HTK: 22)")
         .range(0, 1e6);
     s.field("lifter_style", cepstrum.lifter_style,
-            "librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + L/2 sin(pi i / L)")
+            "weight of coefficient i with lifter L; librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + "
+            "L/2 "
+            "sin(pi i / L)")
         .used_with("lifter", [this] { return cepstrum.lifter > 0; });
-    s.field("htk_compat", cepstrum.htk_compat,
-            "coefficient 0 comes last, times the root of 2 where it is no energy (HTK)");
+    s.field(
+        "htk_compat", cepstrum.htk_compat,
+        "puts coefficient 0 last, as HTK does, times the root of 2 where it is no energy; false: "
+        "first");
   }
 };
 

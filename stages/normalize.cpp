@@ -27,8 +27,8 @@ struct NormalizeOptions {
 
   void describe(Schema& s) {
     s.field("file", file,
-            "an output with statistics (statistics: train on its sink), whose own rows are not "
-            "normalised yet")
+            "earlier output by whose mean and standard deviation columns are scaled; made with "
+            "statistics: train on its sink, and with rows that are not normalised themselves")
         .tuning();  // what it holds is in the contract
   }
 };

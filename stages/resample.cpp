@@ -33,8 +33,11 @@ struct ResampleOptions {
   ResampleQuality quality = ResampleQuality::high;
 
   void describe(Schema& s) {
-    s.field("rate", rate, "sample rate of the output [Hz]").range(100, 1'000'000);
-    s.field("quality", quality, "of libsoxr's filter; high is what librosa uses (soxr_hq)");
+    s.field("rate", rate, "sample rate that recordings have behind this stage [Hz]")
+        .range(100, 1'000'000);
+    s.field("quality", quality,
+            "quality of libsoxr's filter; higher: sharper and slower; high is what librosa uses "
+            "(soxr_hq)");
   }
 };
 

@@ -28,28 +28,45 @@ namespace {
 struct WindowOptions {
   std::optional<Length> length, hop;
 
-  void describe(Schema& s) {
-    s.field("length", length, "of a window");
-    s.field("hop", hop, "from the start of one window to the next; not set: the length");
+  void describe_as(const char* which, Schema& s) {
+    s.field("length", length, fmt::format("length of a {} window", which));
+    s.field("hop", hop,
+            fmt::format("distance from the start of a {} window to the start of the next; not set: "
+                        "the length of one",
+                        which));
   }
+};
+struct LongWindows : WindowOptions {
+  void describe(Schema& s) { describe_as("long", s); }
+};
+struct ShortWindows : WindowOptions {
+  void describe(Schema& s) { describe_as("short", s); }
 };
 
 struct SegmentOptions {
   std::optional<Length> length, hop;
-  std::optional<WindowOptions> long_windows, short_windows;
+  std::optional<LongWindows> long_windows;
+  std::optional<ShortWindows> short_windows;
   Tail tail = Tail::drop;
   std::optional<Length> min_length;
 
   void describe(Schema& s) {
     s.field("length", length,
-            "of a window, which becomes a row; not set: recordings are not cut, a row is a frame");
-    s.field("hop", hop, "from the start of one window to the next; not set: the length");
-    s.group("long", long_windows, "two stages instead: first long windows over the recording ...");
-    s.group("short", short_windows, "... then short windows, the rows, inside each long one");
+            "length of a window, which becomes a row; not set: recordings are not cut, a row is a "
+            "frame");
+    s.field("hop", hop,
+            "distance from the start of a window to the start of the next; not set: the length");
+    s.group("long", long_windows,
+            "cuts in two stages, instead of length and hop: long windows of the recording, and in "
+            "each of them the windows of short");
+    s.group("short", short_windows,
+            "windows inside every one of long, which become rows; goes with long only");
     s.field("tail", tail,
-            "samples after the last whole window: drop them, or pad them with silence to one more");
+            "what becomes of samples behind the last whole window; drop: they give no row; pad: "
+            "silence is added to make one more window");
     s.field("min_length", min_length,
-            "a recording, or with tail: pad a last window, shorter than this gives no row");
+            "shortest recording that gives rows, and with tail: pad shortest rest that is padded; "
+            "not set: any");
   }
 };
 

@@ -22,7 +22,7 @@ void FeedOptions::describe(Schema& s) {
       .used_with("feed: cache or auto",
                  [this] { return feed == FeedKind::cache || feed == FeedKind::automatic; });
   s.field("uses", uses,
-          "for feed: auto; how often the audio will be used, this run among them: a cache is made "
+          "how often the audio will be used, this run among them: with feed: auto a cache is made "
           "where that is more than once")
       .range(1, 1e9)
       .tuning()

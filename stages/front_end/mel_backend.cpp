@@ -82,59 +82,63 @@ void AccumulateOptions::describe(Schema& s) {
   s.field("bytes", bytes, "samples after which a batch for the device is full")
       .range(4096, 2.0e9)
       .tuning();
-  s.field("queue", queue, "of that node").range(1, 1 << 20).tuning();
+  s.field("queue", queue, "items that may wait before the group's node").range(1, 1 << 20).tuning();
 }
 
 void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
-          "cpu; cuda: on graphics processors, through the nodes accumulate, h2d, d2h and rows that "
-          "are put around this one; auto: cuda where there is a device and the job is long")
+          "where rows are computed; cpu: the processor; cuda: graphics processors, through the "
+          "nodes accumulate, h2d, d2h and rows that are put around this one; auto: cuda where "
+          "there is a device and the job is long")
       .tuning();
   const auto may_be_device = [this] { return backend != MelBackend::cpu; };
   constexpr const char* kDevice = "backend: cuda or auto";
   s.field("auto_from", auto_from,
-          "auto: seconds of work for the processor (all workers together, an estimate) from which on "
-          "devices are opened")
+          "seconds of work for the processor (all workers together, an estimate) from which on "
+          "backend: auto opens devices")
       .range(0, 1e9)
       .tuning()
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
   s.field("devices", devices,
-          "cuda: which of them, such as [0, 2]; batches go to the one with the fewest. {train: [0, 1], "
-          "val: [2]}: files of a split go to its devices, others to any of these")
+          "CUDA devices that compute, such as [0, 2]; a batch goes to the one with the fewest. "
+          "{train: [0, 1], val: [2]}: files of a split go to its devices, others to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("streams", streams,
-          "cuda: lanes of each device, batches that are packed, under way or taken out; not set: its "
-          "share of h2d's concurrency, and two")
+          "lanes of each CUDA device: batches that are packed, under way or taken out; not set: "
+          "its share of h2d's concurrency, and two")
       .range(1, 64)
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("graphs", graphs,
-          "cuda: batches of equal size are recorded once, and launched as a whole from then on")
+          "records what a CUDA device does for batches of equal size once, and launches it as a "
+          "whole from then on")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("device_timeout", device_timeout,
-          "cuda: seconds after which a device is given up that does not open, or has batches and does "
-          "nothing")
+          "seconds after which a CUDA device is given up that does not open, or has batches and "
+          "does nothing")
       .range(1, 86'400)
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("path", path,
-          "cuda: fused, one kernel from samples to rows, for n_fft 256, 400, 512, 1024 and 2048; "
-          "cufft, for any n_fft; auto: fused where it can be")
+          "kernels on CUDA devices; fused: one from samples to rows, for n_fft 256, 400, 512, 1024 "
+          "and 2048; cufft: for any n_fft; auto: fused where it can be")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("operands", operands,
-          "cuda, fused: what the points of the transform are kept in between its passes; sums, "
-          "power, bands and logarithm are always fp32")
+          "number format of the points of the transform between its passes, in the fused kernel on "
+          "CUDA devices; sums, power, bands and logarithm are always fp32")
       .tuning()
       .used_with(kDevice, may_be_device);
-  s.group("accumulate", accumulate, "cuda: batches are put together for the device")
+  s.group("accumulate", accumulate, "node that puts batches together for CUDA devices")
       .used_with(kDevice, may_be_device);
-  s.group("h2d", h2d, "cuda: packs a batch into page-locked memory and sends it")
+  s.group("h2d", h2d,
+          "node that packs a batch into page-locked memory and sends it to a CUDA device")
       .used_with(kDevice, may_be_device);
-  s.group("d2h", d2h, "cuda: waits until rows are back").used_with(kDevice, may_be_device);
-  s.group("rows", rows, "cuda: rows are taken out of page-locked memory and finished")
+  s.group("d2h", d2h, "node that waits until rows are back from a CUDA device")
+      .used_with(kDevice, may_be_device);
+  s.group("rows", rows, "node that takes rows out of page-locked memory and finishes them")
       .used_with(kDevice, may_be_device);
 }
 

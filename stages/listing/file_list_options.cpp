@@ -36,7 +36,8 @@ void FileListOptions::describe(Schema& s) {
       "below root (top_dir; with splits: top_dir below the split's), the manifest's label_column, "
       "or that of label_file (file)");
   s.field("label_file", label_file,
-          "for labels: file and for targets; a table (.csv, .tsv, .jsonl) with the column path");
+          "table (.csv, .tsv, .jsonl) with the column path, from which labels: file and targets "
+          "come");
   s.field("label_column", label_column, "the column of a table that has the labels")
       .used_with("labels: file or manifest",
                  [this] { return labels == Labels::file || labels == Labels::manifest; });
@@ -55,13 +56,14 @@ void FileListOptions::describe(Schema& s) {
           "test (and what else these are called) come first");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field("split_ratios", split_ratios,
-          "for splits: ratio; the splits and their shares of the files")
+          "names of the splits with splits: ratio, and their shares of the files")
       .used_with("splits: ratio", by_ratio);
-  s.field("split_seed", split_seed, "for splits: ratio; another number, another draw")
+  s.field("split_seed", split_seed,
+          "seed of the draw with splits: ratio; another number, another draw")
       .used_with("splits: ratio", by_ratio);
   s.field(
        "split_stratify", split_stratify,
-       "for splits: ratio; meet the shares exactly, also within every label. Without it every "
+       "meets the shares of splits: ratio exactly, also within every label. Without it every "
        "file is drawn by its own name, so that a run over more files moves none (an update never "
        "does)")
       .used_with("splits: ratio", by_ratio);
@@ -75,15 +77,16 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,
-       "for splits: ratio; files that split_group says nothing of (the expression finds no name, "
-       "the cell is empty, there is no folder): error, the run does not begin; own_group, each "
-       "is a group of its own; one_group, all are one; no_split, they are in no split")
+       "what becomes with splits: ratio of files that split_group says nothing of (the expression "
+       "finds no name, the cell is empty, there is no folder): error, the run does not begin; "
+       "own_group, each is a group of its own; one_group, all are one; no_split, they are in no "
+       "split")
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
   s.field("split_update", split_update,
-          "for splits: ratio; in an update: keep, files of the earlier output stay in their split, "
-          "and new ones of their groups go there, too; redraw, all are drawn as in a run from the "
-          "beginning, and a remark counts those that move")
+          "what an update does with splits: ratio: keep, files of the earlier output stay in their "
+          "split, and new ones of their groups go there, too; redraw, all are drawn as in a run from "
+          "the beginning, and a remark counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 

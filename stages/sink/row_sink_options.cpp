@@ -5,9 +5,9 @@ namespace melflow {
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("path", path, what).tuning();
   s.field("dtype", dtype,
-          "of the rows: float32; float16: 11 significant bits, up to 65504; bfloat16: 8, with the "
-          "range of float32. A file with a larger value fails. A graphics processor writes 16-bit "
-          "rows itself where nothing before the sink needs more");
+          "type of the stored numbers; float32; float16: 11 significant bits, up to 65504; "
+          "bfloat16: 8, with the range of float32. A file with a larger value fails. A graphics "
+          "processor writes 16-bit rows itself where nothing before the sink needs more");
   s.field("statistics", statistics,
           "store mean and standard deviation of every column, of the first split's rows (train; of "
           "all where there are no splits) or of all")
