@@ -6,7 +6,7 @@
 // A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
 // points in registers and exchanges them through shared memory; a phase is what every lane does
 // between two barriers. On a device the phases follow each other with __syncwarp(); the host driver
-// (host_driver.h) runs each phase for one lane after another. A phase must not read what
+// (tests/support/host_driver.h) runs each phase for one lane after another. A phase must not read what
 // another lane writes in the same phase.
 //
 //   fetch          samples of a frame into registers (any time before `first`)

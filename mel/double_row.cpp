@@ -18,10 +18,6 @@ DoubleRow::DoubleRow(const MelPlan& plan)
   if (options_.output == MelOptions::Output::mel) bank_ = make_filterbank(options_);
 }
 
-std::size_t DoubleRow::Scratch::bytes() const {
-  return (frame.size() + spectrum.size() + work.size()) * sizeof(double);
-}
-
 DoubleRow::Scratch DoubleRow::make_scratch() const {
   Scratch scratch;
   scratch.frame = AlignedArray<double>(static_cast<std::size_t>(options_.n_fft));

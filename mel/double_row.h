@@ -27,7 +27,6 @@ class DoubleRow {
     AlignedArray<double> frame;     // [n_fft]
     AlignedArray<double> spectrum;  // [n_bins] complex, then [n_bins] powers
     AlignedArray<double> work;      // [frame_length], for the conditioner
-    std::size_t bytes() const;
   };
 
   explicit DoubleRow(const MelPlan& plan);

@@ -65,8 +65,6 @@ struct Loops {
   void (*transform)(const RunTables&, float*, float*);
   // (tables, power, rows [width]); power is overwritten
   void (*rows)(const RunTables&, float*, float* const*);
-  // Natural logarithm. (values, n, out)
-  void (*ln)(const float*, std::int64_t, float*);
 };
 
 // Radices that a step can have.

@@ -4,6 +4,6 @@
 namespace melflow::lanes {
 
 extern const Loops avx2_loops;
-const Loops avx2_loops{"avx2", width, load_int16, load_float, transform, rows, ln};
+const Loops avx2_loops{"avx2", width, load_int16, load_float, transform, rows};
 
 }  // namespace melflow::lanes

@@ -4,6 +4,6 @@
 namespace melflow::lanes {
 
 extern const Loops avx512_loops;
-const Loops avx512_loops{"avx512", width, load_int16, load_float, transform, rows, ln};
+const Loops avx512_loops{"avx512", width, load_int16, load_float, transform, rows};
 
 }  // namespace melflow::lanes

@@ -5,7 +5,7 @@
 namespace melflow::lanes {
 
 namespace {
-constexpr Loops loops{"baseline", width, load_int16, load_float, transform, rows, ln};
+constexpr Loops loops{"baseline", width, load_int16, load_float, transform, rows};
 }  // namespace
 
 const Loops& baseline() { return loops; }

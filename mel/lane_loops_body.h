@@ -393,17 +393,6 @@ void rows(const RunTables& t, float* power, float* const* out) {
   }
 }
 
-void ln(const float* values, std::int64_t n, float* out) {
-  for (std::int64_t i = 0; i < n; i += width) {
-    const auto bytes = static_cast<std::size_t>(n - i < width ? n - i : width) * sizeof(float);
-    float x[width];
-    for (float& value : x) value = 1.0F;
-    std::memcpy(x, values + i, bytes);
-    Lanes::load(x).ln().store(x);
-    std::memcpy(out + i, x, bytes);
-  }
-}
-
 void load_int16(const RunTables& t, const std::int16_t* const* frames, const float* window,
                 float* points) {
   load_frames(t, frames, window, points);

@@ -50,7 +50,6 @@ MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
 }
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm512_fmsub_ps(a, b, c); }
-MELFLOW_INLINE Floats fused_neg(Floats a, Floats b, Floats c) { return _mm512_fnmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm512_sqrt_ps(a); }
 #elif defined(__AVX2__)
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) { return _mm256_unpacklo_ps(a, b); }
@@ -63,7 +62,6 @@ MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
 }
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return _mm256_fmsub_ps(a, b, c); }
-MELFLOW_INLINE Floats fused_neg(Floats a, Floats b, Floats c) { return _mm256_fnmadd_ps(a, b, c); }
 MELFLOW_INLINE Floats square_root(Floats a) { return _mm256_sqrt_ps(a); }
 #else
 MELFLOW_INLINE Floats zip_low(Floats a, Floats b) {
@@ -80,7 +78,6 @@ MELFLOW_INLINE Floats zip_high_pairs(Floats a, Floats b) {
 }
 MELFLOW_INLINE Floats fused(Floats a, Floats b, Floats c) { return a * b + c; }
 MELFLOW_INLINE Floats fused_sub(Floats a, Floats b, Floats c) { return a * b - c; }
-MELFLOW_INLINE Floats fused_neg(Floats a, Floats b, Floats c) { return c - a * b; }
 MELFLOW_INLINE Floats square_root(Floats a) {
   for (int i = 0; i < width; ++i) a[i] = std::sqrt(a[i]);
   return a;
@@ -110,8 +107,6 @@ struct Lanes {
 MELFLOW_INLINE Lanes mul_add(Lanes a, Lanes b, Lanes c) { return {fused(a.v, b.v, c.v)}; }
 // a * b - c
 MELFLOW_INLINE Lanes mul_sub(Lanes a, Lanes b, Lanes c) { return {fused_sub(a.v, b.v, c.v)}; }
-// c - a * b
-MELFLOW_INLINE Lanes neg_mul_add(Lanes a, Lanes b, Lanes c) { return {fused_neg(a.v, b.v, c.v)}; }
 
 // Natural logarithm of x >= the smallest normal float; x itself when x is infinite or NaN.
 // x = 2^e * (1 + r), r in [sqrt(1/2) - 1, sqrt(2) - 1); ln(1 + r) = r + r^2 Q(r), Q of degree 7

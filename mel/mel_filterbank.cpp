@@ -39,8 +39,6 @@ double weight_at(const Triangle& t, double x) {
   return std::min((x - t.left) / (t.centre - t.left), (t.right - x) / (t.right - t.centre));
 }
 
-}  // namespace
-
 double hz_to_mel(double hz, Scale scale) {
   switch (scale) {
     case Scale::htk:
@@ -66,6 +64,8 @@ double mel_to_hz(double mel, Scale scale) {
   if (mel < slaney_break_mel) return mel * slaney_hz_per_mel;
   return slaney_break_hz * std::exp(slaney_log_step * (mel - slaney_break_mel));
 }
+
+}  // namespace
 
 Filterbank make_filterbank(const MelOptions& o) {
   const bool over_mel = o.triangles == MelOptions::Triangles::mel;

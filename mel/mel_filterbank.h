@@ -24,7 +24,4 @@ struct Filterbank {
 
 Filterbank make_filterbank(const MelOptions& options);
 
-double hz_to_mel(double hz, MelOptions::MelScale scale);
-double mel_to_hz(double mel, MelOptions::MelScale scale);
-
 }  // namespace melflow

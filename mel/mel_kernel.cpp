@@ -146,13 +146,6 @@ MelKernel::Scratch MelKernel::make_scratch() const {
   return scratch;
 }
 
-std::size_t MelKernel::Scratch::bytes() const {
-  return (points_.size() + spectrum_.size() + power_.size() + gathered_.size() + unread_.size() +
-          work_.size()) *
-             sizeof(float) +
-         doubles_.bytes();
-}
-
 std::string_view MelKernel::instruction_set() { return choose(Simd::best).wide->instruction_set; }
 
 template <class Sample>
@@ -348,9 +341,5 @@ template const void* MelKernel::frame<std::int16_t>(const SignalView<std::int16_
                                                     Scratch&, float&) const;
 template const void* MelKernel::frame<float>(const SignalView<float>&, std::int64_t, Scratch&,
                                              float&) const;
-
-void fast_ln(std::span<const float> values, float* out, Simd simd) {
-  choose(simd).wide->ln(values.data(), static_cast<std::int64_t>(values.size()), out);
-}
 
 }  // namespace melflow

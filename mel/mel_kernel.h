@@ -35,10 +35,6 @@ class MelKernel {
  public:
   // Work space of one thread and the frames that wait for a group to be full; move-only.
   class Scratch {
-   public:
-    std::size_t bytes() const;
-
-   private:
     friend class MelKernel;
     AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
     AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
@@ -117,9 +113,5 @@ extern template const void* MelKernel::frame<std::int16_t>(const SignalView<std:
                                                            std::int64_t, Scratch&, float&) const;
 extern template const void* MelKernel::frame<float>(const SignalView<float>&, std::int64_t,
                                                     Scratch&, float&) const;
-
-// Natural logarithms of values at or above the smallest normal float, relative error below 1e-6;
-// infinity and NaN stay what they are. The logarithm inside the mel rows is the same one.
-void fast_ln(std::span<const float> values, float* out, Simd simd = Simd::best);
 
 }  // namespace melflow

@@ -84,16 +84,6 @@ std::vector<double> MelPlan::column_hz() const {
   return hz;
 }
 
-std::vector<float> MelPlan::band_weights_dense() const {
-  std::vector<float> dense(bands_.size() * static_cast<std::size_t>(n_bins()), 0.0F);
-  for (std::size_t m = 0; m < bands_.size(); ++m) {
-    const MelBand& band = bands_[m];
-    std::copy_n(weights_.begin() + band.offset, band.count,
-                dense.begin() + static_cast<std::ptrdiff_t>(m * n_bins() + band.first_bin));
-  }
-  return dense;
-}
-
 std::int64_t MelPlan::frames(std::int64_t n_samples) const {
   if (n_samples <= 0) return 0;
   std::int64_t count = 0;

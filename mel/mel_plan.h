@@ -47,7 +47,6 @@ class MelPlan {
   // Of Output::mel; empty for a spectrogram.
   std::span<const MelBand> bands() const { return bands_; }    // [n_mels]
   std::span<const float> weights() const { return weights_; }  // bands one after another
-  std::vector<float> band_weights_dense() const;               // [n_mels, n_bins]
   // Bands so narrow that no FFT bin falls inside: their value is always 0. Worth a warning.
   int empty_bands() const { return empty_bands_; }
   // Centre frequency of each column [Hz]; NaN for the energy.

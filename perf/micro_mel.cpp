@@ -1,4 +1,4 @@
-// The arithmetic: transforms alone, the whole mel kernel, the logarithm and float16.
+// The arithmetic: transforms alone, the whole mel kernel and float16.
 //
 //   fft_complex/N   FFTW's complex transform of N/2 points, from which N real samples' bins follow
 //   fft_real/N      FFTW's real transform of N, planned by rule
@@ -153,20 +153,6 @@ void mel_int16(benchmark::State& state, MelOptions (*options)(), Simd simd = Sim
 }
 void mel_float(benchmark::State& state, MelOptions (*options)()) { mel<float>(state, options); }
 
-void ln(benchmark::State& state) {
-  std::vector<float> values(4096);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] =
-        std::ldexp(1.0F + static_cast<float>(i % 61) / 64.0F, static_cast<int>(i % 60) - 40);
-  std::vector<float> out(values.size());
-  for (auto _ : state) {
-    fast_ln(values, out.data());
-    benchmark::DoNotOptimize(out.data());
-    benchmark::ClobberMemory();
-  }
-  per(state, "s_per_value", static_cast<double>(values.size()));
-}
-
 void float16(benchmark::State& state) {
   const std::vector<float> values = signal<float>(4096);
   std::vector<std::uint16_t> out(values.size());
@@ -192,5 +178,4 @@ BENCHMARK_CAPTURE(mel_int16, librosa_512, speech512)->Name("mel/librosa_512_80_i
 BENCHMARK_CAPTURE(mel_int16, librosa_400, speech)->Name("mel/librosa_400_80_int16");
 BENCHMARK_CAPTURE(mel_float, librosa_400, speech)->Name("mel/librosa_400_80_float");
 BENCHMARK_CAPTURE(mel_float, librosa_2048, librosa2048)->Name("mel/librosa_2048_128_float");
-BENCHMARK(ln)->Name("fast_ln");
 BENCHMARK(float16);

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "cuda/host_driver.h"
 #include "mel/fftw.h"
 #include "mel/mel_signal.h"
+#include "tests/support/host_driver.h"
 #include "tests/support/kernel_checks.h"
 
 namespace melflow::cuda {

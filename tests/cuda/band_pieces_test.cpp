@@ -15,6 +15,7 @@
 #include "cuda/levels.h"
 #include "cuda/mel_tables.h"
 #include "mel/mel_plan.h"
+#include "tests/support/dense_weights.h"
 
 namespace melflow::cuda {
 namespace {
@@ -63,7 +64,7 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
           }
         }
       }
-      CHECK(dense == plan.band_weights_dense());
+      CHECK(dense == test::dense_weights(plan));
       for (int round = 0; round < view.rounds; ++round) CHECK(view.steps[round] % unit == 0);
       for (int slot = 0; slot < tables.counts().slots(); ++slot)
         CHECK(view.first_bin[slot] + view.steps[slot / lanes] <= plan.n_bins());

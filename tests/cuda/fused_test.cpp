@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cuda/fused_shape.h"
-#include "cuda/host_driver.h"
+#include "tests/support/host_driver.h"
 #include "tests/support/kernel_checks.h"
 
 namespace melflow::cuda {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "cuda/error.h"
-#include "cuda/host_driver.h"
 #include "cuda/mel_tables.h"
 #include "mel/fftw.h"
 #include "mel/mel_signal.h"
+#include "tests/support/host_driver.h"
 
 namespace melflow::test {
 namespace {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "cuda/host_driver.h"
 #include "cuda/mel_tables.h"
 #include "cuda/number_types.h"
 #include "mel/mel_options.h"
 #include "mel/mel_plan.h"
+#include "tests/support/host_driver.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow::cuda::testing {

@@ -104,7 +104,6 @@ TEST_CASE("double row: a scratch of the other precision is refused") {
   const SignalView<float> view{samples.data(), 0, 1000, 1000};
   std::vector<float> row(static_cast<std::size_t>(wide.plan().columns()));
   auto scratch = narrow.make_scratch(), other = wide.make_scratch();
-  CHECK(other.bytes() > 0);
   CHECK_THROWS_AS(wide.frames(view, 0, 1, row.data(), scratch), std::invalid_argument);
   CHECK_THROWS_AS(narrow.frames(view, 0, 1, row.data(), other), std::invalid_argument);
   CHECK_NOTHROW(wide.frames(view, 0, 1, row.data(), other));

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/dense_weights.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {
@@ -137,7 +138,7 @@ TEST_CASE("mel plan: window and filterbank agree with their definitions") {
       CHECK(plan.window()[i] == static_cast<float>(plan.window_double()[i]));
     }
     const reference::Rows bank = reference::filterbank(table[row]);
-    const std::vector<float> dense = plan.band_weights_dense();
+    const std::vector<float> dense = test::dense_weights(plan);
     double worst = 0.0;
     for (std::size_t m = 0; m < bank.size(); ++m) {
       for (std::size_t k = 0; k < bank[m].size(); ++k) {

@@ -1,4 +1,4 @@
-#include "cuda/host_driver.h"
+#include "tests/support/host_driver.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 // host_driver.h - runs the phases of the kernels on the host, a lane after another.
 //
 // In:  a batch in the kernels' work format (mel_tables.h), in host memory.
-// Out: its rows, from the same source that a device runs. For tests: slow.
+// Out: its rows, from the same source that a device runs. Slow.
 
 #pragma once
 
