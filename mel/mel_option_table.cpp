@@ -61,8 +61,7 @@ constexpr MelOptionRow kTable[] = {
      "0: none (Kaldi, NeMo: 0.97)", from_to(0, 1)},
     {"preemphasis_of", &O::preemphasis_of, "what pre-emphasis runs over", "",
      "signal: the whole recording or segment, whose first sample stays; frame: each frame by "
-     "itself "
-     "(Kaldi)",
+     "itself (Kaldi)",
      kAny, kPreemphasis},
     {"remove_dc", &O::remove_dc, "subtracts from each frame the mean of its samples", "",
      "an offset of the recording is gone then (Kaldi)"},
@@ -75,8 +74,7 @@ constexpr MelOptionRow kTable[] = {
      "a row for every hop; not set: win_length / 2", from_to(1, 1 << 24)},
     {"align", &O::align, "where a window shorter than n_fft stands in the transform", "",
      "center: in the middle, and a frame is n_fft samples; left: at the start with zeros behind "
-     "it, "
-     "and a frame is win_length samples (Kaldi)",
+     "it, and a frame is win_length samples (Kaldi)",
      kAny, kShortWindow},
     {"window", &O::window, "shape of the analysis window", "",
      "povey: Kaldi's, hann to the power of 0.85; boxcar: all samples count the same"},
@@ -168,8 +166,7 @@ constexpr MelOptionRow kTable[] = {
 
     {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
      "none: neither; fixed: by norm_mean and norm_std; per_feature: by those of each column over "
-     "the "
-     "segment or recording; all_features: by those of all its values"},
+     "the segment or recording; all_features: by those of all its values"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
      "one number, or one for each column", from_to(-kLargest, kLargest), kFixed},
     {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",

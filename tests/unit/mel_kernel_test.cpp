@@ -451,9 +451,8 @@ TEST_CASE("mel kernel: logarithms are right to 1e-6 over all normal floats") {
     MESSAGE("relative error " << relative << ", absolute below |ln| = 2 " << absolute);
     CHECK(relative < 1e-6);
     CHECK(absolute < 2e-6);
-    const std::vector<float> odd =
-        logarithms(loops, {1.0F, std::numeric_limits<float>::infinity(),
-                           std::numeric_limits<float>::quiet_NaN()});
+    const std::vector<float> odd = logarithms(loops, {1.0F, std::numeric_limits<float>::infinity(),
+                                                      std::numeric_limits<float>::quiet_NaN()});
     CHECK(odd[0] == 0.0F);
     CHECK(std::isinf(odd[1]));
     CHECK(std::isnan(odd[2]));
