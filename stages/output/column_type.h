@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <type_traits>
 
@@ -42,11 +43,11 @@ constexpr ColumnType column_type() {
   if constexpr (std::is_same_v<T, std::int8_t>) return ColumnType::int8;
 }
 
-/// Appends a number's bytes.
+/// A number's bytes.
 template <class T>
-void append_bytes(std::string& to, T value) {
+void put_bytes(char* to, T value) {
   static_assert(std::is_trivially_copyable_v<T>);
-  to.append(reinterpret_cast<const char*>(&value), sizeof value);
+  std::memcpy(to, &value, sizeof value);
 }
 
 }  // namespace melflow

@@ -117,7 +117,7 @@ H5Place::H5Place(const H5Place& in, const std::string& name)
       id_(group_),
       pass_(in.pass_) {}
 
-void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, const AddBytes& add,
+void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, const PutBytes& put,
                       bool is_packed) const {
   const Hid stored = h5_type(type);
   const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
@@ -128,11 +128,12 @@ void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, con
     h5_check(H5Pset_chunk(create, 2, chunk), name);
     h5_check(H5Pset_deflate(create, 1), name);
   }
+  const std::size_t entry = size_of(type) * (shape.size() > 1 ? shape[1] : 1);  // [bytes]
   std::string bytes;
   in_pieces(*this, name, stored, shape, at_once, create,
             [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
-              bytes.clear();
-              for (hsize_t i = first; i < first + n; ++i) add(i, bytes);
+              bytes.assign(n * entry, '\0');
+              put(first, n, bytes.data());
               transfer(
                   *this, name, bytes,
                   [&](const void* from) {

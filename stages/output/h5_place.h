@@ -26,10 +26,11 @@ class H5Place {
   [[nodiscard]] bool writes() const { return pass_ == Pass::write; }
 
   using Shape = std::vector<hsize_t>;
-  /// Appends the values of an entry of the first axis, as bytes. Entries are asked for in order.
-  using AddBytes = std::function<void(std::size_t entry, std::string& to)>;
+  /// Puts the values of entries [first, first + count) of the first axis there, as bytes, where
+  /// zeros are. Entries are asked for in order.
+  using PutBytes = std::function<void(std::size_t first, std::size_t count, char* to)>;
   /// A dataset of numbers, of one axis or two; `is_packed`: deflated, which needs a value at least.
-  void numbers(const char* name, ColumnType type, const Shape& shape, const AddBytes& add,
+  void numbers(const char* name, ColumnType type, const Shape& shape, const PutBytes& put,
                bool is_packed = false) const;
   /// One of texts.
   void texts(const char* name, std::size_t count,
@@ -41,8 +42,9 @@ class H5Place {
     if constexpr (std::is_same_v<T, std::string>)
       texts(name, count, value);
     else
-      numbers(name, column_type<T>(), {count},
-              [&](std::size_t i, std::string& to) { append_bytes(to, value(i)); });
+      numbers(name, column_type<T>(), {count}, [&](std::size_t first, std::size_t n, char* to) {
+        for (std::size_t i = first; i < first + n; ++i, to += sizeof(T)) put_bytes(to, value(i));
+      });
   }
   template <class T>
   void list(const char* name, const std::vector<T>& values) const {
@@ -52,8 +54,8 @@ class H5Place {
   void attribute(const char* name, const std::string& text) const;
   template <class T>
   void attribute(const char* name, T number) const {
-    std::string bytes;
-    append_bytes(bytes, number);
+    std::string bytes(sizeof number, '\0');
+    put_bytes(bytes.data(), number);
     attribute(name, column_type<T>(), bytes);
   }
 

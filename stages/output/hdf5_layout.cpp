@@ -42,17 +42,17 @@ void write_column(const H5Place& files, const OutputIndex& x, const IndexColumn&
   const std::size_t values = column.values(x);
   if (values == 0) return;
   if (column.type == ColumnType::text)
-    return files.texts(column.name, x.files(), [&](std::size_t i) {
-      std::string text;
-      column.add(x, i, text);
-      return text;
-    });
+    return files.texts(column.name, x.files(), [&](std::size_t i) { return column.text(x, i); });
   H5Place::Shape shape{x.files()};
   if (column.per != IndexColumn::Per::file) shape.push_back(values);
   const bool is_packed = column.per == IndexColumn::Per::label;  // mostly noughts
+  const std::size_t bytes = values * size_of(column.type);
   files.numbers(
       column.name, column.type, shape,
-      [&](std::size_t i, std::string& to) { column.add(x, i, to); }, is_packed);
+      [&](std::size_t first, std::size_t n, char* to) {
+        for (std::size_t i = first; i < first + n; ++i, to += bytes) column.put(x, i, to);
+      },
+      is_packed);
 }
 
 void write_files(const H5Place& file, const OutputIndex& x) {

@@ -14,8 +14,8 @@ template <class Of, class In>
 IndexColumn number(const char* name, Of of, In in, const char* what) {
   using T = std::remove_cvref_t<std::invoke_result_t<In, Entry&>>;
   return {name, column_type<T>(), what,
-          [of](const OutputIndex& x, std::size_t file, std::string& to) {
-            append_bytes(to, static_cast<T>(std::invoke(of, x, file)));
+          [of](const OutputIndex& x, std::size_t file, char* to) {
+            put_bytes(to, static_cast<T>(std::invoke(of, x, file)));
           },
           [in](std::string_view bytes, Entry& to) {
             std::memcpy(&std::invoke(in, to), bytes.data(), sizeof(T));
@@ -31,8 +31,9 @@ IndexColumn optional(IndexColumn column, const char* only = "",
   return column;
 }
 
-void add_targets(const OutputIndex& x, std::size_t file, std::string& to) {
-  for (std::size_t t = 0; t < x.target_names().size(); ++t) append_bytes(to, x.target(file, t));
+void put_targets(const OutputIndex& x, std::size_t file, char* to) {
+  for (std::size_t t = 0; t < x.target_names().size(); ++t, to += sizeof(float))
+    put_bytes(to, x.target(file, t));
 }
 
 void set_targets(std::string_view bytes, Entry& to) {
@@ -40,18 +41,14 @@ void set_targets(std::string_view bytes, Entry& to) {
   std::memcpy(to.targets.data(), bytes.data(), bytes.size());
 }
 
-void add_labels(const OutputIndex& x, std::size_t file, std::string& to) {
-  const std::size_t first = to.size();
-  to.resize(first + x.label_names().size(), '\0');
-  for (const std::int32_t l : x.labels(file)) to[first + static_cast<std::size_t>(l)] = 1;
+void put_labels(const OutputIndex& x, std::size_t file, char* to) {
+  for (const std::int32_t l : x.labels(file)) to[l] = 1;
 }
 
 void set_labels(std::string_view bytes, Entry& to) {
   for (std::size_t l = 0; l < bytes.size(); ++l)
     if (bytes[l] != 0) to.labels.push_back(static_cast<std::int32_t>(l));
 }
-
-void add_path(const OutputIndex& x, std::size_t file, std::string& to) { to += x.path(file); }
 
 void set_path(std::string_view bytes, Entry& to) { to.path = bytes.substr(0, bytes.find('\0')); }
 
@@ -89,16 +86,20 @@ const std::vector<IndexColumn>& index_columns() {
           "`update_by: content`", [](const X& x) { return x.has_contents(); }),
       optional(
           {"targets", ColumnType::float32, "`[files, targets]`, NaN where a file has no number",
-           add_targets, set_targets, Per::target},
+           put_targets, set_targets, Per::target},
           "`targets`"),
       optional({"labels", ColumnType::uint8, "`[files, labels]`, 1 for each label that a file has",
-                add_labels, set_labels, Per::label},
+                put_labels, set_labels, Per::label},
                "several labels a file (`label_separator`, lists in `.jsonl`)",
                [](const X& x) { return x.has_label_sets(); }),
-      {"path", ColumnType::text,
+      {"path",
+       ColumnType::text,
        "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
        "could not be listed (`closed_folders: failed`)",
-       add_path, set_path},
+       {},
+       set_path,
+       Per::file,
+       &X::path},
   };
   return columns;
 }

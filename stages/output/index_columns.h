@@ -25,11 +25,12 @@ struct IndexColumn {
   const char* name;
   ColumnType type;
   const char* what;  ///< for the documentation, with its unit
-  /// Appends the values of a file, or its text, as bytes.
-  std::function<void(const OutputIndex&, std::size_t file, std::string& to)> add;
-  /// Puts them back.
+  /// Puts the values of a file there, as bytes, where zeros are; not of a text.
+  std::function<void(const OutputIndex&, std::size_t file, char* to)> put;
+  /// Takes them, or a text, as they are in an output.
   std::function<void(std::string_view bytes, FeatureData::Entry& to)> set;
   Per per = Per::file;
+  std::function<std::string(const OutputIndex&, std::size_t file)> text{};  ///< of a text
   /// For the documentation: where the column is written at all; "" for everywhere.
   const char* only = "";
   bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< that, in an output

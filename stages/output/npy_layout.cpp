@@ -70,14 +70,9 @@ NpyRecord record_of(const OutputIndex& x) {
   NpyRecord out;
   for (const IndexColumn& column : index_columns()) {
     std::size_t values = column.values(x);
-    if (column.type == ColumnType::text) {  // as long as the longest
-      std::string text;
-      for (std::size_t i = 0; i < x.files(); ++i) {
-        text.clear();
-        column.add(x, i, text);
-        values = std::max(values, text.size());
-      }
-    }
+    if (column.type == ColumnType::text)  // as long as the longest
+      for (std::size_t i = 0; i < x.files(); ++i)
+        values = std::max(values, column.text(x, i).size());
     if (values > 0) out.add(column, values);
   }
   out.pad();
@@ -170,13 +165,17 @@ void write_npy_index(const PartFile& file, const OutputIndex& x) {
   const std::uint64_t count = x.files();
   Appender out(file);
   out.add(npy_header(record.type(), {&count, 1}));
+  const std::size_t size = record.bytes();
   std::string bytes;
   for (std::size_t i = 0; i < count; ++i) {
-    bytes.clear();
+    bytes.assign(size, '\0');
+    char* to = bytes.data();
     for (const NpyRecord::Field& field : record.fields()) {
-      const std::size_t end = bytes.size() + field.bytes();
-      field.column->add(x, i, bytes);
-      bytes.resize(end, '\0');
+      if (field.column->type == ColumnType::text)
+        field.column->text(x, i).copy(to, field.bytes());
+      else
+        field.column->put(x, i, to);
+      to += field.bytes();
     }
     out.add(bytes);
   }
