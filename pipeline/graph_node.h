@@ -40,6 +40,12 @@ class GraphNode {
   using Limiter = tbb::flow::limiter_node<Message, int>;
   using Waiting = tbb::flow::priority_queue_node<Message, IsYounger>;
 
+  /// For Joint::leads_to.
+  static const char* class_name(const Waiting&) { return "priority_queue_node"; }
+  static const char* class_name(const Limiter&) { return "limiter_node"; }
+  static const char* class_name(const Run&) { return "multifunction_node"; }
+  static const char* class_name(const Async&) { return "async_node"; }
+
   GraphNode(TaskGraph& graph, int id, PlanNode& plan);
   ~GraphNode();
   GraphNode(const GraphNode&) = delete;

@@ -52,6 +52,7 @@ struct EdgeReport {
 /// them.
 struct Joint {
   std::string from, to;
+  const char* leads_to = "";  ///< oneTBB's name of the class
 };
 
 struct RunReport {

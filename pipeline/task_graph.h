@@ -75,7 +75,7 @@ class TaskGraph {
   template <class From, class To>
   void join(From& from, To& to, std::string from_name, std::string to_name) {
     const std::lock_guard lock(mutex_);
-    joints_.push_back({std::move(from_name), std::move(to_name)});
+    joints_.push_back({std::move(from_name), std::move(to_name), GraphNode::class_name(to)});
     tbb::flow::make_edge(from, to);
   }
 
