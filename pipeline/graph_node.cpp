@@ -231,9 +231,11 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   let_in(places_.finish(now, f));
   // Of what a worker is given it does the last first: what was made goes on before more is made.
   if (goes_on) {
+    const Stream& next = *work->items[work->at].origins->front().stream;
     work->came = Came::again;
+    work->index = next.index();  // or the oldest file would not be known for what it is
     if (outcome.rest == StageCalls::Rest::block)
-      graph_.gate().ask(work, *this, work->items[work->at].origins->front().stream->block_cost());
+      graph_.gate().ask(work, *this, next.block_cost());
     else
       wait_again(work);
   }

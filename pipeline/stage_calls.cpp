@@ -97,6 +97,8 @@ StageCalls::Outcome StageCalls::run(Work& work) {
       Item& item = work.items[work.at];
       if (has_failed(item)) {
         work.cursor.reset();
+        work.ticket.reset();
+        work.first_block = true;
         let_go(item);
         continue;
       }

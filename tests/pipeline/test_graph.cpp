@@ -84,13 +84,20 @@ Graph chain(int items, Graph::Options sink) {
 Plan make_plan(const Graph& graph, World& world) {
   Plan plan = build_plan(graph.spec, world.registry);
   PlanNode& source = plan.nodes.front();
-  if (source.files_per_task == 0) source.files_per_task = 1;
+  for (const NodeSpec& n : graph.spec.nodes)
+    if (n.name == source.name && n.options.find("files_per_task") == nullptr)
+      source.files_per_task = 1;
+  const int files =
+      source.files_per_task > 0 ? source.files_per_task : NodeOptions::kMostFilesPerTask;
   for (PlanNode& n : plan.nodes) {
     NodeLog& log = world.log(n.name);
     log.concurrency = n.concurrency;
     log.queue = n.greatest_queue;
     log.is_source = n.from < 0;
     if (n.from >= 0) log.up = &world.log(plan.nodes[static_cast<std::size_t>(n.from)].name);
+    const bool combines = n.info->traits.kind == StageKind::combine;
+    log.comes_again = combines || n.info->traits.expands;
+    log.items_per_task = log.is_source ? files : combines ? 1 : log.up->items_per_task;
   }
   return plan;
 }

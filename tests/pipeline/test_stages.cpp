@@ -77,13 +77,15 @@ class Visit {
     if (visit_.now() > log.concurrency)
       world.complain(fmt::format("{} in process() where {} are allowed", visit_.now(),
                                  log.concurrency));
-    if (log.up != nullptr && world.check_edges) {
+    if (log.up != nullptr && world.check_edges &&
+        !(log.comes_again && log.up->items_per_task > 1)) {
       // Read in this order, what is counted never exceeds what was true at the first moment.
       const long given = log.up->given.load();
       const long lost = log.up->lost.load();
       const long finished = log.finished.load();
       // A source makes its next item before there is a place for it.
-      const long bound = log.queue + log.concurrency + (log.up->is_source ? 1 : 0);
+      const long bound =
+          (log.queue + log.concurrency + (log.up->is_source ? 1 : 0)) * log.up->items_per_task;
       if (given - lost - finished > bound)
         world.complain(fmt::format("{} given and not finished where queue {} and concurrency {} "
                                    "allow {}",

@@ -79,6 +79,8 @@ struct NodeLog {
   int concurrency = 1, queue = 1;
   NodeLog* up = nullptr;
   bool is_source = false;
+  int items_per_task = 1;    ///< of what it gives, at most
+  bool comes_again = false;  ///< what is left of a task may wait here outside of both bounds
   ConcurrencyProbe probe;
   std::atomic<long> started{0};   ///< process() calls begun
   std::atomic<long> finished{0};  ///< and ended

@@ -1,0 +1,532 @@
+// Small files that go through the graph together: each is still a file of its own, whatever the
+// others of its task do.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <latch>
+#include <mutex>
+#include <thread>
+
+#include "tests/pipeline/test_graph.h"
+#include "tests/support/printing.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::Graph;
+using test::Number;
+using test::Outcomes;
+using test::stage;
+using test::Watchdog;
+using test::World;
+
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts remarks(const Outcomes& outcomes) {
+  Texts out;
+  for (const Remark& r : outcomes.remarks)
+    out.push_back(r.name + " " + to_text(r.entry.outcome) + " " + r.entry.stage + ": " +
+                  r.entry.reason);
+  return out;
+}
+
+// The items that have a row there.
+std::vector<std::size_t> items(World& world, const std::string& sink = "out") {
+  std::set<std::size_t> found;
+  for (const test::Row& r : world.rows(sink)) found.insert(r.item);
+  return {found.begin(), found.end()};
+}
+
+std::vector<std::size_t> all_but(std::size_t count, const std::set<std::size_t>& without) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < count; ++i)
+    if (!without.contains(i)) out.push_back(i);
+  return out;
+}
+
+Graph together(int items, const std::string& files_per_task, Graph::Options step = {}) {
+  return Graph()
+      .node("files", "numbers", "",
+            {{"items", std::to_string(items)}, {"files_per_task", files_per_task}})
+      .node("a", "step", "files", std::move(step))
+      .node("out", "keep", "a");
+}
+
+// What each stage is handed, in calls of its hook: the files of one task come one after the other
+// on one thread.
+World::Hook fails(std::size_t item, ItemError error) {
+  return [item, error](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == item) return error;
+    return {};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("files per task: so many go together, in order, and the last task has what is left") {
+  const Watchdog watchdog("files per task: together");
+  World world;
+  // The source's node is asked once a task, and the budget too: of a budget of one task nothing is
+  // made before the task before it is through.
+  std::vector<std::size_t> order;
+  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    order.push_back(n.item);
+    return {};
+  };
+  const Outcomes o = test::run(together(10, "4", {{"concurrency", "1"}}).workers(1), world);
+  CHECK(order == all_but(10, {}));
+  CHECK(o.report.counts.ok == 10);
+  CHECK(stage(o.report, "files").items_out == 10);
+  CHECK(stage(o.report, "a").items_in == 10);
+  CHECK(stage(o.report, "a").items_out == 10);
+  CHECK(stage(o.report, "out").items_in == 10);
+  // Three tasks were in the queue at most.
+  CHECK(test::edge_to(o.report, "a").max_depth <= 3);
+  CHECK(items(world) == all_but(10, {}));
+}
+
+TEST_CASE("files per task: files of one task follow each other, several tasks run at once") {
+  const Watchdog watchdog("files per task: at once");
+  World world;
+  // Each task waits in its second file until the other one has come as far: with a task for each
+  // file, or with one task for all, nobody would ever meet.
+  std::latch met(2);
+  std::atomic<int> inside{0};
+  world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item % 2 == 1) met.arrive_and_wait();
+    return {};
+  };
+  const Outcomes o = test::run(together(4, "2", {{"concurrency", "2"}}).workers(3), world);
+  CHECK(o.report.counts.ok == 4);
+  CHECK(stage(o.report, "a").peak_concurrency == 2);
+}
+
+TEST_CASE("files per task: a bad file fails alone, wherever it does and whatever runs the stage") {
+  const Watchdog watchdog("files per task: a bad file");
+  struct Case {
+    const char* name;
+    Graph::Options step;
+  };
+  for (const Case& c : {Case{"workers", {}}, Case{"own threads", {{"own_threads", "true"}}},
+                        Case{"engine", {{"elsewhere", "true"}, {"concurrency", "3"}}}})
+    for (const char* files : {"1", "2", "7", "64"})
+      for (const std::size_t bad : {0U, 3U, 19U}) {
+        CAPTURE(c.name);
+        CAPTURE(files);
+        CAPTURE(bad);
+        const std::string who = "item" + std::to_string(bad);
+        World world;
+        world.check_edges = false;
+        world.hooks["a"] = fails(bad, ItemError::failed("no good"));
+        const Outcomes o = test::run(together(20, files, c.step).workers(2), world);
+        CHECK(o.report.ending == Ending::complete);
+        CHECK(o.report.counts.ok == 19);
+        CHECK(remarks(o) == Texts{who + " failed a: no good"});
+        CHECK(items(world) == all_but(20, {bad}));
+        CHECK(stage(o.report, "a").items_in == 20);
+        CHECK(stage(o.report, "a").items_out == 19);
+      }
+}
+
+TEST_CASE("files per task: an exception is the error of its file alone, a remark is its own") {
+  const Watchdog watchdog("files per task: exceptions");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    world.hooks["a"] = [](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+      if (n.item == 1) throw std::runtime_error("thrown");
+      if (n.item == 2) c->warn("odd");
+      if (n.item == 3) return ItemError::skipped("too short");
+      return {};
+    };
+    const Outcomes o = test::run(together(6, "6", {{option, "true"}}).workers(1), world);
+    CHECK(remarks(o) == Texts{"item1 failed a: unexpected error: thrown", "item2 ok a: odd",
+                              "item3 skipped a: too short"});
+    CHECK(items(world) == all_but(6, {1, 3}));
+  }
+}
+
+TEST_CASE("files per task: a sink that cannot take one file takes the others") {
+  const Watchdog watchdog("files per task: sink");
+  World world;
+  world.hooks["out"] = fails(2, ItemError::failed("disk full of it"));
+  const Outcomes o = test::run(together(8, "4").workers(1), world);
+  CHECK(remarks(o) == Texts{"item2 failed out: disk full of it"});
+  CHECK(items(world) == all_but(8, {2}));
+}
+
+TEST_CASE("files per task: all files of a task may fail") {
+  const Watchdog watchdog("files per task: all fail");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    world.hooks["a"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item / 4 == 1) return ItemError::failed("all of it");
+      return {};
+    };
+    const Outcomes o = test::run(together(12, "4", {{option, "true"}}).workers(2), world);
+    CHECK(o.report.counts.failed == 4);
+    CHECK(items(world) == all_but(12, {4, 5, 6, 7}));
+  }
+}
+
+TEST_CASE("files per task: a file that gives several blocks gives them in the middle of a task") {
+  const Watchdog watchdog("files per task: blocks");
+  for (int workers : test::kWorkers)
+    for (const char* files : {"3", "16"}) {
+      CAPTURE(workers);
+      CAPTURE(files);
+      World world;
+      const Outcomes o =
+          test::run(Graph()
+                        .node("files", "numbers", "", {{"items", "40"}, {"files_per_task", files}})
+                        .node("cut", "expand", "files", {{"blocks", "5"}})
+                        .node("sum", "running", "cut")
+                        .node("out", "keep", "sum", {{"ordered", "true"}})
+                        .workers(workers),
+                    world);
+      CHECK(o.report.counts.ok == 40);
+      std::size_t at = 0;
+      const auto& rows = world.rows("out");
+      for (std::size_t i = 0; i < 40; ++i)
+        for (int b = 0; b < test::block_count(i, 5); ++b, ++at) {
+          REQUIRE(at < rows.size());
+          CHECK(rows[at].item == i);
+          CHECK(rows[at].block == b);
+        }
+      CHECK(at == rows.size());
+      CHECK(stage(o.report, "cut").items_in == 40);
+      CHECK(stage(o.report, "cut").items_out == at);
+    }
+}
+
+TEST_CASE("files per task: what fails between two of its blocks leaves the next file as it is") {
+  const Watchdog watchdog("files per task: fails between blocks");
+  // Of the first file that has two blocks the first one fails behind: before the second is made, or
+  // as it is, whatever the machine does.
+  std::size_t bad = 0;
+  while (test::block_count(bad, 3) == 1) ++bad;
+  const auto count = static_cast<int>(bad + 5);
+  for (int workers : test::kWorkers)
+    for (int round = 0; round < 10; ++round) {
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      std::mutex mutex;
+      std::set<std::size_t> begun;
+      world.hooks["look"] = [&](const Number& n, ItemContext* c) -> std::optional<ItemError> {
+        if (n.item == bad) return ItemError::failed("no good");
+        const std::lock_guard lock(mutex);
+        // Its first block, and no other, has the mark.
+        if (c->origin().first != (n.block == 0)) world.complain("a first mark at a wrong block");
+        begun.insert(n.item);
+        return {};
+      };
+      const Outcomes o = test::run(
+          Graph()
+              .node("files", "numbers", "",
+                    {{"items", std::to_string(count)}, {"files_per_task", std::to_string(count)}})
+              .node("cut", "expand", "files", {{"blocks", "3"}, {"concurrency", "1"}})
+              .node("look", "step", "cut")
+              .node("out", "keep", "look")
+              .workers(workers),
+          world);
+      CHECK(remarks(o) == Texts{"item" + std::to_string(bad) + " failed look: no good"});
+      CHECK(items(world) == all_but(static_cast<std::size_t>(count), {bad}));
+    }
+}
+
+TEST_CASE("files per task: an error between blocks is that of its file alone") {
+  const Watchdog watchdog("files per task: error in a block");
+  std::size_t bad = 0;
+  while (test::block_count(bad, 3) == 1) ++bad;
+  const auto count = bad + 5;
+  World world;
+  world.check_edges = false;
+  world.hooks["cut"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == bad && n.block == 1) return ItemError::failed("broken off");
+    return {};
+  };
+  const Outcomes o = test::run(
+      Graph()
+          .node("files", "numbers", "",
+                {{"items", std::to_string(count)}, {"files_per_task", std::to_string(count)}})
+          .node("cut", "expand", "files", {{"blocks", "3"}})
+          .node("sum", "running", "cut")
+          .node("out", "keep", "sum", {{"ordered", "true"}})
+          .workers(2),
+      world);
+  CHECK(remarks(o) == Texts{"item" + std::to_string(bad) + " failed cut: broken off"});
+  CHECK(items(world) == all_but(count, {bad}));
+}
+
+TEST_CASE("files per task: one task may complete several batches") {
+  const Watchdog watchdog("files per task: batches");
+  for (int workers : test::kWorkers) {
+    CAPTURE(workers);
+    World world;
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "23"}, {"files_per_task", "10"}})
+                      .node("g", "gather", "files", {{"batch", "4"}})
+                      .node("m", "batch_step", "g")
+                      .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                      .workers(workers),
+                  world);
+    CHECK(o.report.counts.ok == 23);
+    CHECK(stage(o.report, "g").items_in == 23);
+    CHECK(stage(o.report, "g").rows_out == 23);
+    CHECK(stage(o.report, "g").items_out == 6);  // five full ones and what is left
+    CHECK(stage(o.report, "m").items_in == 6);
+    CHECK(items(world) == all_but(23, {}));
+  }
+}
+
+TEST_CASE("files per task: a file that failed before is left out of the batches of its task") {
+  const Watchdog watchdog("files per task: batch with a failed file");
+  World world;
+  world.check_edges = false;
+  world.hooks["m"] = fails(6, ItemError::failed("in the batch"));
+  world.hooks["a"] = fails(2, ItemError::failed("before it"));
+  const Outcomes o =
+      test::run(Graph()
+                    .node("files", "numbers", "", {{"items", "12"}, {"files_per_task", "12"}})
+                    .node("a", "step", "files")
+                    .node("g", "gather", "a", {{"batch", "4"}})
+                    .node("m", "batch_step", "g")
+                    .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                    .workers(1),
+                world);
+  CHECK(remarks(o) == Texts{"item2 failed a: before it", "item6 failed m: in the batch"});
+  CHECK(items(world) == all_but(12, {2, 6}));
+  CHECK(stage(o.report, "g").items_in == 11);
+}
+
+TEST_CASE("files per task: several branches each get the whole task") {
+  const Watchdog watchdog("files per task: branches");
+  World world;
+  const Outcomes o =
+      test::run(Graph()
+                    .node("files", "numbers", "", {{"items", "30"}, {"files_per_task", "8"}})
+                    .node("a", "step", "files")
+                    .node("x", "keep", "a")
+                    .node("y", "keep", "a", {{"own_threads", "true"}})
+                    .node("z", "keep", "files")
+                    .workers(2),
+                world);
+  CHECK(o.report.counts.ok == 30);
+  for (const char* sink : {"x", "y", "z"}) CHECK(items(world, sink) == all_but(30, {}));
+}
+
+TEST_CASE("files per task: a task takes no more of the budget than leaves room for others") {
+  const Watchdog watchdog("files per task: budget");
+  // 100 bytes a file; a quarter of each worker's share (and one for the thread that waits).
+  for (const std::size_t memory : {100U, 101U, 799U, 800U, 1600U, 100000U}) {
+    CAPTURE(memory);
+    World world;
+    Graph g = together(50, "64").workers(1).memory(memory);
+    std::size_t peak = 0;
+    world.hooks["a"] = [&](const Number&, ItemContext* c) -> std::optional<ItemError> {
+      peak = std::max(peak, c->run().budget->used());
+      return {};
+    };
+    const Outcomes o = test::run(g.set("a", "size", "100"), world);
+    CHECK(o.report.counts.ok == 50);
+    CHECK(peak <= memory);
+    CHECK(o.report.memory_peak <= memory);
+  }
+}
+
+TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
+  const Watchdog watchdog("files per task: the oldest file");
+  // A sink that writes in order keeps what comes too early, so that all of the budget but the
+  // reserve is taken; the oldest file is not the first one of its task.
+  for (int workers : test::kWorkers)
+    for (const char* files : {"2", "3", "8"})
+      for (const std::size_t more : {0U, 1U, 2U, 5U}) {
+        CAPTURE(workers);
+        CAPTURE(files);
+        CAPTURE(more);
+        World world;
+        const std::size_t task = std::stoul(files);
+        const Outcomes o = test::run(
+            Graph()
+                .node("files", "numbers", "", {{"items", "80"}, {"files_per_task", files}})
+                .node("cut", "expand", "files", {{"blocks", "20"}, {"concurrency", "8"}})
+                .node("out", "keep", "cut", {{"ordered", "true"}, {"size", "0"}})
+                .workers(workers)
+                .memory((4 * static_cast<std::size_t>(workers + 1) * task + more) * 100),
+            world);
+        CHECK(o.report.error == "");
+        CHECK(o.report.counts.ok == 80);
+      }
+}
+
+TEST_CASE("files per task: whatever little memory there is, a run comes to its end") {
+  const Watchdog watchdog("files per task: tiny budgets");
+  for (int workers : test::kWorkers)
+    for (const char* files : {"2", "16", "auto"})
+      for (std::size_t memory = 200; memory < 1200; memory += 73) {
+        CAPTURE(workers);
+        CAPTURE(files);
+        CAPTURE(memory);
+        World world;
+        const Outcomes o = test::run(
+            Graph()
+                .node("files", "numbers", "", {{"items", "20"}, {"files_per_task", files}})
+                .node("cut", "expand", "files", {{"blocks", "4"}})
+                .node("out", "keep", "cut", {{"ordered", "true"}})
+                .workers(workers)
+                .memory(memory),
+            world);
+        CHECK(o.report.error == "");
+        CHECK(o.report.counts.ok == 20);
+      }
+}
+
+TEST_CASE("files per task: a stop leaves what was begun whole and lists the rest") {
+  const Watchdog watchdog("files per task: stop");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    Outcomes o;
+    {
+      std::optional<Runner> runner;
+      world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item == 5) runner->stop();
+        return {};
+      };
+      runner.emplace(test::make_plan(
+          together(40, "4", {{option, "true"}, {"queue", "1"}, {"concurrency", "1"}}).workers(1),
+          world));
+      o.report = runner->run();
+      o.remarks = runner->remarks();
+    }
+    test::check_run(o, world);
+    CHECK(o.report.ending == Ending::stopped);
+    CHECK(o.report.counts.failed == 0);
+    // The task at hand goes on: no file of it is lost.
+    CHECK(o.report.counts.ok >= 8);
+    CHECK(o.report.counts.ok % 4 == 0);
+    CHECK(items(world).size() == o.report.counts.ok);
+    CHECK(o.report.counts.not_run == 40 - o.report.counts.ok);
+  }
+}
+
+TEST_CASE("files per task: an error of the run drops what is left of its task") {
+  const Watchdog watchdog("files per task: abort");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    std::atomic<int> after{0};
+    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 5) throw RunError("the end");
+      if (n.item > 5 && n.item < 8) ++after;
+      return {};
+    };
+    const Outcomes o =
+        test::run(together(40, "8", {{option, "true"}, {"concurrency", "1"}}).workers(1), world);
+    CHECK(o.report.ending == Ending::failed);
+    CHECK(o.report.error == "the end");
+    CHECK(after == 0);
+    CHECK(o.report.counts.failed == 0);
+    CHECK(o.report.counts.not_run + o.report.counts.ok == 40);
+    CHECK(items(world).size() == o.report.counts.ok);
+  }
+}
+
+TEST_CASE("files per task: an error of the run in the source makes nothing of its task") {
+  const Watchdog watchdog("files per task: abort in the source");
+  World world;
+  world.check_edges = false;
+  world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 5) throw RunError("the end");
+    return {};
+  };
+  const Outcomes o = test::run(together(40, "4").workers(1), world);
+  CHECK(o.report.error == "the end");
+  CHECK(world.log("files").started == 6);
+  for (std::size_t i : items(world)) CHECK(i < 4);
+  CHECK(o.report.counts.not_run + o.report.counts.ok == 40);
+}
+
+TEST_CASE(
+    "files per task: lines that are closed before the run are passed over, inside a task too") {
+  const Watchdog watchdog("files per task: closed lines");
+  for (const char* files : {"1", "4", "16", "auto"})
+    for (const std::set<std::size_t>& closed :
+         {std::set<std::size_t>{0}, {29}, {1, 2, 3}, {0, 1, 5, 8, 9, 10, 11, 28, 29}}) {
+      CAPTURE(files);
+      World world;
+      world.on_start["out"] = [&](RunContext& run) {
+        for (std::size_t i : closed) run.ledger.close(i, Outcome::ok, -1, "");
+      };
+      const Outcomes o = test::run(together(30, files).workers(1), world);
+      CHECK(o.report.ending == Ending::complete);
+      CHECK(o.report.counts.ok == 30);
+      CHECK(items(world) == all_but(30, closed));
+      CHECK(stage(o.report, "files").items_out == 30 - closed.size());
+      CHECK(world.log("files").started == static_cast<long>(30 - closed.size()));
+    }
+}
+
+TEST_CASE("files per task: nothing is made where all lines are closed, or there are no files") {
+  const Watchdog watchdog("files per task: nothing to do");
+  for (const char* files : {"1", "5", "auto"}) {
+    World world;
+    world.on_start["out"] = [&](RunContext& run) {
+      for (std::size_t i = 0; i < 9; ++i) run.ledger.close(i, Outcome::ok, -1, "");
+    };
+    CHECK(test::run(together(9, files).workers(2), world).report.counts.ok == 9);
+    CHECK(world.log("files").started == 0);
+    World empty;
+    CHECK(test::run(together(0, files).workers(2), empty).report.counts.found == 0);
+  }
+}
+
+TEST_CASE("files per task: the number is in the stored settings, auto where it is left open") {
+  World world;
+  const auto stored = [&](const Graph& g) {
+    const Plan plan = build_plan(g.spec, world.registry);
+    return plan.settings.config.find("graph")->find("files")->find("files_per_task")->text();
+  };
+  CHECK(stored(together(1, "12")) == "12");
+  CHECK(stored(together(1, "auto")) == "auto");
+  CHECK(stored(test::chain(1)) == "auto");
+  // It changes no value of the output.
+  const auto contract = [&](const char* files) {
+    const Plan plan = build_plan(together(1, files).spec, world.registry);
+    return to_json(plan.nodes.back().stage->contract());
+  };
+  CHECK(contract("12") == contract("auto"));
+}
+
+TEST_CASE("files per task: only a source says it, and only what makes sense") {
+  World world;
+  const auto error = [&](Graph g) -> std::string {
+    try {
+      build_plan(g.spec, world.registry);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error(together(1, "1")) == "");
+  CHECK(error(together(1, "1024")) == "");
+  for (const char* files : {"0", "1025", "-1", "many"}) {
+    CAPTURE(files);
+    const std::string text = error(together(1, files));
+    CHECK(text.find("files_per_task") != std::string::npos);
+    CHECK(text.find("test.yaml:1:") != std::string::npos);
+  }
+  CHECK(error(together(1, "0")).find("1 to 1024") != std::string::npos);
+  const std::string text = error(together(1, "1", {{"files_per_task", "2"}}));
+  CHECK(text.find(
+            "a.files_per_task: step is no source; the source says how many files go together") !=
+        std::string::npos);
+}
