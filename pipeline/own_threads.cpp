@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "pipeline/graph_node.h"
@@ -168,7 +169,7 @@ class EngineDriver final : public OwnThreads {
 
   void finish_if_done(Work* work) {
     if (!node_.calls().is_done(*work)) return;
-    node_.finish(work, {StageCalls::Rest::none, work->passed});
+    node_.finish(work, {StageCalls::Rest::none, std::exchange(work->passed, {})});
     node_.let_go();
   }
 

@@ -148,6 +148,27 @@ TEST_CASE("files per task: an exception is the error of its file alone, a remark
   }
 }
 
+TEST_CASE("files per task: engines one behind the other each count what they were given") {
+  const Watchdog watchdog("files per task: two engines");
+  for (const char* files : {"1", "4"}) {
+    CAPTURE(files);
+    World world;
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "12"}, {"files_per_task", files}})
+                      .node("a", "step", "files", {{"elsewhere", "true"}, {"concurrency", "2"}})
+                      .node("b", "step", "a", {{"elsewhere", "true"}, {"concurrency", "2"}})
+                      .node("out", "keep", "b")
+                      .workers(2),
+                  world);
+    for (const char* name : {"a", "b", "out"}) {
+      CAPTURE(name);
+      CHECK(stage(o.report, name).items_in == 12);
+    }
+    CHECK(stage(o.report, "b").bytes_in == stage(o.report, "a").bytes_out);
+  }
+}
+
 TEST_CASE("files per task: a sink that cannot take one file takes the others") {
   const Watchdog watchdog("files per task: sink");
   World world;

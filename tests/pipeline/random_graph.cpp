@@ -1,0 +1,398 @@
+#include "tests/pipeline/random_graph.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "tests/support/expected_joints.h"
+#include "tests/support/printing.h"
+
+namespace melflow::test {
+namespace {
+
+constexpr std::size_t kMostStages = 9;
+const std::string kDoneBefore = "done before";
+
+}  // namespace
+
+// ---- drawing ------------------------------------------------------------------------------------
+
+RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain) {
+  items_ = one_in(12) ? draw() % 3 : upto(one_in(3) ? 150 : 40);
+  draw_nodes();
+  draw_fates();
+  draw_bounds();
+  draw_incident();
+}
+
+RandomGraph::Node& RandomGraph::add(std::string stage, int from) {
+  Node n;
+  n.name = fmt::format("{}{}", stage == "numbers" ? "files" : stage, nodes_.size());
+  n.stage = std::move(stage);
+  n.from = from;
+  if (from >= 0) {
+    Node& up = nodes_[static_cast<std::size_t>(from)];
+    ++up.readers;
+    n.batches = up.batches || n.stage == "gather";
+    n.cut = up.cut || n.stage == "expand";
+    n.shuffled = up.shuffled;
+    n.thinned = up.thinned || n.stage == "thin";
+  }
+  nodes_.push_back(std::move(n));
+  return nodes_.back();
+}
+
+// One stage after the other behind the last one or, for a branch, behind any; then the sinks.
+void RandomGraph::draw_nodes() {
+  add("numbers", -1);
+  const std::size_t stages = draw() % (kMostStages + 1);
+  while (nodes_.size() <= stages) {
+    const std::size_t from = one_in(4) ? draw() % nodes_.size() : nodes_.size() - 1;
+    const Node& up = nodes_[from];
+    std::vector<std::string> may{"step", "step"};
+    if (up.batches) {
+      may = {"batch_step"};
+    } else {
+      may.insert(may.end(), {"thin", "gather"});
+      if (!up.cut) may.insert(may.end(), {"expand", "expand"});
+      if (!up.shuffled && !up.thinned) may.insert(may.end(), {"running", "running"});
+    }
+    draw_step(add(may[draw() % may.size()], static_cast<int>(from)));
+  }
+  for (std::size_t i = 0, count = nodes_.size(); i < count; ++i)
+    if (nodes_[i].readers == 0 || one_in(6))
+      add(nodes_[i].batches ? "batch_keep" : "keep", static_cast<int>(i));
+}
+
+void RandomGraph::draw_step(Node& n) {
+  if (n.stage != "thin" && n.stage != "gather") n.size = upto(100);
+  if (n.stage == "expand") {
+    n.blocks = static_cast<int>(upto(7));
+    n.holes = one_in(3);
+  }
+  if (n.stage == "gather") n.options.push_back({"batch", std::to_string(upto(12))});
+  if (n.stage == "step" && one_in(5)) {
+    n.options.push_back({"any_order", "true"});
+    n.shuffled = true;
+  }
+}
+
+// An item fails in at most one node, at its block 0, which comes by everywhere: so the reason is
+// always the same. A batch's error would be that of all its items.
+void RandomGraph::draw_fates() {
+  if (!one_in(2)) return;
+  std::vector<std::size_t> nodes;
+  for (std::size_t i = 1; i < nodes_.size(); ++i)
+    if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep") nodes.push_back(i);
+  if (nodes.empty()) return;
+  const unsigned share = upto(6);
+  for (std::size_t item = 0; item < items_; ++item) {
+    if (!one_in(share)) continue;
+    Fate f;
+    f.node = nodes[draw() % nodes.size()];
+    f.kind = static_cast<Fate::Kind>(draw() % (nodes_[f.node].batches ? 2 : 4));
+    fates_[item] = f;
+  }
+}
+
+// Everything that must not change the result.
+void RandomGraph::draw_bounds() {
+  const unsigned largest = one_in(4) ? 1 : 7;
+  const bool own_threads = one_in(3);
+  const std::uint64_t files = draw() % 10;
+  for (Node& n : nodes_) {
+    const auto set = [&n](const char* key, std::string value) {
+      n.options.push_back({key, std::move(value)});
+    };
+    const bool is_source = n.from < 0;
+    const bool is_serial = is_source || n.stage == "gather";
+    if (plain_) {
+      set("concurrency", "1");
+      if (is_source) set("files_per_task", "1");
+      continue;
+    }
+    set("concurrency", std::to_string(is_serial ? 1 : upto(largest)));
+    set("queue", one_in(3) ? "auto" : std::to_string(upto(largest)));
+    if (!is_source && one_in(4)) set("start_at", one_in(2) ? "1" : "0.5");
+    if (one_in(2)) set("work", std::to_string(upto(300)));
+    n.elsewhere = n.stage == "step" && one_in(4);
+    n.own_threads = !n.elsewhere && own_threads && one_in(3);
+    if (n.elsewhere) set("elsewhere", "true");
+    if (n.own_threads) set("own_threads", "true");
+    if (is_source)
+      set("files_per_task", files < 3 ? "1" : files < 5 ? "auto" : std::to_string(upto(64)));
+  }
+  if (!plain_ && one_in(5))
+    for (std::size_t i = 0; i < items_; ++i)
+      if (one_in(3)) done_.insert(i);
+  workers_ = plain_ ? 1 : static_cast<int>(upto(8));
+  memory_ = std::size_t{1} << 20;
+  if (plain_ || one_in(3)) return;
+  // From what is needed at least to what several tasks of several files find room in.
+  World world;
+  Graph graph;
+  describe(graph);
+  const Plan plan = build_plan(graph.memory(memory_).spec, world.registry);
+  const unsigned blocks = one_in(2) ? 4 : static_cast<unsigned>(16 * (workers_ + 1));
+  memory_ = std::max<std::size_t>(plan.least_memory + draw() % 2, 1) +
+            (one_in(4) ? 0 : draw() % blocks * plan.largest_block);
+}
+
+void RandomGraph::draw_incident() {
+  if (plain_) return;
+  const std::uint64_t kind = draw() % 8;
+  if (kind > 2) return;
+  where_ = draw() % nodes_.size();
+  when_ = static_cast<int>(draw() % (3 * items_ + 1));
+  incident_ = kind == 0 ? Incident::stop : kind == 1 ? Incident::abort : Incident::failures;
+  most_failures_ = draw() % 8;
+}
+
+void RandomGraph::describe(Graph& graph) const {
+  for (const Node& n : nodes_) {
+    Graph::Options options = n.options;
+    if (n.from < 0) options.push_back({"items", std::to_string(items_)});
+    options.push_back({"size", std::to_string(n.size)});
+    if (n.stage == "expand") {
+      options.push_back({"blocks", std::to_string(n.blocks)});
+      options.push_back({"holes", n.holes ? "true" : "false"});
+    }
+    if (n.stage.ends_with("keep")) options.push_back({"ordered", "true"});
+    graph.node(n.name, n.stage, n.from < 0 ? "" : nodes_[static_cast<std::size_t>(n.from)].name,
+               std::move(options));
+  }
+  graph.workers(workers_).memory(memory_);
+  if (incident_ == Incident::failures) graph.max_failures(std::to_string(most_failures_));
+}
+
+std::string RandomGraph::text() const {
+  const char* incidents[] = {"none", "stop", "abort", "failures"};
+  std::string out = fmt::format(
+      "seed {}: workers {}, memory {}, {} files, {} of them done before, {} with a fate, incident: "
+      "{} in node {} after {}, max_failures {}\n",
+      seed_, workers_, memory_, items_, done_.size(), fates_.size(),
+      incidents[static_cast<int>(incident_)], where_, when_, most_failures_);
+  Graph graph;
+  describe(graph);
+  for (const NodeSpec& n : graph.spec.nodes) {
+    out += n.name + ":";
+    for (const Value::Entry& e : n.options.entries())
+      if (e.key != "node") out += fmt::format(" {}: {},", e.key, e.value.text());
+    out.back() = '\n';
+  }
+  return out;
+}
+
+// ---- what has to come of it ---------------------------------------------------------------------
+
+// What that sink is given of an item that goes all the way.
+std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const {
+  std::vector<std::size_t> way;
+  for (int at = nodes_[sink].from; at > 0; at = nodes_[static_cast<std::size_t>(at)].from)
+    way.insert(way.begin(), static_cast<std::size_t>(at));
+  std::vector<Row> rows{{item, 0, first_value(item)}};
+  for (std::size_t i : way) {
+    const Node& n = nodes_[i];
+    std::vector<Row> in;
+    in.swap(rows);
+    if (n.stage == "gather") rows = in;
+    if (n.stage == "step" || n.stage == "batch_step")
+      for (const Row& r : in) rows.push_back({item, r.block, stepped(r.value, n.name)});
+    if (n.stage == "thin")
+      for (const Row& r : in)
+        if (&r == &in.back() || r.block % 2 == 0) rows.push_back(r);
+    if (n.stage == "running") {
+      std::uint64_t sum = 0;
+      for (const Row& r : in) {
+        sum = mix(sum, r.value);
+        rows.push_back({item, r.block, stepped(sum, n.name)});
+      }
+    }
+    if (n.stage == "expand") {
+      const int count = block_count(item, n.blocks);
+      for (int k = 0, block = 0; k < count; ++k)
+        if (!n.holes || k % 3 != 0 || k + 1 == count) {
+          rows.push_back(
+              {item, block, mix(stepped(in[0].value, n.name), static_cast<std::uint64_t>(block))});
+          ++block;
+        }
+    }
+  }
+  return rows;
+}
+
+// As test_graph's users see it: "item3 failed step2 failed here".
+std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
+  const auto line = [item](const char* outcome, const std::string& node, const std::string& why) {
+    return fmt::format("item{} {} {} {}", item, outcome, node, why);
+  };
+  if (done_.contains(item))
+    return item % 2 == 0 ? std::nullopt : std::optional(line("skipped", "", kDoneBefore));
+  const auto it = fates_.find(item);
+  if (it == fates_.end()) return std::nullopt;
+  const std::string& node = nodes_[it->second.node].name;
+  switch (it->second.kind) {
+    case Fate::skipped:
+      return line("skipped", node, "skipped here");
+    case Fate::failed:
+      return line("failed", node, "failed here");
+    case Fate::thrown:
+      return line("failed", node, "unexpected error: thrown here");
+    default:
+      return line("ok", node, "noted here");
+  }
+}
+
+// ---- running it ---------------------------------------------------------------------------------
+
+void RandomGraph::hang_in(World& world, Incident incident, std::atomic<int>& calls,
+                          Gate& now) const {
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    world.hooks[nodes_[i].name] = [this, i, incident, &calls, &now](
+                                      const Number& n,
+                                      ItemContext* context) -> std::optional<ItemError> {
+      if (i == where_ && (incident == Incident::stop || incident == Incident::abort) &&
+          calls++ >= when_) {
+        if (incident == Incident::abort) throw RunError("the end");  // and at every later call
+        now.open();
+      }
+      const auto it = fates_.find(n.item);
+      if (it == fates_.end() || it->second.node != i || n.block != 0) return {};
+      switch (it->second.kind) {
+        case Fate::skipped:
+          return ItemError::skipped("skipped here");
+        case Fate::failed:
+          return ItemError::failed("failed here");
+        case Fate::thrown:
+          throw std::runtime_error("thrown here");
+        default:
+          context->warn("noted here");
+          return {};
+      }
+    };
+  world.on_start[nodes_.back().name] = [this](RunContext& run) { close_done(run); };
+}
+
+void RandomGraph::close_done(RunContext& run) const {
+  for (std::size_t i : done_)
+    if (i % 2 == 0)
+      run.ledger.close(i, Outcome::ok, -1, "");
+    else
+      run.ledger.close(i, Outcome::skipped, -1, kDoneBefore);
+}
+
+void RandomGraph::check() const {
+  INFO(text());
+  World world;
+  // Who fails is dropped from a queue, which no stage can see.
+  world.check_edges = fates_.empty() && incident_ == Incident::none;
+  std::atomic<int> calls{0};
+  Gate now;
+  hang_in(world, incident_, calls, now);
+  Graph graph;
+  describe(graph);
+  Outcomes outcomes;
+  {
+    Runner runner(make_plan(graph, world));
+    std::thread stopper;
+    if (incident_ == Incident::stop)
+      stopper = std::thread([&] {
+        now.wait();
+        runner.stop();
+      });
+    outcomes.report = runner.run();
+    outcomes.remarks = runner.remarks();
+    now.open();
+    if (stopper.joinable()) stopper.join();
+  }
+  check_run(outcomes, world);
+  CHECK(world.live.now() == 0);
+  check_edges(outcomes.report);
+  if (incident_ == Incident::none)
+    check_complete(world, outcomes);
+  else
+    check_partial(world, outcomes);
+}
+
+void RandomGraph::check_edges(const RunReport& report) const {
+  std::vector<JointNode> nodes;
+  for (const Node& n : nodes_) nodes.push_back({n.name, n.from, !n.own_threads && !n.elsewhere});
+  CHECK(joints_of(report) == expected_joints(nodes));
+}
+
+void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
+  const RunReport& r = outcomes.report;
+  CHECK(r.error == "");
+  CHECK(r.ending == Ending::complete);
+  CHECK(r.counts.not_run == 0);
+  std::vector<std::string> remarks, expected;
+  for (const Remark& m : outcomes.remarks)
+    remarks.push_back(fmt::format("{} {} {} {}", m.name, melflow::to_text(m.entry.outcome),
+                                  m.entry.stage, m.entry.reason));
+  for (std::size_t i = 0; i < items_; ++i)
+    if (auto text = remark_of(i)) expected.push_back(*text);
+  CHECK(remarks == expected);
+  for (std::size_t s = 0; s < nodes_.size(); ++s) {
+    if (nodes_[s].readers > 0) continue;
+    CAPTURE(nodes_[s].name);
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < items_; ++i) {
+      const auto fate = fates_.find(i);
+      if (done_.contains(i) || (fate != fates_.end() && fate->second.kind != Fate::warned))
+        continue;
+      const std::vector<Row> own = rows_of(i, s);
+      rows.insert(rows.end(), own.begin(), own.end());
+    }
+    CHECK(world.rows(nodes_[s].name) == rows);
+  }
+  CHECK(stage(r, nodes_[0].name).items_out == items_ - done_.size());
+  if (!fates_.empty()) return;
+  for (const Node& n : nodes_)
+    if (n.from >= 0)
+      CHECK(stage(r, n.name).items_in ==
+            stage(r, nodes_[static_cast<std::size_t>(n.from)].name).items_out);
+}
+
+// Whatever was under way: an item is ok in every sink, with all of its rows, or it is in none.
+void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
+  const RunReport& r = outcomes.report;
+  const bool too_many = incident_ == Incident::failures && r.counts.failed > most_failures_;
+  if (incident_ == Incident::abort && r.error != "") {
+    CHECK(r.error == "the end");
+    CHECK(r.ending == Ending::failed);
+  } else if (too_many) {
+    CHECK(r.error.find("max_failures") != std::string::npos);
+    CHECK(r.ending == Ending::failed);
+  } else {
+    CHECK(r.error == "");
+    CHECK(r.ending == (r.counts.not_run > 0 ? Ending::stopped : Ending::complete));
+  }
+  for (const Remark& m : outcomes.remarks) {
+    const std::string text = fmt::format("{} {} {} {}", m.name, melflow::to_text(m.entry.outcome),
+                                         m.entry.stage, m.entry.reason);
+    CHECK(text == remark_of(m.index).value_or("nothing"));
+  }
+  const std::size_t done = static_cast<std::size_t>(
+      std::count_if(done_.begin(), done_.end(), [](std::size_t i) { return i % 2 == 0; }));
+  for (std::size_t s = 0; s < nodes_.size(); ++s) {
+    if (nodes_[s].readers > 0) continue;
+    CAPTURE(nodes_[s].name);
+    const std::vector<Row>& rows = world.rows(nodes_[s].name);
+    std::set<std::size_t> items;
+    for (const Row& row : rows) items.insert(row.item);
+    CHECK(items.size() == r.counts.ok - done);
+    std::vector<Row> expected;
+    for (std::size_t i : items) {
+      const auto fate = fates_.find(i);
+      CHECK((fate == fates_.end() || fate->second.kind == Fate::warned));
+      const std::vector<Row> own = rows_of(i, s);
+      expected.insert(expected.end(), own.begin(), own.end());
+    }
+    CHECK(rows == expected);
+  }
+}
+
+}  // namespace melflow::test

@@ -1,0 +1,92 @@
+// A random plan of test stages and what happens to its run, and what has to come of it: computed
+// item by item, without a graph.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/pipeline/test_graph.h"
+
+namespace melflow::test {
+
+/// What ends a run early, after some calls of one node.
+enum class Incident {
+  none,
+  stop,      ///< Runner::stop() from another thread
+  abort,     ///< an error of the whole run
+  failures,  ///< more failing items than max_failures allows
+};
+
+class RandomGraph {
+ public:
+  /// The same graph, bounds and fates of items for the same seed. `plain`: the same graph with one
+  /// of everything, and nothing that ends it early.
+  explicit RandomGraph(unsigned seed, bool plain = false);
+
+  /// Runs it and checks everything that is said here of such a run.
+  void check() const;
+  /// The graph, an option a line, for failure messages.
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] Incident incident() const { return incident_; }
+  [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
+
+ private:
+  struct Node {
+    std::string name, stage;
+    int from = -1;
+    Graph::Options options;
+    bool own_threads = false, elsewhere = false;
+    std::size_t size = 0;  // the greatest payload it makes [bytes]
+    int blocks = 1;        // of an expand node
+    bool holes = false;
+    // Of what it gives.
+    bool batches = false, cut = false, shuffled = false, thinned = false;
+    int readers = 0;
+  };
+  /// What becomes of an item, in one node.
+  struct Fate {
+    enum Kind { skipped, failed, thrown, warned };
+    std::size_t node = 0;
+    Kind kind = skipped;
+  };
+  struct Expected;
+
+  Node& add(std::string stage, int from);
+  void draw_nodes();
+  void draw_step(Node& n);
+  void draw_bounds();
+  void draw_fates();
+  void draw_incident();
+  void describe(Graph& graph) const;
+
+  [[nodiscard]] unsigned upto(unsigned n) const { return 1 + static_cast<unsigned>(draw() % n); }
+  [[nodiscard]] bool one_in(unsigned n) const { return draw() % n == 0; }
+  [[nodiscard]] std::uint64_t draw() const { return mix(seed_, drawn_++); }
+
+  void hang_in(World& world, Incident incident, std::atomic<int>& calls, Gate& now) const;
+  void close_done(RunContext& run) const;
+  [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
+  [[nodiscard]] std::optional<std::string> remark_of(std::size_t item) const;
+  void check_complete(World& world, const Outcomes& outcomes) const;
+  void check_partial(World& world, const Outcomes& outcomes) const;
+  void check_edges(const RunReport& report) const;
+
+  const unsigned seed_;
+  const bool plain_;
+  mutable std::uint64_t drawn_ = 0;
+  std::vector<Node> nodes_;
+  std::size_t items_ = 0;
+  std::map<std::size_t, Fate> fates_;
+  std::set<std::size_t> done_;  // lines that are closed before the run
+  std::size_t memory_ = 0;
+  int workers_ = 1;
+  Incident incident_ = Incident::none;
+  std::size_t where_ = 0;  // of the incident
+  int when_ = 0;           // calls of that node before
+  std::size_t most_failures_ = 0;
+};
+
+}  // namespace melflow::test

@@ -1,0 +1,53 @@
+// Random graphs with random bounds: whatever they are, every row, remark and account is the one
+// that was computed without a graph; and what is stopped or fails in the middle leaves whole items.
+// perf/random_graphs.sh runs many.
+//
+// MELFLOW_RANDOM_GRAPHS=10000 runs as many, MELFLOW_RANDOM_SEED=7 others. A failure names its seed;
+// the same seed gives the same graph again, though not the same timing.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "tests/pipeline/random_graph.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::RandomGraph;
+using test::Watchdog;
+
+namespace {
+
+unsigned from_environment(const char* name, unsigned fallback) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : fallback;
+}
+
+unsigned first_seed() { return from_environment("MELFLOW_RANDOM_SEED", 1); }
+
+void check(unsigned seed, bool plain) {
+  CAPTURE(seed);
+  const RandomGraph graph(seed, plain);
+  const Watchdog watchdog("random graph", [&graph] { return graph.text(); });
+  graph.check();
+}
+
+}  // namespace
+
+TEST_CASE("random graphs: with one of everything they give what was computed without a graph") {
+  for (unsigned i = 0; i < 60; ++i) check(first_seed() + i, true);
+}
+
+TEST_CASE(
+    "random graphs: whatever the bounds are and whatever happens, rows and accounts are right") {
+  const unsigned count = from_environment("MELFLOW_RANDOM_GRAPHS", 400);
+  std::size_t nodes = 0, incidents = 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const RandomGraph graph(first_seed() + i);
+    nodes += graph.nodes();
+    incidents += graph.incident() == test::Incident::none ? 0 : 1;
+    check(first_seed() + i, false);
+  }
+  if (std::getenv("MELFLOW_RANDOM_GRAPHS") != nullptr)
+    MESSAGE(count, " graphs from seed ", first_seed(), " with ", nodes, " nodes; ", incidents,
+            " of them ended early or could");
+}
