@@ -1,7 +1,8 @@
 // What the framework itself costs: chains of stages that do nothing, so all of the time is the graph's, oneTBB's and
 // the allocator's. Figures are per item and node; 7 nodes are the shape of the main job.
 //
-//   graph/NODES/WORKERS     a plan run by melflow::Runner: bounded queues, memory tickets, ledger, clocks
+//   graph/NODES/WORKERS       a plan run by melflow::Runner: bounded queues, memory tickets, ledger, clocks
+//   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task; `graph` leaves that to the run
 //   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
@@ -20,7 +21,7 @@ namespace {
 
 using namespace melflow;
 
-constexpr int kItems = 50000;
+constexpr int kItems = 200000;
 
 struct Nothing {
   static constexpr const char* kName = "nothing";
@@ -57,13 +58,16 @@ const RegisterStage<Numbers, NoOptions> numbers{"numbers", ""};
 const RegisterStage<Pass, NoOptions> pass{"pass", ""};
 const RegisterStage<Drop, NoOptions> drop{"drop", ""};
 
-GraphSpec chain(int nodes, int workers) {
+// `files` a task; 0: auto.
+GraphSpec chain(int nodes, int workers, int files = 0) {
   GraphSpec spec;
   spec.workers = workers;
   for (int i = 0; i < nodes; ++i) {
     NodeSpec n;
     n.name = fmt::format("n{}", i);
     n.options.set("stage", Value::scalar(i == 0 ? "numbers" : i + 1 == nodes ? "drop" : "pass"));
+    if (i == 0 && files > 0)
+      n.options.set("files_per_task", Value::scalar(std::to_string(files)));
     if (i > 0) n.options.set("from", Value::scalar(fmt::format("n{}", i - 1)));
     spec.nodes.push_back(std::move(n));
   }
@@ -77,13 +81,20 @@ void report(benchmark::State& state, int nodes) {
       items * nodes, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-void graph(benchmark::State& state) {
-  const int nodes = static_cast<int>(state.range(0));
+void run(benchmark::State& state, int nodes, int workers, int files) {
   for (auto _ : state) {
-    Runner runner(build_plan(chain(nodes, static_cast<int>(state.range(1)))));
+    Runner runner(build_plan(chain(nodes, workers, files)));
     if (runner.run().counts.ok != kItems) state.SkipWithError("items were lost");
   }
   report(state, nodes);
+}
+
+void graph(benchmark::State& state) {
+  run(state, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)), 0);
+}
+
+void tasks(benchmark::State& state) {
+  run(state, 7, static_cast<int>(state.range(1)), static_cast<int>(state.range(0)));
 }
 
 void plain_tbb(benchmark::State& state) {
@@ -112,5 +123,6 @@ void plain_tbb(benchmark::State& state) {
 }  // namespace
 
 BENCHMARK(graph)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(tasks)->ArgsProduct({{1, 64, 512}, {1, 2, 16}})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(plain_tbb)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_MAIN();

@@ -5,6 +5,16 @@
 
 namespace melflow {
 
+namespace {
+
+std::size_t thread_number() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t mine = threads++;
+  return mine;
+}
+
+}  // namespace
+
 const char* to_text(Outcome outcome) {
   switch (outcome) {
     case Outcome::open: return "open";
@@ -18,7 +28,8 @@ const char* to_text(Outcome outcome) {
 
 void Ledger::open(std::size_t found, std::vector<std::string> stages) {
   const std::lock_guard lock(mutex_);
-  records_.assign(found, {});
+  records_ = std::vector<Record>(found);
+  for (Tally& t : plain_) t.ok = 0;
   stages_ = std::move(stages);
   reason_ids_.clear();
   reasons_ = {&reason_ids_.emplace("", 0).first->first};
@@ -28,11 +39,21 @@ void Ledger::open(std::size_t found, std::vector<std::string> stages) {
 }
 
 void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::string& reason) {
-  {
+  Record& r = records_.at(index);
+  const auto publish = [&] {
+    Outcome open = Outcome::open;
+    if (!r.outcome.compare_exchange_strong(open, outcome))
+      throw std::logic_error("a source item was closed twice");
+  };
+  if (outcome == Outcome::ok && reason.empty()) {
+    publish();
+    plain_[thread_number() % plain_.size()].ok.fetch_add(1, std::memory_order_relaxed);
+  } else {
     const std::lock_guard lock(mutex_);
-    Record& r = records_.at(index);
     if (r.outcome != Outcome::open) throw std::logic_error("a source item was closed twice");
-    r = {outcome, static_cast<std::int16_t>(stage), reason_number(reason)};
+    r.stage = static_cast<std::int16_t>(stage);
+    r.reason = reason_number(reason);
+    publish();
     switch (outcome) {
       case Outcome::ok: ++counts_.ok; break;
       case Outcome::skipped: ++counts_.skipped; break;
@@ -40,7 +61,6 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
       default: ++counts_.not_run; break;
     }
     if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
-    while (oldest_ < records_.size() && records_[oldest_].outcome != Outcome::open) ++oldest_;
   }
   for (const Listener& listener : listeners_) listener(index, outcome);
 }
@@ -60,13 +80,22 @@ int Ledger::stage_number(const std::string& name) const {
 }
 
 Ledger::Counts Ledger::counts() const {
-  const std::lock_guard lock(mutex_);
-  return counts_;
+  Counts c;
+  {
+    const std::lock_guard lock(mutex_);
+    c = counts_;
+  }
+  for (const Tally& t : plain_) c.ok += t.ok.load(std::memory_order_relaxed);
+  return c;
 }
 
 std::size_t Ledger::oldest_open() const {
-  const std::lock_guard lock(mutex_);
-  return oldest_;
+  const std::size_t known = oldest_.load();
+  std::size_t i = known;
+  while (i < records_.size() && records_[i].outcome.load() != Outcome::open) ++i;
+  for (std::size_t seen = known; seen < i && !oldest_.compare_exchange_weak(seen, i);) {
+  }
+  return i;
 }
 
 Ledger::Entry Ledger::entry(std::size_t index) const {
@@ -77,7 +106,6 @@ Ledger::Entry Ledger::entry(std::size_t index) const {
 }
 
 Outcome Ledger::outcome(std::size_t index) const {
-  const std::lock_guard lock(mutex_);
   return records_.at(index).outcome;
 }
 

@@ -1,7 +1,10 @@
 // What became of every source item: ok + skipped + failed (+ not run, when a run was stopped) =
-// found, always. Eight bytes an item, so that a million files fit beside the work.
+// found, always. Eight bytes an item, so that a million files fit beside the work. An item that is
+// plainly ok is closed without a lock: every file comes by here, on every worker.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -50,21 +53,29 @@ class Ledger {
   [[nodiscard]] Outcome outcome(std::size_t index) const;
 
  private:
+  // `stage` and `reason` are written before `outcome`.
   struct Record {
-    Outcome outcome = Outcome::open;
+    std::atomic<Outcome> outcome{Outcome::open};
     std::int16_t stage = -1;
     std::uint32_t reason = 0;
   };
   [[nodiscard]] std::uint32_t reason_number(const std::string& reason);
 
-  mutable std::mutex mutex_;
   std::vector<Record> records_;
+  // What is plainly ok. Threads count in different ones, so that they do not wait for each other's
+  // cache line.
+  struct alignas(64) Tally {
+    std::atomic<std::size_t> ok{0};
+  };
+  std::array<Tally, 16> plain_;
+  mutable std::atomic<std::size_t> oldest_{0};
+
+  mutable std::mutex mutex_;  // of all below
   std::vector<std::string> stages_;
   std::vector<const std::string*> reasons_;          // by number; 0 is ""
   std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
   std::vector<Listener> listeners_;
-  Counts counts_;
-  std::size_t oldest_ = 0;
+  Counts counts_;  // without what is plainly ok
 };
 
 }  // namespace melflow

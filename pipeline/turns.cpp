@@ -4,15 +4,11 @@
 
 namespace melflow {
 
-void Turns::issue(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns) {
-  std::unique_lock lock(mutex_, std::defer_lock);
-  std::uint64_t call = 0;
+void Turns::issue_pieces(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t call = ++calls_;
   for (const Origin& o : origins) {
     if (o.whole()) continue;
-    if (!lock.owns_lock()) {
-      lock.lock();
-      call = ++calls_;
-    }
     Line& line = lines_[o.stream.get()];
     if (std::exchange(line.last_call, call) != call)
       turns.push_back({o.stream.get(), line.issued++, branch});

@@ -15,13 +15,18 @@ class Turns {
  public:
   /// When `origins` come to the stage, which is that branch of the node before it: appends their
   /// turns.
-  void issue(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns);
+  void issue(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns) {
+    for (const Origin& o : origins)
+      if (!o.whole()) return issue_pieces(origins, branch, turns);
+  }
   /// False: it is kept until done() gives it back.
   [[nodiscard]] bool may_begin(Work& work);
   /// The stage is through with these. Appends who should ask again.
   void done(const std::vector<Turn>& turns, std::vector<Work*>& ask_again);
 
  private:
+  void issue_pieces(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns);
+
   struct Line {
     std::uint32_t issued = 0, done = 0;
     std::uint64_t last_call = 0;  // an item may hold several pieces of a stream
