@@ -21,16 +21,18 @@ using test::World;
 
 namespace {
 
-// Pauses of the producer `from`, before items 1, 1 + `length` and so on: when all before are with the
+// Pauses of the producer, before its items 1, 1 + `length` and so on: when all before are with the
 // consumer `to`, as long again as that took. However slow the machine is, the consumer with a short
 // queue has nothing to do for a good part of the time.
 World::Hook even_bursts(World& world, std::size_t length, const std::string& to) {
   auto began = std::make_shared<std::chrono::steady_clock::time_point>(Clock::now());
-  return [&consumer = world.log(to), length, began](const Number& n,
-                                                    ItemContext*) -> std::optional<ItemError> {
-    if (n.item % length != 1) return {};
-    // Item 0 went before, so as many as its number.
-    while (consumer.finished < static_cast<long>(n.item)) std::this_thread::yield();
+  // By number of the call and not of the item: two items may change places on their way here.
+  auto calls = std::make_shared<std::atomic<std::size_t>>(0);
+  return [&consumer = world.log(to), length, began, calls](
+             const Number&, ItemContext*) -> std::optional<ItemError> {
+    const std::size_t before = (*calls)++;
+    if (before % length != 1) return {};
+    while (consumer.finished < static_cast<long>(before)) std::this_thread::yield();
     std::this_thread::sleep_for(std::max<Clock::duration>(Clock::now() - *began, microseconds(500)));
     *began = Clock::now();
     return {};
@@ -48,9 +50,11 @@ World::Hook lasts(microseconds time) {
 // Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
 // that many places was full.
 World::Hook when_full(World& world, long more, long items, const std::string& from) {
-  return [&made = world.log(from).finished, more, items](
-             const Number& n, ItemContext*) -> std::optional<ItemError> {
-    while (made < std::min(items, static_cast<long>(n.item) + 1 + more)) std::this_thread::yield();
+  auto calls = std::make_shared<std::atomic<long>>(0);
+  return [&made = world.log(from).finished, more, items, calls](
+             const Number&, ItemContext*) -> std::optional<ItemError> {
+    const long before = (*calls)++;
+    while (made < std::min(items, before + 1 + more)) std::this_thread::yield();
     return {};
   };
 }

@@ -367,7 +367,7 @@ TEST_CASE("runner: progress may be asked for at any time") {
       std::this_thread::yield();  // to whom it waits for
     }
     CHECK(last.counts.found == 300);
-    CHECK(last.rows >= 100);
+    CHECK(last.rows >= 99);  // the last one may still be on its way out of the sink's node
     CHECK(last.bytes > 0);
     gate.open();
   });
