@@ -510,6 +510,79 @@ TEST_CASE("files per task: nothing is made where all lines are closed, or there 
   }
 }
 
+namespace {
+
+// How many files the source made each time it was asked. One that found no room in its task counts
+// in that one, though it goes with the next.
+class Tasks final : public RunObserver {
+ public:
+  explicit Tasks(World& world) {
+    world.hooks["files"] = [this](const Number&, ItemContext*) -> std::optional<ItemError> {
+      ++made_.back();
+      return {};
+    };
+  }
+  void enter(int node) noexcept override {
+    if (node == 0) made_.push_back(0);
+  }
+  void leave() noexcept override {}
+  std::uint64_t begin(int) noexcept override { return 0; }
+  void end(std::uint64_t) noexcept override {}
+
+  std::vector<std::size_t> run(const Graph& graph, World& world) {
+    Outcomes o;
+    {
+      Runner runner(test::make_plan(graph, world), this);
+      o.report = runner.run();
+    }
+    test::check_run(o, world);
+    CHECK(o.report.counts.ok == o.report.counts.found);
+    return made_;
+  }
+
+ private:
+  std::vector<std::size_t> made_;
+};
+
+}  // namespace
+
+TEST_CASE("files per task: a number is that number until the last task") {
+  const Watchdog watchdog("files per task: sizes");
+  World world;
+  CHECK(Tasks(world).run(together(23, "5").workers(2), world) ==
+        std::vector<std::size_t>{5, 5, 5, 5, 3});
+}
+
+TEST_CASE("files per task: auto puts small files together, and fewer of them towards the end") {
+  const Watchdog watchdog("files per task: auto");
+  constexpr std::size_t kFiles = 20'000;
+  World world;
+  const auto sizes = Tasks(world).run(together(kFiles, "auto").workers(1), world);
+  // As long as nothing is known of them each goes alone.
+  for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
+  CHECK(*std::max_element(sizes.begin(), sizes.end()) > 2);
+  std::size_t made = 0;
+  for (const std::size_t n : sizes) {
+    // Four tasks or more are left for each worker; and one that found no room.
+    CHECK(n <= std::max<std::size_t>(1, (kFiles - made) / 4) + 1);
+    CHECK(n <= 1024 + 1);
+    made += n;
+  }
+  CHECK(made == kFiles);
+  for (std::size_t i = 1; i <= 3; ++i) CHECK(sizes[sizes.size() - i] == 1);
+}
+
+TEST_CASE("files per task: auto leaves files alone that are work enough") {
+  const Watchdog watchdog("files per task: auto, dear files");
+  World world;
+  Tasks tasks(world);
+  world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    return {};
+  };
+  for (const std::size_t n : tasks.run(together(200, "auto").workers(1), world)) CHECK(n <= 2);
+}
+
 TEST_CASE("files per task: the number is in the stored settings, auto where it is left open") {
   World world;
   const auto stored = [&](const Graph& g) {
