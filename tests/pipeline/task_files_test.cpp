@@ -1,0 +1,289 @@
+// Which files go together in a task: how many, within what memory, what of them is left out, and
+// how a run ends that is in the middle of one.
+#include "pipeline/task_files.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "tests/pipeline/files_per_task.h"
+#include "tests/support/printing.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::all_but;
+using test::Graph;
+using test::items;
+using test::Number;
+using test::Outcomes;
+using test::remarks;
+using test::stage;
+using test::together;
+using test::Watchdog;
+using test::World;
+
+TEST_CASE("files per task: the oldest file gets its memory in the middle of a task, too") {
+  const Watchdog watchdog("files per task: the oldest file");
+  // A sink that writes in order keeps what comes too early, so that all of the budget but the
+  // reserve is taken; the oldest file is not the first one of its task.
+  for (int workers : test::kWorkers)
+    for (const char* files : {"2", "3", "8"})
+      for (const std::size_t more : {0U, 1U, 2U, 5U}) {
+        CAPTURE(workers);
+        CAPTURE(files);
+        CAPTURE(more);
+        World world;
+        const std::size_t task = std::stoul(files);
+        const Outcomes o = test::run(
+            Graph()
+                .node("files", "numbers", "", {{"items", "80"}, {"files_per_task", files}})
+                .node("cut", "expand", "files", {{"blocks", "20"}, {"concurrency", "8"}})
+                .node("out", "keep", "cut", {{"ordered", "true"}, {"size", "0"}})
+                .workers(workers)
+                .memory((4 * static_cast<std::size_t>(workers + 1) * task + more) * 100),
+            world);
+        CHECK(o.report.error == "");
+        CHECK(o.report.counts.ok == 80);
+      }
+}
+
+TEST_CASE("files per task: whatever little memory there is, a run comes to its end") {
+  const Watchdog watchdog("files per task: tiny budgets");
+  for (int workers : test::kWorkers)
+    for (const char* files : {"2", "16", "auto"})
+      for (std::size_t memory = 200; memory < 1200; memory += 73) {
+        CAPTURE(workers);
+        CAPTURE(files);
+        CAPTURE(memory);
+        World world;
+        const Outcomes o = test::run(
+            Graph()
+                .node("files", "numbers", "", {{"items", "20"}, {"files_per_task", files}})
+                .node("cut", "expand", "files", {{"blocks", "4"}})
+                .node("out", "keep", "cut", {{"ordered", "true"}})
+                .workers(workers)
+                .memory(memory),
+            world);
+        CHECK(o.report.error == "");
+        CHECK(o.report.counts.ok == 20);
+      }
+}
+
+TEST_CASE("files per task: a stop leaves what was begun whole and lists the rest") {
+  const Watchdog watchdog("files per task: stop");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    Outcomes o;
+    {
+      std::optional<Runner> runner;
+      world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        if (n.item == 5) runner->stop();
+        return {};
+      };
+      runner.emplace(test::make_plan(
+          together(40, "4", {{option, "true"}, {"queue", "1"}, {"concurrency", "1"}}).workers(1),
+          world));
+      o.report = runner->run();
+      o.remarks = runner->remarks();
+    }
+    test::check_run(o, world);
+    CHECK(o.report.ending == Ending::stopped);
+    CHECK(o.report.counts.failed == 0);
+    // The task at hand goes on: no file of it is lost.
+    CHECK(o.report.counts.ok >= 8);
+    CHECK(o.report.counts.ok % 4 == 0);
+    CHECK(items(world).size() == o.report.counts.ok);
+    CHECK(o.report.counts.not_run == 40 - o.report.counts.ok);
+  }
+}
+
+TEST_CASE("files per task: an error of the run drops what is left of its task") {
+  const Watchdog watchdog("files per task: abort");
+  for (const char* option : {"own_threads", "elsewhere", "any_order"}) {
+    CAPTURE(option);
+    World world;
+    world.check_edges = false;
+    std::atomic<int> after{0};
+    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      if (n.item == 5) throw RunError("the end");
+      if (n.item > 5 && n.item < 8) ++after;
+      return {};
+    };
+    const Outcomes o =
+        test::run(together(40, "8", {{option, "true"}, {"concurrency", "1"}}).workers(1), world);
+    CHECK(o.report.ending == Ending::failed);
+    CHECK(o.report.error == "the end");
+    CHECK(after == 0);
+    CHECK(o.report.counts.failed == 0);
+    CHECK(o.report.counts.not_run + o.report.counts.ok == 40);
+    CHECK(items(world).size() == o.report.counts.ok);
+  }
+}
+
+TEST_CASE("files per task: an error of the run in the source makes nothing of its task") {
+  const Watchdog watchdog("files per task: abort in the source");
+  World world;
+  world.check_edges = false;
+  world.hooks["files"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+    if (n.item == 5) throw RunError("the end");
+    return {};
+  };
+  const Outcomes o = test::run(together(40, "4").workers(1), world);
+  CHECK(o.report.error == "the end");
+  CHECK(world.log("files").started == 6);
+  for (std::size_t i : items(world)) CHECK(i < 4);
+  CHECK(o.report.counts.not_run + o.report.counts.ok == 40);
+}
+
+TEST_CASE(
+    "files per task: lines that are closed before the run are passed over, inside a task too") {
+  const Watchdog watchdog("files per task: closed lines");
+  for (const char* files : {"1", "4", "16", "auto"})
+    for (const std::set<std::size_t>& closed :
+         {std::set<std::size_t>{0}, {29}, {1, 2, 3}, {0, 1, 5, 8, 9, 10, 11, 28, 29}}) {
+      CAPTURE(files);
+      World world;
+      world.on_start["out"] = [&](RunContext& run) {
+        for (std::size_t i : closed) run.ledger.close(i, Outcome::ok, -1, "");
+      };
+      const Outcomes o = test::run(together(30, files).workers(1), world);
+      CHECK(o.report.ending == Ending::complete);
+      CHECK(o.report.counts.ok == 30);
+      CHECK(items(world) == all_but(30, closed));
+      CHECK(stage(o.report, "files").items_out == 30 - closed.size());
+      CHECK(world.log("files").started == static_cast<long>(30 - closed.size()));
+    }
+}
+
+TEST_CASE("files per task: nothing is made where all lines are closed, or there are no files") {
+  const Watchdog watchdog("files per task: nothing to do");
+  for (const char* files : {"1", "5", "auto"}) {
+    World world;
+    world.on_start["out"] = [&](RunContext& run) {
+      for (std::size_t i = 0; i < 9; ++i) run.ledger.close(i, Outcome::ok, -1, "");
+    };
+    CHECK(test::run(together(9, files).workers(2), world).report.counts.ok == 9);
+    CHECK(world.log("files").started == 0);
+    World empty;
+    CHECK(test::run(together(0, files).workers(2), empty).report.counts.found == 0);
+  }
+}
+
+namespace {
+
+// How many files the source made each time it was asked. One that found no room in its task counts
+// in that one, though it goes with the next.
+class Tasks final : public RunObserver {
+ public:
+  explicit Tasks(World& world) {
+    world.hooks["files"] = [this](const Number&, ItemContext*) -> std::optional<ItemError> {
+      ++made_.back();
+      return {};
+    };
+  }
+  void enter(int node) noexcept override {
+    if (node == 0) made_.push_back(0);
+  }
+  void leave() noexcept override {}
+  std::uint64_t begin(int) noexcept override { return 0; }
+  void end(std::uint64_t) noexcept override {}
+
+  std::vector<std::size_t> run(const Graph& graph, World& world) {
+    Outcomes o;
+    {
+      Runner runner(test::make_plan(graph, world), this);
+      o.report = runner.run();
+    }
+    test::check_run(o, world);
+    CHECK(o.report.counts.ok == o.report.counts.found);
+    return made_;
+  }
+
+ private:
+  std::vector<std::size_t> made_;
+};
+
+}  // namespace
+
+TEST_CASE("files per task: a number is that number until the last task") {
+  const Watchdog watchdog("files per task: sizes");
+  World world;
+  CHECK(Tasks(world).run(together(23, "5").workers(2), world) ==
+        std::vector<std::size_t>{5, 5, 5, 5, 3});
+}
+
+TEST_CASE("files per task: auto puts small files together, and fewer of them towards the end") {
+  const Watchdog watchdog("files per task: auto");
+  constexpr std::size_t kFiles = 20'000;
+  World world;
+  const auto sizes = Tasks(world).run(together(kFiles, "auto").workers(1), world);
+  // As long as nothing is known of them each goes alone.
+  for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
+  CHECK(*std::max_element(sizes.begin(), sizes.end()) > 2);
+  std::size_t made = 0;
+  for (const std::size_t n : sizes) {
+    // Four tasks or more are left for each worker; and one that found no room.
+    CHECK(n <= std::max<std::size_t>(1, (kFiles - made) / 4) + 1);
+    CHECK(n <= 1024 + 1);
+    made += n;
+  }
+  CHECK(made == kFiles);
+  for (std::size_t i = 1; i <= 3; ++i) CHECK(sizes[sizes.size() - i] == 1);
+}
+
+TEST_CASE("files per task: auto leaves files alone that are work enough") {
+  const Watchdog watchdog("files per task: auto, dear files");
+  World world;
+  Tasks tasks(world);
+  world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    return {};
+  };
+  for (const std::size_t n : tasks.run(together(200, "auto").workers(1), world)) CHECK(n <= 2);
+}
+
+TEST_CASE("files per task: the number is in the stored settings, auto where it is left open") {
+  World world;
+  const auto stored = [&](const Graph& g) {
+    const Plan plan = build_plan(g.spec, world.registry);
+    return plan.settings.config.find("graph")->find("files")->find("files_per_task")->text();
+  };
+  CHECK(stored(together(1, "12")) == "12");
+  CHECK(stored(together(1, "auto")) == "auto");
+  CHECK(stored(test::chain(1)) == "auto");
+  // It changes no value of the output.
+  const auto contract = [&](const char* files) {
+    const Plan plan = build_plan(together(1, files).spec, world.registry);
+    return to_json(plan.nodes.back().stage->contract());
+  };
+  CHECK(contract("12") == contract("auto"));
+}
+
+TEST_CASE("files per task: only a source says it, and only what makes sense") {
+  World world;
+  const auto error = [&](Graph g) -> std::string {
+    try {
+      build_plan(g.spec, world.registry);
+    } catch (const ConfigError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(error(together(1, "1")) == "");
+  CHECK(error(together(1, "1024")) == "");
+  for (const char* files : {"0", "1025", "-1", "many"}) {
+    CAPTURE(files);
+    const std::string text = error(together(1, files));
+    CHECK(text.find("files_per_task") != std::string::npos);
+    CHECK(text.find("test.yaml:1:") != std::string::npos);
+  }
+  CHECK(error(together(1, "0")).find("1 to 1024") != std::string::npos);
+  const std::string text = error(together(1, "1", {{"files_per_task", "2"}}));
+  CHECK(text.find(
+            "a.files_per_task: step is no source; the source says how many files go together") !=
+        std::string::npos);
+}
