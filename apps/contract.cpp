@@ -62,7 +62,7 @@ Contract of_file(const std::string& path) {
 Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   const Plan plan = overrides.load(path);
   const Value* features = nullptr;
-  const AnyStage* sink = nullptr;
+  const melflow::Stage* sink = nullptr;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (features != nullptr && to_json(*features) != to_json(n.stage->contract()))

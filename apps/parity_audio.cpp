@@ -18,9 +18,9 @@ using Recordings = std::vector<ParityRecording>;
 class GivenFiles final : public Source<FileRef> {
  public:
   explicit GivenFiles(Recordings& files) : files_(files) {}
-  [[nodiscard]] std::size_t source_count() const override { return files_.size(); }
-  [[nodiscard]] std::string source_name(std::size_t i) const override { return files_[i].path; }
-  [[nodiscard]] SourceItem source_item(std::size_t i) override {
+  [[nodiscard]] std::size_t count() const override { return files_.size(); }
+  [[nodiscard]] std::string name(std::size_t i) const override { return files_[i].path; }
+  [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
     file->path = files_[i].path;
     struct stat st {};
@@ -35,10 +35,7 @@ class GivenFiles final : public Source<FileRef> {
 
 class KeptSamples final : public Sink<Waveform> {
  public:
-  explicit KeptSamples(Recordings& files) : files_(files) {}
-  [[nodiscard]] StageTraits traits() const override {
-    return {StageKind::sink, port_type<Waveform>(), {}, true, 0};
-  }
+  explicit KeptSamples(Recordings& files) : files_(files) { traits_.in_order = true; }
   std::optional<ItemError> consume(std::shared_ptr<const Waveform> in,
                                    ItemContext& context) override {
     ParityRecording& its = files_[context.origin().stream->index()];
@@ -66,7 +63,7 @@ StageInfo stage_for(const std::string& name, Recordings& files) {
   struct Config final : StageConfig {
     explicit Config(Recordings& its) : files(its) {}
     const Schema& schema() const override { return empty; }
-    std::unique_ptr<AnyStage> make() const override { return std::make_unique<S>(files); }
+    std::unique_ptr<Stage> make() const override { return std::make_unique<S>(files); }
     Recordings& files;
     Schema empty;
   };

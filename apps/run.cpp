@@ -19,6 +19,7 @@
 #include "apps/written_file.h"
 #include "pipeline/runner.h"
 #include "stages/device/timeline_observer.h"
+#include "stages/listing/update.h"
 
 namespace melflow {
 namespace {
@@ -97,7 +98,7 @@ int run(const RunArguments& arguments, JsonReport& json) {
   // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
-  plan.update = arguments.update;
+  set_update(plan.services, arguments.update);
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   const auto observer = timeline_observer(plan);
   Runner runner(std::move(plan), observer.get());

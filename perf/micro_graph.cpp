@@ -37,8 +37,9 @@ struct NoOptions {
 class Numbers final : public Source<Nothing> {
  public:
   explicit Numbers(const NoOptions&) {}
-  std::size_t source_count() const override { return kItems; }
-  SourceItem source_item(std::size_t) override { return {std::make_shared<const Nothing>(), {}}; }
+  std::size_t count() const override { return kItems; }
+  SourceItem item(std::size_t) override { return {std::make_shared<const Nothing>(), {}}; }
+  std::string name(std::size_t) const override { return {}; }
 };
 
 class Pass final : public Transform<Nothing, Nothing> {

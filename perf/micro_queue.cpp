@@ -40,7 +40,7 @@ class Bursts final : public Transform<Nothing, Nothing> {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return in;
   }
-  bool blocking() const override { return true; }
+  StageResources resources() const override { return {.blocking = true}; }
   std::size_t output_bound(const SourceInfo&, std::size_t) const override { return 1; }
 };
 
@@ -59,8 +59,9 @@ class Steady final : public Sink<Nothing> {
 class Numbers final : public Source<Nothing> {
  public:
   explicit Numbers(const NoOptions&) {}
-  std::size_t source_count() const override { return kItems; }
-  SourceItem source_item(std::size_t) override { return {std::make_shared<const Nothing>(), {}}; }
+  std::size_t count() const override { return kItems; }
+  SourceItem item(std::size_t) override { return {std::make_shared<const Nothing>(), {}}; }
+  std::string name(std::size_t) const override { return {}; }
 };
 
 const RegisterStage<Numbers, NoOptions> numbers{"few_numbers", ""};

@@ -34,7 +34,7 @@ GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
 
 void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
   const int limit = n.info->traits.max_concurrency;
-  const int by_stage = n.stage->default_concurrency();
+  const int by_stage = n.resources.default_concurrency;
   n.concurrency = options.concurrency.value_or(limit > 0      ? limit
                                                : by_stage > 0 ? by_stage
                                                               : plan.workers);
@@ -57,6 +57,8 @@ PlanNode make_node(const GraphSpec& spec, NodeDraft& d, int from, const Plan& pl
   n.info = d.info;
   n.config = std::move(d.config);
   n.stage = n.config->make();
+  n.faces = StageFaces(*n.stage);
+  n.resources = n.stage->resources();
   n.from = from;
   set_bounds(n, d.common, plan);
   return n;
@@ -66,8 +68,8 @@ PlanNode make_node(const GraphSpec& spec, NodeDraft& d, int from, const Plan& pl
 Plan make_plan(GraphDraft& graph) {
   Plan plan;
   plan.host_memory = graph.spec.host_memory.count;
-  plan.pinned_memory = graph.spec.pinned_memory.count;
-  plan.device_memory = graph.spec.device_memory.count;
+  plan.settings.pinned_memory = graph.spec.pinned_memory.count;
+  plan.settings.device_memory = graph.spec.device_memory.count;
   plan.max_failures = graph.spec.max_failures;
   plan.workers =
       graph.spec.workers > 0 ? std::min(graph.spec.workers, most_workers()) : available_cpus();

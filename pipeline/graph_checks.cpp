@@ -88,6 +88,13 @@ void check_expansion(GraphDraft& graph) {
   }
 }
 
+// A stage that gives items of its own.
+std::string some_source(const Registry& registry) {
+  for (const StageInfo* s : registry.all())
+    if (s->traits.kind == StageKind::source) return s->name;
+  return "a source, of which this program has none";
+}
+
 }  // namespace
 
 void check_input(GraphDraft& graph, const NodeDraft& node) {
@@ -137,7 +144,8 @@ void check_shape(GraphDraft& graph) {
                                      [](const NodeDraft& d) { return d.info != nullptr; });
   if (sources == 0 && all_known)
     graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
-                "the graph has no source; it starts with a stage such as file_list");
+                fmt::format("the graph has no source; it starts with a stage such as {}",
+                            some_source(graph.registry)));
   check_cycles(graph);
   check_expansion(graph);
 }

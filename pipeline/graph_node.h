@@ -63,7 +63,7 @@ class GraphNode {
   /// Whether its stage runs on the workers.
   [[nodiscard]] bool is_on_workers() const { return run_ != nullptr; }
   [[nodiscard]] const PlanNode& plan() const { return plan_; }
-  [[nodiscard]] AnyStage& stage() const { return *plan_.stage; }
+  [[nodiscard]] const StageTraits& traits() const { return plan_.stage->traits(); }
   [[nodiscard]] StageCalls& calls() { return calls_; }
 
   // ---- items: on a worker, or on a thread of the stage's own

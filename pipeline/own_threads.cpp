@@ -186,9 +186,11 @@ class EngineDriver final : public OwnThreads {
 }  // namespace
 
 std::unique_ptr<OwnThreads> OwnThreads::make(GraphNode& node) {
-  if (auto engine = node.stage().engine(node.plan().concurrency))
-    return std::make_unique<EngineDriver>(node, std::move(engine));
-  if (node.stage().blocking()) return std::make_unique<Waiters>(node);
+  const PlanNode& plan = node.plan();
+  if (plan.faces.engine != nullptr)
+    if (auto engine = plan.faces.engine->engine(plan.concurrency))
+      return std::make_unique<EngineDriver>(node, std::move(engine));
+  if (plan.resources.blocking) return std::make_unique<Waiters>(node);
   return nullptr;
 }
 

@@ -72,7 +72,7 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
     if (n.info->traits.kind == StageKind::sink) continue;
     const std::size_t in = n.from < 0 ? source.bytes : bound[static_cast<std::size_t>(n.from)];
     bound[i] = n.stage->output_bound(source, in);
-    if (n.from >= 0 && !n.stage->passes_on()) total += bound[i];
+    if (n.from >= 0 && !n.resources.passes_on) total += bound[i];
   }
   return total;
 }

@@ -56,9 +56,11 @@ struct PlanNode {
   bool is_inserted = false;  ///< by its source, between two written nodes (StageInfo::insert)
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
-  std::unique_ptr<AnyStage> stage;
-  int from = -1;        ///< index of the node whose output it takes; -1 for the source
-  std::vector<int> to;  ///< those that take its output
+  std::unique_ptr<Stage> stage;
+  StageFaces faces;          ///< of the stage
+  StageResources resources;  ///< of the stage
+  int from = -1;             ///< index of the node whose output it takes; -1 for the source
+  std::vector<int> to;       ///< those that take its output
   int concurrency = 1;
   int queue = 1;  ///< places before it; of an auto queue those it begins with
   /// Of an auto queue, which gets as deep as the run needs it. Equal to `queue`: that number stays.
@@ -73,15 +75,14 @@ struct PlanNode {
 struct Plan {
   std::vector<PlanNode> nodes;
   std::size_t host_memory = 0;
-  std::size_t pinned_memory = 0, device_memory = 0;
   CountOrShare max_failures;
-  Update update = Update::none;
   int workers = 1;
   std::size_t largest_block = 0;  ///< bytes of the budget that the largest block can need
   /// Bytes of the budget without which the largest item could not be finished: its input and, where
   /// a stage cuts it, one block more.
   std::size_t least_memory = 0;
   RunSettings settings;
+  RunServices services;  ///< may be added to until the run begins
   std::vector<Problem> warnings;
   /// The last so many of them are about this machine: told, and not stored in outputs.
   std::size_t machine_warnings = 0;

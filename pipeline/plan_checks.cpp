@@ -13,25 +13,22 @@ namespace {
 // products of it do not overflow.
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
-// What each node has to know from upstream.
-std::vector<Facts> demands_of(GraphDraft& graph, const Plan& plan) {
-  std::vector<Facts> demands(plan.nodes.size());
+// What each node requires of those before it.
+std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
+  std::vector<Requirements> all(plan.nodes.size());
   for (std::size_t i = plan.nodes.size(); i-- > 0;) {
     const PlanNode& n = plan.nodes[i];
-    Facts below;
-    for (int to : n.to) {
-      const Facts& wanted = demands[static_cast<std::size_t>(to)];
-      const Facts others = below;
-      for (const std::string& name : below.merge_max(wanted))
+    Requirements below;
+    for (int to : n.to)
+      for (const Requirements::Conflict& c : below.merge(all[static_cast<std::size_t>(to)]))
         graph.error(graph.spec_of(n).mark,
                     fmt::format("{}: the branches behind it want different values of {}: {} (from "
                                 "'{}' on) and {}; each needs a stage of its own that makes it so",
-                                n.name, name, *wanted.get(name),
-                                plan.nodes[static_cast<std::size_t>(to)].name, *others.get(name)));
-    }
-    demands[i] = n.stage->demand(below);
+                                n.name, c.name, c.other,
+                                plan.nodes[static_cast<std::size_t>(to)].name, c.mine));
+    all[i] = n.stage->require(below);
   }
-  return demands;
+  return all;
 }
 
 void report_unbounded(GraphDraft& graph, const Plan& plan) {
@@ -49,11 +46,22 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   }
 }
 
+// " (read.whole, decode.block)": the options that bound what a stage gives.
+std::string size_options(const Plan& plan) {
+  std::string out;
+  for (const PlanNode& n : plan.nodes) {
+    const std::string option = n.resources.size_option;
+    if (option.empty() || n.from < 0 || n.to.empty()) continue;
+    out += (out.empty() ? " (" : ", ") + n.name + "." + option;
+  }
+  return out.empty() ? out : out + ")";
+}
+
 }  // namespace
 
 void check_stages(GraphDraft& graph, Plan& plan) {
-  const std::vector<Facts> demands = demands_of(graph, plan);
-  std::vector<Facts> offers(plan.nodes.size());
+  const std::vector<Requirements> required = requirements_of(graph, plan);
+  std::vector<Properties> properties(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     PlanNode& n = plan.nodes[i];
     const NodeSpec& spec = graph.spec_of(n);
@@ -67,10 +75,11 @@ void check_stages(GraphDraft& graph, Plan& plan) {
         [&](const std::string& option, const std::string& message) {
           plan.warnings.push_back({mark_of(spec, option), text(option, message)});
         });
-    Facts below;
-    for (int to : n.to) below.merge_max(demands[static_cast<std::size_t>(to)]);
-    const Facts given = n.from < 0 ? Facts{} : offers[static_cast<std::size_t>(n.from)];
-    offers[i] = n.stage->plan(given, below, check);
+    Requirements below;
+    for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
+    const Properties given =
+        n.from < 0 ? Properties{} : properties[static_cast<std::size_t>(n.from)];
+    properties[i] = n.stage->plan(given, below, check);
   }
 }
 
@@ -78,7 +87,7 @@ void check_stages(GraphDraft& graph, Plan& plan) {
 void check_files(GraphDraft& graph, const Plan& plan) {
   std::map<std::string, const PlanNode*> makers;
   for (const PlanNode& n : plan.nodes) {
-    for (const std::string& path : n.stage->files_made()) {
+    for (const std::string& path : n.resources.files_made) {
       if (path.empty()) continue;
       const auto [it, is_first] =
           makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
@@ -99,12 +108,13 @@ void check_memory(GraphDraft& graph, Plan& plan) {
                                    [](const PlanNode& n) { return n.info->traits.expands; });
   plan.least_memory = (expands ? 2 : 1) * plan.largest_block;
   if (plan.least_memory > plan.host_memory)
-    graph.error(graph.spec.memory_mark,
-                fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
-                            "MiB at once, from reading to rows; allow that or make the blocks "
-                            "smaller (decode.block, disk_read.whole)",
-                            to_text(Bytes{plan.host_memory}),
-                            static_cast<double>(plan.least_memory) / (1 << 20)));
+    graph.error(
+        graph.spec.memory_mark,
+        fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
+                    "MiB at once, on its way from the source to the sinks; allow that or "
+                    "make the blocks smaller{}",
+                    to_text(Bytes{plan.host_memory}),
+                    static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan)));
 }
 
 }  // namespace melflow

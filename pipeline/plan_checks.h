@@ -1,12 +1,13 @@
-// Whether stages that are made can work together: the facts they agree on, the files they make, the
-// memory they need.
+// Whether stages that are made can work together: what they require and give, the files they make,
+// the memory they need.
 #pragma once
 
 #include "pipeline/graph_draft.h"
 
 namespace melflow {
 
-/// Demands up from the sinks, then offers down from the source (AnyStage::demand, AnyStage::plan).
+/// Requirements up from the sinks, then properties down from the source (Stage::require,
+/// Stage::plan).
 void check_stages(GraphDraft& graph, Plan& plan);
 
 /// No two nodes make the same file.

@@ -55,12 +55,17 @@ void record_settings(const GraphSpec& spec, Plan& plan) {
   config.set("version", Value::scalar("1"));
   Value memory = Value::map({});
   memory.set("host", Value::scalar(to_text(Bytes{plan.host_memory})));
-  memory.set("pinned", Value::scalar(to_text(Bytes{plan.pinned_memory})));
-  memory.set("device", Value::scalar(to_text(Bytes{plan.device_memory})));
+  memory.set("pinned", Value::scalar(to_text(Bytes{plan.settings.pinned_memory})));
+  memory.set("device", Value::scalar(to_text(Bytes{plan.settings.device_memory})));
   config.set("memory", memory);
   config.set("max_failures", OptionType<CountOrShare>::echo(plan.max_failures));
   config.set("graph", graph);
-  plan.settings = {std::move(config)};
+  plan.settings.config = std::move(config);
+  if (const auto& file = plan.nodes.front().mark.file) plan.settings.file = *file;
+  plan.settings.sinks =
+      static_cast<int>(std::count_if(plan.nodes.begin(), plan.nodes.end(), [](const PlanNode& n) {
+        return n.info->traits.kind == StageKind::sink;
+      }));
 }
 
 }  // namespace melflow

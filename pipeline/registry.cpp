@@ -5,20 +5,6 @@
 
 namespace melflow {
 
-std::vector<std::string> Facts::merge_max(const Facts& other) {
-  std::vector<std::string> different;
-  for (const auto& [name, value] : other.values_) {
-    const auto [it, is_new] = values_.emplace(name, value);
-    if (is_new) continue;
-    if (it->second != value && exact_.contains(name) && other.exact_.contains(name))
-      different.push_back(name);
-    it->second = std::max(it->second, value);
-  }
-  exact_.insert(other.exact_.begin(), other.exact_.end());
-  for (const auto& [name, object] : other.objects_) objects_.emplace(name, object);
-  return different;
-}
-
 Registry& Registry::global() {
   static Registry registry;
   return registry;

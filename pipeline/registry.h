@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "pipeline/schema.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage_kinds.h"
 
 namespace melflow {
 
@@ -29,7 +29,7 @@ class StageConfig {
  public:
   virtual ~StageConfig() = default;
   virtual const Schema& schema() const = 0;
-  virtual std::unique_ptr<AnyStage> make() const = 0;
+  virtual std::unique_ptr<Stage> make() const = 0;
 };
 
 /// A node that a source has put behind the last node that gives `port`: it takes what that one gives
@@ -102,7 +102,7 @@ class RegisterStage {
   struct Config final : StageConfig {
     Config() { options.describe(bound); }
     const Schema& schema() const override { return bound; }
-    std::unique_ptr<AnyStage> make() const override { return std::make_unique<S>(options); }
+    std::unique_ptr<Stage> make() const override { return std::make_unique<S>(options); }
     Options options;
     Schema bound;
   };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pipeline/ledger.h"
-#include "pipeline/stage.h"
+#include "pipeline/run_context.h"
 
 namespace melflow {
 

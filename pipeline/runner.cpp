@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/cpu.h"
-#include "pipeline/files_read.h"
 #include "pipeline/task_graph.h"
 #include "pipeline/threads.h"
 #include "pipeline/workers.h"
@@ -32,13 +31,13 @@ class Runner::Impl {
 
  private:
   using Clock = std::chrono::steady_clock;
-  AnyStage& source() const { return *plan_.nodes.front().stage; }
+  SourceStage& source() const { return *plan_.nodes.front().faces.source; }
   void open_budget(const RunContext& run);
   void start_stages(RunContext& run);
   void execute(RunContext& run, RunReport& report);
   template <class F>
   void pass(RunContext& run, std::size_t nodes, F&& at_end);
-  void fill(RunContext run, RunReport& report);
+  void fill(RunContext& run, RunReport& report);
   void settle(RunReport& report);
   void finish_stages(RunContext& run, RunReport& report);
   void watch_failures();
@@ -59,7 +58,7 @@ class Runner::Impl {
   std::size_t index_bytes_ = 0;
   std::size_t kept_bytes_ = 0;   // by stages, beside the items
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
-  std::size_t keep_memory_ = 0;  // RunContext::keep_memory
+  std::size_t keep_memory_ = 0;  // Filling::memory
   std::mutex warnings_mutex_;  // one of its own: a stop() may make a stage warn
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
@@ -73,10 +72,11 @@ class Runner::Impl {
 
 void Runner::Impl::open_budget(const RunContext& run) {
   const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
-  index_bytes_ = source().source_index_bytes();
+  index_bytes_ = source().index_bytes();
   std::string keeps;
   for (const PlanNode& n : plan_.nodes) {
-    const std::size_t bytes = n.stage->kept_memory(run, n.concurrency);
+    if (n.faces.keeps == nullptr) continue;
+    const std::size_t bytes = n.faces.keeps->kept_memory(run, n.concurrency);
     kept_bytes_ += bytes;
     if (bytes > 0)
       keeps += fmt::format(", {} keeps {:.1f} MiB with concurrency: {}", n.name, mebibytes(bytes),
@@ -87,7 +87,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
     throw RunError(fmt::format(
         "memory.host: {} is too little: the index of {} files takes {:.1f} MiB{} and the largest "
         "block needs {:.1f} MiB at once; allow at least {:.0f} MiB",
-        to_text(Bytes{plan_.host_memory}), source().source_count(), mebibytes(index_bytes_), keeps,
+        to_text(Bytes{plan_.host_memory}), source().count(), mebibytes(index_bytes_), keeps,
         mebibytes(plan_.least_memory), mebibytes(need) + 1));
   const std::size_t room = plan_.host_memory - index_bytes_ - kept_bytes_;
   // One block more than it needs at least, so that stages still overlap for the oldest file.
@@ -105,10 +105,9 @@ void Runner::Impl::start_stages(RunContext& run) {
   source().start(run);
   open_budget(run);
   run.budget = budget_.get();
-  run.keep_memory = keep_memory_;
   std::vector<std::string> names;
   for (const PlanNode& n : plan_.nodes) names.push_back(n.name);
-  ledger_.open(source().source_count(), std::move(names));
+  ledger_.open(source().count(), std::move(names));
   watch_failures();
   for (PlanNode& n : plan_.nodes)
     if (n.from >= 0) n.stage->start(run);
@@ -135,7 +134,8 @@ void Runner::Impl::execute(RunContext& run, RunReport& report) {
     fill(run, report);
     pass(run, plan_.nodes.size(), [&] {
       graph_->fill(report);
-      for (PlanNode& n : plan_.nodes) n.stage->drop_waiting();
+      for (PlanNode& n : plan_.nodes)
+        if (n.faces.holds != nullptr) n.faces.holds->drop_waiting();
       settle(report);
     });
   });
@@ -165,44 +165,43 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
 
 // The filling pass, if a stage asks for one. What it keeps comes out of the budget of the run, what
 // is under way meanwhile out of the rest.
-void Runner::Impl::fill(RunContext run, RunReport& report) {
-  std::size_t nodes = 0;
-  while (nodes < plan_.nodes.size() && !plan_.nodes[nodes].stage->fills()) ++nodes;
-  if (nodes++ == plan_.nodes.size()) return;
+void Runner::Impl::fill(RunContext& run, RunReport& report) {
+  Filling filling{.memory = keep_memory_, .end = [this] { graph_->stop(); }};
+  const auto asked = std::find_if(
+      plan_.nodes.begin(), plan_.nodes.end(), [&filling](const PlanNode& n) {
+        return n.faces.filling != nullptr && n.faces.filling->begin_filling(filling);
+      });
+  if (asked == plan_.nodes.end()) return;
+  const auto nodes = static_cast<std::size_t>(asked - plan_.nodes.begin()) + 1;
   const auto began = Clock::now();
   std::vector<std::string> names;
   for (std::size_t i = 0; i < nodes; ++i) names.push_back(plan_.nodes[i].name);
-  const std::size_t found = source().source_count();
+  const std::size_t found = source().count();
   filling_ledger_.open(found, std::move(names));
   if (ledger_.counts().closed() > 0)  // what the run proper passes over
     for (std::size_t i = 0; i < found; ++i)
       if (ledger_.outcome(i) != Outcome::open) filling_ledger_.close(i, Outcome::not_run, -1, "");
   filling_budget_ =
       std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
-  RunContext filling{run.pool,
-                     filling_ledger_,
-                     filling_budget_.get(),
-                     run.settings,
-                     run.source,
-                     run.workers,
-                     run.warn,
-                     run.pinned_memory,
-                     run.device_memory,
-                     run.update,
-                     run.sinks,
-                     keep_memory_,
-                     [this] { graph_->stop(); }};
+  RunContext first{.pool = run.pool,
+                   .ledger = filling_ledger_,
+                   .settings = run.settings,
+                   .source = run.source,
+                   .services = run.services,
+                   .budget = filling_budget_.get(),
+                   .workers = run.workers,
+                   .warn = run.warn};
   is_filling_ = true;
-  pass(filling, nodes, [&] { filling_error_ = graph_->error(); });
+  pass(first, nodes, [&] { filling_error_ = graph_->error(); });
   is_filling_ = false;
-  plan_.nodes[nodes - 1].stage->filled(run);
+  asked->faces.filling->filled(run);
   filling_peak_ = filling_budget_->peak() + budget_->used();
   report.filling_seconds = std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 // Closes the lines of what was never begun, and says how the run ended, before the sinks are told.
 void Runner::Impl::settle(RunReport& report) {
-  const std::size_t found = source().source_count();
+  const std::size_t found = source().count();
   for (std::size_t i = graph_->admitted(); i < found; ++i)
     if (ledger_.outcome(i) == Outcome::open) ledger_.close(i, Outcome::not_run, -1, "");
   const Ledger::Counts c = ledger_.counts();
@@ -228,7 +227,7 @@ void Runner::Impl::settle(RunReport& report) {
 
 void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
   for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-    AnyStage& stage = *plan_.nodes[i].stage;
+    Stage& stage = *plan_.nodes[i].stage;
     try {
       stage.finish(run, keeps_what_is_done_ ? Ending::stopped : report.ending);
     } catch (const std::exception& e) {
@@ -254,26 +253,20 @@ std::vector<std::string> Runner::Impl::warnings_so_far() {
 RunReport Runner::Impl::run() {
   began_ = Clock::now();
   RunReport report;
-  RunContext context{pool_,
-                     ledger_,
-                     nullptr,
-                     plan_.settings,
-                     source(),
-                     plan_.workers,
-                     [this](std::string text) {
-                       const std::lock_guard lock(warnings_mutex_);
-                       warnings_.push_back(std::move(text));
-                     },
-                     plan_.pinned_memory,
-                     plan_.device_memory,
-                     plan_.update,
-                     static_cast<int>(std::count_if(
-                         plan_.nodes.begin(), plan_.nodes.end(),
-                         [](const PlanNode& n) { return n.info->traits.kind == StageKind::sink; }))};
+  RunContext context{.pool = pool_,
+                     .ledger = ledger_,
+                     .settings = plan_.settings,
+                     .source = source(),
+                     .services = plan_.services,
+                     .workers = plan_.workers,
+                     .warn =
+                         [this](std::string text) {
+                           const std::lock_guard lock(warnings_mutex_);
+                           warnings_.push_back(std::move(text));
+                         },
+                     .warnings = [this] { return warnings_so_far(); },
+                     .stop_requested = &stop_requested_};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
-  context.stop_requested = &stop_requested_;
-  context.warnings = [this] { return warnings_so_far(); };
-  if (const auto& file = plan_.nodes.front().mark.file) FilesRead::add(context, *file);
   start_stages(context);
   execute(context, report);
   finish_stages(context, report);
@@ -316,7 +309,7 @@ std::vector<Remark> Runner::Impl::remarks() const {
   for (std::size_t i = 0; i < count; ++i) {
     Ledger::Entry e = ledger_.entry(i);
     if (e.outcome == Outcome::not_run || (e.outcome == Outcome::ok && e.reason.empty())) continue;
-    out.push_back({i, source().source_name(i), std::move(e)});
+    out.push_back({i, source().name(i), std::move(e)});
   }
   return out;
 }

@@ -14,7 +14,7 @@ struct Progress {
   bool is_filling = false;  ///< a filling pass is under way; the rest is about that
   Ledger::Counts counts;
   std::size_t rows = 0;   ///< taken by the sinks
-  std::size_t bytes = 0;  ///< read so far, as the stage after the source counts them
+  std::size_t bytes = 0;  ///< read so far: given by the nodes behind the source
   double seconds = 0;
 };
 

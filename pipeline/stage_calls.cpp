@@ -72,18 +72,13 @@ bool has_failed(const Item& item) {
 
 }  // namespace
 
-StageCalls::StageCalls(TaskGraph& graph, int node, const std::string& name, AnyStage& stage)
-    : graph_(graph),
-      node_(node),
-      name_(name),
-      stage_(stage),
-      makes_(stage.traits().kind == StageKind::source),
-      combines_(stage.traits().kind == StageKind::combine) {}
+StageCalls::StageCalls(TaskGraph& graph, int node, const std::string& name, const StageFaces& stage)
+    : graph_(graph), node_(node), name_(name), items_(stage.items), combine_(stage.combine) {}
 
 StageCalls::Outcome StageCalls::run(Work& work) {
   Outcome o;
   try {
-    if (makes_) {
+    if (makes()) {
       const Entered entered(graph_.observer(), node_);
       graph_.files().make(work);
       return o;
@@ -104,9 +99,9 @@ StageCalls::Outcome StageCalls::run(Work& work) {
       }
       const Entered entered(graph_.observer(), node_);
       if (!work.cursor) o.in.add(item);
-      if (combines_) {
+      if (combine_ != nullptr) {
         held_.insert(held_.end(), item.origins->begin(), item.origins->end());
-        const bool is_complete = stage_.add(item);
+        const bool is_complete = combine_->add(item);
         let_go(item);
         if (!is_complete) continue;
         give_batch(work);
@@ -115,7 +110,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
       }
       ItemContext context(graph_.context(), item, node_);
       Result<Emission> result = Emission{};
-      if (auto error = caught([&] { result = stage_.run(item, work.cursor, context); }))
+      if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
         result = std::move(*error);
       const bool has_more = settle(work, item, result, work.out.emplace_back());
       work.ticket.reset();
@@ -136,7 +131,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
 
 void StageCalls::break_run(Work& work) {
   graph_.abort(run_error(name_));
-  if (makes_) work.out.clear();
+  if (makes()) work.out.clear();
   for (Item& item : work.items)
     if (item.origins) cancel(*item.origins);
   work.at = work.items.size();
@@ -144,7 +139,7 @@ void StageCalls::break_run(Work& work) {
 
 void StageCalls::give_batch(Work& work) {
   if (held_.empty()) return;
-  Emission out = stage_.take();
+  Emission out = combine_->take();
   auto origins = std::make_shared<const Origins>(std::exchange(held_, {}));
   if (out.payload)
     work.out.push_back({std::move(origins), std::move(out.payload), out.bytes, out.rows});

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/node_places.h"
+#include "pipeline/stage_abilities.h"
 #include "pipeline/work.h"
 
 namespace melflow {
@@ -13,7 +14,7 @@ class TaskGraph;
 
 class StageCalls {
  public:
-  StageCalls(TaskGraph& graph, int node, const std::string& name, AnyStage& stage);
+  StageCalls(TaskGraph& graph, int node, const std::string& name, const StageFaces& stage);
 
   /// Nobody takes what it gives: an item is done when it is through with it.
   void be_last() { is_last_ = true; }
@@ -43,6 +44,7 @@ class StageCalls {
   void cancel_held();
 
  private:
+  [[nodiscard]] bool makes() const { return items_ == nullptr && combine_ == nullptr; }
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out);
   void give_batch(Work& work);
   void break_run(Work& work);
@@ -50,9 +52,9 @@ class StageCalls {
   TaskGraph& graph_;
   const int node_;
   const std::string& name_;
-  AnyStage& stage_;
-  const bool makes_;  // the source items
-  const bool combines_;
+  // By which the stage is called; null both for a source, whose items TaskFiles asks for.
+  ItemStage* const items_;
+  CombineStage* const combine_;
   bool is_last_ = false;
   Origins held_;
 };

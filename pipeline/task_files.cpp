@@ -24,7 +24,7 @@ constexpr std::size_t kTasksUnderWayPerWorker = 4;
 TaskFiles::TaskFiles(TaskGraph& graph)
     : graph_(graph),
       source_(graph.context().source),
-      total_(source_.source_count()),
+      total_(source_.count()),
       done_before_(graph.context().ledger.counts().closed()),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       room_(graph.context().budget->capacity() /
@@ -46,8 +46,8 @@ void TaskFiles::make(Work& work) {
   work.index = next_;
   // Their indices follow each other.
   while (next_ < total_ && work.out.size() < files && next_ == work.index + work.out.size()) {
-    AnyStage::SourceItem item =
-        next_item_ ? *std::exchange(next_item_, std::nullopt) : source_.source_item(next_);
+    SourceItem item =
+        next_item_ ? *std::exchange(next_item_, std::nullopt) : source_.item(next_);
     const std::size_t cost = admission_cost(graph_.plan(), item.info);
     weight += item.info.bytes + kWeightOfFile;
     const bool fits = work.cost + cost <= room_ &&

@@ -30,14 +30,14 @@ class TaskFiles {
   [[nodiscard]] std::size_t most() const;
 
   TaskGraph& graph_;
-  AnyStage& source_;
+  SourceStage& source_;
   const std::size_t total_;
   const std::size_t done_before_;  // items whose lines were closed before the start
   const std::size_t fixed_;        // files a task; 0: as measured
   const std::size_t room_;         // for the memory of one task [bytes]
   std::size_t next_ = 0;
   std::atomic<bool> is_exhausted_{false};
-  std::optional<AnyStage::SourceItem> next_item_;  // was made, and did not fit
+  std::optional<SourceItem> next_item_;  // was made, and did not fit
 
   // What a file costs: so many seconds of a worker per unit of weight.
   std::size_t made_ = 0, weight_ = 0;

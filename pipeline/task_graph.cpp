@@ -133,12 +133,15 @@ void TaskGraph::fill(RunReport& report) const {
 std::size_t TaskGraph::rows_taken() const {
   std::size_t rows = 0;
   for (const auto& n : nodes_)
-    if (n->stage().traits().kind == StageKind::sink) rows += n->places().taken_in().rows;
+    if (n->traits().kind == StageKind::sink) rows += n->places().taken_in().rows;
   return rows;
 }
 
 std::size_t TaskGraph::bytes_read() const {
-  return nodes_.size() > 1 ? nodes_[1]->places().given().bytes : 0;
+  std::size_t bytes = 0;
+  for (const auto& n : nodes_)
+    if (n->plan().from == 0) bytes += n->places().given().bytes;
+  return bytes;
 }
 
 }  // namespace melflow

@@ -50,6 +50,7 @@ class TaskGraph {
   [[nodiscard]] std::size_t admitted() const { return admitted_.load(); }
   void fill(RunReport& report) const;
   [[nodiscard]] std::size_t rows_taken() const;
+  /// Given by the nodes that take what the source makes.
   [[nodiscard]] std::size_t bytes_read() const;
 
   // ---- for its nodes

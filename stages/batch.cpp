@@ -41,7 +41,7 @@ class BatchStage final : public Combine<Windows, Batch> {
   }
 
   // The samples stay where they are.
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
  private:
   BatchOptions options_;

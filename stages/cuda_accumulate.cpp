@@ -5,6 +5,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/facts.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -14,8 +15,8 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
  public:
   explicit CudaAccumulate(AccumulateOptions options) : options_(options) {}
 
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck&) override {
-    run_ = demanded.get_object<CudaRun>(CudaRun::kFact);
+  Properties plan(const Properties& given, const Requirements& required, PlanCheck&) override {
+    run_ = required.get_or(requirement::kCudaRun, nullptr);
     return given;
   }
 
@@ -34,7 +35,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
   }
 
   // The samples stay where they are.
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
  private:
   AccumulateOptions options_;

@@ -6,29 +6,26 @@
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/device/phase_engine.h"
+#include "stages/facts.h"
 
 namespace melflow {
 namespace {
 
-class CudaD2h final : public Transform<DeviceRows, PinnedRows> {
+class CudaD2h final : public Transform<DeviceRows, PinnedRows>, public HasEngine {
  public:
-  explicit CudaD2h(NoOptions) {}
-
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;
-    t.lends = true;
-    return t;
+  explicit CudaD2h(NoOptions) {
+    traits_.in_order = false;
+    traits_.lends = true;
   }
 
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
-    run_ = given.get_object<CudaRun>(CudaRun::kFact);
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    run_ = given.get_or(property::kCudaRun, nullptr);
     if (!run_) check.error("", "it takes what cuda_mel gives");
     return given;
   }
-  [[nodiscard]] bool passes_on() const override { return true; }
-  // More than there are lanes.
-  [[nodiscard]] int default_concurrency() const override { return 64; }
+  [[nodiscard]] StageResources resources() const override {
+    return {.passes_on = true, .default_concurrency = 64};  // more than there are lanes
+  }
   [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
     return std::make_unique<PhaseEngine<DeviceRows, PinnedRows>>(cuda::Phase::copied_out);
   }

@@ -7,6 +7,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/facts.h"
 #include "stages/raii/scratch_pool.h"
 
 namespace melflow {
@@ -14,24 +15,22 @@ namespace {
 
 class CudaH2d final : public Transform<Batch, DeviceBatch> {
  public:
-  explicit CudaH2d(NoOptions) {}
-
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;
-    t.lends = true;
-    return t;
+  explicit CudaH2d(NoOptions) {
+    traits_.in_order = false;
+    traits_.lends = true;
   }
 
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
-    run_ = std::const_pointer_cast<CudaRun>(demanded.get_object<CudaRun>(CudaRun::kFact));
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    run_ = required.get_or(requirement::kCudaRun, nullptr);
     if (!run_) check.error("", "what it gives has to go to cuda_mel");
     return given;
   }
   // It waits for a lane to be free, and copies into memory that the workers do not need.
-  [[nodiscard]] bool blocking() const override { return true; }
-  [[nodiscard]] int default_concurrency() const override { return CudaRun::default_h2d_slots(); }
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override {
+    return {
+        .passes_on = true, .blocking = true, .default_concurrency = CudaRun::default_h2d_slots()};
+  }
   // Asked before the run for the largest block that there can be: lanes are made for that.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     run_->note_block(input);
@@ -44,8 +43,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
                                                      ItemContext& context) const override {
     auto out = std::make_shared<DeviceBatch>();
     if (cuda::Lanes* lanes = run_->lanes(context.run())) {
-      const auto scratch = scratch_.lease(
-          [this] { return std::make_unique<CudaBatch::Scratch>(run_->front()); });
+      const auto scratch =
+          scratch_.lease([this] { return std::make_unique<CudaBatch::Scratch>(run_->front()); });
       out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes,
                                                run_->split_devices(), *scratch, context);
     } else {

@@ -8,37 +8,35 @@
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
 #include "stages/device/phase_engine.h"
+#include "stages/facts.h"
 
 namespace melflow {
 namespace {
 
-class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
+class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngine {
  public:
   static constexpr const char* kContractName = "mel";
 
-  explicit CudaMel(const MelNodeOptions& options) : run_(std::make_shared<CudaRun>(options)) {}
-
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;
-    t.lends = true;
-    return t;
+  explicit CudaMel(const MelNodeOptions& options) : run_(std::make_shared<CudaRun>(options)) {
+    traits_.in_order = false;
+    traits_.lends = true;
   }
 
-  [[nodiscard]] Facts demand(const Facts& below) const override {
-    Facts above = run_->front().demand(below);
-    above.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = run_->front().require(below);
+    above.set(requirement::kCudaRun, run_);
     return above;
   }
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
     if (!run_->is_automatic() && !check_devices(check)) return given;
-    run_->set_grid(given.get_object<WindowGrid>(WindowGrid::kFact));
-    Facts out = run_->front().plan(given, check, {run_->is_automatic() ? "auto" : "cuda", ""});
+    run_->set_grid(given.get(property::kWindowGrid));
+    Properties out = run_->front().plan(given, check, {run_->is_automatic() ? "auto" : "cuda", ""});
     if (run_->front().is_planned()) {
       check_path(check);
-      run_->front().offer_rows(demanded);
+      run_->front().give_required_rows(required);
     }
-    out.set_object(CudaRun::kFact, std::shared_ptr<const CudaRun>(run_));
+    out.set(property::kCudaRun, run_);
     return out;
   }
   // Other operands are other features.
@@ -48,9 +46,9 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows> {
       out->set("operands", OptionType<Operands>::echo(run_->options().operands));
     return out;
   }
-  [[nodiscard]] bool passes_on() const override { return true; }
-  // More than there are lanes.
-  [[nodiscard]] int default_concurrency() const override { return 64; }
+  [[nodiscard]] StageResources resources() const override {
+    return {.passes_on = true, .default_concurrency = 64};  // more than there are lanes
+  }
   [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
     return std::make_unique<PhaseEngine<DeviceBatch, DeviceRows>>(cuda::Phase::computed);
   }

@@ -6,22 +6,17 @@
 
 #include "pipeline/registry.h"
 #include "stages/device/cuda_run.h"
+#include "stages/facts.h"
 
 namespace melflow {
 namespace {
 
 class CudaRows final : public Transform<PinnedRows, MelBatch> {
  public:
-  explicit CudaRows(NoOptions) {}
+  explicit CudaRows(NoOptions) { traits_.in_order = false; }
 
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;
-    return t;
-  }
-
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
-    run_ = given.get_object<CudaRun>(CudaRun::kFact);
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    run_ = given.get_or(property::kCudaRun, nullptr);
     if (!run_) check.error("", "it takes what came from cuda_mel");
     return given;
   }

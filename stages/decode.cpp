@@ -20,6 +20,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio_store/stored_audio.h"
+#include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
 #include "stages/reading/container_end.h"
@@ -319,13 +320,16 @@ class Decode final : public Expand<RawBytes, Waveform> {
  public:
   explicit Decode(DecodeOptions options) : options_(options) {}
 
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
     if (options_.fit && options_.fit->is_zero())
       check.error("fit", "nothing would be left of a recording; give a length or leave it out");
-    expected_rate_ = demanded.get_or("sample_rate", 0);
-    lowest_rate_ = demanded.get_or("lowest_rate", 0);
+    expected_rate_ = required.get_or(requirement::kSampleRate, 0);
+    lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     return given;
   }
+
+  [[nodiscard]] StageResources resources() const override { return {.size_option = "block"}; }
 
   // A length in samples, where the rate is known.
   [[nodiscard]] std::optional<Value> settings() const override {

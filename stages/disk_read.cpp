@@ -68,19 +68,23 @@ struct DiskReadOptions {
   }
 };
 
-class DiskRead final : public Transform<FileRef, RawBytes> {
+class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
  public:
   explicit DiskRead(DiskReadOptions options)
       : options_(options),
         reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}
 
-  [[nodiscard]] bool blocking() const override { return options_.engine != ReadEngine::in_line; }
-  [[nodiscard]] int default_concurrency() const override { return blocking() ? options_.depth : 0; }
+  [[nodiscard]] StageResources resources() const override {
+    const bool blocking = options_.engine != ReadEngine::in_line;
+    return {.blocking = blocking,
+            .default_concurrency = blocking ? options_.depth : 0,
+            .size_option = "whole"};
+  }
   [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
     return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, slots) : nullptr;
   }
 
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.engine != ReadEngine::uring) return given;
     if (const std::string why = uring_refusal(); !why.empty())
       check.warning("engine",

@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/files_read.h"
 #include "pipeline/registry.h"
 #include "stages/audio_store/feed.h"
+#include "stages/facts.h"
+#include "stages/files/files_read.h"
 #include "stages/items.h"
 #include "stages/listing/corpus_listing.h"
+#include "stages/listing/update.h"
 
 namespace melflow {
 
@@ -61,42 +63,39 @@ class FileList final : public Source<FileRef>, public ManifestSource {
     return out;
   }
 
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
     options_.check(check);
-    earlier_ = demanded.get_object<EarlierFiles>(EarlierFiles::kFact);
+    earlier_ = required.get_or(requirement::kEarlierFiles, nullptr);
     feed_->check(check);
     if (contents_ && feed_->may_cache())
       check.error("update_by",
                   "content does not go with feed: cache or auto: a cache of audio knows files by "
                   "their size and time");
-    Facts out = given;
-    out.set_object(Feed::kFact, std::make_shared<const FeedLink>(FeedLink{feed_}));
-    if (contents_)
-      out.set_object(ContentsLink::kFact,
-                     std::make_shared<const ContentsLink>(ContentsLink{contents_}));
+    Properties out = given;
+    out.set(property::kFeed, feed_);
+    if (contents_) out.set(property::kContents, contents_);
     return out;
   }
 
   void start(RunContext& run) override {
-    FilesRead::add(run, options_.manifest);
-    FilesRead::add(run, options_.label_file);
+    note_file_read(run, options_.manifest);
+    note_file_read(run, options_.label_file);
     manifest_ =
-        list_corpus(options_, run.warn, run.update == Update::none ? nullptr : earlier_.get());
+        list_corpus(options_, run.warn, update_of(run) == Update::none ? nullptr : earlier_.get());
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
   }
 
-  [[nodiscard]] std::size_t source_count() const override { return manifest_.size(); }
-  [[nodiscard]] std::string source_name(std::size_t i) const override {
-    return manifest_.relative(i);
-  }
+  [[nodiscard]] std::size_t count() const override { return manifest_.size(); }
+  [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.relative(i); }
   // Beside the index itself, what ledger and writer keep for every file.
-  [[nodiscard]] std::size_t source_index_bytes() const override {
+  [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
     return manifest_.memory_bytes() +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
   }
-  [[nodiscard]] SourceItem source_item(std::size_t i) override {
+  [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
     file->path = manifest_.path(i);
     stamps_[i] = stamp_of(file->path);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/items.h"
 #include "stages/listing/manifest.h"
@@ -18,23 +19,16 @@ namespace {
 
 class HashContent final : public Transform<RawBytes, RawBytes> {
  public:
-  explicit HashContent(NoOptions) {}
+  explicit HashContent(NoOptions) { traits_.in_order = false; }
 
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;
-    return t;
-  }
-
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
-    if (const auto link = given.get_object<ContentsLink>(ContentsLink::kFact))
-      hashes_ = link->hashes;
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    hashes_ = given.get_or(property::kContents, nullptr);
     if (!hashes_) check.error("", "is put there by a source with update_by: content; leave it out");
-    Facts out = given;
-    out.erase_object(ContentsLink::kFact);  // noted once
+    Properties out = given;
+    out.erase(property::kContents);  // noted once
     return out;
   }
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
                                                   ItemContext& context) const override {

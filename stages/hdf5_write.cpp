@@ -104,13 +104,15 @@ class Hdf5Write final : public RowSink {
   explicit Hdf5Write(Hdf5WriteOptions options) : RowSink(options), options_(std::move(options)) {}
 
   // Every thread that packs large pieces takes several times as much memory.
-  [[nodiscard]] int default_concurrency() const override {
+  [[nodiscard]] StageResources resources() const override {
+    StageResources out = RowSink::resources();
     const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
     const auto few = std::max(1, static_cast<int>(kPackingMemory / (4 * bytes)));
-    return is_chunked() && few < available_cpus() ? few : 0;
+    if (is_chunked() && few < available_cpus()) out.default_concurrency = few;
+    return out;
   }
 
-  Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
     if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
       check.error("layout",
                   "a contiguous dataset cannot be compressed; layout: auto chooses chunks");

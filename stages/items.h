@@ -90,7 +90,6 @@ struct Waveform {
 /// Windows of equal length on a stream: row r starts at
 /// (r / per_long) * long_hop + (r % per_long) * short_hop. Plain windows have per_long = 1.
 struct WindowGrid {
-  static constexpr const char* kFact = "windows";  ///< on an edge, where the plan knows it
   std::int64_t length = 0;       ///< of a row's window [samples]
   std::int64_t long_length = 0;  ///< = length for plain windows
   std::int64_t long_hop = 1;
@@ -143,9 +142,8 @@ struct ComputedBy {
   std::string backend, instruction_set;
 };
 
-/// What the rows of a run are; the same for all of them. The fact kFact on the edge.
+/// What the rows of a run are; the same for all of them. Known on the edge (property::kFeatures).
 struct FeatureInfo {
-  static constexpr const char* kFact = "features";
   int frames = 0;                 ///< frames of a row; 0: a row is one frame of a whole recording
   int columns = 0;                ///< values of a frame
   std::string axis = "band";      ///< what a column is: "band", "bin", "coefficient"
@@ -165,7 +163,7 @@ struct FeatureInfo {
 
 /// Rows of one block of one file, [row_count, frames, columns] of `type`. It is another one than
 /// float32 only where a reader behind has asked for it and none for float32, and nothing is left to
-/// be done to the values. So every stage that takes rows says what it wants: demand_rows() in
+/// be done to the values. So every stage that takes rows says what it wants: require_rows() in
 /// stages/row_type.h.
 struct MelPart {
   std::shared_ptr<const Buffer> data;

@@ -5,6 +5,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio_store/feed.h"
+#include "stages/facts.h"
 
 namespace melflow {
 namespace {
@@ -13,21 +14,24 @@ struct KeepState final : StageState {
   std::unique_ptr<AudioStore::Entry> entry;
 };
 
-class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState> {
+class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>,
+                        public FillingPass {
  public:
   explicit KeepAudio(NoOptions) {}
 
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
-    if (const auto link = given.get_object<FeedLink>(Feed::kFact)) feed_ = link->feed;
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    feed_ = given.get_or(property::kFeed, nullptr);
     if (!feed_) check.error("", "is put there by a source with the option feed; leave it out");
-    Facts out = given;
-    out.erase_object(Feed::kFact);  // one store, one node that fills it
+    Properties out = given;
+    out.erase(property::kFeed);  // one store, one node that fills it
     return out;
   }
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
   void start(RunContext& run) override { feed_->open(run, contract()); }
-  [[nodiscard]] bool fills() const override { return feed_->store() != nullptr && feed_->store()->fills(); }
+  [[nodiscard]] bool begin_filling(Filling& filling) override {
+    return feed_->store() != nullptr && feed_->store()->begin_filling(filling);
+  }
   void filled(RunContext&) override { feed_->store()->filled(); }
 
   Result<std::shared_ptr<const Waveform>> process_block(std::shared_ptr<const Waveform> in,

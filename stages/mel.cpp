@@ -18,18 +18,16 @@ namespace {
 class Mel final : public Transform<Batch, MelBatch> {
  public:
   explicit Mel(MelNodeOptions options)
-      : front_(std::move(options.mel)), backend_(options.backend.backend) {}
+      : front_(std::move(options.mel)), backend_(options.backend.backend) {
+    traits_.in_order = false;  // a part says itself which rows of its file it is
+  }
 
   static std::vector<NodeSpec> expand(const NodeSpec& spec) { return mel_nodes(spec); }
 
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = false;  // a part says itself which rows of its file it is
-    return t;
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    return front_.require(below);
   }
-
-  [[nodiscard]] Facts demand(const Facts& below) const override { return front_.demand(below); }
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (backend_ == MelBackend::cuda)
       check.error("backend", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu, or auto");
     return front_.plan(

@@ -14,8 +14,8 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/files_read.h"
 #include "pipeline/registry.h"
+#include "stages/files/files_read.h"
 #include "stages/front_end/row_stage.h"
 #include "stages/output/feature_file.h"
 
@@ -39,7 +39,7 @@ class Normalize final : public RowStage {
 
   void start(RunContext& run) override {
     RowStage::start(run);
-    FilesRead::add(run, options_.file);
+    note_file_read(run, options_.file);
   }
   [[nodiscard]] std::optional<Value> settings() const override {
     Value out = Value::map({});

@@ -34,7 +34,7 @@ class NpyWrite final : public RowSink {
 
   explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
 
-  Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
     if (!target().path.empty() && !has_ending())
       check.error("path", "'" + target().path +
                               "' does not end in .npy; the names of the index are made from what "

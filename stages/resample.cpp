@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/facts.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -59,16 +60,16 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
  public:
   explicit Resample(ResampleOptions options) : options_(options) {}
 
-  [[nodiscard]] Facts demand(const Facts& below) const override {
-    Facts above = below;
-    above.erase("sample_rate");
-    above.set("lowest_rate", kChargedRate);
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    above.erase(requirement::kSampleRate);
+    above.set(requirement::kLowestRate, kChargedRate);
     return above;
   }
 
-  Facts plan(const Facts& given, const Facts&, PlanCheck&) override {
-    Facts out = given;
-    out.set("sample_rate", options_.rate);
+  Properties plan(const Properties& given, const Requirements&, PlanCheck&) override {
+    Properties out = given;
+    out.set(property::kSampleRate, options_.rate);
     return out;
   }
 

@@ -1,35 +1,24 @@
 #include "stages/row_type.h"
 
 #include <cmath>
+#include <set>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "stages/facts.h"
+
 namespace melflow {
-namespace {
-
-constexpr NumberType kTypes[] = {NumberType::float32, NumberType::float16, NumberType::bfloat16};
-
-// Facts of one edge are merged by their larger value: one for each type, so that none is lost.
-std::string fact_of(NumberType type) { return std::string("rows_as_") + to_text(type); }
-
-}  // namespace
-
-void demand_rows(Facts& above, NumberType wanted) { above.set(fact_of(wanted), 1); }
-
-NumberType demanded_rows(const Facts& demanded) {
-  NumberType only = NumberType::float32;
-  int count = 0;
-  for (const NumberType type : kTypes)
-    if (demanded.get(fact_of(type))) {
-      only = type;
-      ++count;
-    }
-  return count == 1 ? only : NumberType::float32;
+void require_rows(Requirements& above, NumberType wanted) {
+  std::set<NumberType> types = above.get_or(requirement::kRowTypes, {});
+  types.insert(wanted);
+  above.set(requirement::kRowTypes, std::move(types));
 }
 
-void erase_demanded_rows(Facts& above) {
-  for (const NumberType type : kTypes) above.erase(fact_of(type));
+NumberType required_rows(const Requirements& required) {
+  const std::set<NumberType> types = required.get_or(requirement::kRowTypes, {});
+  return types.size() == 1 ? *types.begin() : NumberType::float32;
 }
 
 std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,

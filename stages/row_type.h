@@ -11,18 +11,16 @@
 #include <optional>
 
 #include "mel/number_type.h"
+#include "pipeline/facts.h"
 #include "pipeline/result.h"
-#include "pipeline/stage.h"
 #include "stages/items.h"
 
 namespace melflow {
 
-/// What a reader of rows adds to its demand. A stage that computes with values wants float32.
-void demand_rows(Facts& above, NumberType wanted);
+/// What a reader of rows requires. A stage that computes with values wants float32.
+void require_rows(Requirements& above, NumberType wanted);
 /// The type that rows may have: float32 unless one and the same other type is all that is wanted.
-NumberType demanded_rows(const Facts& demanded);
-/// Above whoever makes the rows there are none.
-void erase_demanded_rows(Facts& above);
+NumberType required_rows(const Requirements& required);
 
 /// Why rows [rows, frames, columns], from `first_row` of their file on, cannot be kept as `type`:
 /// one of their values is not finite then. Nothing where all are.

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/length.h"
 
@@ -80,10 +81,11 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
  public:
   explicit Segment(SegmentOptions options) : options_(options) {}
 
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
-    context_ = static_cast<std::int64_t>(demanded.get_or("context", 0));
-    rate_ = given.get("sample_rate").value_or(demanded.get_or("sample_rate", 0));
-    Facts out = given;
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    context_ = required.get_or(requirement::kContext, 0);
+    rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
+    Properties out = given;
     const SegmentOptions& o = options_;
     if (o.long_windows || o.short_windows) {
       if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
@@ -113,11 +115,12 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (g.length > g.long_length)
       check.error("short", fmt::format("{} samples do not fit into a long window of {}", g.length,
                                        g.long_length));
-    if (g.length >= 1) out.set("window", static_cast<double>(g.length));
+    if (g.length >= 1) out.set(property::kWindow, g.length);
     if (g.long_hop >= 1)
-      out.set("rows_per_sample", static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
-    out.set("rows_extra", 2.0 * static_cast<double>(g.per_long));
-    out.set_object(WindowGrid::kFact, std::make_shared<const WindowGrid>(g));
+      out.set(property::kRowsPerSample,
+              static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
+    out.set(property::kRowsExtra, 2.0 * static_cast<double>(g.per_long));
+    out.set(property::kWindowGrid, g);
     return out;
   }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage_abilities.h"
 #include "stages/audio_store/stored_audio.h"
 #include "stages/listing/manifest.h"
 
@@ -40,8 +40,8 @@ class AudioStore {
   /// From any thread. Null: the store takes nothing more.
   virtual std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) = 0;
 
-  /// It is filled by a pass of its own before the run proper.
-  [[nodiscard]] virtual bool fills() const { return false; }
+  /// True: it is filled by a pass of its own before the run proper (FillingPass).
+  [[nodiscard]] virtual bool begin_filling(Filling& /*filling*/) { return false; }
   virtual void filled() {}
   /// After the last item.
   virtual void finish(RunContext& /*run*/) {}

@@ -59,9 +59,7 @@ bool only_streams(const FeedOptions& o) {
   return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
 }
 
-const ManifestSource& files_of(const RunContext& run) {
-  return dynamic_cast<const ManifestSource&>(run.source);
-}
+const ManifestSource& files_of(const RunContext& run) { return *manifest_source(run); }
 
 }  // namespace
 

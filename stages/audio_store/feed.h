@@ -44,9 +44,6 @@ struct FeedOptions {
 
 class Feed {
  public:
-  /// The fact with a FeedLink on the edges behind a source.
-  static constexpr const char* kFact = "feed";
-
   explicit Feed(FeedOptions options) : options_(std::move(options)) {}
 
   /// The node keep_audio for a source as it is written; nothing where no store can be used.
@@ -77,10 +74,6 @@ class Feed {
   FeedOptions options_;
   std::unique_ptr<AudioStore> store_;
   std::string why_;  // with feed: auto
-};
-
-struct FeedLink {
-  std::shared_ptr<Feed> feed;
 };
 
 }  // namespace melflow

@@ -61,15 +61,14 @@ double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 
 
 class PreloadStore::Loading final : public AudioStore::Entry {
  public:
-  Loading(PreloadStore& store, std::size_t index, RunContext& run)
-      : store_(store), run_(run), index_(index) {}
+  Loading(PreloadStore& store, std::size_t index) : store_(store), index_(index) {}
 
   bool add(const Waveform& block) override {
     const Samples& s = block.samples;
     info_ = {s.type, block.sample_rate, info_.count + s.count, block.file};
     if (s.count == 0) return true;
     const std::size_t own = pieces_.empty() ? kEntryBytes : sizeof(Piece);
-    std::byte* to = store_.take(s.bytes() + own, run_);
+    std::byte* to = store_.take(s.bytes() + own);
     if (to == nullptr) return false;
     std::memcpy(to, s.data, s.bytes());
     pieces_.push_back({info_.count - s.count, s.count, to});
@@ -86,7 +85,6 @@ class PreloadStore::Loading final : public AudioStore::Entry {
 
  private:
   PreloadStore& store_;
-  RunContext& run_;
   std::size_t index_;
   StoredAudio::Info info_;
   std::vector<Piece> pieces_;
@@ -97,21 +95,26 @@ PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, Preload
       overflow_(overflow),
       budget_(*run.budget),
       pool_(run.pool),
-      limit_(run.keep_memory),
-      slab_size_(slab_size(run.keep_memory)),
-      audio_(run.source.source_count()) {}
+      audio_(run.source.count()) {}
+
+bool PreloadStore::begin_filling(Filling& filling) {
+  filling_ = &filling;
+  limit_ = filling.memory;
+  slab_size_ = slab_size(limit_);
+  return true;
+}
 
 std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileStamp& stamp) {
   if (!is_filled_ || !audio_[index] || !(audio_[index]->stamp() == stamp)) return nullptr;
   return audio_[index];
 }
 
-std::unique_ptr<AudioStore::Entry> PreloadStore::begin(std::size_t index, RunContext& run) {
+std::unique_ptr<AudioStore::Entry> PreloadStore::begin(std::size_t index, RunContext& /*run*/) {
   if (is_full_ || is_filled_) return nullptr;
-  return std::make_unique<Loading>(*this, index, run);
+  return std::make_unique<Loading>(*this, index);
 }
 
-std::byte* PreloadStore::take(std::size_t bytes, RunContext& run) {
+std::byte* PreloadStore::take(std::size_t bytes) {
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   {
     const std::lock_guard lock(mutex_);
@@ -127,7 +130,7 @@ std::byte* PreloadStore::take(std::size_t bytes, RunContext& run) {
     }
     if (overflow_ == PreloadOverflow::refuse) throw RunError(refusal());
   }
-  if (!is_full_.exchange(true)) run.end_filling();
+  if (!is_full_.exchange(true)) filling_->end();
   return nullptr;
 }
 
@@ -158,7 +161,10 @@ std::string PreloadStore::refusal() const {
          "stream or cache";
 }
 
-void PreloadStore::filled() { is_filled_ = true; }
+void PreloadStore::filled() {
+  is_filled_ = true;
+  filling_ = nullptr;
+}
 
 std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
   const std::lock_guard lock(mutex_);

@@ -19,12 +19,12 @@ class LoadedAudio;
 
 class PreloadStore final : public AudioStore {
  public:
-  /// Takes up to run.keep_memory of run.budget.
+  /// Takes up to Filling::memory of run.budget.
   PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
   std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
-  [[nodiscard]] bool fills() const override { return true; }
+  [[nodiscard]] bool begin_filling(Filling& filling) override;
   void filled() override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
 
@@ -32,7 +32,7 @@ class PreloadStore final : public AudioStore {
   class Loading;
 
   // Room for `bytes`, or null when there is none left. Throws RunError where that ends the run.
-  std::byte* take(std::size_t bytes, RunContext& run);
+  std::byte* take(std::size_t bytes);
   [[nodiscard]] bool add_slab(std::size_t bytes);
   [[nodiscard]] std::string refusal() const;
 
@@ -40,8 +40,9 @@ class PreloadStore final : public AudioStore {
   const PreloadOverflow overflow_;
   MemoryBudget& budget_;
   BufferPool& pool_;
-  const std::size_t limit_;      // [bytes]
-  const std::size_t slab_size_;  // [bytes]
+  Filling* filling_ = nullptr;  // from begin_filling() to filled()
+  std::size_t limit_ = 0;       // [bytes]
+  std::size_t slab_size_ = 0;   // [bytes]
 
   mutable std::mutex mutex_;
   // Memory is leased in slabs: a lease of its own for every file would waste a part of each.

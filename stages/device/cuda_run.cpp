@@ -12,6 +12,8 @@
 #include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"
 #include "stages/device/lane_load.h"
+#include "stages/listing/manifest.h"
+#include "stages/listing/update.h"
 
 namespace melflow {
 
@@ -62,13 +64,8 @@ namespace {
 
 // The same for all chains of a run.
 std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
-  constexpr const char* kName = "cuda.memory";
-  auto memory =
-      std::const_pointer_cast<cuda::DeviceBudget>(run.shared.get_object<cuda::DeviceBudget>(kName));
-  if (memory) return memory;
-  memory = std::make_shared<cuda::DeviceBudget>(run.pinned_memory, run.device_memory);
-  run.shared.set_object<cuda::DeviceBudget>(kName, memory);
-  return memory;
+  return run.services.find_or_make<cuda::DeviceBudget>(run.settings.pinned_memory,
+                                                       run.settings.device_memory);
 }
 
 }  // namespace
@@ -90,11 +87,11 @@ cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
 // of a row. Not all files are asked for their size, which would take longer than it is worth.
 CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
   constexpr std::size_t kAsked = 1024;
-  const std::size_t count = run.source.source_count();
+  const std::size_t count = run.source.count();
   const std::size_t step = std::max<std::size_t>(1, count / kAsked);
   double bytes = 0, asked = 0;
   for (std::size_t i = 0; i < count; i += step, ++asked)
-    bytes += static_cast<double>(run.source.source_item(i).info.bytes);
+    bytes += static_cast<double>(run.source.item(i).info.bytes);
   const auto files = static_cast<double>(count);
   return {files, asked > 0 ? bytes / asked * files / sizeof(std::int16_t) : 0};
 }
@@ -107,22 +104,20 @@ void CudaRun::start(RunContext& run) {
       kMostForHost, corpus.samples * sizeof(std::int16_t) / (run.workers * kBatchesOfWorker)));
   set_splits(run);
   if (is_automatic()) {
-    const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;
     const std::string why =
-        why_on_cpu(cpu_seconds(*front_.mel_plan(), grid, corpus.files, corpus.samples), run.workers,
-                   options_.auto_from);
+        why_on_cpu(cpu_seconds(*front_.mel_plan(), grid_, corpus.files, corpus.samples),
+                   run.workers, options_.auto_from);
     if (!why.empty()) return use_host(why);
   }
   open(run, corpus);
   // An update says whether what it adds is computed as the rest was.
-  if (run.update != Update::none) (void)lanes(run);
+  if (update_of(run) != Update::none) (void)lanes(run);
 }
 
 void CudaRun::open(RunContext& run, const Corpus& corpus) {
-  const auto grid = grid_ ? std::optional(*grid_) : std::nullopt;
   const double typical = corpus.files > 0 ? corpus.samples / corpus.files : 0;
   const cuda::LaneSize size = lane_size(
-      *front_.mel_plan(), grid, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
+      *front_.mel_plan(), grid_, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
       static_cast<std::int64_t>(typical), largest_block_);
   // What is called on a thread, which a driver may keep beyond the run, has all that it needs.
   const cuda::Gpus& gpus = cuda::gpus();
@@ -145,7 +140,7 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
 
 void CudaRun::set_splits(RunContext& run) {
   if (options_.devices.of_splits.empty()) return;
-  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  const auto* listed = manifest_source(run);
   std::string unknown;
   split_devices_ = SplitDevices(listed != nullptr ? &listed->manifest() : nullptr,
                                 options_.devices.of_splits, unknown);

@@ -46,11 +46,9 @@ struct PinnedRows {
   [[nodiscard]] std::size_t rows() const { return batch->row_count(); }
 };
 
-// Made by the node cuda_mel, found by the others as a fact on their edges.
+// Made by the node cuda_mel, which requires it of those before it and gives it to those behind.
 class CudaRun {
  public:
-  static constexpr const char* kFact = "cuda";
-
   CudaRun(const MelNodeOptions& options);
   CudaRun(const CudaRun&) = delete;
   CudaRun& operator=(const CudaRun&) = delete;
@@ -68,7 +66,7 @@ class CudaRun {
   // Batches that are packed at the same time, where the configuration does not say.
   [[nodiscard]] static int default_h2d_slots();
   // How recordings are cut, from the plan.
-  void set_grid(std::shared_ptr<const WindowGrid> grid) { grid_ = std::move(grid); }
+  void set_grid(std::optional<WindowGrid> grid) { grid_ = std::move(grid); }
   // A block may have that many bytes.
   void note_block(std::size_t bytes) {
     std::size_t known = largest_block_;
@@ -109,7 +107,7 @@ class CudaRun {
   MelBackendOptions options_;
   HostRows host_rows_{front_};
   SplitDevices split_devices_;
-  std::shared_ptr<const WindowGrid> grid_;  // null: recordings are not cut
+  std::optional<WindowGrid> grid_;  // none: recordings are not cut
   std::atomic<std::size_t> largest_block_{0};
   std::size_t host_batch_bytes_ = 0;  // from start() on
   std::atomic<bool> is_on_host_{false};

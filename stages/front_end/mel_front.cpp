@@ -10,6 +10,7 @@
 #include <numeric>
 #include <utility>
 
+#include "stages/facts.h"
 #include "stages/row_type.h"
 
 namespace melflow {
@@ -70,22 +71,21 @@ MelFront::MelFront(MelStageOptions options)
   options_.mel = options_.resolved();
 }
 
-Facts MelFront::demand(const Facts& below) const {
-  Facts above = below;
-  erase_demanded_rows(above);
-  if (options_.sample_rate) above.set_exact("sample_rate", *options_.sample_rate);
+Requirements MelFront::require(const Requirements& below) const {
+  Requirements above = below;
+  above.erase(requirement::kRowTypes);  // before this there are no rows
+  if (options_.sample_rate) above.set(requirement::kSampleRate, *options_.sample_rate);
   // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
   MelOptions geometry = options_.mel;
   geometry.fmin = 0;
   geometry.fmax.reset();
   geometry.vtln_warp = 1;
-  if (check(geometry).empty())
-    above.set("context", static_cast<double>(MelPlan(geometry).context()));
+  if (check(geometry).empty()) above.set(requirement::kContext, MelPlan(geometry).context());
   return above;
 }
 
-Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, ComputedBy by) {
-  const auto given_rate = given.get("sample_rate");
+Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, ComputedBy by) {
+  const auto given_rate = given.get(property::kSampleRate);
   if (!options_.sample_rate && !given_rate) {
     check_plan.error("",
                      "'sample_rate' is missing: which rate do the recordings have? (A "
@@ -128,24 +128,20 @@ Facts MelFront::plan(const Facts& given, PlanCheck& check_plan, ComputedBy by) {
                     floor, kEnergyEpsilon));
   if (const std::string remark = options_.preset_remark(); !remark.empty())
     check_plan.warning("preset", remark);
-  window_ = static_cast<std::int64_t>(given.get_or("window", 0));
-  rows_per_sample_ = given.get_or("rows_per_sample", 0);
-  rows_extra_ = given.get_or("rows_extra", 0);
+  window_ = given.get_or(property::kWindow, 0);
+  rows_per_sample_ = given.get_or(property::kRowsPerSample, 0);
+  rows_extra_ = given.get_or(property::kRowsExtra, 0);
   if (window_ > 0 && plan_->frames(window_) == 0)
     check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
                                           window_, plan_->frame_length()));
   describe(std::move(by));
-  return offer(given);
-}
-
-Facts MelFront::offer(const Facts& given) const {
-  Facts out = given;
-  out.set_object(FeatureInfo::kFact, info_);
+  Properties out = given;
+  out.set(property::kFeatures, info_);
   return out;
 }
 
-void MelFront::offer_rows(const Facts& demanded) {
-  row_type_ = finish_->empty() ? demanded_rows(demanded) : NumberType::float32;
+void MelFront::give_required_rows(const Requirements& required) {
+  row_type_ = finish_->empty() ? required_rows(required) : NumberType::float32;
 }
 
 std::optional<Value> MelFront::settings() const {
@@ -191,7 +187,7 @@ ItemError MelFront::too_short(const Windows& in) const {
 
 std::uint64_t MelFront::noise_key(std::size_t part, const ItemContext& context) const {
   if (options_.mel.dither == 0) return 0;
-  const std::string name = context.run().source.source_name(context.origin(part).stream->index());
+  const std::string name = context.run().source.name(context.origin(part).stream->index());
   return XXH3_64bits(name.data(), name.size());
 }
 

@@ -1,7 +1,7 @@
 // mel_front.h - a mel stage before it computes anything, whatever computes it: its options checked
 // against what arrives, the plan, the description of its rows and the memory they take.
 //
-// In:  MelStageOptions; the facts on its edges.
+// In:  MelStageOptions; the properties and requirements on its edges.
 // Out: MelPlan, MelKernel, UnitFinish and FeatureInfo, all constant from plan() on.
 #pragma once
 
@@ -24,14 +24,13 @@ class MelFront {
   explicit MelFront(MelStageOptions options);
 
   // What is needed from upstream.
-  [[nodiscard]] Facts demand(const Facts& below) const;
+  [[nodiscard]] Requirements require(const Requirements& below) const;
   // Reports every problem to `check`; is_planned() when there was none. `by` is what the output says
   // of its values.
-  Facts plan(const Facts& given, PlanCheck& check, ComputedBy by);
+  Properties plan(const Properties& given, PlanCheck& check, ComputedBy by);
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
   // Where it is known only later; before the first row.
   void set_computed_by(ComputedBy by) const { *info_->computed_by = std::move(by); }
-  [[nodiscard]] Facts offer(const Facts& given) const;
   // The stage's part of the contract.
   [[nodiscard]] std::optional<Value> settings() const;
 
@@ -41,10 +40,10 @@ class MelFront {
   [[nodiscard]] const std::shared_ptr<const UnitFinish>& finish() const { return finish_; }
   [[nodiscard]] const std::shared_ptr<const FeatureInfo>& info() const { return info_; }
 
-  // In which type rows are given, from plan() on: float32, or what offer_rows() found.
+  // In which type rows are given, from plan() on: float32, or what give_required_rows() found.
   [[nodiscard]] NumberType row_type() const { return row_type_; }
-  // Takes 16 bits where all that is `demanded` is that and values are final as they are computed.
-  void offer_rows(const Facts& demanded);
+  // Takes 16 bits where all that is `required` is that and values are final as they are computed.
+  void give_required_rows(const Requirements& required);
   // Before the first row: whoever asked for 16 bits rounds them.
   void give_float32() { row_type_ = NumberType::float32; }
 

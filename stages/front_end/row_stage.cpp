@@ -4,24 +4,19 @@
 
 #include <fmt/format.h>
 
+#include "stages/facts.h"
 #include "stages/row_type.h"
 
 namespace melflow {
 
-StageTraits RowStage::traits() const {
-  StageTraits t = Transform::traits();
-  t.in_order = false;  // a part says itself which rows of its file it is
-  return t;
-}
-
-Facts RowStage::demand(const Facts& below) const {
-  Facts above = below;
-  demand_rows(above, NumberType::float32);
+Requirements RowStage::require(const Requirements& below) const {
+  Requirements above = below;
+  require_rows(above, NumberType::float32);
   return above;
 }
 
-Facts RowStage::plan(const Facts& given, const Facts&, PlanCheck& check) {
-  in_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
+Properties RowStage::plan(const Properties& given, const Requirements&, PlanCheck& check) {
+  in_ = given.get_or(property::kFeatures, nullptr);
   if (!in_) return given;  // what is before it has an error of its own
   auto out = std::make_shared<FeatureInfo>(*in_);
   step_ = make_step(*in_, *out, check);
@@ -30,9 +25,9 @@ Facts RowStage::plan(const Facts& given, const Facts&, PlanCheck& check) {
     check.error("", fmt::format("needs {} frames, a segment has {}", least_frames(), in_->frames));
   out->columns = step_->values_out(in_->columns);
   out_ = out;
-  Facts facts = given;
-  facts.set_object(FeatureInfo::kFact, out_);
-  return facts;
+  Properties properties = given;
+  properties.set(property::kFeatures, out_);
+  return properties;
 }
 
 std::size_t RowStage::output_bound(const SourceInfo&, std::size_t input) const {

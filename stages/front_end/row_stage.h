@@ -9,16 +9,16 @@
 
 #include <memory>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage_kinds.h"
 #include "stages/items.h"
 
 namespace melflow {
 
 class RowStage : public Transform<MelBatch, MelBatch> {
  public:
-  [[nodiscard]] StageTraits traits() const final;
-  [[nodiscard]] Facts demand(const Facts& below) const final;
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) final;
+  RowStage() { traits_.in_order = false; }  // a part says itself which rows of its file it is
+  [[nodiscard]] Requirements require(const Requirements& below) const final;
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) final;
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const final;
   Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const MelBatch> in,
                                                   ItemContext& context) const final;

@@ -10,9 +10,8 @@
 
 namespace melflow {
 
-/// The fact that goes up from a sink which can be updated.
+/// Required of the source by a sink which can be updated.
 struct EarlierFiles {
-  static constexpr const char* kFact = "earlier_files";
   /// Path as it was listed, and the name of its split, "" for none; valid until the sink starts.
   using Visit = std::function<void(std::string_view path, std::string_view split)>;
   /// Calls `visit` for every file of the earlier output, if there is one; `splits` are names that

@@ -7,6 +7,8 @@
 #include <limits>
 #include <numeric>
 
+#include "pipeline/stage.h"
+
 namespace melflow {
 
 std::uint32_t Manifest::add_folder(std::string_view folder) {
@@ -195,6 +197,10 @@ std::size_t Manifest::memory_bytes() const {
   for (const std::string& f : folders_)
     if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else inside the string
   return n;
+}
+
+ManifestSource* manifest_source(const RunContext& run) {
+  return dynamic_cast<ManifestSource*>(&run.source);
 }
 
 }  // namespace melflow

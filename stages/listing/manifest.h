@@ -117,12 +117,6 @@ bool is_gone(int error);
 struct ContentHashes {
   std::vector<std::uint64_t> of;  ///< [files]
 };
-/// The fact on the edges behind a source that wants them.
-struct ContentsLink {
-  static constexpr const char* kFact = "contents";
-  std::shared_ptr<ContentHashes> hashes;
-};
-
 /// A source that lists files.
 class ManifestSource {
  public:
@@ -135,5 +129,9 @@ class ManifestSource {
   /// Where it is contents that tell whether a file is the same, else null.
   [[nodiscard]] virtual ContentHashes* contents() const = 0;
 };
+
+struct RunContext;
+/// The source of a run; null where it lists no files.
+ManifestSource* manifest_source(const RunContext& run);
 
 }  // namespace melflow

@@ -11,10 +11,6 @@ const std::vector<std::string> kNoNames;
 
 }  // namespace
 
-const ManifestSource* OutputIndex::listed_by(const AnyStage& source) {
-  return dynamic_cast<const ManifestSource*>(&source);
-}
-
 FileStamp OutputIndex::stamp(std::size_t file) const {
   return listed != nullptr ? listed->stamp(first + file) : FileStamp{};
 }

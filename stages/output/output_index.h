@@ -24,19 +24,17 @@ struct OutputIndex {
   RunContext& run;
   const RowOrder& order;
   const FeatureInfo& info;
-  const Value& contract;  ///< the settings that decided the rows (AnyStage::contract)
+  const Value& contract;  ///< the settings that decided the rows (Stage::contract)
   bool complete;
   std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
   const ColumnStatistics* statistics = nullptr;
-  const ManifestSource* listed = listed_by(run.source);  ///< null where the source lists no files
+  const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< of all files of the run
 
   [[nodiscard]] std::size_t files() const { return last - first; }
   [[nodiscard]] std::string root() const;
-  [[nodiscard]] std::string path(std::size_t file) const {
-    return run.source.source_name(first + file);
-  }
+  [[nodiscard]] std::string path(std::size_t file) const { return run.source.name(first + file); }
   [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
   [[nodiscard]] std::int32_t sample_rate(std::size_t file) const {
@@ -84,9 +82,6 @@ struct OutputIndex {
   /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column
   /// is.
   [[nodiscard]] std::vector<std::string> axes() const;
-
- private:
-  static const ManifestSource* listed_by(const AnyStage& source);
 };
 
 }  // namespace melflow

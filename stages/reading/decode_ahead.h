@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "pipeline/stage.h"
+#include "pipeline/run_context.h"
 #include "stages/reading/flac_frames.h"
 #include "stages/reading/sample_reader.h"
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage_kinds.h"
 #include "stages/reading/file_reader.h"
 
 namespace melflow {

@@ -9,6 +9,7 @@
 #include "pipeline/problem.h"
 #include "stages/files/publication.h"
 #include "stages/listing/manifest.h"
+#include "stages/listing/update.h"
 
 namespace melflow {
 
@@ -33,7 +34,7 @@ void EarlierOutput::match(RunContext& run, const OutputSections& sections, const
                           const std::string& feature_hash) {
   given_.resize(sections.size());
   matched_.resize(sections.size());
-  if (run.update == Update::none) return;
+  if (update_of(run) == Update::none) return;
   for (std::size_t s = 0; s < sections.size(); ++s)
     matched_[s] = match(run, sections, s, info, feature_hash);
   if (is_there_) check_dropped(run);
@@ -48,7 +49,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   auto old =
       opened != opened_.end() ? std::move(opened->second) : RowReuse::open(path, feature_hash);
   if (opened != opened_.end()) opened_.erase(opened);
-  auto* source = dynamic_cast<ManifestSource*>(&run.source);
+  auto* source = manifest_source(run);
   if (old == nullptr || source == nullptr) return nullptr;
   is_there_ = true;
   if (old->root() != source->manifest().root())
@@ -82,7 +83,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
 // Files that are gone may be on a disk that is not mounted.
 void EarlierOutput::check_dropped(const RunContext& run) {
   if (run.is_stopping()) return;  // what was not looked at looks as if it were gone
-  const Manifest& manifest = dynamic_cast<const ManifestSource&>(run.source).manifest();
+  const Manifest& manifest = manifest_source(run)->manifest();
   std::unordered_set<std::string> paths;
   if (matched_.size() > 1)  // a file may be in another section now
     for (std::size_t i = 0; i < manifest.size(); ++i) paths.insert(manifest.relative(i));
@@ -117,8 +118,8 @@ std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t sec
                                                 SinkStatistics& statistics) {
   std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
   if (old == nullptr) return std::nullopt;
-  const bool stays = run.update == Update::append && !old->has_dead_rows() && extensible_at >= 0 &&
-                     old->rows_at() == extensible_at;
+  const bool stays = update_of(run) == Update::append && !old->has_dead_rows() &&
+                     extensible_at >= 0 && old->rows_at() == extensible_at;
   for (const RowReuse::Kept& k : old->kept()) {
     if (stays) {
       order.stays(k.file, k.row, k.rows, k.audio);

@@ -4,15 +4,15 @@
 
 namespace melflow {
 
-const Manifest* manifest_with_splits(const AnyStage& source) {
-  const auto* listed = dynamic_cast<const ManifestSource*>(&source);
+const Manifest* manifest_with_splits(const RunContext& run) {
+  const auto* listed = manifest_source(run);
   return listed != nullptr && !listed->manifest().split_names().empty() ? &listed->manifest()
                                                                         : nullptr;
 }
 
-OutputSections::OutputSections(const std::string& path, bool split_files, const AnyStage& source,
+OutputSections::OutputSections(const std::string& path, bool split_files, const RunContext& run,
                                std::size_t files) {
-  const Manifest* splits = split_files ? manifest_with_splits(source) : nullptr;
+  const Manifest* splits = split_files ? manifest_with_splits(run) : nullptr;
   if (splits == nullptr) {
     paths_ = {path};
     firsts_ = {0, files};

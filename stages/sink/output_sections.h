@@ -6,19 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/run_context.h"
 #include "stages/listing/manifest.h"
 
 namespace melflow {
 
 /// Null where the source lists no files, or has no splits.
-const Manifest* manifest_with_splits(const AnyStage& source);
+const Manifest* manifest_with_splits(const RunContext& run);
 
 class OutputSections {
  public:
   OutputSections() = default;
   /// `files` of the source in all.
-  OutputSections(const std::string& path, bool split_files, const AnyStage& source,
+  OutputSections(const std::string& path, bool split_files, const RunContext& run,
                  std::size_t files);
 
   [[nodiscard]] std::size_t size() const { return paths_.size(); }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/run_context.h"
 #include "stages/items.h"
 #include "stages/listing/earlier_files.h"
 #include "stages/listing/manifest.h"

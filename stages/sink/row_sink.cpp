@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "pipeline/files_read.h"
 #include "pipeline/problem.h"
+#include "stages/facts.h"
+#include "stages/files/files_read.h"
 #include "stages/files/publication.h"
 #include "stages/listing/earlier_files.h"
 #include "stages/listing/manifest.h"
+#include "stages/listing/update.h"
 #include "stages/output/feature_hash.h"
 #include "stages/row_type.h"
 
@@ -24,8 +26,8 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
       throw RunError(fmt::format("{}: is {} and would be replaced by the output; write elsewhere",
                                  target, what));
   };
-  for (const std::string& input : FilesRead::of(run)) check(input, "what this run reads");
-  const auto* listed = dynamic_cast<const ManifestSource*>(&run.source);
+  for (const std::string& input : files_read(run)) check(input, "what this run reads");
+  const auto* listed = manifest_source(run);
   if (listed == nullptr) return;
   const std::string name = std::filesystem::path(without_links(target)).filename();
   for (std::size_t i = 0; i < listed->manifest().size(); ++i)
@@ -35,20 +37,20 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
 
 }  // namespace
 
-Facts RowSink::demand(const Facts& below) const {
-  Facts above = below;
-  demand_rows(above, target_.dtype);
+Requirements RowSink::require(const Requirements& below) const {
+  Requirements above = below;
+  require_rows(above, target_.dtype);
   EarlierFiles earlier;
   earlier.visit = [this](const auto& splits, const auto& visit) {
     earlier_.visit(feature_hash(contract()), splits, visit);
   };
-  above.set_object(EarlierFiles::kFact, std::make_shared<const EarlierFiles>(std::move(earlier)));
+  above.set(requirement::kEarlierFiles, std::make_shared<const EarlierFiles>(std::move(earlier)));
   return above;
 }
 
-Facts RowSink::plan(const Facts& given, const Facts&, PlanCheck& check) {
+Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
-  info_ = given.get_object<FeatureInfo>(FeatureInfo::kFact);
+  info_ = given.get_or(property::kFeatures, nullptr);
   if (info_ && target_.dtype == NumberType::float16 && !info_->is_log)
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
@@ -71,12 +73,12 @@ std::optional<Value> RowSink::settings() const {
 }
 
 std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
-  const Manifest* splits = target_.split_files ? manifest_with_splits(run.source) : nullptr;
+  const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
   return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1);
 }
 
 void RowSink::start(RunContext& run) {
-  sections_ = {target_.path, target_.split_files, run.source, run.ledger.counts().found};
+  sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
   writer_ = std::make_unique<RowWriter>(
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, run.ledger);
@@ -87,10 +89,10 @@ void RowSink::start(RunContext& run) {
 }
 
 void RowSink::open_files(RunContext& run) {
-  if (run.update != Update::none && run.sinks > 1)
+  if (update_of(run) != Update::none && run.settings.sinks > 1)
     throw RunError(
         fmt::format("{}: only a pipeline with one output can be updated, this one has {}",
-                    target_.path, run.sinks));
+                    target_.path, run.settings.sinks));
   if (Publication::recover(target_.path))
     run.warn(
         fmt::format("{}: a run was ended when it was complete, before its files had their "
@@ -118,7 +120,7 @@ void RowSink::open_files(RunContext& run) {
 
 // All of them before the first is opened: nothing has been touched when one is refused.
 void RowSink::check_files(const RunContext& run) const {
-  const bool may_be_there = target_.overwrite || run.update != Update::none;
+  const bool may_be_there = target_.overwrite || update_of(run) != Update::none;
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : files_of(path)) {
       PartFile::recover(file);
@@ -201,7 +203,7 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
 
 // As `inspect --json` has them.
 std::vector<Value> RowSink::split_counts(const RunContext& run) const {
-  const Manifest* manifest = manifest_with_splits(run.source);
+  const Manifest* manifest = manifest_with_splits(run);
   if (manifest == nullptr) return {};
   std::vector<Value> out;
   for (const Manifest::SplitRange& range : manifest->split_ranges()) {

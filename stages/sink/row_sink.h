@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "pipeline/plan.h"
-#include "pipeline/stage.h"
+#include "pipeline/stage_kinds.h"
 #include "stages/items.h"
 #include "stages/output/output_index.h"
 #include "stages/output/row_part_file.h"
@@ -26,17 +26,17 @@
 
 namespace melflow {
 
-class RowSink : public Sink<MelBatch> {
+class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
 
-  [[nodiscard]] Facts demand(const Facts& below) const override;
-  Facts plan(const Facts& given, const Facts& below, PlanCheck& check) override;
+  [[nodiscard]] Requirements require(const Requirements& below) const override;
+  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override;
   [[nodiscard]] std::optional<Value> settings() const override;
   /// What its rows are, from plan() on.
   [[nodiscard]] const FeatureInfo& info() const { return *info_; }
-  [[nodiscard]] std::vector<std::string> files_made() const override {
-    return files_of(target_.path);
+  [[nodiscard]] StageResources resources() const override {
+    return {.files_made = files_of(target_.path)};
   }
   [[nodiscard]] std::size_t kept_memory(const RunContext& run, int concurrency) const override;
   void start(RunContext& run) override;

@@ -16,7 +16,7 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
     : target_(target), info_(info), counted_(run.ledger.counts().found) {
   if (target.statistics == StatisticsOf::none) return;
   sums_ = std::make_unique<RowStatistics>(info.frames, info.columns);
-  const Manifest* splits = manifest_with_splits(run.source);
+  const Manifest* splits = manifest_with_splits(run);
   if (splits == nullptr || target.statistics != StatisticsOf::train) return;
   counted_ = splits->split_ranges().front().last;
   of_ = splits->split_names().front();
@@ -91,7 +91,7 @@ void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
         throw RunError(
             fmt::format("{}: rows of {} are not finite (earlier versions kept such "
                         "rows); build it anew (overwrite: true)",
-                        file.target(), run.source.source_name(i)));
+                        file.target(), run.source.name(i)));
       sums_->take(i, row, n, values.data(), false);
     }
     sums_->close(i);

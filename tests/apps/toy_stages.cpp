@@ -27,11 +27,11 @@ struct CountOptions {
 class Count final : public Source<ToyItem> {
  public:
   explicit Count(CountOptions options) : options_(options) {}
-  std::size_t source_count() const override { return static_cast<std::size_t>(options_.count); }
-  SourceItem source_item(std::size_t i) override {
-    return {std::make_shared<ToyItem>(ToyItem{i}), {names_ = source_name(i), 1000}};
+  std::size_t count() const override { return static_cast<std::size_t>(options_.count); }
+  SourceItem item(std::size_t i) override {
+    return {std::make_shared<ToyItem>(ToyItem{i}), {names_ = name(i), 1000}};
   }
-  std::string source_name(std::size_t i) const override { return fmt::format("toy/{:04}", i); }
+  std::string name(std::size_t i) const override { return fmt::format("toy/{:04}", i); }
 
  private:
   CountOptions options_;
@@ -56,7 +56,7 @@ struct WorkOptions {
 class Work final : public Transform<ToyItem, ToyItem> {
  public:
   explicit Work(WorkOptions options) : options_(options) {}
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.wait_ms == 13) check.warning("wait_ms", "13 is an unlucky number");
     return given;
   }
@@ -109,12 +109,8 @@ struct HoldOptions {
 
 class Hold final : public Transform<FileRef, FileRef> {
  public:
-  explicit Hold(HoldOptions options) : options_(options) {}
-  StageTraits traits() const override {
-    return {StageKind::transform, port_type<FileRef>(), port_type<FileRef>(), true, 1};
-  }
-  bool blocking() const override { return true; }
-  bool passes_on() const override { return true; }
+  explicit Hold(HoldOptions options) : options_(options) { traits_.max_concurrency = 1; }
+  StageResources resources() const override { return {.passes_on = true, .blocking = true}; }
   Result<std::shared_ptr<const FileRef>> process(std::shared_ptr<const FileRef> in,
                                                  ItemContext& context) const override {
     while (context.origin().stream->index() >= static_cast<std::size_t>(options_.after))

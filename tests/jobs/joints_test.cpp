@@ -20,9 +20,11 @@ namespace {
 std::vector<std::string> demanded(const fs::path& file, const LoadOptions& options) {
   const Plan plan = load_plan(file, options);
   std::vector<test::JointNode> nodes;
-  for (const PlanNode& n : plan.nodes)
-    nodes.push_back(
-        {n.name, n.from, !n.stage->blocking() && n.stage->engine(n.concurrency) == nullptr});
+  for (const PlanNode& n : plan.nodes) {
+    const bool has_engine =
+        n.faces.engine != nullptr && n.faces.engine->engine(n.concurrency) != nullptr;
+    nodes.push_back({n.name, n.from, !n.resources.blocking && !has_engine});
+  }
   return test::expected_joints(nodes);
 }
 

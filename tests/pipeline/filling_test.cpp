@@ -30,13 +30,13 @@ struct Seen {
   std::function<std::optional<ItemError>(std::size_t)> step = [](std::size_t) {
     return std::nullopt;
   };
-  std::function<void(std::size_t, RunContext&)> tap = [](std::size_t, RunContext&) {};
+  std::function<void(std::size_t, Filling&)> tap = [](std::size_t, Filling&) {};
   std::mutex mutex;
   std::multiset<std::size_t> tapped_before, tapped_after, written;
   std::vector<std::string> order;
   std::atomic<bool> is_filled{false};
   Ending ending = Ending::complete;
-  std::size_t keep_memory = 0;
+  std::size_t memory = 0;  // Filling::memory
 };
 Seen* seen = nullptr;
 
@@ -63,11 +63,11 @@ class Tree final : public Source<Leaf> {
     node.options.set("concurrency", Value::scalar("3"));
     return {Insertion{port_type<Leaf>(), std::move(node)}};
   }
-  [[nodiscard]] std::size_t source_count() const override {
+  [[nodiscard]] std::size_t count() const override {
     return static_cast<std::size_t>(options_.leaves);
   }
-  [[nodiscard]] std::string source_name(std::size_t i) const override { return std::to_string(i); }
-  [[nodiscard]] SourceItem source_item(std::size_t i) override {
+  [[nodiscard]] std::string name(std::size_t i) const override { return std::to_string(i); }
+  [[nodiscard]] SourceItem item(std::size_t i) override {
     auto leaf = std::make_shared<Leaf>();
     leaf->index = i;
     return {std::move(leaf), {"leaf", 100}};
@@ -90,22 +90,28 @@ class LeafStep final : public Transform<Leaf, Leaf> {
   }
 };
 
-class LeafTap final : public Transform<Leaf, Leaf> {
+class LeafTap final : public Transform<Leaf, Leaf>, public FillingPass {
  public:
   explicit LeafTap(NoOptions) {}
-  [[nodiscard]] bool passes_on() const override { return true; }
-  [[nodiscard]] bool fills() const override { return seen->fills; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+  [[nodiscard]] bool begin_filling(Filling& filling) override {
+    seen->memory = filling.memory;
+    if (seen->fills) filling_ = &filling;
+    return seen->fills;
+  }
   void filled(RunContext&) override { seen->is_filled = true; }
-  void start(RunContext& run) override { seen->keep_memory = run.keep_memory; }
   Result<std::shared_ptr<const Leaf>> process(std::shared_ptr<const Leaf> in,
-                                              ItemContext& context) const override {
+                                              ItemContext&) const override {
     {
       const std::lock_guard lock(seen->mutex);
       (seen->is_filled ? seen->tapped_after : seen->tapped_before).insert(in->index);
     }
-    if (!seen->is_filled) seen->tap(in->index, context.run());
+    if (filling_ != nullptr && !seen->is_filled) seen->tap(in->index, *filling_);
     return in;
   }
+
+ private:
+  Filling* filling_ = nullptr;
 };
 
 class Basket final : public Sink<Leaf> {
@@ -220,8 +226,8 @@ TEST_CASE("filling: every item goes through twice, into the sinks once") {
   CHECK(world.written.size() == 500);
   CHECK(ran.report.stages.back().items_in == 500);
   CHECK(ran.report.stages.front().items_out == 500);  // of the run proper
-  CHECK(world.keep_memory > 0);
-  CHECK(world.keep_memory < ran.report.memory_budget);
+  CHECK(world.memory > 0);
+  CHECK(world.memory < ran.report.memory_budget);
 }
 
 TEST_CASE("filling: no pass where the stage asks for none") {
@@ -253,10 +259,10 @@ TEST_CASE("filling: the stage may end the pass when it needs no more") {
   Seen world;
   std::atomic<int> left{20};
   Gate ended;
-  world.tap = [&](std::size_t, RunContext& run) {
+  world.tap = [&](std::size_t, Filling& filling) {
     const int mine = left--;
     if (mine == 1) {
-      run.end_filling();
+      filling.end();
       ended.open();
     }
     // Whoever is quicker than the one that ends it does not take all the rest meanwhile.
@@ -272,7 +278,7 @@ TEST_CASE("filling: the stage may end the pass when it needs no more") {
 
 TEST_CASE("filling: an error that ends the run does so before anything is written") {
   Seen world;
-  world.tap = [](std::size_t i, RunContext&) {
+  world.tap = [](std::size_t i, Filling&) {
     if (i == 30) throw RunError("no more room");
   };
   seen = &world;
@@ -287,7 +293,7 @@ TEST_CASE("filling: an error that ends the run does so before anything is writte
 TEST_CASE("filling: a stop in the pass ends the run") {
   Seen world;
   std::atomic<bool> stopped{false};
-  world.tap = [&stopped](std::size_t i, RunContext&) {
+  world.tap = [&stopped](std::size_t i, Filling&) {
     // Until the stop has come nothing gets by, so that it comes in the pass.
     while (i > 10 && !stopped) std::this_thread::yield();
   };

@@ -31,7 +31,7 @@ Graph chain() {
   return Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a");
 }
 
-// A source whose blocks and demands a test can see; and stages that find fault with their options.
+// A stage whose requirements and properties a test can see; and stages that find fault with their options.
 struct PlainOptions {
   int level = 1;
   std::string node;
@@ -45,37 +45,46 @@ struct PlainOptions {
   }
 };
 
+constexpr Requirement<double, merge::Largest> kLevel{"level"};
+constexpr Property<double> kRate{"rate"};
+
+// Of every node one.
+Requirement<double, merge::Largest> of_node(const std::string& node) { return {node.c_str()}; }
+Property<double> seen_by(const std::string& node) { return {node.c_str()}; }
+
 struct Planned {
-  std::map<std::string, Facts> demanded_below, given;
+  std::map<std::string, Requirements> below;
+  std::map<std::string, Properties> given;
 };
 
 class Planner final : public Transform<test::Number, test::Number> {
  public:
   Planner(const PlainOptions& options, Planned& seen) : options_(options), seen_(seen) {}
-  Facts demand(const Facts& below) const override {
-    seen_.demanded_below[options_.node] = below;
-    Facts mine = below;
-    mine.set("level", std::max(below.get_or("level", 0), double(options_.level)));
-    mine.set(options_.node, 1);
+  Requirements require(const Requirements& below) const override {
+    seen_.below[options_.node] = below;
+    Requirements mine = below;
+    mine.set(kLevel, std::max(below.get_or(kLevel, 0), double(options_.level)));
+    mine.set(of_node(options_.node), 1);
     return mine;
   }
-  Facts plan(const Facts& given, const Facts& demanded, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
     seen_.given[options_.node] = given;
     if (options_.level == 7) check.error("level", "7 does not go with it");
     if (options_.level == 8) check.error("", "the node is wrong as a whole");
     if (options_.level == 6) check.warning("level", "6 is unusual");
-    Facts out = given;
-    out.set("rate", given.get_or("rate", 1) * 2);
-    out.set("seen_" + options_.node, demanded.get_or("level", -1));
+    Properties out = given;
+    out.set(kRate, given.get_or(kRate, 1) * 2);
+    out.set(seen_by(options_.node), required.get_or(kLevel, -1));
     return out;
   }
   Result<std::shared_ptr<const test::Number>> process(std::shared_ptr<const test::Number> in,
                                                       ItemContext&) const override {
     return in;
   }
-  std::vector<std::string> files_made() const override {
-    if (options_.path.empty()) return {""};
-    return {options_.path, options_.path + ".index"};
+  StageResources resources() const override {
+    if (options_.path.empty()) return {.files_made = {""}};
+    return {.files_made = {options_.path, options_.path + ".index"}};
   }
   std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
     return options_.level == 9 ? 2 * source.bytes : 100;
@@ -90,7 +99,7 @@ void add_planner(World& world, Planned& seen) {
   struct Config final : StageConfig {
     explicit Config(Planned& s) : planned(s) { options.describe(bound); }
     const Schema& schema() const override { return bound; }
-    std::unique_ptr<AnyStage> make() const override {
+    std::unique_ptr<Stage> make() const override {
       return std::make_unique<Planner>(options, planned);
     }
     Planned& planned;
@@ -275,14 +284,14 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"two sources", chain().node("b", "numbers").node("o", "keep", "b"),
        "test.yaml:4:3: b: a graph has one source, this is the second"},
       {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
-       "test.yaml:1:3: the graph has no source; it starts with a stage such as file_list\n"
+       "test.yaml:1:3: the graph has no source; it starts with a stage such as numbers\n"
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a"},
       {"a cycle beside the chain",
        chain().node("p", "step", "r").node("q", "step", "p").node("r", "step", "q").node("o", "keep", "r"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> q -> r -> p"},
       {"a node that takes its own output", chain().node("p", "step", "p").node("o", "keep", "p"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> p"},
-      {"nothing at all", Graph(), "the graph has no source; it starts with a stage such as file_list"},
+      {"nothing at all", Graph(), "the graph has no source; it starts with a stage such as numbers"},
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.what));
@@ -323,6 +332,7 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   const std::string message = problems_of(g.memory(1599), world);
   CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B cannot make progress"));
   CHECK(message.find("1.6 kB") == std::string::npos);
+  CHECK(message.ends_with("make the blocks smaller (a.size, b.size)"));
 }
 
 TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {
@@ -406,7 +416,7 @@ TEST_CASE("builder: an option without effect is a warning") {
   }
 }
 
-TEST_CASE("builder: demands come up from all branches, offers go down into each") {
+TEST_CASE("builder: requirements go up from all branches, properties come down into each") {
   World world;
   Planned seen;
   add_planner(world, seen);
@@ -419,16 +429,16 @@ TEST_CASE("builder: demands come up from all branches, offers go down into each"
                       .node("out1", "keep", "left")
                       .node("out2", "keep", "deep");
   (void)build_plan(g.spec, world.registry);
-  CHECK(seen.demanded_below["top"].get("level") == 5);  // the larger of both
-  CHECK(seen.demanded_below["top"].get("left") == 1);
-  CHECK(seen.demanded_below["top"].get("right") == 1);
-  CHECK(seen.demanded_below["top"].get("deep") == 1);
-  CHECK_FALSE(seen.demanded_below["left"].get("right").has_value());
-  CHECK(seen.demanded_below["right"].get("level") == 2);
-  CHECK(seen.given["left"].get("rate") == 2);
-  CHECK(seen.given["deep"].get("rate") == 4);
-  CHECK(seen.given["left"].get("seen_top") == 5);
-  CHECK_FALSE(seen.given["left"].get("seen_right").has_value());
+  CHECK(seen.below["top"].get(kLevel) == 5);  // the larger of both
+  CHECK(seen.below["top"].get(of_node("left")) == 1);
+  CHECK(seen.below["top"].get(of_node("right")) == 1);
+  CHECK(seen.below["top"].get(of_node("deep")) == 1);
+  CHECK_FALSE(seen.below["left"].get(of_node("right")).has_value());
+  CHECK(seen.below["right"].get(kLevel) == 2);
+  CHECK(seen.given["left"].get(kRate) == 2);
+  CHECK(seen.given["deep"].get(kRate) == 4);
+  CHECK(seen.given["left"].get(seen_by("top")) == 5);
+  CHECK_FALSE(seen.given["left"].get(seen_by("right")).has_value());
 }
 
 TEST_CASE("builder: two nodes cannot make the same file, however its path is written") {

@@ -142,13 +142,15 @@ class Common {
 };
 
 template <class Base>
-class Bounded : public Base, protected Common {
+class Bounded : public Base, public HoldsItems, protected Common {
  public:
   Bounded(const StageOptions& options, World& world) : Common(options, world) {}
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
     return options_.size.count;
   }
-  [[nodiscard]] bool blocking() const override { return options_.own_threads; }
+  [[nodiscard]] StageResources resources() const override {
+    return {.blocking = options_.own_threads, .size_option = "size"};
+  }
   void start(RunContext& run) override { on_start(run); }
   void drop_waiting() override {
     if (const auto it = world_.on_drop_waiting.find(options_.node);
@@ -162,34 +164,30 @@ class Numbers final : public Bounded<Source<Number>> {
  public:
   static constexpr const char* kName = "numbers";
   using Bounded::Bounded;
-  std::size_t source_count() const override { return static_cast<std::size_t>(options_.items); }
-  SourceItem source_item(std::size_t index) override {
+  std::size_t count() const override { return static_cast<std::size_t>(options_.items); }
+  SourceItem item(std::size_t index) override {
     const Visit visit(world_, log_);
-    SourceItem item;
+    SourceItem out;
     auto number = std::make_shared<const Number>(world_.live, index, 0, first_value(index), 0);
     act(*number, nullptr);
-    item.payload = std::move(number);
-    item.info.bytes = 1000;
-    return item;
+    out.payload = std::move(number);
+    out.info.bytes = 1000;
+    return out;
   }
-  std::string source_name(std::size_t index) const override {
+  std::string name(std::size_t index) const override {
     return "item" + std::to_string(index);
   }
-  std::size_t source_index_bytes() const override { return 0; }
 };
 
-class Step final : public Bounded<Transform<Number, Number>> {
+class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
  public:
   static constexpr const char* kName = "step";
-  using Bounded::Bounded;
+  Step(const StageOptions& options, World& world) : Bounded(options, world) {
+    traits_.in_order = !options.any_order;
+  }
   [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
     if (!options_.elsewhere) return nullptr;
     return std::make_unique<Elsewhere>(*this, slots);
-  }
-  [[nodiscard]] StageTraits traits() const override {
-    StageTraits t = Transform::traits();
-    t.in_order = !options_.any_order;
-    return t;
   }
   Result<NumberPtr> process(NumberPtr in, ItemContext& context) const override {
     const Visit visit(world_, log_);
@@ -524,7 +522,7 @@ StageInfo info_of(World& world) {
   struct Config final : StageConfig {
     explicit Config(World& w) : world(w) { options.describe(bound); }
     const Schema& schema() const override { return bound; }
-    std::unique_ptr<AnyStage> make() const override {
+    std::unique_ptr<Stage> make() const override {
       return std::make_unique<S>(options, world);
     }
     World& world;

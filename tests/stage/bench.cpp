@@ -13,7 +13,12 @@ namespace {
 
 constexpr std::size_t kPool = std::size_t{1} << 30;
 
-class NoSource final : public Source<FileRef> {};
+class NoSource final : public Source<FileRef> {
+ public:
+  [[nodiscard]] std::size_t count() const override { return 0; }
+  [[nodiscard]] SourceItem item(std::size_t) override { return {}; }
+  [[nodiscard]] std::string name(std::size_t) const override { return {}; }
+};
 
 std::unique_ptr<StageConfig> configured(const std::string& stage, const std::string& options) {
   const StageInfo* info = Registry::global().find(stage);
@@ -30,15 +35,19 @@ std::unique_ptr<StageConfig> configured(const std::string& stage, const std::str
 Bench::Bench(const std::string& stage, const std::string& options)
     : config_(configured(stage, options)),
       stage_(config_->make()),
-      source_(std::make_unique<NoSource>()),
+      faces_(*stage_),
+      no_source_(std::make_unique<NoSource>()),
       pool_(kPool),
-      run_{pool_, ledger_, nullptr, settings_, *source_, 1, [this](std::string text) {
-             run_warnings_.push_back(std::move(text));
-           }} {}
+      run_{.pool = pool_,
+           .ledger = ledger_,
+           .settings = settings_,
+           .source = *no_source_,
+           .services = services_,
+           .warn = [this](std::string text) { run_warnings_.push_back(std::move(text)); }} {}
 
 Bench::~Bench() = default;
 
-Planned Bench::plan(const Facts& given, const Facts& demanded) {
+Planned Bench::plan(const Properties& given, const Requirements& required) {
   Planned out;
   const auto into = [](std::vector<std::string>& list) {
     return [&list](const std::string& option, const std::string& message) {
@@ -46,7 +55,7 @@ Planned Bench::plan(const Facts& given, const Facts& demanded) {
     };
   };
   PlanCheck check(into(out.errors), into(out.warnings));
-  out.facts = stage_->plan(given, demanded, check);
+  out.properties = stage_->plan(given, required, check);
   return out;
 }
 
@@ -67,7 +76,8 @@ Ledger::Entry Bench::pass(const std::vector<std::shared_ptr<const void>>& in,
                           std::vector<std::shared_ptr<const void>>& out) {
   Ledger ledger;  // one for each stream, so that several can run at once
   ledger.open(1, {"bench"});
-  const std::unique_ptr<Engine> engine = stage_->engine(1);
+  const std::unique_ptr<Engine> engine =
+      faces_.engine != nullptr ? faces_.engine->engine(1) : nullptr;
   {
     auto stream = std::make_shared<Stream>(ledger, 0, 0, 0, 1);
     for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
@@ -80,7 +90,7 @@ Ledger::Entry Bench::pass(const std::vector<std::shared_ptr<const void>>& in,
       while (more) {
         ItemContext context(run_, item, 0);
         auto emission =
-            engine ? through(*engine, item, context) : stage_->run(item, cursor, context);
+            engine ? through(*engine, item, context) : faces_.items->run(item, cursor, context);
         if (!emission) {
           stream->fail(0, emission.error());
           break;

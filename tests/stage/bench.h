@@ -14,7 +14,7 @@ namespace melflow::test {
 
 /// What the plan's check of one stage gave.
 struct Planned {
-  Facts facts;                        ///< what it offers to the stages behind it
+  Properties properties;              ///< of what leaves it
   std::vector<std::string> errors;    ///< "option: message"
   std::vector<std::string> warnings;  ///< likewise
 };
@@ -34,13 +34,16 @@ class Bench {
   explicit Bench(const std::string& stage, const std::string& options = "{}");
   ~Bench();
 
-  [[nodiscard]] AnyStage& stage() { return *stage_; }
+  [[nodiscard]] Stage& stage() { return *stage_; }
+  /// The same as what its kind is; it has to be that.
+  [[nodiscard]] ItemStage& items() { return *faces_.items; }
+  [[nodiscard]] SourceStage& source() { return *faces_.source; }
   [[nodiscard]] RunContext& run() { return run_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
   /// Remarks on the run as a whole.
   [[nodiscard]] const std::vector<std::string>& run_warnings() const { return run_warnings_; }
 
-  Planned plan(const Facts& given = {}, const Facts& demanded = {});
+  Planned plan(const Properties& given = {}, const Requirements& required = {});
 
   /// Hands the blocks of one stream to the stage, in order, until it is over.
   template <class Out, class In>
@@ -61,8 +64,10 @@ class Bench {
                      std::vector<std::shared_ptr<const void>>& out);
 
   std::unique_ptr<StageConfig> config_;
-  std::unique_ptr<AnyStage> stage_;
-  std::unique_ptr<AnyStage> source_;
+  std::unique_ptr<Stage> stage_;
+  StageFaces faces_;
+  std::unique_ptr<SourceStage> no_source_;
+  RunServices services_;
   BufferPool pool_;
   Ledger ledger_;
   RunSettings settings_;

@@ -110,7 +110,7 @@ void block_by_block(const std::string& path, MemoryBudget& budget, int most, F&&
     bool more = true;
     for (int i = 0; i < most && more; ++i) {
       ItemContext context(bench.run(), item, 0);
-      const auto emission = bench.stage().run(item, cursor, context);
+      const auto emission = bench.items().run(item, cursor, context);
       REQUIRE(emission);
       more = emission->more;
       if (emission->payload) on_block(*static_cast<const Waveform*>(emission->payload.get()));

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "stages/facts.h"
 #include "stages/raii/unique_fd.h"
 #include "stages/reading/sound_file.h"
 #include "tests/stage/bench.h"
@@ -33,14 +34,14 @@ struct Decoded {
 };
 
 Decoded decode(const std::string& path, const std::string& options, const std::string& read = "{}",
-               const Facts& demanded = {}) {
+               const Requirements& required = {}) {
   auto file = std::make_shared<FileRef>();
   file->path = path;
   file->size = read_bytes(path).size();
   Bench reader("disk_read", read), bench("decode", "{" + options + "}");
   const auto raw = reader.single<RawBytes>(std::shared_ptr<const FileRef>(std::move(file)));
   REQUIRE_MESSAGE(raw.ok(), raw.entry.reason);
-  REQUIRE(bench.plan({}, demanded).errors.empty());
+  REQUIRE(bench.plan({}, required).errors.empty());
   const auto got = bench.stream<Waveform, RawBytes>({raw.blocks.at(0)});
   Decoded out{got.entry.outcome, got.entry.reason, {}};
   for (const auto& block : got.blocks) {
@@ -392,14 +393,14 @@ TEST_CASE("decode losses: a WAV whose samples' size is 0, and BW64") {
 
 TEST_CASE("decode losses: rates as far apart as headers can say, and a fit of no sample") {
   const TempFolder folder;
-  Facts demanded;
-  demanded.set("lowest_rate", 8000);
+  Requirements required;
+  required.set(requirement::kLowestRate, 8000);
   for (const int rate : {1, 60, 300'000'000, 2'147'483'647}) {
     CAPTURE(rate);
     write_wav(folder / "a.wav", 1000, rate);
     for (const char* read : {"{}", "{whole: 4096, buffer: 4096}"}) {
       for (const char* options : {"", "downmix: left"}) {
-        const Decoded got = decode(folder / "a.wav", options, read, demanded);
+        const Decoded got = decode(folder / "a.wav", options, read, required);
         CHECK(got.reason == (rate < 1000 ? fmt::format("is sampled at {} Hz: too low to be "
                                                        "resampled, the least is 1000 Hz",
                                                        rate)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/stage/failing_calls.h"
 #include "tests/support/audio_files.h"
@@ -48,9 +49,9 @@ struct Decoded {
 };
 
 Decoded decode(const std::string& path, const std::string& options = "",
-               const std::string& read = "{}", const Facts& demanded = {}) {
+               const std::string& read = "{}", const Requirements& required = {}) {
   Bench bench("decode", "{" + options + "}");
-  const Planned planned = bench.plan({}, demanded);
+  const Planned planned = bench.plan({}, required);
   REQUIRE(planned.errors.empty());
   const auto raw = raw_bytes(path, read);
   Decoded out;
@@ -212,9 +213,9 @@ TEST_CASE("decode: fit pads with silence or trims to the very sample, across blo
           CAPTURE(std::string(kind));
           CAPTURE(row.fit);
           CAPTURE(std::string(block));
-          Facts demanded;
-          if (expected_rate > 0) demanded.set("sample_rate", expected_rate);
-          const Decoded got = decode(path, "fit: " + row.fit + ", block: " + block, "{}", demanded);
+          Requirements required;
+          if (expected_rate > 0) required.set(requirement::kSampleRate, expected_rate);
+          const Decoded got = decode(path, "fit: " + row.fit + ", block: " + block, "{}", required);
           REQUIRE_MESSAGE(got.ok(), got.reason());
           CHECK(got.count() == row.count);
           CHECK(got.type == whole.type);
@@ -499,8 +500,8 @@ TEST_CASE("decode: a sample that is no finite number fails the file and says whi
 }
 
 TEST_CASE("decode: blocks of slow files are shorter, so that the faster samples fit") {
-  Facts demanded;
-  demanded.set("lowest_rate", 8000);
+  Requirements required;
+  required.set(requirement::kLowestRate, 8000);
   const TempFolder folder;
   struct Row {
     int rate;
@@ -510,7 +511,7 @@ TEST_CASE("decode: blocks of slow files are shorter, so that the faster samples 
        {Row{8000, 32'768}, Row{48000, 32'768}, Row{4000, 16'384}, Row{1000, 4096}, Row{999, 0}}) {
     CAPTURE(row.rate);
     write_wav(folder / "a.wav", kFrames, row.rate);
-    const Decoded got = decode(folder / "a.wav", kSmallBlocks, "{}", demanded);
+    const Decoded got = decode(folder / "a.wav", kSmallBlocks, "{}", required);
     if (row.longest == 0) {
       CHECK(got.reason() == "is sampled at 999 Hz: too low to be resampled, the least is 1000 Hz");
       continue;
@@ -532,9 +533,9 @@ TEST_CASE("decode: small files of plain samples are charged by their size, other
   Bench fit("decode", "{fit: 10s}");
   CHECK(fit.plan().errors.empty());
   CHECK(fit.stage().output_bound({"a.wav", 100'000}, 0) == block);
-  Facts demanded;
-  demanded.set("sample_rate", 4096);
-  fit.plan({}, demanded);
+  Requirements required;
+  required.set(requirement::kSampleRate, 4096);
+  fit.plan({}, required);
   CHECK(fit.stage().output_bound({"a.mp3", 100}, 0) == BufferPool::rounded(40'960 * 4));
 }
 

@@ -358,9 +358,9 @@ TEST_CASE("disk_read: options out of range are refused") {
 }
 
 TEST_CASE("disk_read: the workers wait for a read only with engine: inline") {
-  CHECK_FALSE(Bench("disk_read").stage().blocking());
-  CHECK(Bench("disk_read").stage().default_concurrency() == 0);
-  CHECK(Bench("disk_read", "{engine: threads}").stage().blocking());
-  CHECK(Bench("disk_read", "{engine: threads}").stage().default_concurrency() == 32);
-  CHECK(Bench("disk_read", "{engine: io_uring, depth: 7}").stage().default_concurrency() == 7);
+  CHECK_FALSE(Bench("disk_read").stage().resources().blocking);
+  CHECK(Bench("disk_read").stage().resources().default_concurrency == 0);
+  CHECK(Bench("disk_read", "{engine: threads}").stage().resources().blocking);
+  CHECK(Bench("disk_read", "{engine: threads}").stage().resources().default_concurrency == 32);
+  CHECK(Bench("disk_read", "{engine: io_uring, depth: 7}").stage().resources().default_concurrency == 7);
 }

@@ -125,7 +125,7 @@ TEST_CASE("file list: a size is that of a file and 0 for anything else") {
   const std::size_t sizes[] = {1234, 1234, 0, 0};
   REQUIRE(list.paths().size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
-    const AnyStage::SourceItem item = list.bench().stage().source_item(i);
+    const SourceItem item = list.bench().source().item(i);
     const auto& file = *static_cast<const FileRef*>(item.payload.get());
     CHECK(file.path == folder / list.paths()[i]);
     CHECK(file.size == sizes[i]);
@@ -264,11 +264,11 @@ TEST_CASE("file list: a relative path of a manifest is below the root, or the wo
   folder.write("data/a.wav", "12345");
   const std::string list_path = folder.write("list.txt", "a.wav\n");
   List below("{manifest: '" + list_path + "', root: '" + (folder / "data") + "'}");
-  CHECK(below.bench().stage().source_item(0).info.bytes == 5);
+  CHECK(below.bench().source().item(0).info.bytes == 5);
   CHECK(below.paths() == Paths{"a.wav"});
   List here("{manifest: '" + list_path + "'}");
-  CHECK(here.bench().stage().source_item(0).info.bytes == 0);
-  CHECK(here.bench().stage().source_item(0).info.name == "a.wav");
+  CHECK(here.bench().source().item(0).info.bytes == 0);
+  CHECK(here.bench().source().item(0).info.name == "a.wav");
 }
 
 TEST_CASE("file list: what cannot be listed stops the run, and the message says what to do") {
@@ -398,7 +398,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
       List list(root(folder, "closed_folders: failed"));
       CHECK(list.paths() == Paths{"a.wav", "deep/b.wav", "deep/hidden/", "z.wav"});
       // It can be opened again by the time that it is read, and it has failed all the same.
-      const auto item = list.bench().stage().source_item(2);
+      const auto item = list.bench().source().item(2);
       for (const char* engine : {"{engine: inline}", "{engine: io_uring}"}) {
         const auto result =
             Bench("disk_read", engine)
@@ -447,7 +447,7 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
   CHECK(list.paths() == Paths{"a.wav", "closed/", "lost+found/", "noenter/d.wav", "noenter/sub/"});
   Bench read("disk_read");
   for (std::size_t i = 1; i < 5; ++i) {
-    const auto item = list.bench().stage().source_item(i);
+    const auto item = list.bench().source().item(i);
     const auto result =
         read.single<RawBytes>(std::static_pointer_cast<const FileRef>(item.payload));
     CAPTURE(list.paths()[i]);

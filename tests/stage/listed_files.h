@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "stages/facts.h"
 #include "stages/listing/earlier_files.h"
 #include "stages/listing/manifest.h"
+#include "stages/listing/update.h"
 #include "tests/stage/bench.h"
 #include "tests/support/temp_folder.h"
 
@@ -27,8 +29,8 @@ class List {
 
   [[nodiscard]] std::vector<std::string> paths() {
     std::vector<std::string> out;
-    for (std::size_t i = 0; i < bench_.stage().source_count(); ++i)
-      out.push_back(bench_.stage().source_name(i));
+    for (std::size_t i = 0; i < bench_.source().count(); ++i)
+      out.push_back(bench_.source().name(i));
     return out;
   }
   /// Name of a file's split; "-": it has none.
@@ -45,18 +47,18 @@ class List {
  private:
   List(const std::string& options, const std::map<std::string, std::string>* earlier)
       : bench_("file_list", options) {
-    Facts demanded;
+    Requirements required;
     if (earlier != nullptr) {
-      bench_.run().update = Update::append;
-      EarlierFiles fact;
-      fact.visit = [earlier](const auto&, const EarlierFiles::Visit& visit) {
+      set_update(bench_.run().services, Update::append);
+      EarlierFiles files;
+      files.visit = [earlier](const auto&, const EarlierFiles::Visit& visit) {
         for (const auto& [path, split] : *earlier)
           visit(path, split == "-" ? std::string_view() : split);
       };
-      demanded.set_object(EarlierFiles::kFact,
-                          std::make_shared<const EarlierFiles>(std::move(fact)));
+      required.set(requirement::kEarlierFiles,
+                   std::make_shared<const EarlierFiles>(std::move(files)));
     }
-    const Planned planned = bench_.plan({}, demanded);
+    const Planned planned = bench_.plan({}, required);
     if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());
     bench_.stage().start(bench_.run());
   }

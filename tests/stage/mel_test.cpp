@@ -7,6 +7,7 @@
 #include <random>
 
 #include "mel/mel_kernel.h"
+#include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
@@ -22,10 +23,10 @@ struct Rows {
   std::vector<std::string> reasons;  ///< of parts that failed
 };
 
-std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Facts& given) {
+std::shared_ptr<const FeatureInfo> planned(Bench& mel, const Properties& given) {
   const Planned p = mel.plan(given);
   REQUIRE(p.errors.empty());
-  return p.facts.get_object<FeatureInfo>(FeatureInfo::kFact);
+  return p.properties.get_or(property::kFeatures, nullptr);
 }
 
 // Sends parts through the stage in batches of `files`, each as a stream of its own.
@@ -49,7 +50,7 @@ std::vector<std::shared_ptr<const MelPart>> parts_of(
       item.payload = batch;
       std::unique_ptr<StageState> cursor;
       ItemContext context(bench.run(), item, 0);
-      auto result = bench.stage().run(item, cursor, context);
+      auto result = bench.items().run(item, cursor, context);
       REQUIRE(result.ok());
       const auto mel = std::static_pointer_cast<const MelBatch>(result->payload);
       REQUIRE(mel->parts.size() == n);
@@ -74,14 +75,15 @@ Rows placed(const std::vector<std::shared_ptr<const MelPart>>& parts, std::size_
 
 std::vector<std::shared_ptr<const Windows>> cut(const std::string& options,
                                                 const std::vector<std::int16_t>& samples,
-                                                std::int64_t block, Facts* facts = nullptr,
-                                                const Facts& demanded = {}) {
+                                                std::int64_t block,
+                                                Properties* properties = nullptr,
+                                                const Requirements& required = {}) {
   Bench segment("segment", options);
-  Facts given;
-  given.set("sample_rate", 8000);
-  const Planned p = segment.plan(given, demanded);
+  Properties given;
+  given.set(property::kSampleRate, 8000);
+  const Planned p = segment.plan(given, required);
   REQUIRE(p.errors.empty());
-  if (facts != nullptr) *facts = p.facts;
+  if (properties != nullptr) *properties = p.properties;
   const auto got = segment.stream<Windows>(waveform(samples, 8000, block));
   REQUIRE_MESSAGE(got.ok(), got.entry.reason);
   return got.blocks;
@@ -132,10 +134,10 @@ TEST_CASE(
       CAPTURE(std::string(row.options));
       CAPTURE(block);
       const auto samples = signal(row.samples);
-      Facts facts;
-      const auto windows = cut(row.options, samples, block, &facts);
+      Properties properties;
+      const auto windows = cut(row.options, samples, block, &properties);
       Bench mel("mel", kMel + "}");
-      const auto info = planned(mel, facts);
+      const auto info = planned(mel, properties);
       const Rows got = placed(parts_of(mel, windows, 3), info->values_per_row());
       // One by one, each from a copy with silence behind it.
       const WindowGrid grid = *windows[0]->grid;
@@ -176,17 +178,17 @@ TEST_CASE("mel: recordings in blocks have the frames of the whole, bit for bit")
       options.replace(options.find("n_fft: 64, "), 11, "");
     CAPTURE(options);
     Bench mel("mel", options);
-    const Facts demanded = mel.stage().demand({});
-    REQUIRE(demanded.get("context"));
-    CHECK(demanded.get("sample_rate") == 8000);
+    const Requirements required = mel.stage().require({});
+    REQUIRE(required.get(requirement::kContext));
+    CHECK(required.get(requirement::kSampleRate) == 8000);
     const auto info = planned(mel, {});
     CHECK(info->frames == 0);
     const Rows whole =
-        placed(parts_of(mel, cut("{}", samples, 0, nullptr, demanded), 1), info->values_per_row());
+        placed(parts_of(mel, cut("{}", samples, 0, nullptr, required), 1), info->values_per_row());
     CHECK(whole.count > 40);
     for (const std::int64_t block : {1, 31, 64, 100, 999, 4999}) {
       CAPTURE(block);
-      auto windows = cut("{}", samples, block, nullptr, demanded);
+      auto windows = cut("{}", samples, block, nullptr, required);
       // Parts say themselves where they belong: any order will do.
       std::shuffle(windows.begin(), windows.end(), random);
       const auto parts = parts_of(mel, windows, 4);
@@ -218,7 +220,7 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     finish_all.apply(expected.values.data(), expected.count, static_cast<int>(bands));
     CHECK(placed(done, bands).values == expected.values);
     // In blocks: not yet, and each says what is left to do.
-    const auto blocks = cut("{}", samples, 700, nullptr, finished.stage().demand({}));
+    const auto blocks = cut("{}", samples, 700, nullptr, finished.stage().require({}));
     const auto parts = parts_of(finished, blocks, 2);
     REQUIRE(parts.size() == 5);
     for (const auto& p : parts) {
@@ -229,11 +231,11 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     parts[0]->pending->apply(left.values.data(), left.count, static_cast<int>(bands));
     CHECK(left.values == expected.values);
     // Windows know their own.
-    Facts facts;
-    const auto windows = cut("{length: 320}", samples, 0, &facts);
+    Properties properties;
+    const auto windows = cut("{length: 320}", samples, 0, &properties);
     Bench each("mel", kMel + finish + "}"), each_plain("mel", kMel + "}");
-    const std::size_t values = planned(each, facts)->values_per_row();
-    planned(each_plain, facts);
+    const std::size_t values = planned(each, properties)->values_per_row();
+    planned(each_plain, properties);
     Rows by_window = placed(parts_of(each_plain, windows, 1), values);
     for (std::int64_t r = 0; r < by_window.count; ++r) {
       finish_all.apply(by_window.values.data() + static_cast<std::size_t>(r) * values,
@@ -282,13 +284,14 @@ TEST_CASE("mel: rows of a block take no more than was charged for them") {
       std::string options = kMel + row.mel + "}";
       if (*row.mel != '\0') options.replace(options.find("hop: 32, "), 9, "");
       Bench mel("mel", options);
-      Facts facts;
-      const auto windows = cut(row.segment, signal(30'000), block, &facts, mel.stage().demand({}));
-      planned(mel, facts);
+      Properties properties;
+      const auto windows =
+          cut(row.segment, signal(30'000), block, &properties, mel.stage().require({}));
+      planned(mel, properties);
       Bench segment("segment", row.segment);
-      Facts given;
-      given.set("sample_rate", 8000);
-      segment.plan(given, mel.stage().demand({}));
+      Properties given;
+      given.set(property::kSampleRate, 8000);
+      segment.plan(given, mel.stage().require({}));
       const std::size_t input =
           segment.stage().output_bound({}, 2 * static_cast<std::size_t>(block));
       const std::size_t bound = mel.stage().output_bound({}, input);
@@ -300,7 +303,8 @@ TEST_CASE("mel: rows of a block take no more than was charged for them") {
 TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
   struct Row {
     std::string options;
-    double rate, window;
+    double rate;
+    std::int64_t window;
     std::vector<std::string> errors;
   };
   const Row rows[] = {
@@ -323,9 +327,9 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
-    Facts given;
-    if (row.rate > 0) given.set("sample_rate", row.rate);
-    if (row.window > 0) given.set("window", row.window);
+    Properties given;
+    if (row.rate > 0) given.set(property::kSampleRate, row.rate);
+    if (row.window > 0) given.set(property::kWindow, row.window);
     CHECK(Bench("mel", row.options).plan(given).errors == row.errors);
   }
   // What the mel plan itself finds comes with its key.

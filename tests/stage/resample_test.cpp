@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
@@ -198,7 +199,7 @@ TEST_CASE("resample: a block never takes more than was charged for it") {
         CAPTURE(from);
         CAPTURE(to);
         Bench bench("resample", options(to, quality));
-        const double charged = bench.stage().demand({}).get_or("lowest_rate", 0);
+        const double charged = bench.stage().require({}).get_or(requirement::kLowestRate, 0);
         const double share = std::min(1.0, from / charged);
         const auto block = static_cast<std::int64_t>(static_cast<double>(kBlock) * share) / 2;
         const std::size_t bound = bench.stage().output_bound({}, kBlock);
@@ -214,14 +215,14 @@ TEST_CASE("resample: a block never takes more than was charged for it") {
 
 TEST_CASE("resample: the plan learns the new rate, and decode what it has to keep to") {
   Bench bench("resample", "{rate: 22050}");
-  Facts below;
-  below.set("sample_rate", 22050);
-  below.set("context", 512);
-  const Facts above = bench.stage().demand(below);
-  CHECK_FALSE(above.get("sample_rate"));  // a file may have any
-  CHECK(above.get("context") == 512);
-  CHECK(above.get("lowest_rate") == 8000);
-  CHECK(bench.plan(Facts{}, below).facts.get("sample_rate") == 22050);
+  Requirements below;
+  below.set(requirement::kSampleRate, 22050);
+  below.set(requirement::kContext, 512);
+  const Requirements above = bench.stage().require(below);
+  CHECK_FALSE(above.get(requirement::kSampleRate));  // a file may have any
+  CHECK(above.get(requirement::kContext) == 512);
+  CHECK(above.get(requirement::kLowestRate) == 8000);
+  CHECK(bench.plan(Properties{}, below).properties.get(property::kSampleRate) == 22050);
   for (const char* wrong : {"{rate: 99}", "{rate: 1000001}", "{quality: best}"}) {
     CAPTURE(std::string(wrong));
     CHECK_THROWS_AS(Bench("resample", wrong), ConfigError);

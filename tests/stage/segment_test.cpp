@@ -6,6 +6,7 @@
 #include <optional>
 #include <random>
 
+#include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/printing.h"
 
@@ -57,10 +58,15 @@ std::vector<std::int16_t> counting(std::int64_t n) {
   return out;
 }
 
-Facts at_rate(double rate) {
-  Facts facts;
-  facts.set("sample_rate", rate);
-  return facts;
+Properties at_rate(double rate) {
+  Properties properties;
+  properties.set(property::kSampleRate, rate);
+  return properties;
+}
+Requirements for_rate(double rate) {
+  Requirements required;
+  required.set(requirement::kSampleRate, rate);
+  return required;
 }
 
 // Starts of all rows, as the blocks give them; every row's samples have to be in its block.
@@ -117,7 +123,7 @@ TEST_CASE("segment: windows are those of the definition, whole or in blocks of a
       Bench bench("segment", ref.options());
       const Planned planned = bench.plan(at_rate(1000));
       REQUIRE(planned.errors.empty());
-      CHECK(planned.facts.get("window") ==
+      CHECK(planned.properties.get(property::kWindow) ==
             static_cast<double>(ref.short_length > 0 ? ref.short_length : ref.length));
       const auto got = bench.stream<Windows>(waveform(samples, 1000, block));
       if (expected.empty()) {
@@ -137,8 +143,9 @@ TEST_CASE("segment: windows are those of the definition, whole or in blocks of a
       for (const auto& w : got.blocks) {
         CHECK(buffer_of(w->samples).capacity() <= bench.stage().output_bound({}, in_block));
         CHECK(static_cast<double>(w->row_count) <=
-              static_cast<double>(in_block) / 2 * *planned.facts.get("rows_per_sample") +
-                  *planned.facts.get("rows_extra"));
+              static_cast<double>(in_block) / 2 *
+                      *planned.properties.get(property::kRowsPerSample) +
+                  *planned.properties.get(property::kRowsExtra));
       }
     }
   }
@@ -162,10 +169,10 @@ TEST_CASE("segment: the two-stage job of the seeds has 237 rows a file") {
 
 TEST_CASE("segment: lengths in time follow the rate") {
   Bench bench("segment", "{length: 25ms, hop: 10ms, min_length: 50ms}");
-  const Planned planned = bench.plan({}, at_rate(16000));  // the rate that mel asks for
+  const Planned planned = bench.plan({}, for_rate(16000));  // the rate that mel asks for
   REQUIRE(planned.errors.empty());
-  CHECK(planned.facts.get("window") == 400);
-  CHECK(planned.facts.get("rows_per_sample") == 1.0 / 160);
+  CHECK(planned.properties.get(property::kWindow) == 400);
+  CHECK(planned.properties.get(property::kRowsPerSample) == 1.0 / 160);
   const auto samples = counting(16000);
   const auto got = bench.stream<Windows>(waveform(samples, 16000));
   CHECK(starts_of(got.blocks, samples) == Reference{.length = 400, .hop = 160}.starts(16000));
@@ -203,7 +210,7 @@ TEST_CASE("segment: at another rate a time is no length, no hop or the whole fil
       CAPTURE(row.options);
       CAPTURE(row.rate);
       Bench bench("segment", row.options);
-      REQUIRE(bench.plan({}, at_rate(row.plan)).errors.empty());
+      REQUIRE(bench.plan({}, for_rate(row.plan)).errors.empty());
       const auto got = bench.stream<Windows>(waveform(counting(5000), row.rate, block));
       CHECK(got.entry.outcome == Outcome::failed);
       CHECK(got.blocks.empty());
@@ -216,14 +223,14 @@ TEST_CASE("segment: at another rate a time is no length, no hop or the whole fil
 
 TEST_CASE("segment: without a length, blocks carry what the frames across the seam need") {
   const auto samples = counting(1000);
-  for (const double context : {0.0, 1.0, 100.0, 350.0, 5000.0}) {
+  for (const std::int64_t context : {0, 1, 100, 350, 5000}) {
     for (const std::int64_t block : {0, 1, 7, 100, 300, 999, 1000}) {
       CAPTURE(context);
       CAPTURE(block);
-      Facts demanded;
-      demanded.set("context", context);
+      Requirements required;
+      required.set(requirement::kContext, context);
       Bench bench("segment");
-      REQUIRE(bench.plan({}, demanded).errors.empty());
+      REQUIRE(bench.plan({}, required).errors.empty());
       const auto in = waveform(samples, 8000, block);
       const auto got = bench.stream<Windows>(in);
       REQUIRE(got.ok());
@@ -236,7 +243,7 @@ TEST_CASE("segment: without a length, blocks carry what the frames across the se
         CHECK(w.sample_rate == 8000);
         CHECK(w.fresh == in[i]->start);
         CHECK(w.end() == in[i]->start + in[i]->samples.count);
-        CHECK(w.begin == std::max<std::int64_t>(0, w.fresh - static_cast<std::int64_t>(context)));
+        CHECK(w.begin == std::max<std::int64_t>(0, w.fresh - context));
         CHECK(std::memcmp(w.samples.data, samples.data() + w.begin, w.samples.bytes()) == 0);
         CHECK(w.file.frames == in[i]->file.frames);
         const std::size_t bound =

@@ -20,13 +20,11 @@ struct HoldOptions {
 template <class Payload>
 class HoldStage final : public Transform<Payload, Payload> {
  public:
-  explicit HoldStage(const HoldOptions&) {}
-  [[nodiscard]] StageTraits traits() const override {
-    return {StageKind::transform, port_type<Payload>(), port_type<Payload>(), true, 1};
-  }
+  explicit HoldStage(const HoldOptions&) { this->traits_.max_concurrency = 1; }
   // Waiting here must not take a worker from the other nodes.
-  [[nodiscard]] bool blocking() const override { return true; }
-  [[nodiscard]] bool passes_on() const override { return true; }
+  [[nodiscard]] StageResources resources() const override {
+    return {.passes_on = true, .blocking = true};
+  }
   Result<std::shared_ptr<const Payload>> process(std::shared_ptr<const Payload> in,
                                                  ItemContext& context) const override {
     if (const Hold::Hook* h = hook) (*h)(context.origin().stream->index());

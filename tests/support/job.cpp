@@ -54,7 +54,7 @@ JobResult run_job(const std::string& yaml, const LoadOptions& options,
                   const std::function<void(Runner&)>& meanwhile, Update update) {
   JobResult out;
   Plan plan = load_plan_text(yaml, "test.yaml", options);
-  plan.update = update;
+  set_update(plan.services, update);
   for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
   Runner runner(std::move(plan));
   const Watchdog watchdog("a job", [&] { return progress_text(runner); });

@@ -15,6 +15,7 @@
 
 #include "config/load.h"
 #include "pipeline/runner.h"
+#include "stages/listing/update.h"
 
 namespace melflow::test {
 

@@ -25,6 +25,9 @@ struct ListOptions {
 class List final : public Source<Number> {
  public:
   explicit List(ListOptions) {}
+  std::size_t count() const override { return 0; }
+  SourceItem item(std::size_t) override { return {}; }
+  std::string name(std::size_t) const override { return {}; }
 };
 
 struct SpanOptions {
@@ -63,7 +66,7 @@ struct ScaleOptions {
 class Scale final : public Transform<Number, Number> {
  public:
   explicit Scale(ScaleOptions options) : options_(options) {}
-  Facts plan(const Facts& given, const Facts&, PlanCheck& check) override {
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.gain == 7) check.error("gain", "7 does not go with it");
     if (options_.gain == 6) check.warning("gain", "6 is unusual");
     return given;
@@ -95,7 +98,7 @@ StageInfo info(const char* name, const char* summary) {
   struct Config final : StageConfig {
     Config() { options.describe(bound); }
     const Schema& schema() const override { return bound; }
-    std::unique_ptr<AnyStage> make() const override { return std::make_unique<S>(options); }
+    std::unique_ptr<Stage> make() const override { return std::make_unique<S>(options); }
     Options options;
     Schema bound;
   };

@@ -68,18 +68,3 @@ TEST_CASE("registry: names are sorted, unknown ones are not found, doubles are r
   CHECK(registry.find("d") == nullptr);
   CHECK_THROWS_AS(registry.add(named("a")), std::logic_error);
 }
-
-TEST_CASE("facts: merging keeps the larger value of every name") {
-  Facts a, b;
-  a.set("x", 1);
-  a.set("y", 5);
-  b.set("x", 3);
-  b.set("z", 7);
-  a.merge_max(b);
-  CHECK(a.get("x") == 3);
-  CHECK(a.get("y") == 5);
-  CHECK(a.get("z") == 7);
-  a.erase("x");
-  CHECK_FALSE(a.get("x").has_value());
-  CHECK(a.get_or("x", -1) == -1);
-}

@@ -1,0 +1,80 @@
+// GraphNode as the source: it makes items, has them wait for memory, and sends them. And what the
+// memory gate tells any node.
+
+#include <utility>
+
+#include "pipeline/graph_node.h"
+#include "pipeline/task_graph.h"
+#include "pipeline/tsan.h"
+
+namespace melflow {
+
+void GraphNode::start() {
+  cursor_ = std::make_unique<Work>();
+  cursor_->came = Came::again;
+  places_.expect(Clock::now());
+  wait_again(cursor_.get());
+}
+
+// What was made keeps its places until there is memory for it; then the next is made.
+void GraphNode::make() {
+  auto made = std::make_unique<Work>();
+  if (!graph_.is_stopping()) calls_.run(*made);
+  NodePlaces::Finish f;
+  f.goes_on = f.gave = !made->out.empty();
+  let_in(places_.finish(Clock::now(), f));
+  if (f.goes_on) {
+    Work* work = made.release();
+    graph_.gate().ask(work, *this, work->cost);
+  } else {
+    end_input();
+  }
+  tsan::release(this);
+}
+
+void GraphNode::granted(Work* work) {
+  if (is_source())
+    admit(work);
+  else
+    graph_.resume(*this, work);
+}
+
+void GraphNode::admit(Work* work) {
+  graph_.admitted(work->index + work->out.size());
+  Passed out;
+  for (std::size_t i = 0; i < work->out.size(); ++i) {
+    Item& item = work->out[i];
+    auto stream = std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
+                                           graph_.sinks(), graph_.nodes().size());
+    item.origins = one_origin({work->ticket, std::move(stream)});
+    out.add(item);
+  }
+  work->items.swap(work->out);
+  work->renew();
+  const Clock::time_point now = Clock::now();
+  places_.note_given(out);
+  const bool begins = address(*work, now);
+  const bool is_last = graph_.files().is_exhausted();
+  if (is_last)
+    places_.forget(now);
+  else
+    wait_again(cursor_.get());
+  if (begins) free_place(now, 0);
+  send(work, now);
+  if (is_last) end_input();
+}
+
+void GraphNode::cut_off(Work* work) {
+  for (std::size_t i = work->at; i < work->items.size(); ++i) cancel(*work->items[i].origins);
+  const Clock::time_point now = Clock::now();
+  if (is_source())
+    for (std::size_t i = 0; i < down_.size(); ++i) free_place(now, i);
+  places_.forget(now);
+  const std::vector<Turn> turns = std::move(work->turns);
+  delete work;
+  leave(turns);
+  if (is_source()) end_input();
+  try_end();
+}
+
+}  // namespace melflow

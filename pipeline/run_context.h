@@ -1,0 +1,106 @@
+// What stages are told of the run they are part of, and of the item at hand.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "pipeline/item.h"
+#include "pipeline/memory.h"
+#include "pipeline/result.h"
+#include "pipeline/value.h"
+
+namespace melflow {
+
+class SourceStage;
+
+/// What is settled before the run begins.
+struct RunSettings {
+  Value config;                   ///< the whole configuration, every default filled in
+  std::string file;               ///< that it was read from; "" where there is none
+  std::size_t pinned_memory = 0;  ///< that devices may copy to and from [bytes]
+  std::size_t device_memory = 0;  ///< of each device [bytes]
+  int sinks = 1;                  ///< of the graph
+};
+
+/// What stages of a run share beside items, or whoever starts it gives them: one object of a type.
+/// The framework only keeps it. Not locked: to be used before the run and in Stage::start().
+class RunServices {
+ public:
+  template <class T>
+  void add(std::shared_ptr<T> service) {
+    services_[typeid(T)] = std::move(service);
+  }
+  /// Null: nobody has added one.
+  template <class T>
+  [[nodiscard]] std::shared_ptr<T> find() const {
+    const auto it = services_.find(typeid(T));
+    return it == services_.end() ? nullptr : std::static_pointer_cast<T>(it->second);
+  }
+  /// The one that there is, or the first one, made of `arguments`.
+  template <class T, class... Arguments>
+  std::shared_ptr<T> find_or_make(Arguments&&... arguments) {
+    if (auto service = find<T>()) return service;
+    auto service = std::make_shared<T>(std::forward<Arguments>(arguments)...);
+    add(service);
+    return service;
+  }
+
+ private:
+  std::map<std::type_index, std::shared_ptr<void>> services_;
+};
+
+/// One run, as its stages see it.
+struct RunContext {
+  BufferPool& pool;
+  Ledger& ledger;
+  const RunSettings& settings;
+  SourceStage& source;  ///< for what it says of its items
+  RunServices& services;
+  MemoryBudget* budget = nullptr;  ///< set once the source has its index
+  int workers = 1;
+  std::function<void(std::string)> warn;  ///< a remark on the run as a whole
+  /// Remarks on the plan and, so far, on the run, without places in the configuration's file.
+  std::function<std::vector<std::string>()> warnings = [] { return std::vector<std::string>(); };
+  const std::atomic<bool>* stop_requested = nullptr;  ///< for long work in start(); null: never
+
+  [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
+};
+
+/// What a process() call may know and say about the item at hand.
+class ItemContext {
+ public:
+  ItemContext(RunContext& run, const Item& item, int stage)
+      : run_(run), item_(item), stage_(stage) {}
+  [[nodiscard]] RunContext& run() const { return run_; }
+  [[nodiscard]] const Item& item() const { return item_; }
+  [[nodiscard]] const Origin& origin(std::size_t part = 0) const { return (*item_.origins)[part]; }
+  /// The number of the node, for Stream::fail() outside of this call.
+  [[nodiscard]] int stage() const { return stage_; }
+  [[nodiscard]] std::unique_ptr<StageState>& state() const {
+    return origin().stream->state(stage_);
+  }
+  /// Fails the stream of one part of a combined item; the other parts go on.
+  void fail(std::size_t part, ItemError error) const {
+    origin(part).stream->fail(stage_, std::move(error));
+  }
+  void warn(std::string text, std::size_t part = 0) const {
+    origin(part).stream->warn(stage_, std::move(text));
+  }
+
+ private:
+  RunContext& run_;
+  const Item& item_;
+  int stage_;
+};
+
+/// How a run ended, as stages are told.
+enum class Ending { complete, stopped, failed };
+
+}  // namespace melflow

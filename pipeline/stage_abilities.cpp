@@ -1,0 +1,14 @@
+#include "pipeline/stage_abilities.h"
+
+namespace melflow {
+
+StageFaces::StageFaces(Stage& stage)
+    : source(dynamic_cast<SourceStage*>(&stage)),
+      items(dynamic_cast<ItemStage*>(&stage)),
+      combine(dynamic_cast<CombineStage*>(&stage)),
+      engine(dynamic_cast<HasEngine*>(&stage)),
+      filling(dynamic_cast<FillingPass*>(&stage)),
+      holds(dynamic_cast<HoldsItems*>(&stage)),
+      keeps(dynamic_cast<KeepsMemory*>(&stage)) {}
+
+}  // namespace melflow

@@ -1,0 +1,139 @@
+// The kinds of stages a graph is made of. A stage derives from one of them:
+//
+//   Source<Out>            makes items by index; knows their names and sizes
+//   Transform<In, Out>     one item in, one out; const, many at a time
+//   StreamTransform<...>   the same with state that lives from block to block of one stream
+//   Expand<In, Out>        one item in, one or more blocks out, each within the memory ticket
+//   Combine<In, Out>       many items in, one out (batches)
+//   Sink<In>               takes items, gives none
+//
+// A payload type has `static constexpr const char* kName` and the members bytes() and rows(), which
+// the report counts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "pipeline/stage.h"
+#include "pipeline/stage_abilities.h"
+
+namespace melflow {
+
+template <class T>
+std::shared_ptr<const T> payload_of(const Item& item) {
+  return std::static_pointer_cast<const T>(item.payload);
+}
+
+template <class Out>
+class Source : public SourceStage {
+ protected:
+  Source()
+      : SourceStage({.kind = StageKind::source, .out = port_type<Out>(), .max_concurrency = 1}) {}
+};
+
+template <class In, class Out>
+class Transform : public ItemStage {
+ public:
+  /// Null (without an error) when this block gives nothing; never for the last block of a stream.
+  virtual Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
+                                                     ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    auto out = process(payload_of<In>(item), context);
+    if (!out) return out.error();
+    return emission(std::move(*out));
+  }
+
+ protected:
+  Transform()
+      : ItemStage({.kind = StageKind::transform, .in = port_type<In>(), .out = port_type<Out>()}) {}
+};
+
+template <class In, class Out, class State>
+class StreamTransform : public Transform<In, Out> {
+ public:
+  /// State of the stream at hand, made with its default constructor at the first block.
+  virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
+                                                           State& state,
+                                                           ItemContext& context) const = 0;
+  Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
+                                             ItemContext& context) const final {
+    std::unique_ptr<StageState>& slot = context.state();
+    if (!slot) slot = std::make_unique<State>();
+    auto& state = static_cast<State&>(*slot);
+    auto out = process_block(std::move(in), state, context);
+    if (context.origin().last) slot.reset();
+    return out;
+  }
+};
+
+/// Cursor: what is left of one input. `next` gives one block and says whether more follow.
+template <class In, class Out>
+class Expand : public ItemStage {
+ public:
+  struct Block {
+    std::shared_ptr<const Out> out;
+    bool more = false;
+  };
+  class Cursor : public StageState {
+   public:
+    virtual Result<Block> next(ItemContext& context) = 0;
+  };
+  virtual Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const In> in,
+                                               ItemContext& context) const = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
+                       ItemContext& context) final {
+    if (!cursor) {
+      auto opened = open(payload_of<In>(item), context);
+      if (!opened) return opened.error();
+      cursor = std::move(*opened);
+    }
+    auto block = static_cast<Cursor&>(*cursor).next(context);
+    if (!block) return block.error();
+    return emission(std::move(block->out), block->more);
+  }
+
+ protected:
+  Expand()
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<In>(),
+                   .out = port_type<Out>(),
+                   .expands = true}) {}
+};
+
+/// Runs one at a time. The origins of everything added go with what take() gives, in that order.
+template <class In, class Out>
+class Combine : public CombineStage {
+ public:
+  /// True when it is full and should be taken.
+  virtual bool push(std::shared_ptr<const In> in) = 0;
+  virtual std::shared_ptr<const Out> pull() = 0;
+
+  bool add(const Item& item) final { return push(payload_of<In>(item)); }
+  Emission take() final { return emission(pull()); }
+
+ protected:
+  Combine()
+      : CombineStage({.kind = StageKind::combine,
+                      .in = port_type<In>(),
+                      .out = port_type<Out>(),
+                      .max_concurrency = 1}) {}
+};
+
+template <class In>
+class Sink : public ItemStage {
+ public:
+  /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
+  /// has to be by the end of drop_waiting() (HoldsItems), by a process() call or a listener of the
+  /// ledger, and without holding a lock that such a listener takes: it may close the item's line.
+  virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);
+    return Emission{};
+  }
+
+ protected:
+  Sink() : ItemStage({.kind = StageKind::sink, .in = port_type<In>(), .in_order = false}) {}
+};
+
+}  // namespace melflow
