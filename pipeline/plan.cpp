@@ -65,7 +65,8 @@ const PlanNode* Plan::find(const std::string& name) const {
 }
 
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
-  std::vector<std::size_t> bound(plan.nodes.size());
+  thread_local std::vector<std::size_t> bound;  // asked for every file
+  bound.resize(plan.nodes.size());
   std::size_t total = 0;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];

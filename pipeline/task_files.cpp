@@ -9,6 +9,9 @@ namespace melflow {
 namespace {
 
 constexpr double kTaskSeconds = 100e-6;
+// The source makes one task after the other, each in a few microseconds, so with many workers a task
+// has to last longer for all of them to have one.
+constexpr double kTaskSecondsPerWorker = 4e-6;
 
 // A file of no bytes costs about as much as these [bytes].
 constexpr std::size_t kWeightOfFile = 4096;
@@ -27,6 +30,7 @@ TaskFiles::TaskFiles(TaskGraph& graph)
       total_(source_.count()),
       done_before_(graph.context().ledger.counts().closed()),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
+      task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
       room_(graph.context().budget->capacity() /
             (kTasksUnderWayPerWorker * static_cast<std::size_t>(graph.plan().workers + 1))) {
   skip_done();
@@ -51,7 +55,7 @@ void TaskFiles::make(Work& work) {
     const std::size_t cost = admission_cost(graph_.plan(), item.info);
     weight += item.info.bytes + kWeightOfFile;
     const bool fits = work.cost + cost <= room_ &&
-                      (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= kTaskSeconds);
+                      (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= task_seconds_);
     if (!work.out.empty() && !fits) {
       next_item_ = std::move(item);
       break;

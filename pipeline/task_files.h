@@ -1,7 +1,7 @@
 // Which source items go into one task of the graph. A task should be worth what handing it from node
 // to node costs, so several small files go together: as many as the plan says or, where that is left
-// to the run, as take some 100 µs on a worker, which is what oneTBB advises. Only the source's node
-// asks, one call at a time.
+// to the run, as take some 100 µs on a worker, which is what oneTBB advises, and longer where there
+// are more than 25 of them. Only the source's node asks, one call at a time.
 #pragma once
 
 #include <atomic>
@@ -34,6 +34,7 @@ class TaskFiles {
   const std::size_t total_;
   const std::size_t done_before_;  // items whose lines were closed before the start
   const std::size_t fixed_;        // files a task; 0: as measured
+  const double task_seconds_;      // what a task should take, where that is measured
   const std::size_t room_;         // for the memory of one task [bytes]
   std::size_t next_ = 0;
   std::atomic<bool> is_exhausted_{false};
