@@ -257,10 +257,12 @@ bool GraphNode::end_input() {
   return true;
 }
 
+// An unfinished batch that is to be sent on.
+bool GraphNode::holds() const { return calls_.holds() && !graph_.is_aborting(); }
+
 void GraphNode::try_end() {
   if (!places_.may_end()) return;
-  const auto holds = [this] { return calls_.holds() && !graph_.is_aborting(); };
-  switch (places_.try_end(Clock::now(), holds)) {
+  switch (places_.try_end(Clock::now(), [this] { return holds(); })) {
     case NodePlaces::End::not_yet: return;
     case NodePlaces::End::flush: send_flush(); return;
     case NodePlaces::End::now: break;
@@ -277,7 +279,7 @@ bool GraphNode::open() {
 }
 
 bool GraphNode::flush() {
-  if (!places_.try_flush(Clock::now(), [this] { return calls_.holds(); })) return false;
+  if (!places_.try_flush(Clock::now(), [this] { return holds(); })) return false;
   send_flush();
   return true;
 }

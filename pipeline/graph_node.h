@@ -124,6 +124,8 @@ class GraphNode {
   void leave(const std::vector<Turn>& turns);
   void admit(Work* work);
   void make();
+  // Asked while nothing is in the stage.
+  [[nodiscard]] bool holds() const;
   void try_end();
   void send_flush();
 

@@ -85,7 +85,7 @@ class NodePlaces {
   template <class F>
   [[nodiscard]] bool try_flush(Time now, F&& holds) {
     const Lock lock(mutex_);
-    if (!is_idle() || !holds()) return false;
+    if (is_ended_ || !is_idle() || !holds()) return false;
     tick(now);
     ++again_;
     return true;

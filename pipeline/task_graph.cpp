@@ -1,5 +1,6 @@
 #include "pipeline/task_graph.h"
 
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -52,8 +53,14 @@ void TaskGraph::run() {
 // queue to fill begin with what they have, and batches that wait for more are sent as they are; what
 // these hold is the only thing that can be missing.
 bool TaskGraph::set_going() {
+  // A thread that the graph knows nothing of may be at it: memory came back, or somebody stops it.
+  const auto is_told = [this] { return gate_.is_telling() || stopped_.load() != stops_.load(); };
   const std::uint64_t told = gate_.told();
   const int stops = stops_.load();
+  if (is_told()) {
+    std::this_thread::yield();
+    return true;
+  }
   const auto all_ended = [this] {
     for (const auto& n : nodes_)
       if (!n->is_ended()) return false;
@@ -65,9 +72,7 @@ bool TaskGraph::set_going() {
   if (moved) return true;
   for (auto& n : nodes_) moved |= n->flush();
   if (moved || gate_.pump()) return true;
-  // A thread that the graph knows nothing of may be at it: memory came back, or somebody stops it.
-  if (gate_.is_telling() || gate_.told() != told || stops_.load() != stops || stopped_.load() != stops)
-    return true;
+  if (is_told() || gate_.told() != told || stops_.load() != stops) return true;
   if (all_ended() || error()) return false;
   std::string state;
   const Clock::time_point now = Clock::now();
