@@ -13,7 +13,6 @@ double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanosecond
 NodePlaces::NodePlaces(int concurrency, std::size_t start_level, Time now)
     : concurrency_(concurrency),
       start_level_(start_level),
-      began_(now),
       is_open_(start_level <= 1),
       since_(now) {
   bounds_.push_back({static_cast<std::size_t>(concurrency), 0});
@@ -138,12 +137,8 @@ int NodePlaces::finish(Time now, const Finish& f) {
   tick(now);
   --running_;
   if (f.goes_on) ++again_;
-  in_.items += f.in.items;
-  in_.bytes += f.in.bytes;
-  in_.rows += f.in.rows;
-  out_.items += f.out.items;
-  out_.bytes += f.out.bytes;
-  out_.rows += f.out.rows;
+  in_ += f.in;
+  out_ += f.out;
   --bounds_.front().used;
   if (!f.gave)
     for (std::size_t i = 1; i < bounds_.size(); ++i) --bounds_[i].used;
@@ -172,9 +167,7 @@ int NodePlaces::resize(Time now, std::size_t branch, std::size_t places) {
 
 void NodePlaces::note_given(const Passed& out) {
   const Lock lock(mutex_);
-  out_.items += out.items;
-  out_.bytes += out.bytes;
-  out_.rows += out.rows;
+  out_ += out;
 }
 
 // ---- the end ------------------------------------------------------------------------------------

@@ -139,7 +139,6 @@ class NodePlaces {
 
   const int concurrency_;
   const std::size_t start_level_;
-  const Time began_;
 
   mutable tbb::spin_mutex mutex_;
   int running_ = 0;            // in the stage

@@ -38,6 +38,12 @@ struct Passed {
     bytes += item.bytes;
     rows += item.rows;
   }
+  Passed& operator+=(const Passed& more) {
+    items += more.items;
+    bytes += more.bytes;
+    rows += more.rows;
+    return *this;
+  }
 };
 
 struct Work {
