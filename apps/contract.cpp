@@ -8,10 +8,10 @@
 
 #include "apps/json_value.h"
 #include "pipeline/text.h"
-#include "stages/output/feature_file.h"
-#include "stages/output/feature_hash.h"
-#include "stages/output/stored_json.h"
-#include "stages/sink/row_sink.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/stored_json.h"
+#include "stages/output/row_sink.h"
 #include "stages/version.h"
 
 namespace melflow {

@@ -17,8 +17,8 @@
 #include "apps/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
-#include "stages/output/feature_file.h"
-#include "stages/output/stored_json.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/stored_json.h"
 
 namespace melflow {
 namespace {

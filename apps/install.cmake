@@ -20,7 +20,7 @@ foreach(room ${rooms})
   string(REPLACE melflow_ "" name ${room})
   set_target_properties(${room} PROPERTIES EXPORT_NAME ${name})
 endforeach()
-foreach(room pipeline mel stages cuda config)
+foreach(room pipeline stages cuda config)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
     FILES_MATCHING PATTERN *.h)
 endforeach()

@@ -7,8 +7,8 @@
 #include "pipeline/graph_builder.h"
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"
+#include "stages/features/mel/mel_signal.h"
 #include "stages/items.h"
-#include "mel/mel_signal.h"
 
 namespace melflow {
 namespace {

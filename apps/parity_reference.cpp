@@ -15,7 +15,7 @@
 #include "apps/json_value.h"
 #include "apps/shipped.h"
 #include "pipeline/problem.h"
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel_stage_options.h"
 
 namespace melflow {
 namespace fs = std::filesystem;

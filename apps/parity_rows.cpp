@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "mel/mel_kernel.h"
+#include "stages/features/mel/mel_kernel.h"
 
 namespace melflow {
 namespace {

@@ -13,7 +13,7 @@
 #include "apps/json_value.h"
 #include "apps/parity_signals.h"
 #include "pipeline/problem.h"
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel_stage_options.h"
 
 namespace melflow {
 namespace {

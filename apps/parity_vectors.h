@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "mel/cepstrum.h"
-#include "mel/delta_step.h"
-#include "mel/mel_options.h"
+#include "stages/features/mel/cepstrum.h"
+#include "stages/features/mel/delta_step.h"
+#include "stages/features/mel/mel_options.h"
 
 namespace melflow {
 

@@ -18,8 +18,8 @@
 #include "apps/verbs.h"
 #include "apps/written_file.h"
 #include "pipeline/runner.h"
+#include "stages/corpus/update.h"
 #include "stages/device/timeline_observer.h"
-#include "stages/listing/update.h"
 
 namespace melflow {
 namespace {

@@ -12,8 +12,8 @@
 #include "apps/written_file.h"
 #include "pipeline/schema.h"
 #include "pipeline/text.h"
-#include "stages/output/feature_file.h"
-#include "stages/output/stored_json.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/stored_json.h"
 
 namespace melflow {
 namespace {

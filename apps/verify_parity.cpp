@@ -14,10 +14,10 @@
 #include "apps/shipped.h"
 #include "apps/verbs.h"
 #include "config/overrides.h"
-#include "mel/mel_kernel.h"
-#include "mel/mel_presets.h"
 #include "pipeline/problem.h"
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel_stage_options.h"
 #include "stages/version.h"
 
 namespace melflow {

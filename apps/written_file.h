@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 

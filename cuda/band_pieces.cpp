@@ -13,14 +13,14 @@ struct Piece {
   int band = 0;
   int first_bin = 0;
   int count = 0;
-  int weights_at = 0;  // in the plan's weights
+  int weights_at = 0;  // in the front end's weights
 };
 
 // Every band in as few pieces of at most `longest` bins as that takes, the longest piece first.
-std::vector<Piece> cut(std::span<const MelBand> bands, int longest) {
+std::vector<Piece> cut(std::span<const Band> bands, int longest) {
   std::vector<Piece> pieces;
   for (std::size_t m = 0; m < bands.size(); ++m) {
-    const MelBand& band = bands[m];
+    const Band& band = bands[m];
     const int n = (band.count + longest - 1) / longest;
     for (int i = 0; i < n; ++i) {
       const int begin = band.count * i / n, end = band.count * (i + 1) / n;
@@ -44,9 +44,9 @@ int cost(const std::vector<Piece>& pieces, int lanes, int unit) {
   return sum;
 }
 
-std::vector<Piece> best_cut(std::span<const MelBand> bands, int n_bins, int lanes, int unit) {
+std::vector<Piece> best_cut(std::span<const Band> bands, int n_bins, int lanes, int unit) {
   int widest = 1, total = 0;
-  for (const MelBand& band : bands) {
+  for (const Band& band : bands) {
     widest = std::max(widest, band.count);
     total += band.count;
   }
@@ -81,7 +81,7 @@ std::vector<int> place(std::span<const Piece> pieces, int steps, int n_bins) {
 
 }  // namespace
 
-BandTables::BandTables(std::span<const MelBand> bands, std::span<const float> weights, int n_bins,
+BandTables::BandTables(std::span<const Band> bands, std::span<const float> weights, int n_bins,
                        int lanes, int unit) {
   const auto width = static_cast<std::size_t>(lanes);
   const std::vector<Piece> pieces = best_cut(bands, n_bins, lanes, unit);

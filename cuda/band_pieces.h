@@ -1,6 +1,6 @@
 // band_pieces.h - a filterbank cut into pieces of nearly equal length for the lanes of a group.
 //
-// In:  the bands of a MelPlan and the number of lanes that work on a frame.
+// In:  the bands of a FrontEnd and the number of lanes that work on a frame.
 // Out: BandTables: in each of `rounds` rounds every lane sums one piece, a run of neighbouring bins
 //      of one band; the piece's sum goes to slot round * lanes + lane, and a band is the sum of its
 //      slots. Mel bands grow with frequency: one band a lane would leave most lanes waiting for
@@ -18,8 +18,8 @@
 #include <span>
 #include <vector>
 
+#include "cuda/front_end.h"
 #include "cuda/host_device.h"
-#include "mel/mel_filterbank.h"
 
 namespace melflow::cuda {
 
@@ -63,7 +63,7 @@ class BandTables {
   BandTables() = default;
   // lanes: a power of two. Every round has a multiple of `unit` steps, at most n_bins of them;
   // bands must lie inside [0, n_bins).
-  BandTables(std::span<const MelBand> bands, std::span<const float> weights, int n_bins, int lanes,
+  BandTables(std::span<const Band> bands, std::span<const float> weights, int n_bins, int lanes,
              int unit);
 
   const BandCounts& counts() const { return counts_; }

@@ -2,7 +2,7 @@
 // barriers: scale, removal of the mean, pre-emphasis of the frame.
 //
 // In:  samples of a frame as they were decoded.
-// Out: the frame as floats [frame_length], as Conditioner (mel/mel_signal.h) makes it; 0 outside
+// Out: the frame as floats [frame_length], as the Conditioner of the mel plan makes it; 0 outside
 //      the window's place.
 //
 // A warp works on a frame. The mean is needed before the first sample can be written, and a sample

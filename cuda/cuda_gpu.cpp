@@ -30,8 +30,8 @@ void use(int device) { must(cudaSetDevice(device), "cudaSetDevice", device); }
 
 class CudaMel final : public MelProgram {
  public:
-  CudaMel(int device, const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
-      : device_(device), kernels_(std::in_place, plan, options, most_frames) {
+  CudaMel(int device, const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
+      : device_(device), kernels_(std::in_place, front_end, options, most_frames) {
     // Copies of tables need not have arrived when they return, and streams do not wait for them.
     // They are on the null stream, which alone is waited for.
     must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize", device_);
@@ -246,11 +246,11 @@ class CudaGpu final : public Gpu {
   [[nodiscard]] std::unique_ptr<Stream> make_stream() override {
     return std::make_unique<CudaStream>(index_);
   }
-  [[nodiscard]] std::unique_ptr<MelProgram> make_mel(const MelPlan& plan,
+  [[nodiscard]] std::unique_ptr<MelProgram> make_mel(const FrontEnd& front_end,
                                                      const KernelOptions& options,
                                                      std::uint32_t most_frames) override {
     use(index_);
-    return std::make_unique<CudaMel>(index_, plan, options, most_frames);
+    return std::make_unique<CudaMel>(index_, front_end, options, most_frames);
   }
 
  private:

@@ -17,7 +17,6 @@
 
 #include "cuda/mel_kernels.h"
 #include "cuda/number_types.h"
-#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 
@@ -93,7 +92,7 @@ class Gpu {
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
   // `most_frames`: the largest capacity of a launch. Throws std::invalid_argument when the options
   // cannot be had.
-  [[nodiscard]] virtual std::unique_ptr<MelProgram> make_mel(const MelPlan& plan,
+  [[nodiscard]] virtual std::unique_ptr<MelProgram> make_mel(const FrontEnd& front_end,
                                                              const KernelOptions& options,
                                                              std::uint32_t most_frames) = 0;
 };

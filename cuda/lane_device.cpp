@@ -9,9 +9,9 @@
 
 namespace melflow::cuda {
 
-int lanes_of_each(const LaneSettings& settings, const MelPlan& plan, const LaneSize& size) {
+int lanes_of_each(const LaneSettings& settings, const FrontEnd& front_end, const LaneSize& size) {
   const std::size_t of_frame =
-      size_of(settings.kernel.rows) * static_cast<std::size_t>(plan.columns());
+      size_of(settings.kernel.rows) * static_cast<std::size_t>(front_end.settings.columns);
   const std::size_t pinned = LaneMemory::bytes_in(size) + LaneMemory::bytes_out(size, of_frame);
   const std::size_t room = settings.memory->pinned_left() / 2 / settings.devices.size();
   return static_cast<int>(
@@ -34,13 +34,13 @@ LaneTimes& LaneTimes::operator+=(const LaneTimes& more) {
 }
 
 LaneDevice::LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
-                       std::shared_ptr<const MelPlan> plan, const LaneSize& size)
+                       std::shared_ptr<const FrontEnd> front_end, const LaneSize& size)
     : gpus_(gpus),
       settings_(settings),
-      plan_(std::move(plan)),
+      front_end_(std::move(front_end)),
       gpu_(gpus.open(index)),
       info_(gpu_->info()),
-      program_(gpu_->make_mel(*plan_, settings_.kernel, size.frames)) {
+      program_(gpu_->make_mel(*front_end_, settings_.kernel, size.frames)) {
   for (int i = 0; i < settings_.streams; ++i) {
     try {
       lanes_.push_back(std::make_unique<Lane>(*this, size));
@@ -55,7 +55,7 @@ LaneDevice::LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
 LaneDevice::~LaneDevice() = default;
 
 std::size_t LaneDevice::row_bytes(std::uint32_t frames) const {
-  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(plan_->columns());
+  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(front_end_->settings.columns);
 }
 
 std::string LaneDevice::why() const {

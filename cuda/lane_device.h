@@ -33,7 +33,7 @@ struct LaneSettings {
 
 // Lanes of each device where settings.streams are wanted: as many as memory.pinned allows while as
 // much again stays for other nodes of the run, one at least.
-int lanes_of_each(const LaneSettings& settings, const MelPlan& plan, const LaneSize& size);
+int lanes_of_each(const LaneSettings& settings, const FrontEnd& front_end, const LaneSize& size);
 
 // What a device did, as it says itself; `idle` by the clock of the host.
 struct LaneTimes {
@@ -51,7 +51,7 @@ class LaneDevice {
  public:
   // Opens it and takes one lane at least. Throws CudaError, and what Gpu::make_mel() throws.
   LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
-             std::shared_ptr<const MelPlan> plan, const LaneSize& size);
+             std::shared_ptr<const FrontEnd> front_end, const LaneSize& size);
   LaneDevice(const LaneDevice&) = delete;
   LaneDevice& operator=(const LaneDevice&) = delete;
   ~LaneDevice();
@@ -93,7 +93,7 @@ class LaneDevice {
 
   Gpus& gpus_;
   const LaneSettings settings_;
-  std::shared_ptr<const MelPlan> plan_;
+  std::shared_ptr<const FrontEnd> front_end_;
   std::unique_ptr<Gpu> gpu_;
   GpuInfo info_;
   std::mutex program_mutex_;

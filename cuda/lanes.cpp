@@ -19,13 +19,13 @@ void keep_for_ever(std::unique_ptr<LaneDevice> device) {
 }
 
 std::vector<std::unique_ptr<LaneDevice>> open(Gpus& gpus,
-                                              const std::shared_ptr<const MelPlan>& plan,
+                                              const std::shared_ptr<const FrontEnd>& front_end,
                                               LaneSettings settings, const LaneSize& size) {
   if (settings.devices.empty()) throw std::invalid_argument("no device is named");
-  settings.streams = lanes_of_each(settings, *plan, size);
+  settings.streams = lanes_of_each(settings, *front_end, size);
   std::vector<std::unique_ptr<LaneDevice>> out;
   for (const int index : settings.devices)
-    out.push_back(std::make_unique<LaneDevice>(gpus, index, settings, plan, size));
+    out.push_back(std::make_unique<LaneDevice>(gpus, index, settings, front_end, size));
   return out;
 }
 
@@ -41,9 +41,9 @@ Lanes::Lanes(std::vector<std::unique_ptr<LaneDevice>> devices, const LaneSize& s
   }
 }
 
-Lanes::Lanes(Gpus& gpus, const std::shared_ptr<const MelPlan>& plan, const LaneSettings& settings,
+Lanes::Lanes(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const LaneSettings& settings,
              std::size_t sample_bytes, std::uint32_t frames)
-    : Lanes(open(gpus, plan, settings, {sample_bytes, frames}), {sample_bytes, frames}) {}
+    : Lanes(open(gpus, front_end, settings, {sample_bytes, frames}), {sample_bytes, frames}) {}
 
 Lanes::~Lanes() {
   for (auto& device : devices_) {

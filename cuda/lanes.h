@@ -22,7 +22,7 @@ class Lanes {
   Lanes(std::vector<std::unique_ptr<LaneDevice>> devices, const LaneSize& size);
   // Opens devices one after another and takes memory for batches of this size: `sample_bytes`,
   // `frames`. Throws std::runtime_error that says what was needed, what there is and what to lower.
-  Lanes(Gpus& gpus, const std::shared_ptr<const MelPlan>& plan, const LaneSettings& settings,
+  Lanes(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const LaneSettings& settings,
         std::size_t sample_bytes, std::uint32_t frames);
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;

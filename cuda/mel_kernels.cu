@@ -12,7 +12,6 @@
 #include "cuda/device.cuh"
 #include "cuda/fused_launch.cuh"
 #include "cuda/fused_shape.h"
-#include "mel/mel_signal.h"
 
 namespace melflow::cuda {
 namespace {
@@ -50,8 +49,8 @@ const char* name_of(NumberType type) {
 
 class FusedPath {
  public:
-  FusedPath(const MelPlan& plan, const KernelOptions& options)
-      : tables_(plan, options.operands),
+  FusedPath(const FrontEnd& front_end, const KernelOptions& options)
+      : tables_(front_end, options.operands),
         operands_(options.operands),
         first_(tables_.first),
         middle_(tables_.middle),
@@ -123,8 +122,8 @@ void check_cufft(int result, const char* call) {
 
 class CufftPath {
  public:
-  explicit CufftPath(const MelPlan& plan)
-      : tables_(plan),
+  explicit CufftPath(const FrontEnd& front_end)
+      : tables_(front_end),
         window_int16_(tables_.window_int16),
         window_float_(tables_.window_float),
         band_indices_(tables_.bands.indices()),
@@ -212,8 +211,8 @@ class CufftPath {
 // Conditioned frames in front of the work area of the path that takes them.
 class Conditioning {
  public:
-  Conditioning(const MelPlan& plan, std::uint32_t most_frames)
-      : settings_(make_condition_settings(plan)),
+  Conditioning(const ConditionSettings& settings, std::uint32_t most_frames)
+      : settings_(settings),
         frame_bytes_(aligned(most_frames * static_cast<std::size_t>(settings_.stride) * 4)),
         offset_bytes_(aligned(most_frames * sizeof(std::uint32_t))) {
     if (frame_bytes_ / 4 > 0xFFFFFFFFU)
@@ -246,25 +245,25 @@ class Conditioning {
 
 class MelKernels::Impl {
  public:
-  Impl(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
+  Impl(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
       : options_(options),
         most_frames_(most_frames),
-        takes_int16_(takes_plain_samples(plan) || is_conditioned_by_frame(plan)) {
+        takes_int16_(front_end.takes_int16) {
     require(most_frames >= 1 && most_frames <= 1U << 30,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
     const bool fused =
-        options.path == Path::fused || (options.path == Path::automatic && has_fused_kernel(plan));
+        options.path == Path::fused || (options.path == Path::automatic && has_fused_kernel(front_end));
     if (fused) {
-      require(has_fused_kernel(plan), "no fused kernel has n_fft " + std::to_string(plan.n_fft()) +
-                                   " and room for " + std::to_string(plan.columns()) + " columns");
-      fused_.emplace(plan, options);
+      require(has_fused_kernel(front_end), "no fused kernel has n_fft " + std::to_string(front_end.settings.n_fft) +
+                                   " and room for " + std::to_string(front_end.settings.columns) + " columns");
+      fused_.emplace(front_end, options);
     } else {
       require(options.operands == NumberType::float32,
               std::string("operands are ") + name_of(options.operands) +
                   ", but a transform by cuFFT has fp32 only");
-      cufft_.emplace(plan);
+      cufft_.emplace(front_end);
     }
-    if (is_conditioned_by_frame(plan)) conditioning_.emplace(plan, most_frames);
+    if (front_end.condition) conditioning_.emplace(*front_end.condition, most_frames);
   }
 
   Path path() const { return fused_ ? Path::fused : Path::cufft; }
@@ -304,8 +303,8 @@ class MelKernels::Impl {
   std::optional<CufftPath> cufft_;
 };
 
-MelKernels::MelKernels(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames)
-    : impl_(std::make_unique<Impl>(plan, options, most_frames)) {}
+MelKernels::MelKernels(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
+    : impl_(std::make_unique<Impl>(front_end, options, most_frames)) {}
 MelKernels::~MelKernels() = default;
 MelKernels::MelKernels(MelKernels&&) noexcept = default;
 MelKernels& MelKernels::operator=(MelKernels&&) noexcept = default;

@@ -17,7 +17,6 @@
 
 #include "cuda/mel_tables.h"
 #include "cuda/number_types.h"
-#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 
@@ -46,7 +45,7 @@ class MelKernels {
 
   // Uploads the tables to the current device. `most_frames`: the largest capacity of a launch.
   // Throws CudaError, and std::invalid_argument when the options cannot be had.
-  MelKernels(const MelPlan& plan, const KernelOptions& options, std::uint32_t most_frames);
+  MelKernels(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames);
   ~MelKernels();
   MelKernels(MelKernels&&) noexcept;
   MelKernels& operator=(MelKernels&&) noexcept;

@@ -1,4 +1,4 @@
-// Everything is computed in double and rounded to float once, as in MelPlan.
+// Everything is computed in double and rounded to float once.
 
 #include "cuda/mel_tables.h"
 
@@ -11,7 +11,6 @@
 #include <string>
 
 #include "cuda/fused_shape.h"
-#include "mel/mel_signal.h"
 
 namespace melflow::cuda {
 namespace {
@@ -24,10 +23,8 @@ Complex turned(double turns) {
 // float16 ends at 65504: a power of two that keeps every sum of a frame's samples at full scale
 // below 32768. What is stored lacks the sums of the last pass, so that pre-emphasis and floats
 // beyond 1 have room as well; the small ones stay far above the type's smallest.
-float operand_scale(const MelPlan& plan) {
-  double largest = 0.0;
-  for (const double w : plan.window_double()) largest += std::abs(w);
-  largest *= 0.5 * plan.options().input_scale;
+float operand_scale(const FrontEnd& front_end) {
+  const double largest = 0.5 * front_end.largest_sum;
   return static_cast<float>(std::exp2(std::floor(std::log2(32768.0 / largest))));
 }
 
@@ -70,95 +67,56 @@ void make_twiddles(FusedTables& tables) {
 }
 
 template <class S>
-void fill(FusedTables& tables, const MelPlan& plan, float factor) {
+void fill(FusedTables& tables, const FrontEnd& front_end, float factor) {
   tables.lanes = S::lanes;
   tables.exchanged = S::exchanged;
-  tables.window_int16 = window_by_lane<S>(scaled_window(plan, SampleType::int16, factor));
-  tables.window_float = window_by_lane<S>(scaled_window(plan, SampleType::float32, factor));
+  tables.window_int16 = window_by_lane<S>(scaled_window(front_end, SampleType::int16, factor));
+  tables.window_float = window_by_lane<S>(scaled_window(front_end, SampleType::float32, factor));
   make_twiddles<S>(tables);
 }
 
 }  // namespace
 
-Settings make_settings(const MelPlan& plan) {
-  const MelOptions& options = plan.options();
-  Settings s;
-  s.n_fft = plan.n_fft();
-  s.frame_length = plan.frame_length();
-  s.n_bins = plan.n_bins();
-  s.columns = plan.columns();
-  s.levels_at = plan.energy_column() == 0 ? 1 : 0;
-  s.is_mel = options.output == MelOptions::Output::mel;
-  s.n_levels = s.is_mel ? plan.n_mels() : plan.n_bins();
-  s.power_offset = static_cast<float>(options.power_offset);
-  if (options.power != 2.0)
-    s.power = options.power == 1.0 ? PowerKind::magnitude : PowerKind::other;
-  s.exponent = static_cast<float>(options.power / 2.0);
-  s.floor = options.htk_mode ? 1.0F : 0.0F;
-  s.log = options.log != MelOptions::Log::none;
-  s.amin = static_cast<float>(options.amin);
-  s.offset = static_cast<float>(options.log_offset);
-  s.factor = static_cast<float>(plan.log_factor());
-  s.shift = static_cast<float>(plan.log_shift());
-  return s;
-}
-
-ConditionSettings make_condition_settings(const MelPlan& plan) {
-  constexpr int alignment = 8;
-  const MelOptions& options = plan.options();
-  ConditionSettings s;
-  s.frame_length = plan.frame_length();
-  s.begin = plan.window_begin();
-  s.end = s.begin + plan.window_length();
-  s.stride = (s.frame_length + alignment - 1) / alignment * alignment;
-  s.scale_float = static_cast<float>(options.input_scale);
-  s.scale_int16 = s.scale_float * kInt16Scale;
-  s.remove_dc = options.remove_dc;
-  s.preemphasis = static_cast<float>(options.preemphasis);
-  return s;
-}
-
-std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor) {
-  if (takes_plain_samples(plan)) factor *= static_cast<float>(plan.options().input_scale);
-  if (samples == SampleType::int16) factor *= kInt16Scale;
-  std::vector<float> window(plan.window().begin(), plan.window().end());
+std::vector<float> scaled_window(const FrontEnd& front_end, SampleType samples, float factor) {
+  factor *= samples == SampleType::int16 ? front_end.scale_int16 : front_end.scale_float;
+  std::vector<float> window = front_end.window;
   for (float& value : window) value *= factor;
   return window;
 }
 
-AnySizeTables::AnySizeTables(const MelPlan& plan)
-    : settings(make_settings(plan)),
-      window_int16(scaled_window(plan, SampleType::int16, 1.0F)),
-      window_float(scaled_window(plan, SampleType::float32, 1.0F)) {
-  if (settings.is_mel) bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, 1);
+AnySizeTables::AnySizeTables(const FrontEnd& front_end)
+    : settings(front_end.settings),
+      window_int16(scaled_window(front_end, SampleType::int16, 1.0F)),
+      window_float(scaled_window(front_end, SampleType::float32, 1.0F)) {
+  if (settings.is_mel) bands = BandTables(front_end.bands, front_end.weights, settings.n_bins, lanes, 1);
 }
 
-FusedTables::FusedTables(const MelPlan& plan, NumberType operands) : settings(make_settings(plan)) {
-  const float scale = operands == NumberType::float16 ? operand_scale(plan) : 1.0F;
+FusedTables::FusedTables(const FrontEnd& front_end, NumberType operands) : settings(front_end.settings) {
+  const float scale = operands == NumberType::float16 ? operand_scale(front_end) : 1.0F;
   settings.power_scale = 1.0F / (scale * scale);
   const float factor = 0.5F * scale;  // the halves of even and odd part: fused_phases.h
-  switch (plan.n_fft()) {
+  switch (front_end.settings.n_fft) {
     case 256:
-      fill<Shape256>(*this, plan, factor);
+      fill<Shape256>(*this, front_end, factor);
       break;
     case 400:
-      fill<Shape400>(*this, plan, factor);
+      fill<Shape400>(*this, front_end, factor);
       break;
     case 512:
-      fill<Shape512>(*this, plan, factor);
+      fill<Shape512>(*this, front_end, factor);
       break;
     case 1024:
-      fill<Shape1024>(*this, plan, factor);
+      fill<Shape1024>(*this, front_end, factor);
       break;
     case 2048:
-      fill<Shape2048>(*this, plan, factor);
+      fill<Shape2048>(*this, front_end, factor);
       break;
     default:
-      throw std::invalid_argument("n_fft is " + std::to_string(plan.n_fft()) +
+      throw std::invalid_argument("n_fft is " + std::to_string(front_end.settings.n_fft) +
                                   ", the fused kernel has 256, 400, 512, 1024 and 2048");
   }
   if (settings.is_mel)
-    bands = BandTables(plan.bands(), plan.weights(), plan.n_bins(), lanes, steps_of);
+    bands = BandTables(front_end.bands, front_end.weights, settings.n_bins, lanes, steps_of);
 }
 
 FusedView FusedTables::view(SampleType samples) const {
@@ -181,9 +139,9 @@ bool is_fused_size(int n_fft) {
   return std::find(std::begin(fused_sizes), std::end(fused_sizes), n_fft) != std::end(fused_sizes);
 }
 
-bool has_fused_kernel(const MelPlan& plan) {
-  if (!is_fused_size(plan.n_fft())) return false;
-  const FusedTables tables(plan, NumberType::float32);  // whose points take the most room
+bool has_fused_kernel(const FrontEnd& front_end) {
+  if (!is_fused_size(front_end.settings.n_fft)) return false;
+  const FusedTables tables(front_end, NumberType::float32);  // whose points take the most room
   return fused_block_bytes(tables, NumberType::float32) <= most_block_bytes;
 }
 

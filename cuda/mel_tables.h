@@ -1,13 +1,14 @@
-// mel_tables.h - the tables that kernels need, as host arrays made from a MelPlan.
+// mel_tables.h - the tables that kernels need, as host arrays made from a FrontEnd.
 //
-// In:  the same MelPlan that the processor's MelKernel uses, so that the two cannot drift apart.
-// Out: Settings, windows, filterbank and, for the fused kernel, window and twiddles in the order in
+// In:  FrontEnd, made of the same plan that the processor works by, so that the two cannot drift
+//      apart.
+// Out: windows, filterbank and, for the fused kernel, window and twiddles in the order in
 //      which the lanes of a warp take them.
 //
 // The work format of all kernels: one flat buffer of samples, all int16 or all float, and for each
 // frame the place of its first sample there. A frame is frame_length samples from there on, all of
-// them inside the buffer, already padded by whoever fills it, and conditioned (mel_signal.h) unless
-// that takes a frame's own samples only: then a kernel does it first. Rows are [n_frames, columns];
+// them inside the buffer, already padded by whoever fills it, and conditioned unless that takes a
+// frame's own samples only: then a kernel does it first. Rows are [n_frames, columns];
 // a column for the energy is left as it was: that is the host's to fill.
 
 #pragma once
@@ -18,60 +19,19 @@
 
 #include "cuda/band_pieces.h"
 #include "cuda/complex.h"
+#include "cuda/front_end.h"
 #include "cuda/number_types.h"
-#include "mel/mel_plan.h"
 
 namespace melflow::cuda {
 
-// What is done to the squared magnitude of a bin: nothing, a square root, any power.
-enum class PowerKind { square, magnitude, other };
-
-// What is constant for a run; passed to kernels by value.
-struct Settings {
-  int n_fft = 0;
-  int frame_length = 0;
-  int n_bins = 0;
-  int columns = 0;    // of a row
-  int levels_at = 0;  // column of the first band or bin: 1 where the energy comes first
-  int n_levels = 0;   // bands or bins
-  bool is_mel = true;
-
-  float power_scale = 1.0F;  // takes the scaling of float16 operands back
-  float power_offset = 0.0F;
-  PowerKind power = PowerKind::square;
-  float exponent = 1.0F;  // of the squared magnitude, for PowerKind::other
-
-  float floor = 0.0F;  // of a band before the log; 0: none
-  bool log = false;
-  float amin = 0.0F;
-  float offset = 0.0F;
-  float factor = 1.0F;
-  float shift = 0.0F;
-};
-
-Settings make_settings(const MelPlan& plan);
-
-// Of frames that are conditioned on the device (is_conditioned_by_frame); passed by value.
-struct ConditionSettings {
-  int frame_length = 0;
-  int begin = 0, end = 0;  // the window's place in the frame
-  int stride = 0;          // floats from one conditioned frame to the next
-  float scale_int16 = 1.0F, scale_float = 1.0F;
-  bool remove_dc = false;
-  float preemphasis = 0.0F;
-};
-
-ConditionSettings make_condition_settings(const MelPlan& plan);
-
-// [frame_length]: for int16 samples with 1/32768, for both with input_scale unless samples come
-// conditioned, and with `factor`.
-std::vector<float> scaled_window(const MelPlan& plan, SampleType samples, float factor);
+// [frame_length]: with the scale of that type of samples, and with `factor`.
+std::vector<float> scaled_window(const FrontEnd& front_end, SampleType samples, float factor);
 
 // For the kernels around a transform by cuFFT: any n_fft.
 struct AnySizeTables {
   static constexpr int lanes = 32;
 
-  explicit AnySizeTables(const MelPlan& plan);
+  explicit AnySizeTables(const FrontEnd& front_end);
 
   Settings settings;
   std::vector<float> window_int16, window_float;  // [frame_length]
@@ -91,7 +51,7 @@ struct FusedTables {
   static constexpr int steps_of = 4;  // bins of a band that a lane takes between two decisions
 
   // Throws std::invalid_argument when n_fft is none of them.
-  FusedTables(const MelPlan& plan, NumberType operands);
+  FusedTables(const FrontEnd& front_end, NumberType operands);
 
   Settings settings;
   int lanes = 0;      // of a frame
@@ -118,7 +78,7 @@ MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
 // Of a block of the fused kernel: the tables of the bands, then its frames.
 std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands);
 // True: there is a fused kernel for this n_fft, and a block has room for its bands.
-bool has_fused_kernel(const MelPlan& plan);
+bool has_fused_kernel(const FrontEnd& front_end);
 bool is_fused_size(int n_fft);
 
 }  // namespace melflow::cuda

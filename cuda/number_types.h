@@ -11,9 +11,9 @@
 
 #include "cuda/complex.h"
 #include "cuda/host_device.h"
-#include "mel/bfloat16.h"
-#include "mel/float16.h"
-#include "mel/number_type.h"
+#include "pipeline/bfloat16.h"
+#include "pipeline/float16.h"
+#include "pipeline/number_type.h"
 
 #if defined(__CUDACC__)
 #include <cuda_bf16.h>

@@ -30,7 +30,7 @@ struct Opening::State {
   Gpus& gpus;
   LaneSettings settings;
   const LaneSize size;
-  std::shared_ptr<const MelPlan> plan;
+  std::shared_ptr<const FrontEnd> front_end;
   Choice choice;
   Streams streams;
   const double began;
@@ -61,10 +61,10 @@ void on_thread(const std::function<void()>& work) {
 
 }  // namespace
 
-Opening::Opening(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings settings,
+Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSettings settings,
                  LaneSize size, Choice choice, Streams streams)
     : state_(std::make_shared<State>(gpus, std::move(settings), size)) {
-  state_->plan = std::move(plan);
+  state_->front_end = std::move(front_end);
   state_->choice = std::move(choice);
   state_->streams = std::move(streams);
 
@@ -72,7 +72,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings s
     std::unique_ptr<LaneDevice> device;
     std::string why;
     try {
-      device = std::make_unique<LaneDevice>(s->gpus, each.devices[at], each, s->plan, s->size);
+      device = std::make_unique<LaneDevice>(s->gpus, each.devices[at], each, s->front_end, s->size);
     } catch (const std::exception& e) {
       why = e.what();
     }
@@ -91,7 +91,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const MelPlan> plan, LaneSettings s
       each.devices = s->choice(left_out);
       if (!each.devices.empty()) {
         each.streams = s->streams(each.devices.size());
-        each.streams = lanes_of_each(each, *s->plan, s->size);
+        each.streams = lanes_of_each(each, *s->front_end, s->size);
       }
     } catch (const std::exception& e) {
       each.devices.clear();

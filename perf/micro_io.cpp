@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "stages/output/row_file.h"
-#include "stages/reading/sound_file.h"
-#include "stages/raii/unique_fd.h"
+#include "stages/audio/decoders/sound_file.h"
+#include "stages/files/unique_fd.h"
+#include "stages/output/formats/row_file.h"
 
 namespace {
 

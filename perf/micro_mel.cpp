@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-#include "mel/float16.h"
-#include "mel/mel_kernel.h"
-#include "mel/mel_presets.h"
+#include "pipeline/float16.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/mel_presets.h"
 
 namespace {
 

@@ -30,9 +30,9 @@
 #include <thread>
 #include <vector>
 
-#include "stages/output/chunked_row_file.h"
-#include "stages/output/row_file.h"
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
+#include "stages/output/formats/chunked_row_file.h"
+#include "stages/output/formats/row_file.h"
 
 namespace melflow {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <set>
 
-#include "mel/number_type.h"
 #include "pipeline/facts.h"
+#include "pipeline/number_type.h"
 
 namespace melflow {
 

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "pipeline/memory.h"
-#include "stages/raii/unique_fd.h"
-#include "mel/number_type.h"
-#include "mel/unit_finish.h"
+#include "pipeline/number_type.h"
+#include "stages/features/mel/unit_finish.h"
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 

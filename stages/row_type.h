@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "mel/number_type.h"
 #include "pipeline/facts.h"
+#include "pipeline/number_type.h"
 #include "pipeline/result.h"
 #include "stages/items.h"
 

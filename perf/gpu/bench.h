@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "cuda/gpu.h"
-#include "mel/mel_options.h"
+#include "stages/features/mel/mel_options.h"
 
 namespace melflow::bench {
 

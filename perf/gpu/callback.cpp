@@ -12,7 +12,8 @@
 
 #include "bench.h"
 #include "cuda/lanes.h"
-#include "mel/mel_plan.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {
@@ -23,7 +24,7 @@ using Kind = Memory::Kind;
 // A stream with its memory, as a lane has it, and the way of a batch recorded twice.
 struct Way {
   Way(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, std::size_t row_bytes)
-      : program(gpu.make_mel(plan, {}, pack.frames())),
+      : program(gpu.make_mel(kernel_front_end(plan), {}, pack.frames())),
         scratch(gpu, Kind::device, program->scratch_bytes()),
         host_in(gpu, Kind::pinned, pack.sample_bytes()),
         device_in(gpu, Kind::device, pack.sample_bytes()),

@@ -21,7 +21,7 @@
 
 #include <fmt/format.h>
 
-#include "stages/output/feature_file.h"
+#include "stages/output/formats/feature_file.h"
 
 namespace melflow {
 namespace {

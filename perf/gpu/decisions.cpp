@@ -19,8 +19,8 @@
 #include <stdexcept>
 
 #include "bench.h"
-#include "mel/mel_plan.h"
 #include "stages/device/auto_rule.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {

@@ -13,7 +13,8 @@
 #include <memory>
 
 #include "bench.h"
-#include "mel/mel_plan.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {
@@ -62,7 +63,7 @@ Json measure(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, const Case& 
              const std::vector<std::unique_ptr<Set>>& sets, const Effort& effort,
              const Ceilings& ceilings) {
   const std::uint32_t frames = pack.frames();
-  const auto program = gpu.make_mel(plan, one.options, frames);
+  const auto program = gpu.make_mel(kernel_front_end(plan), one.options, frames);
   const Memory scratch(gpu, Kind::device, program->scratch_bytes());
   const auto stream = gpu.make_stream();
   const auto launch_with = [&](const Set& s) {

@@ -17,7 +17,8 @@
 #include "bench.h"
 #include "cuda/error.h"
 #include "cuda/lanes.h"
-#include "mel/mel_plan.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {
@@ -128,7 +129,7 @@ struct Case {
   bool graphs = true;
 };
 
-Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const MelPlan>& plan,
+Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const cuda::FrontEnd>& front_end,
              const Pack& pack, const Case& one, const Effort& effort, const Ceilings& ceilings) {
   cuda::LaneSettings settings;
   settings.devices = {index};
@@ -138,7 +139,7 @@ Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const MelPlan>& 
   settings.memory =
       std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
   try {
-    cuda::Lanes lanes(gpus, plan, settings, pack.sample_bytes(), pack.frames());
+    cuda::Lanes lanes(gpus, front_end, settings, pack.sample_bytes(), pack.frames());
     const std::size_t row_bytes = lanes.row_bytes(pack.frames());
     // Small ones in a quarter of the bytes.
     const std::size_t batches =
@@ -183,7 +184,8 @@ std::string row(const Case& one, const Pack& pack, const Json& r) {
 
 void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
                    const Ceilings& ceilings, Report& report) {
-  const auto plan = std::make_shared<const MelPlan>(geometry.options);
+  const auto front_end =
+      std::make_shared<const cuda::FrontEnd>(kernel_front_end(MelPlan(geometry.options)));
   const Pack large(geometry, effort.batch_bytes), small(geometry, effort.small_batch_bytes);
   report.text(
       fmt::format("**{}**; batches of {} and {} files\n\n"
@@ -193,7 +195,7 @@ void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
                   "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
                   geometry.name, large.files, small.files));
   const auto add = [&](const Pack& pack, const Case& one) {
-    const Json found = measure(gpus, index, plan, pack, one, effort, ceilings);
+    const Json found = measure(gpus, index, front_end, pack, one, effort, ceilings);
     report.text(row(one, pack, found));
     Json line{{"geometry", geometry.name},  {"streams", one.streams},
               {"bytes_in", bytes_in(pack)}, {"small", &pack == &small},

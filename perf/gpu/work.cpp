@@ -10,7 +10,7 @@
 #include "bench.h"
 #include "cuda/error.h"
 #include "cuda/lanes.h"
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
 namespace {

@@ -11,7 +11,7 @@ import random
 
 from measure import Failure
 
-MELFLOW_ROWS_AT = 65536  # kDataOffset of stages/output/row_file.cpp
+MELFLOW_ROWS_AT = 65536  # kDataOffset of stages/output/formats/row_file.cpp
 SAMPLE = 2000  # rows
 
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_plan.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -14,8 +14,8 @@
 #include "cuda/lanes.h"
 #include "pipeline/stage.h"
 #include "stages/device/split_devices.h"
-#include "stages/front_end/mel_front.h"
-#include "stages/front_end/mel_windows.h"
+#include "stages/features/mel_front.h"
+#include "stages/features/mel_windows.h"
 #include "stages/items.h"
 
 namespace melflow {

@@ -7,7 +7,7 @@
 
 #include "cuda/device_monitor.h"
 #include "cuda/lanes.h"
-#include "mel/number_type.h"
+#include "pipeline/number_type.h"
 #include "pipeline/value.h"
 
 namespace melflow {

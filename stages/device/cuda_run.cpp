@@ -1,4 +1,5 @@
 #include "stages/device/cuda_run.h"
+#include "stages/device/kernel_front_end.h"
 
 #include <algorithm>
 #include <iterator>
@@ -9,11 +10,11 @@
 
 #include "cuda/gpu.h"
 #include "pipeline/cpu.h"
+#include "stages/corpus/update.h"
 #include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"
 #include "stages/device/lane_load.h"
-#include "stages/listing/manifest.h"
-#include "stages/listing/update.h"
+#include "stages/manifest.h"
 
 namespace melflow {
 
@@ -57,7 +58,7 @@ std::vector<cuda::GpuInfo> CudaRun::choose(const cuda::Gpus& gpus, const MelBack
 }
 
 bool CudaRun::is_fused() const {
-  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(*front_.mel_plan());
+  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
 }
 
 namespace {
@@ -134,8 +135,9 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
     const int of = static_cast<int>(devices);
     return wanted.value_or((slots + of - 1) / of + 2);
   };
-  opening_ = std::make_unique<cuda::Opening>(cuda::gpus(), front_.mel_plan(), lane_settings(run),
-                                             size, choice, streams);
+  opening_ = std::make_unique<cuda::Opening>(
+      cuda::gpus(), std::make_shared<const cuda::FrontEnd>(kernel_front_end(*front_.mel_plan())),
+      lane_settings(run), size, choice, streams);
 }
 
 void CudaRun::set_splits(RunContext& run) {

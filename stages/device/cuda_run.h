@@ -20,9 +20,9 @@
 #include "pipeline/stage.h"
 #include "stages/device/cuda_batch.h"
 #include "stages/device/split_devices.h"
-#include "stages/front_end/host_rows.h"
-#include "stages/front_end/mel_backend.h"
-#include "stages/front_end/mel_front.h"
+#include "stages/features/host_rows.h"
+#include "stages/features/mel_backend.h"
+#include "stages/features/mel_front.h"
 
 namespace melflow {
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "cuda/lane.h"
-#include "mel/mel_plan.h"
-#include "mel/mel_signal.h"
+#include "stages/features/mel/mel_plan.h"
+#include "stages/features/mel/mel_signal.h"
 #include "stages/items.h"
 
 namespace melflow {

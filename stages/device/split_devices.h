@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stages/listing/manifest.h"
+#include "stages/manifest.h"
 
 namespace melflow {
 

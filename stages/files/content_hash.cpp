@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/files/own_file.h"
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
 
 namespace melflow {
 

@@ -17,8 +17,8 @@
 
 #include "pipeline/problem.h"
 #include "stages/files/own_file.h"
+#include "stages/files/unique_fd.h"
 #include "stages/files/whole_io.h"
-#include "stages/raii/unique_fd.h"
 
 namespace melflow {
 namespace {

@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "mel/fftw.h"
-#include "mel/mel_signal.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/fftw.h"
+#include "stages/features/mel/mel_signal.h"
 #include "tests/support/host_driver.h"
 #include "tests/support/kernel_checks.h"
 
@@ -26,7 +27,7 @@ std::vector<double> rows_of(const MelOptions& options, const Batch& batch, Sampl
                             bool in_shared_memory, NumberType type = NumberType::float32,
                             LaneOrder order = LaneOrder::up) {
   const MelPlan plan(options);
-  const AnySizeTables tables(plan);
+  const AnySizeTables tables(kernel_front_end(plan));
   const auto n = static_cast<std::size_t>(plan.n_fft());
   const auto n_bins = static_cast<std::size_t>(plan.n_bins());
   std::vector<float> frames(batch.n_frames() * n, std::numeric_limits<float>::quiet_NaN());
@@ -88,7 +89,7 @@ TEST_CASE("conditioning on the host: frames are those of the processor, in any o
         CAPTURE(set.name);
         ++tested;
         const Batch batch = make_batch(plan, samples);
-        const ConditionSettings s = make_condition_settings(plan);
+        const ConditionSettings s = *kernel_front_end(plan).condition;
         const auto n = static_cast<std::int64_t>(samples.size());
         const SignalView<std::int16_t> view{samples.data(), 0, n, n};
         const Conditioner conditioner(plan);
@@ -147,7 +148,7 @@ TEST_CASE("any size on the host: both paths give the same rows") {
   o.log = O::Log::db;
   const MelPlan plan(o);
   const Batch batch = make_batch(plan, samples);
-  const FusedTables tables(plan, NumberType::float32);
+  const FusedTables tables(kernel_front_end(plan), NumberType::float32);
   RowBuffer rows(NumberType::float32, batch.n_frames() * 64);
   run_fused(tables, NumberType::float32,
             {batch.int16.data(), SampleType::int16, batch.offsets.data(), batch.n_frames()},

@@ -14,7 +14,8 @@
 
 #include "cuda/levels.h"
 #include "cuda/mel_tables.h"
-#include "mel/mel_plan.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/mel_plan.h"
 #include "tests/support/dense_weights.h"
 
 namespace melflow::cuda {
@@ -45,7 +46,8 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
       CAPTURE(n_fft);
       CAPTURE(n_mels);
       const MelPlan plan = plan_of(n_fft, n_mels, 16000, 100.0);
-      const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), lanes, unit);
+      const FrontEnd front_end = kernel_front_end(plan);
+      const BandTables tables(front_end.bands, front_end.weights, plan.n_bins(), lanes, unit);
       const BandView view = tables.view();
       const auto n_bins = static_cast<std::size_t>(plan.n_bins());
       std::vector<float> dense(static_cast<std::size_t>(n_mels) * n_bins, 0.0F);
@@ -83,7 +85,9 @@ TEST_CASE("band pieces: lanes share the work evenly") {
     CAPTURE(row.n_fft);
     CAPTURE(row.n_mels);
     const MelPlan plan = plan_of(row.n_fft, row.n_mels, row.sample_rate);
-    const BandTables tables(plan.bands(), plan.weights(), plan.n_bins(), 32, FusedTables::steps_of);
+    const FrontEnd front_end = kernel_front_end(plan);
+    const BandTables tables(front_end.bands, front_end.weights, plan.n_bins(), 32,
+                            FusedTables::steps_of);
     const double share = std::ceil(static_cast<double>(plan.weights().size()) / 32);
     // Reads of the power that hit the same bank, over all lanes of a step.
     const BandView view = tables.view();

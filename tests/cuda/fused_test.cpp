@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cuda/fused_shape.h"
+#include "stages/device/kernel_front_end.h"
 #include "tests/support/host_driver.h"
 #include "tests/support/kernel_checks.h"
 
@@ -32,7 +33,7 @@ const Kind of_floats = {"float", {}, {}, SampleType::float32};
 RowBuffer buffer_of(const MelOptions& options, const Batch& batch, const Kind& kind,
                     LaneOrder order = LaneOrder::up) {
   const MelPlan plan(options);
-  const FusedTables tables(plan, kind.operands);
+  const FusedTables tables(kernel_front_end(plan), kind.operands);
   RowBuffer rows(kind.rows, batch.n_frames() * static_cast<std::size_t>(plan.columns()));
   SampleType type = kind.samples;
   const Batch taken = conditioned(plan, batch, type, order);
@@ -288,7 +289,7 @@ TEST_CASE("fused kernel on the host: no sample outside the frame is read") {
         for (std::size_t i = begin; i < samples.size(); ++i)
           samples[i] = std::sin(static_cast<float>(i - begin));
         const auto offset = static_cast<std::uint32_t>(begin);
-        const FusedTables tables(MelPlan(o), NumberType::float32);
+        const FusedTables tables(kernel_front_end(MelPlan(o)), NumberType::float32);
         RowBuffer rows(NumberType::float32, static_cast<std::size_t>(n_fft / 2 + 1));
         run_fused(tables, NumberType::float32, {samples.data(), SampleType::float32, &offset, 1},
                   rows.rows());
@@ -321,7 +322,7 @@ TEST_CASE("fused kernel on the host: silence is the floor, NaN and infinity are 
 TEST_CASE("fused tables: another size is refused") {
   MelOptions o;
   o.n_fft = 480;
-  CHECK_THROWS_WITH_AS(FusedTables(MelPlan(o), NumberType::float32),
+  CHECK_THROWS_WITH_AS(FusedTables(kernel_front_end(MelPlan(o)), NumberType::float32),
                        "n_fft is 480, the fused kernel has 256, 400, 512, 1024 and 2048",
                        std::invalid_argument);
 }

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "cuda/error.h"
+#include "cuda/front_end.h"
 #include "cuda/machine_gpus.h"
-#include "mel/mel_plan.h"
 #include "tests/cuda_runtime/recording_kernels.h"
 #include "tests/cuda_runtime/recording_runtime.h"
 
@@ -17,13 +17,10 @@ using test::RecordingRuntime;
 
 namespace {
 
-MelPlan small_plan() {
-  MelOptions o;
-  o.sample_rate = 16000;
-  o.n_fft = 256;
-  o.hop = 128;
-  o.n_mels = 4;
-  return MelPlan(o);
+FrontEnd four_columns() {
+  FrontEnd out;
+  out.settings.columns = 4;
+  return out;
 }
 
 template <class F>
@@ -162,11 +159,11 @@ TEST_CASE("cuda gpu: work is done in the order it is given, on its device") {
 TEST_CASE("cuda gpu: a recording holds copies, kernels, calls and times, each launch anew") {
   RecordingRuntime runtime;
   {
-    const MelPlan plan = small_plan();
+    const FrontEnd front_end = four_columns();
     const auto gpus = look_for_gpus();
     const auto gpu = gpus->open(0);
     const Memory memory(*gpu, 4096);
-    const auto program = gpu->make_mel(plan, {}, 4);
+    const auto program = gpu->make_mel(front_end, {}, 4);
     const auto stream = gpu->make_stream();
     auto* host = static_cast<std::byte*>(memory.pinned());
     auto* device = static_cast<std::byte*>(memory.device());
@@ -249,13 +246,13 @@ TEST_CASE("cuda gpu: no memory is a null pointer, any other failure an error wit
 
 // Everything that a device does in its life, so that every one of its calls can fail once.
 TEST_CASE("cuda gpu: whichever call fails, it is named, and nothing stays behind") {
-  const MelPlan plan = small_plan();
-  const auto life = [&plan](RecordingRuntime&) {
+  const FrontEnd front_end = four_columns();
+  const auto life = [&front_end](RecordingRuntime&) {
     const auto gpus = look_for_gpus();
     const auto gpu = gpus->open(0);
     const Memory memory(*gpu, 4096);
     if (memory.pinned() == nullptr || memory.device() == nullptr) throw CudaError("no memory");
-    const auto program = gpu->make_mel(plan, {}, 4);
+    const auto program = gpu->make_mel(front_end, {}, 4);
     const auto stream = gpu->make_stream();
     auto* device = static_cast<std::byte*>(memory.device());
     std::memset(memory.pinned(), 0, 4096);

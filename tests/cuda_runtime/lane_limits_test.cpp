@@ -44,7 +44,7 @@ TEST_CASE("lanes: there are fewer where memory is short, and one at least") {
     settings.memory = std::make_shared<DeviceBudget>(row.pinned_limit, row.device_limit);
     const std::string error = cuda_error_of([&] {
       ClockedGpus gpus;
-      Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+      Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
       count = lanes.count();
     });
     CHECK(count == row.lanes);
@@ -62,7 +62,7 @@ TEST_CASE("lanes: a device that hangs is given up, and nothing is called on it a
   {
     LaneSettings settings = lane_settings({0, 1}, 2);
     settings.patience = 60;
-    Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
     std::vector<Lanes::Lease> taken{lanes.take(), lanes.take()};
     REQUIRE(taken[0]->owner().info().index == 0);
     // A device that has nothing to do is not one that hangs.
@@ -104,7 +104,7 @@ TEST_CASE("lanes: the time in which a device has nothing to do is its gaps") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 2), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 2), kSampleBytes, kFrames);
     runtime.works_when_asked = false;
     const auto batch = [&](double begin, double end) {
       gpus.time = begin;

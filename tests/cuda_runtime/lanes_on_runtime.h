@@ -9,7 +9,6 @@
 #include "cuda/error.h"
 #include "cuda/lanes.h"
 #include "cuda/machine_gpus.h"
-#include "mel/mel_plan.h"
 #include "tests/cuda_runtime/recording_kernels.h"
 #include "tests/cuda_runtime/recording_runtime.h"
 
@@ -34,13 +33,11 @@ class ClockedGpus final : public cuda::Gpus {
 constexpr std::uint32_t kFrames = 100;
 constexpr std::size_t kColumns = 4;
 
-inline std::shared_ptr<const MelPlan> columns_plan() {
-  MelOptions o;
-  o.sample_rate = 16000;
-  o.n_fft = 256;
-  o.hop = 128;
-  o.n_mels = kColumns;
-  return std::make_shared<const MelPlan>(o);
+/// Of rows with that many columns; nothing here computes any.
+inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
+  auto out = std::make_shared<cuda::FrontEnd>();
+  out->settings.columns = kColumns;
+  return out;
 }
 
 inline cuda::LaneSettings lane_settings(std::vector<int> devices, int streams) {

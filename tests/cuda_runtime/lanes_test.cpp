@@ -45,7 +45,7 @@ TEST_CASE("lanes: a batch is copied in, computed and copied out, with its times 
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
     runtime.works_when_asked = false;
     const Lanes::Lease lane = lanes.take();
     (void)runtime.take_calls();
@@ -80,7 +80,7 @@ TEST_CASE("lanes: equal batches are recorded once and launched as a whole, where
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
     const auto calls = calls_of(runtime, lanes, {100, 100, 100, 95, 60, 60});
     CHECK(calls[0] == plain_batch(100));
     CHECK(behind_times(calls[1]) ==
@@ -97,7 +97,7 @@ TEST_CASE("lanes: equal batches are recorded once and launched as a whole, where
     ClockedGpus gpus;
     LaneSettings settings = lane_settings({0}, 1);
     settings.graphs = false;
-    Lanes lanes(gpus, columns_plan(), settings, kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
     for (const std::string& calls : calls_of(runtime, lanes, {100, 100, 100}))
       CHECK(behind_times(calls) == plain_batch(100));
     CHECK(lanes.times().replayed == 0);
@@ -111,7 +111,7 @@ TEST_CASE("lanes: what cannot be recorded, or launched from its recording, goes 
     RecordingRuntime runtime;
     {
       ClockedGpus gpus;
-      Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+      Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
       calls_of(runtime, lanes, {100});
       // Behind the three times of the first batch.
       const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 13 : 14;
@@ -132,7 +132,7 @@ TEST_CASE(
   RecordingRuntime runtime({{}, {}, {}});
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
     CHECK(lanes.count() == 6);
     std::vector<Lanes::Lease> taken;
     std::vector<int> order;
@@ -168,7 +168,7 @@ TEST_CASE("lanes: a device that fails is out, the others go on, and without any 
   RecordingRuntime runtime({{}, {}});
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0, 1}, 2), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0, 1}, 2), kSampleBytes, kFrames);
     std::vector<Lanes::Lease> taken{lanes.take(), lanes.take(), lanes.take()};
     submit(*taken[2], 1);  // on device 0, where it comes back
     runtime.fail_at(runtime.calls() + 4, cudaErrorLaunchFailure);
@@ -203,7 +203,7 @@ TEST_CASE("lanes: a batch that is larger than a lane is a defect that is said, n
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, columns_plan(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
     const Lanes::Lease lane = lanes.take();
     CHECK(cuda_error_of([&] { lane->submit(SampleType::int16, kSampleBytes, kFrames + 1); }) ==
           "a batch of 1600 bytes and 101 frames, in a lane for 1600 and 100");
@@ -217,12 +217,12 @@ TEST_CASE("lanes: whichever call fails, rows are right or it is said, and nothin
     int right = 0, failed = 0;
     std::string error;
   };
-  const auto plan = columns_plan();
-  const auto live = [&plan](RecordingRuntime&) {
+  const auto front_end = front_end_of_columns();
+  const auto live = [&front_end](RecordingRuntime&) {
     Life out;
     try {
       ClockedGpus gpus;
-      Lanes lanes(gpus, plan, lane_settings({0, 1}, 2), kSampleBytes, kFrames);
+      Lanes lanes(gpus, front_end, lane_settings({0, 1}, 2), kSampleBytes, kFrames);
       for (int i = 0; i < 12; ++i) {
         const auto first = static_cast<std::int16_t>(100 * i);
         try {

@@ -15,7 +15,7 @@ namespace {
 Opening::Result open_all(Gpus& gpus) {
   const ThreadLimit none(0);
   Opening opening(
-      gpus, columns_plan(), lane_settings({}, 0), {kSampleBytes, kFrames},
+      gpus, front_end_of_columns(), lane_settings({}, 0), {kSampleBytes, kFrames},
       [&gpus](std::vector<Opening::LeftOut>& left_out) {
         std::vector<int> out;
         for (const GpuInfo& g : gpus.list()) out.push_back(g.index);

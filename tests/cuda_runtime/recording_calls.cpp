@@ -221,8 +221,8 @@ namespace melflow::cuda {
 
 class MelKernels::Impl {
  public:
-  Impl(const MelPlan& plan, std::uint32_t most_frames)
-      : columns(static_cast<std::size_t>(plan.columns())), most(most_frames) {
+  Impl(const FrontEnd& front_end, std::uint32_t most_frames)
+      : columns(static_cast<std::size_t>(front_end.settings.columns)), most(most_frames) {
     if (is_capturing(runtime().device)) runtime().complain("tables are made while recording");
     if (runtime().call("tables") != cudaSuccess)
       throw CudaError("cudaMemcpy: cudaErrorLaunchFailure");
@@ -233,8 +233,8 @@ class MelKernels::Impl {
   std::uint32_t most;
 };
 
-MelKernels::MelKernels(const MelPlan& plan, const KernelOptions&, std::uint32_t most_frames)
-    : impl_(std::make_unique<Impl>(plan, most_frames)) {}
+MelKernels::MelKernels(const FrontEnd& front_end, const KernelOptions&, std::uint32_t most_frames)
+    : impl_(std::make_unique<Impl>(front_end, most_frames)) {}
 MelKernels::~MelKernels() = default;
 Path MelKernels::path() const { return Path::fused; }
 std::string MelKernels::description() const { return "recorded"; }

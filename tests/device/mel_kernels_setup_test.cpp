@@ -8,6 +8,7 @@
 #include "cuda/error.h"
 #include "cuda/fused_shape.h"
 #include "cuda/mel_kernels.h"
+#include "stages/device/kernel_front_end.h"
 
 #include "tests/support/skip.h"
 
@@ -20,13 +21,13 @@ TEST_CASE("mel kernels: which front ends have a fused kernel") {
   O o;
   for (const int n_fft : fused_sizes) {
     o.n_fft = n_fft;
-    CHECK(has_fused_kernel(MelPlan(o)));
+    CHECK(has_fused_kernel(kernel_front_end(MelPlan(o))));
   }
   o.n_mels = 20000;  // no room for so many bands in shared memory
-  CHECK_FALSE(has_fused_kernel(MelPlan(o)));
+  CHECK_FALSE(has_fused_kernel(kernel_front_end(MelPlan(o))));
   o.n_mels = 80;
   o.n_fft = 401;
-  CHECK_FALSE(has_fused_kernel(MelPlan(o)));
+  CHECK_FALSE(has_fused_kernel(kernel_front_end(MelPlan(o))));
 }
 
 TEST_CASE("mel kernels: without a device the error names the call and CUDA's reason") {
@@ -36,7 +37,7 @@ TEST_CASE("mel kernels: without a device the error names the call and CUDA's rea
     return;
   }
   try {
-    const MelKernels kernels(MelPlan(O{}), {}, 10);
+    const MelKernels kernels(kernel_front_end(MelPlan(O{})), {}, 10);
     FAIL("there is no device");
   } catch (const CudaError& error) {
     const std::string text = error.what();

@@ -2,6 +2,7 @@
 // here says so and is skipped.
 
 #include "cuda/mel_kernels.h"
+#include "stages/device/kernel_front_end.h"
 
 #include <cuda_runtime_api.h>
 #include <doctest/doctest.h>
@@ -74,7 +75,7 @@ struct Stream {
 class Job {
  public:
   Job(const MelPlan& plan, const Batch& batch, SampleType type, const KernelOptions& options)
-      : kernels_(plan, options, static_cast<std::uint32_t>(batch.n_frames())),
+      : kernels_(kernel_front_end(plan), options, static_cast<std::uint32_t>(batch.n_frames())),
         rows_host_(options.rows, batch.n_frames() * static_cast<std::size_t>(plan.columns())),
         samples_(batch.samples(type),
                  bytes_of(type) *
@@ -281,12 +282,12 @@ TEST_CASE("device: what cannot be launched is refused") {
   MelOptions o;
   o.n_fft = 480;
   const MelPlan plan(o);
-  CHECK_FALSE(has_fused_kernel(plan));
-  CHECK_THROWS_AS(MelKernels(plan, {Path::fused, {}, {}}, 10), std::invalid_argument);
-  CHECK_THROWS_AS(MelKernels(plan, {Path::cufft, NumberType::float16, {}}, 10),
+  CHECK_FALSE(has_fused_kernel(kernel_front_end(plan)));
+  CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {Path::fused, {}, {}}, 10), std::invalid_argument);
+  CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {Path::cufft, NumberType::float16, {}}, 10),
                   std::invalid_argument);
-  CHECK_THROWS_AS(MelKernels(plan, {}, 0), std::invalid_argument);
-  MelKernels kernels(plan, {}, 10);
+  CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {}, 0), std::invalid_argument);
+  MelKernels kernels(kernel_front_end(plan), {}, 10);
   CHECK(kernels.path() == Path::cufft);
   MelKernels::Launch launch;
   launch.capacity = 11;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "mel/delta_step.h"
+#include "stages/features/mel/delta_step.h"
 #include "tests/support/source_path.h"
 
 namespace melflow {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_plan.h"
 #include "tests/support/dense_weights.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/source_path.h"

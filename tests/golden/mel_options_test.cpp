@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "mel/mel_options.h"
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel/mel_options.h"
+#include "stages/features/mel_stage_options.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/python.h"
 #include "tests/support/temp_folder.h"

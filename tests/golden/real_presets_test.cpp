@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "mel/mel_kernel.h"
-#include "mel/unit_finish.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/unit_finish.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "cuda/lane.h"
-#include "mel/mel_plan.h"
 #include "stages/device/lane_load.h"
+#include "stages/features/mel/mel_plan.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/host_gpu.h"
 

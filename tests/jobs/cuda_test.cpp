@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "cuda/lanes.h"
-#include "mel/number_type.h"
+#include "pipeline/number_type.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/host_gpu.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include "stages/reading/uring_engine.h"
+#include "stages/audio/reading/uring_engine.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/hold.h"
 #include "tests/support/small_disk.h"

@@ -9,7 +9,7 @@
 
 #include "stages/files/part_file.h"
 #include "stages/files/publication.h"
-#include "stages/output/feature_file.h"
+#include "stages/output/formats/feature_file.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
 #include "tests/support/temp_folder.h"

@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "pipeline/problem.h"
-#include "stages/output/feature_file.h"
-#include "stages/raii/hdf5.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/hdf5.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <map>
 
-#include "stages/output/feature_file.h"
+#include "stages/output/formats/feature_file.h"
 #include "tests/jobs/shared.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"

@@ -12,7 +12,7 @@
 
 #include "stages/files/part_file.h"
 #include "stages/files/undo_file.h"
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/job.h"

@@ -1,6 +1,6 @@
 // Rows in compressed chunks: what HDF5 reads back, whatever came in which order, was voided on the
 // way or moved at the end.
-#include "stages/output/chunked_row_file.h"
+#include "stages/output/formats/chunked_row_file.h"
 
 #include <doctest/doctest.h>
 

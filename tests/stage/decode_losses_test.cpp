@@ -8,9 +8,9 @@
 
 #include <cstring>
 
+#include "stages/audio/decoders/sound_file.h"
 #include "stages/facts.h"
-#include "stages/raii/unique_fd.h"
-#include "stages/reading/sound_file.h"
+#include "stages/files/unique_fd.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/plain_flac.h"

@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "stages/reading/uring_engine.h"
+#include "stages/audio/reading/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/stage/failing_calls.h"
 #include "tests/support/printing.h"

@@ -5,7 +5,7 @@
 #include <array>
 #include <filesystem>
 
-#include "stages/raii/hdf5.h"
+#include "stages/output/formats/hdf5.h"
 #include "tests/stage/sink_jobs.h"
 #include "tests/support/documented.h"
 #include "tests/support/h5_reader.h"

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "stages/corpus/earlier_files.h"
+#include "stages/corpus/update.h"
 #include "stages/facts.h"
-#include "stages/listing/earlier_files.h"
-#include "stages/listing/manifest.h"
-#include "stages/listing/update.h"
+#include "stages/manifest.h"
 #include "tests/stage/bench.h"
 #include "tests/support/temp_folder.h"
 

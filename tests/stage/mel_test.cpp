@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
-#include "mel/mel_kernel.h"
 #include "stages/facts.h"
+#include "stages/features/mel/mel_kernel.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"

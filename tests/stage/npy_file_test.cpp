@@ -1,4 +1,4 @@
-#include "stages/output/npy_file.h"
+#include "stages/output/formats/npy_file.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "stages/output/npy_header.h"
+#include "stages/output/formats/npy_header.h"
 #include "tests/support/complaint.h"
 #include "tests/support/temp_folder.h"
 

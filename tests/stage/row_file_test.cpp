@@ -1,4 +1,4 @@
-#include "stages/output/row_file.h"
+#include "stages/output/formats/row_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "pipeline/problem.h"
-#include "stages/raii/hdf5.h"
+#include "stages/output/formats/hdf5.h"
 #include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "stages/output/row_statistics.h"
+#include "stages/output/formats/row_statistics.h"
 #include "tests/support/printing.h"
 
 using namespace melflow;

@@ -1,11 +1,11 @@
 // Files whose decoded samples are at hand: disk_read opens nothing, decode gives the samples.
-#include "stages/audio_store/stored_audio.h"
+#include "stages/audio/store/stored_audio.h"
 
 #include <doctest/doctest.h>
 
 #include <numeric>
 
-#include "stages/reading/uring_engine.h"
+#include "stages/audio/reading/uring_engine.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"

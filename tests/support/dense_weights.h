@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_plan.h"
 
 namespace melflow::test {
 

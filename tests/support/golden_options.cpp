@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel_stage_options.h"
 
 namespace melflow::test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "mel/mel_options.h"
+#include "stages/features/mel/mel_options.h"
 
 namespace melflow::test {
 

@@ -17,8 +17,8 @@
 
 #include "cuda/error.h"
 #include "cuda/mel_tables.h"
-#include "mel/fftw.h"
-#include "mel/mel_signal.h"
+#include "stages/features/mel/fftw.h"
+#include "stages/features/mel/mel_signal.h"
 #include "tests/support/host_driver.h"
 
 namespace melflow::test {
@@ -28,13 +28,13 @@ using cuda::CudaError;
 
 class HostMel final : public cuda::MelProgram {
  public:
-  HostMel(const MelPlan& plan, const cuda::KernelOptions& options, std::uint32_t most_frames)
-      : operands_(options.operands), rows_(options.rows), any_(plan), fft_(plan.n_fft()) {
-    const bool has_fused = cuda::has_fused_kernel(plan);
+  HostMel(const cuda::FrontEnd& front_end, const cuda::KernelOptions& options, std::uint32_t most_frames)
+      : operands_(options.operands), rows_(options.rows), any_(front_end), fft_(front_end.settings.n_fft) {
+    const bool has_fused = cuda::has_fused_kernel(front_end);
     if (has_fused && options.path != cuda::Path::cufft)
-      fused_ = std::make_unique<cuda::FusedTables>(plan, options.operands);
-    if (!is_conditioned_by_frame(plan)) return;
-    condition_ = cuda::make_condition_settings(plan);
+      fused_ = std::make_unique<cuda::FusedTables>(front_end, options.operands);
+    if (!front_end.condition) return;
+    condition_ = *front_end.condition;
     conditioned_ = most_frames * static_cast<std::size_t>(condition_->stride);
     frames_ = most_frames;
   }
@@ -253,10 +253,10 @@ class HostGpu final : public cuda::Gpu {
   [[nodiscard]] std::unique_ptr<cuda::Stream> make_stream() override {
     return std::make_unique<HostStream>(gpus_, index_);
   }
-  [[nodiscard]] std::unique_ptr<cuda::MelProgram> make_mel(const MelPlan& plan,
+  [[nodiscard]] std::unique_ptr<cuda::MelProgram> make_mel(const cuda::FrontEnd& front_end,
                                                            const cuda::KernelOptions& options,
                                                            std::uint32_t most_frames) override {
-    return std::make_unique<HostMel>(plan, options, most_frames);
+    return std::make_unique<HostMel>(front_end, options, most_frames);
   }
 
  private:

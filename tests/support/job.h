@@ -15,7 +15,7 @@
 
 #include "config/load.h"
 #include "pipeline/runner.h"
-#include "stages/listing/update.h"
+#include "stages/corpus/update.h"
 
 namespace melflow::test {
 

@@ -4,8 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "mel/mel_presets.h"
-#include "mel/mel_signal.h"
+#include "stages/device/kernel_front_end.h"
+#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel/mel_signal.h"
 
 namespace melflow::cuda::testing {
 
@@ -116,7 +117,7 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
 
 Batch conditioned(const MelPlan& plan, const Batch& batch, SampleType& type, LaneOrder order) {
   if (!is_conditioned_by_frame(plan)) return batch;
-  const ConditionSettings settings = make_condition_settings(plan);
+  const ConditionSettings settings = *kernel_front_end(plan).condition;
   Batch out;
   out.float32.assign(batch.n_frames() * static_cast<std::size_t>(settings.stride),
                      std::numeric_limits<float>::quiet_NaN());

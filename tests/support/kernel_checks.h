@@ -13,8 +13,8 @@
 
 #include "cuda/mel_tables.h"
 #include "cuda/number_types.h"
-#include "mel/mel_options.h"
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_options.h"
+#include "stages/features/mel/mel_plan.h"
 #include "tests/support/host_driver.h"
 #include "tests/support/reference_mel.h"
 

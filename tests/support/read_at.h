@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "stages/reading/sound_header.h"
+#include "stages/audio/decoders/sound_header.h"
 
 namespace melflow::test {
 

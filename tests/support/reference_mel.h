@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "mel/mel_options.h"
+#include "stages/features/mel/mel_options.h"
 
 namespace melflow::reference {
 

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "pipeline/problem.h"
-#include "stages/audio_store/audio_cache_file.h"
+#include "stages/audio/store/audio_cache_file.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_folder.h"
 

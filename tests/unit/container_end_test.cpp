@@ -1,4 +1,4 @@
-#include "stages/reading/container_end.h"
+#include "stages/audio/decoders/container_end.h"
 
 #include <doctest/doctest.h>
 

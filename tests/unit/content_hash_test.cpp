@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "stages/raii/unique_fd.h"
+#include "stages/files/unique_fd.h"
 #include "tests/support/temp_folder.h"
 
 using namespace melflow;

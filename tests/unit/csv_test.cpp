@@ -1,4 +1,4 @@
-#include "stages/listing/csv.h"
+#include "stages/corpus/csv.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // precision: double where it matters: values far below the frame's peak.
 
-#include "mel/double_row.h"
+#include "stages/features/mel/double_row.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "mel/mel_kernel.h"
+#include "stages/features/mel/mel_kernel.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "stages/audio_store/feed_choice.h"
+#include "stages/audio/store/feed_choice.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,4 +1,4 @@
-#include "stages/reading/flac_frames.h"
+#include "stages/audio/decoders/flac_frames.h"
 
 #include <doctest/doctest.h>
 

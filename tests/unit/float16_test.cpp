@@ -1,4 +1,4 @@
-#include "mel/float16.h"
+#include "pipeline/float16.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/listing/glob.h"
+#include "stages/corpus/glob.h"
 
 #include <doctest/doctest.h>
 

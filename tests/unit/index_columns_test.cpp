@@ -1,4 +1,4 @@
-#include "stages/output/index_columns.h"
+#include "stages/output/formats/index_columns.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "stages/listing/json_lines.h"
+#include "stages/corpus/json_lines.h"
 
 #include <doctest/doctest.h>
 

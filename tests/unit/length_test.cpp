@@ -1,4 +1,4 @@
-#include "stages/length.h"
+#include "stages/audio/length.h"
 
 #include <doctest/doctest.h>
 

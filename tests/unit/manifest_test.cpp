@@ -1,4 +1,4 @@
-#include "stages/listing/manifest.h"
+#include "stages/manifest.h"
 
 #include <doctest/doctest.h>
 

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "mel/mel_kernel.h"
-#include "mel/mel_presets.h"
-#include "mel/unit_finish.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel/unit_finish.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

@@ -1,6 +1,6 @@
 // MelKernel's rows against the definition, and what their bytes may depend on.
 
-#include "mel/mel_kernel.h"
+#include "stages/features/mel/mel_kernel.h"
 
 #include <doctest/doctest.h>
 

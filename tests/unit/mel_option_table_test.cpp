@@ -1,6 +1,6 @@
 // The table of the mel options: what of a row is checked, read and stored is the same.
 
-#include "mel/mel_option_table.h"
+#include "stages/features/mel/mel_option_table.h"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "mel/mel_presets.h"
-#include "stages/front_end/mel_stage_options.h"
-#include "stages/output/feature_hash.h"
+#include "stages/features/mel/mel_presets.h"
+#include "stages/features/mel_stage_options.h"
+#include "stages/output/formats/feature_hash.h"
 
 namespace melflow {
 namespace {

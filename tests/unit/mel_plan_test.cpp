@@ -1,6 +1,6 @@
 // Options, window, filterbank and frame geometry of MelPlan.
 
-#include "mel/mel_plan.h"
+#include "stages/features/mel/mel_plan.h"
 
 #include <doctest/doctest.h>
 

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "mel/cepstrum.h"
-#include "mel/delta_step.h"
-#include "mel/mel_kernel.h"
-#include "mel/unit_finish.h"
-#include "stages/front_end/mel_stage_options.h"
+#include "stages/features/mel/cepstrum.h"
+#include "stages/features/mel/delta_step.h"
+#include "stages/features/mel/mel_kernel.h"
+#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel_stage_options.h"
 
 namespace melflow {
 namespace {

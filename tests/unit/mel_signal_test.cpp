@@ -1,6 +1,6 @@
 // Dither: noise that belongs to a sample and not to whoever computes it.
 
-#include "mel/mel_signal.h"
+#include "stages/features/mel/mel_signal.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "mel/mel_kernel.h"
+#include "stages/features/mel/mel_kernel.h"
 
 namespace melflow {
 namespace {

@@ -1,4 +1,4 @@
-#include "mel/number_type.h"
+#include "pipeline/number_type.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "mel/bfloat16.h"
-#include "mel/float16.h"
+#include "pipeline/bfloat16.h"
+#include "pipeline/float16.h"
 
 using namespace melflow;
 

@@ -1,4 +1,4 @@
-#include "stages/reading/ogg_pages.h"
+#include "stages/audio/decoders/ogg_pages.h"
 
 #include <doctest/doctest.h>
 

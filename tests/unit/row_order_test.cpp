@@ -1,4 +1,4 @@
-#include "stages/output/row_order.h"
+#include "stages/output/formats/row_order.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "stages/reading/sound_header.h"
+#include "stages/audio/decoders/sound_header.h"
 
 #include <doctest/doctest.h>
 

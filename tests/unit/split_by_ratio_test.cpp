@@ -1,4 +1,4 @@
-#include "stages/listing/split_by_ratio.h"
+#include "stages/corpus/split_by_ratio.h"
 
 #include <doctest/doctest.h>
 

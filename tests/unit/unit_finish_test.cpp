@@ -1,6 +1,6 @@
 // The steps that finish a unit's rows, against the definition in double precision.
 
-#include "mel/unit_finish.h"
+#include "stages/features/mel/unit_finish.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "mel/cepstrum.h"
+#include "stages/features/mel/cepstrum.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

@@ -1,4 +1,4 @@
-#include "stages/listing/utf8.h"
+#include "pipeline/utf8.h"
 
 #include <doctest/doctest.h>
 

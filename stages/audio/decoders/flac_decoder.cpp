@@ -1,0 +1,235 @@
+// FLAC by libFLAC. Frames say themselves what they are, which number they have and whether their
+// bytes are whole, and all of that is looked at; the header's count of samples is a promise, not a
+// limit.
+#include <FLAC/stream_decoder.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "stages/audio/decoders/sound_decoder.h"
+
+namespace melflow {
+namespace {
+
+struct Deleter {
+  void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
+};
+
+// What a frame has to have in common with the first one.
+struct Format {
+  unsigned rate = 0, channels = 0, bits = 0;
+  bool operator==(const Format&) const = default;
+};
+
+class FlacDecoder final : public SoundDecoder {
+ public:
+  FlacDecoder(SoundInput& input, std::uint64_t marker) : input_(input) {
+    // libFLAC reads no further than the header's 36 bits of count (RFC 9639, 8.2) say, so it is
+    // not shown them.
+    constexpr std::size_t kCount = 21;
+    std::array<std::byte, 5> count{};
+    if (input.reader()(marker + kCount, count) < count.size()) return;
+    const auto high = std::to_integer<std::uint64_t>(count[0]);
+    promised_ = static_cast<std::int64_t>(high & 0x0FU);
+    for (std::size_t i = 1; i < count.size(); ++i)
+      promised_ = promised_ << 8 | std::to_integer<std::int64_t>(count[i]);
+    input.replace(marker + kCount, static_cast<std::byte>(high & 0xF0U));
+    for (std::size_t i = 1; i < count.size(); ++i) input.replace(marker + kCount + i, std::byte{0});
+    input.seek(marker);
+    decoder_.reset(FLAC__stream_decoder_new());
+    if (!decoder_) throw std::bad_alloc();
+    if (FLAC__stream_decoder_init_stream(decoder_.get(), on_read, nullptr, nullptr, nullptr,
+                                         nullptr, on_frame, nullptr, on_error,
+                                         this) != FLAC__STREAM_DECODER_INIT_STATUS_OK)
+      throw std::bad_alloc();
+    // The first frame is what the samples are, whatever the header says.
+    while (rest_.empty() && step()) {
+    }
+    if (format_.channels == 0) return;
+    info_.samplerate = static_cast<int>(format_.rate);
+    info_.channels = static_cast<int>(format_.channels);
+    info_.frames = promised_ > 0 ? promised_ : SF_COUNT_MAX;
+    info_.format = SF_FORMAT_FLAC | (format_.bits <= 8    ? SF_FORMAT_PCM_S8
+                                     : format_.bits <= 16 ? SF_FORMAT_PCM_16
+                                     : format_.bits <= 24 ? SF_FORMAT_PCM_24
+                                                          : SF_FORMAT_PCM_32);
+  }
+
+  [[nodiscard]] bool is_open() const { return info_.channels > 0; }
+
+  std::int64_t read(short* out, std::int64_t frames) override { return read_as(out, frames); }
+  std::int64_t read(float* out, std::int64_t frames) override { return read_as(out, frames); }
+
+  [[nodiscard]] std::optional<Fault> fault() const override {
+    if (changed_at_ >= 0)
+      return Fault{changed_at_,
+                   fmt::format("from there on it has {} Hz, {} channels, {} bits instead of {} Hz, "
+                               "{} channels, {} bits: {} samples are left out",
+                               other_.rate, other_.channels, other_.bits, format_.rate,
+                               format_.channels, format_.bits, left_out_),
+                   true};
+    // With a count, what is missing at the end is told by that, and tags behind it do no harm.
+    const bool is_bad_end = is_over_ && suspect_ != nullptr && promised_ == 0;
+    if (wrong_at_ < 0 && !is_bad_end) return std::nullopt;
+    std::string what = wrong_at_ < 0 ? suspect_ : wrong_;
+    if (promised_ == 0 && missing_ > 0) what += fmt::format(", {} samples are missing", missing_);
+    if (silent_ > 0) what += fmt::format(", {} samples are silence instead", silent_);
+    return Fault{wrong_at_ < 0 ? decoded_ : wrong_at_, std::move(what), false};
+  }
+
+ private:
+  using Read = FLAC__StreamDecoderReadStatus;
+  using Write = FLAC__StreamDecoderWriteStatus;
+
+  template <class Sample>
+  std::int64_t read_as(Sample* out, std::int64_t frames) {
+    std::int64_t done = 0;
+    do {
+      const std::int64_t n = std::min(frames - done, count_ - given_);
+      put(out + done * format_.channels, n);
+      given_ += n;
+      done += n;
+    } while (done < frames && (given_ < count_ || step()));
+    return done;
+  }
+
+  template <class Sample>
+  void put(Sample* out, std::int64_t n) const {
+    const FLAC__int32* from = rest_.data() + given_ * format_.channels;
+    std::transform(from, from + n * format_.channels, out,
+                   [this](FLAC__int32 value) { return as<Sample>(value); });
+  }
+
+  // In steps of the format's own bits.
+  template <class Sample>
+  [[nodiscard]] Sample as(FLAC__int32 value) const {
+    if constexpr (std::is_same_v<Sample, float>)
+      return static_cast<float>(value) * scale_;
+    else
+      return static_cast<short>(value * factor_);
+  }
+
+  // One frame more; false at the end. Before one that is not the next libFLAC gives silence for
+  // those that are missing, as far as they are few.
+  bool step() {
+    rest_.clear();
+    count_ = given_ = 0;
+    while (!is_over_ && count_ == 0) {
+      last_ = 0;
+      const bool went = FLAC__stream_decoder_process_single(decoder_.get()) != 0;
+      const auto state = FLAC__stream_decoder_get_state(decoder_.get());
+      if (is_out_of_memory_ || state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
+        throw std::bad_alloc();
+      is_over_ = !went || state == FLAC__STREAM_DECODER_END_OF_STREAM;
+    }
+    if (count_ > last_) {
+      silent_ += count_ - last_;
+      if (wrong_at_ < 0 || wrong_at_ > decoded_ - count_) {
+        wrong_at_ = decoded_ - count_;
+        wrong_ = "frames are missing";
+      }
+    }
+    return count_ > 0;
+  }
+
+  static Read on_read(const FLAC__StreamDecoder*, FLAC__byte* out, std::size_t* bytes, void* self) {
+    *bytes = static_cast<FlacDecoder*>(self)->input_.read(
+        std::as_writable_bytes(std::span(out, *bytes)));
+    return *bytes > 0 ? FLAC__STREAM_DECODER_READ_STATUS_CONTINUE
+                      : FLAC__STREAM_DECODER_READ_STATUS_END_OF_STREAM;
+  }
+
+  static Write on_frame(const FLAC__StreamDecoder*, const FLAC__Frame* frame,
+                        const FLAC__int32* const* samples, void* self) {
+    auto& me = *static_cast<FlacDecoder*>(self);
+    try {
+      me.take(frame->header, samples);
+    } catch (const std::bad_alloc&) {  // not through a library in C
+      me.is_out_of_memory_ = true;
+      return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
+    }
+    return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
+  }
+
+  void take(const FLAC__FrameHeader& header, const FLAC__int32* const* samples) {
+    const Format format{header.sample_rate, header.channels, header.bits_per_sample};
+    const std::int64_t size = header.blocksize;
+    if (format_.channels == 0) {
+      format_ = format;
+      scale_ = std::ldexp(1.0F, 1 - static_cast<int>(format.bits));
+      factor_ = format.bits < 16 ? 1 << (16 - format.bits) : 1;
+    }
+    if (changed_at_ < 0 && format != format_) {
+      changed_at_ = decoded_;
+      other_ = format;
+    }
+    if (changed_at_ >= 0) {
+      left_out_ += size;
+      return;
+    }
+    const auto number = static_cast<std::int64_t>(header.number.sample_number);
+    if (next_ >= 0 && number > next_) {
+      if (suspect_ == nullptr) suspect_ = "frames are missing";
+      missing_ += number - next_;
+    }
+    next_ = number + size;
+    if (suspect_ != nullptr && wrong_at_ < 0) {
+      wrong_at_ = decoded_;
+      wrong_ = suspect_;
+    }
+    suspect_ = nullptr;
+    const std::size_t channels = format.channels, begin = rest_.size();
+    rest_.resize(begin + channels * static_cast<std::size_t>(size));
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t i = 0; i < static_cast<std::size_t>(size); ++i)
+        rest_[begin + i * channels + c] = samples[c][i];
+    count_ += size;
+    last_ = size;
+    decoded_ += size;
+  }
+
+  // Counts once a frame follows.
+  static void on_error(const FLAC__StreamDecoder*, FLAC__StreamDecoderErrorStatus status,
+                       void* self) {
+    auto& me = *static_cast<FlacDecoder*>(self);
+    if (me.suspect_ != nullptr) return;
+    me.suspect_ = status == FLAC__STREAM_DECODER_ERROR_STATUS_FRAME_CRC_MISMATCH
+                      ? "the check sum of a frame is wrong"
+                  : status == FLAC__STREAM_DECODER_ERROR_STATUS_LOST_SYNC
+                      ? "there is something that is no frame"
+                      : "the header of a frame makes no sense";
+  }
+
+  SoundInput& input_;
+  std::unique_ptr<FLAC__StreamDecoder, Deleter> decoder_;
+  std::int64_t promised_ = 0;  // samples by the header, 0: not known
+  Format format_, other_;
+  float scale_ = 1;
+  int factor_ = 1;
+  std::vector<FLAC__int32> rest_;                  // what the last step gave, interleaved
+  std::int64_t count_ = 0, given_ = 0, last_ = 0;  // of that: all, read, the last frame's
+  std::int64_t decoded_ = 0, next_ = -1;
+  std::int64_t changed_at_ = -1, left_out_ = 0;
+  const char* suspect_ = nullptr;  // what was wrong behind the last frame
+  std::int64_t wrong_at_ = -1;
+  std::string wrong_;
+  std::int64_t missing_ = 0, silent_ = 0;
+  bool is_over_ = false, is_out_of_memory_ = false;
+};
+
+}  // namespace
+
+OpenedSound open_flac(SoundInput& input, std::uint64_t marker) {
+  auto out = std::make_unique<FlacDecoder>(input, marker);
+  if (!out->is_open()) return std::string("no frame of it can be decoded");
+  return OpenedSound(std::move(out));
+}
+
+}  // namespace melflow

@@ -1,0 +1,30 @@
+#include "stages/audio/decoders/sound_file.h"
+
+#include <array>
+#include <utility>
+
+namespace melflow {
+
+SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
+  const ReadAt read = input_->reader();
+  const SoundKind kind = sound_kind(read);
+  if (kind.is_bw64)  // the same as RF64, which libsndfile knows
+    for (std::size_t i = 0; i < 4; ++i) input_->replace(i, static_cast<std::byte>("RF64"[i]));
+  if (kind.name == "WAV") {
+    if (const auto plain = plain_samples(read, input_->size())) {
+      decoder_ = open_plain(*input_, *plain);
+      return;
+    }
+  }
+  OpenedSound opened = kind.name == "FLAC"  ? open_flac(*input_, kind.begin)
+                       : kind.name == "MP3" ? open_mp3(*input_)
+                                            : open_sndfile(*input_);
+  if (auto* decoder = std::get_if<0>(&opened))
+    decoder_ = std::move(*decoder);
+  else
+    reason_ = std::get<1>(std::move(opened));
+}
+
+std::string SoundFile::why() const { return why_not_sound(input_->reader(), reason_); }
+
+}  // namespace melflow

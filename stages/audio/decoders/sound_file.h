@@ -1,0 +1,38 @@
+// A sound file opened by the library that knows its kind: FLAC by libFLAC and MP3 by libmpg123,
+// which libsndfile would hide half of what happens from, plain samples by none, all else by
+// libsndfile.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "stages/audio/decoders/sound_decoder.h"
+
+namespace melflow {
+
+class SoundFile {
+ public:
+  explicit SoundFile(SoundInput input);
+
+  /// False when it is no sound file; why() has the reason, io_error() says whether reading failed.
+  [[nodiscard]] bool ok() const { return decoder_ != nullptr; }
+  [[nodiscard]] std::string why() const;
+  /// The system's error number of a failed read, 0 without one.
+  [[nodiscard]] int io_error() const { return input_->error(); }
+
+  /// These require ok().
+  [[nodiscard]] const SF_INFO& info() const { return decoder_->info(); }
+  [[nodiscard]] bool is_count_known() const { return decoder_->is_count_known(); }
+  template <class Sample>
+  std::int64_t read(Sample* out, std::int64_t frames) {
+    return decoder_->read(out, frames);
+  }
+  [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return decoder_->fault(); }
+
+ private:
+  std::unique_ptr<SoundInput> input_;  // stays where it is
+  std::unique_ptr<SoundDecoder> decoder_;
+  std::string reason_;
+};
+
+}  // namespace melflow

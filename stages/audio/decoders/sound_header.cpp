@@ -1,0 +1,176 @@
+#include "stages/audio/decoders/sound_header.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+bool starts_with(Bytes bytes, std::string_view text, std::size_t at = 0) {
+  return bytes.size() >= at + text.size() &&
+         std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
+}
+
+unsigned number(Bytes bytes, std::size_t at) { return std::to_integer<unsigned>(bytes[at]); }
+
+template <std::size_t N>
+Bytes read_into(std::array<std::byte, N>& buffer, const ReadAt& read, std::uint64_t at = 0) {
+  return Bytes(buffer).first(read(at, buffer));
+}
+
+// The header of a frame of MPEG audio (ISO 11172-3, 2.4.1.3), as far as it can be wrong.
+bool is_mp3_frame(Bytes bytes) {
+  if (bytes.size() < 3 || number(bytes, 0) != 0xFF) return false;
+  const unsigned second = number(bytes, 1), third = number(bytes, 2);
+  return (second & 0xE0U) == 0xE0U && (second & 0x18U) != 0x08U && (second & 0x06U) != 0 &&
+         (third & 0xF0U) != 0xF0U && (third & 0x0CU) != 0x0CU;
+}
+
+std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t count) {
+  std::uint32_t out = 0;
+  for (std::size_t i = 0; i < count; ++i) out |= number(bytes, at + i) << (8 * i);
+  return out;
+}
+
+// Behind the ID3 tags that the file begins with.
+std::uint64_t behind_tags(const ReadAt& read) {
+  constexpr int kMostTags = 64;
+  std::uint64_t at = 0;
+  std::array<std::byte, 10> buffer;
+  for (int i = 0; i < kMostTags; ++i) {
+    const Bytes head = read_into(buffer, read, at);
+    if (!starts_with(head, "ID3") || head.size() < 10) break;
+    // Four times seven bits, and ten bytes of header and perhaps of footer (id3.org,
+    // ID3v2.4.0, 3.1).
+    at += (number(head, 5) & 0x10U) != 0 ? 20 : 10;
+    for (std::size_t k = 0; k < 4; ++k)
+      at += std::uint64_t{number(head, 6 + k) & 0x7FU} << (21 - 7 * k);
+  }
+  return at;
+}
+
+// RIFF, then chunks of a name, a size and that many bytes, padded to even (Microsoft and IBM,
+// Multimedia Programming Interface and Data Specifications 1.0, 1991). Format 0xFFFE says by a GUID
+// that begins with the real format's number (Microsoft, Multiple channel audio data and WAVE
+// files). `bytes(at, buffer)` gives as much of the file as there is.
+template <class ReadBytes>
+std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t file_size) {
+  std::array<std::byte, 12> riff;
+  if (bytes(0, riff) < riff.size() || !starts_with(riff, "RIFF") || !starts_with(riff, "WAVE", 8))
+    return std::nullopt;
+  if (std::uint64_t{little_endian(riff, 4, 4)} + 8 != file_size) return std::nullopt;
+  PlainSamples out;
+  for (std::uint64_t at = riff.size(); at + 8 <= file_size;) {
+    std::array<std::byte, 8> head;
+    if (bytes(at, head) < head.size()) return std::nullopt;
+    const std::uint64_t size = little_endian(head, 4, 4), body = at + 8;
+    if (size > file_size - body) return std::nullopt;
+    if (starts_with(head, "fmt ")) {
+      if (size < 16 || out.sample_rate != 0) return std::nullopt;
+      std::array<std::byte, 28> fmt;
+      if (bytes(body, std::span(fmt).first(std::min<std::uint64_t>(size, fmt.size()))) <
+          std::min<std::uint64_t>(size, fmt.size()))
+        return std::nullopt;
+      std::uint32_t format = little_endian(fmt, 0, 2);
+      if (format == 0xFFFE && size >= 40 && little_endian(fmt, 18, 2) == 16)
+        format = little_endian(fmt, 24, 4);
+      const std::uint32_t channels = little_endian(fmt, 2, 2);
+      const std::uint32_t rate = little_endian(fmt, 4, 4);
+      const std::uint32_t step = little_endian(fmt, 12, 2);
+      const std::uint32_t bits = little_endian(fmt, 14, 2);
+      if (format != 1 || channels != 1 || step != 2 || bits != 16) return std::nullopt;
+      if (rate == 0 || rate > 0x7FFFFFFFU) return std::nullopt;
+      out.sample_rate = static_cast<int>(rate);
+    } else if (starts_with(head, "data")) {
+      if (out.sample_rate == 0 || size == 0 || size % 2 != 0) return std::nullopt;
+      out.offset = body;
+      out.count = static_cast<std::int64_t>(size / 2);
+      return out;
+    }
+    at = body + size + size % 2;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool has_plain_samples(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  if (dot == path.npos) return false;
+  const std::string ending(path.substr(dot + 1));
+  constexpr std::array names{"wav", "aif", "aiff", "au", "snd", "w64", "rf64", "bw64", "raw"};
+  for (const char* name : names)
+    if (strcasecmp(ending.c_str(), name) == 0) return true;
+  return false;
+}
+
+std::optional<PlainSamples> plain_samples(std::span<const std::byte> file) {
+  return find_plain(
+      [file](std::uint64_t at, std::span<std::byte> out) {
+        const auto n = std::min<std::uint64_t>(
+            out.size(), file.size() - std::min<std::uint64_t>(at, file.size()));
+        std::memcpy(out.data(), file.data() + (n > 0 ? at : 0), n);
+        return n;
+      },
+      file.size());
+}
+
+std::optional<PlainSamples> plain_samples(const ReadAt& read, std::uint64_t size) {
+  return find_plain(read, size);
+}
+
+SoundKind sound_kind(const ReadAt& read) {
+  SoundKind out;
+  out.begin = behind_tags(read);
+  std::array<std::byte, 16> buffer;
+  const Bytes head = read_into(buffer, read, out.begin);
+  struct Magic {
+    std::string_view bytes, name;
+    std::size_t at = 0;
+  };
+  constexpr std::array magics{
+      Magic{"RIFF", "WAV"},   Magic{"RIFX", "WAV"},  Magic{"RF64", "WAV"}, Magic{"BW64", "WAV"},
+      Magic{"FORM", "AIFF"},  Magic{"fLaC", "FLAC"}, Magic{"OggS", "Ogg"}, Magic{"caff", "CAF"},
+      Magic{".snd", "AU"},    Magic{"dns.", "AU"},   Magic{"riff", "W64"}, Magic{"NIST_1A", "NIST"},
+      Magic{"ftyp", "MP4", 4}};
+  for (const Magic& m : magics)
+    if (starts_with(head, m.bytes, m.at)) out.name = m.name;
+  if (out.name.empty() && (out.begin > 0 || starts_with(head, "ID3") || is_mp3_frame(head)))
+    out.name = "MP3";
+  out.is_bw64 = out.begin == 0 && starts_with(head, "BW64");
+  return out;
+}
+
+std::string why_not_sound(const ReadAt& read, const std::string& reason) {
+  const std::string_view kind = sound_kind(read).name;
+  if (kind == "MP4")
+    return "is MP4 or M4A, which cannot be decoded; convert it, to FLAC for example";
+  if (kind.empty()) return "is no sound file, or of a kind that cannot be decoded";
+  if (!reason.empty()) return fmt::format("begins like {} but cannot be decoded: {}", kind, reason);
+  return fmt::format(
+      "begins like {} but cannot be decoded: damaged, cut off, or of a variant that "
+      "is not supported",
+      kind);
+}
+
+bool is_mp3_without_count(const ReadAt& read) {
+  std::array<std::byte, 2048> buffer;  // the longest first frame has 1441 bytes
+  const Bytes head = read_into(buffer, read, behind_tags(read));
+  if (!is_mp3_frame(head)) return false;
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const char* name : {"Xing", "Info"}) {
+    const std::size_t at = text.find(name);
+    if (at != text.npos && at + 8 <= text.size()) return (number(head, at + 7) & 1U) == 0;
+  }
+  return text.find("VBRI") == text.npos;
+}
+
+}  // namespace melflow

@@ -1,0 +1,139 @@
+// disk_read: the bytes of a file, without touching its access time.
+//
+// In:  FileRef.
+// Out: RawBytes; files up to `whole` in memory, larger ones open, to be read as they are decoded.
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/audio/reading/file_reader.h"
+#include "stages/audio/reading/uring_engine.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<Advise> {
+  static constexpr std::pair<const char*, Advise> values[] = {
+      {"none", Advise::none}, {"sequential", Advise::sequential}, {"willneed", Advise::willneed}};
+};
+
+enum class ReadEngine { in_line, threads, uring };
+template <>
+struct EnumNames<ReadEngine> {
+  static constexpr std::pair<const char*, ReadEngine> values[] = {{"inline", ReadEngine::in_line},
+                                                                  {"threads", ReadEngine::threads},
+                                                                  {"io_uring", ReadEngine::uring}};
+};
+
+namespace {
+
+struct DiskReadOptions {
+  Bytes buffer{128 * 1024};
+  bool noatime = true;
+  Advise advise = Advise::sequential;
+  Bytes whole{4 * 1024 * 1024};
+  ReadEngine engine = ReadEngine::in_line;
+  int depth = 32;
+
+  void describe(Schema& s) {
+    s.field("buffer", buffer, "bytes asked for in one read; also the window on a large file")
+        .range(4096, 1 << 30)
+        .tuning();
+    s.field("noatime", noatime,
+            "leave the access time alone (O_NOATIME); files of other owners are read without it")
+        .tuning();
+    s.field("advise", advise, "what the system is told about a file larger than one buffer")
+        .tuning();
+    s.field("whole", whole, "files up to this size are read at once, larger ones piece by piece")
+        .range(4096, 1 << 30)
+        .tuning();
+    s.field(
+         "engine", engine,
+         "inline: read on the workers, best from a warm cache; threads: on threads of its own, so "
+         "that a slow disk does not hold the workers; io_uring: many files at once by the kernel "
+         "(threads where it is not allowed)")
+        .tuning();
+    s.field("depth", depth,
+            "files being read at once, for threads and io_uring; `concurrency`, where it is given, "
+            "goes before it")
+        .range(1, 1024)
+        .tuning()
+        .used_with("engine: threads or io_uring", [this] { return engine != ReadEngine::in_line; });
+  }
+};
+
+class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
+ public:
+  explicit DiskRead(DiskReadOptions options)
+      : options_(options),
+        reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}
+
+  [[nodiscard]] StageResources resources() const override {
+    const bool blocking = options_.engine != ReadEngine::in_line;
+    return {.blocking = blocking,
+            .default_concurrency = blocking ? options_.depth : 0,
+            .size_option = "whole"};
+  }
+  [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
+    return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, slots) : nullptr;
+  }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (options_.engine != ReadEngine::uring) return given;
+    if (const std::string why = uring_refusal(); !why.empty())
+      check.warning("engine",
+                    fmt::format("io_uring cannot be used here ({}); threads read instead", why));
+    return given;
+  }
+
+  // A large file takes no more than a window, but no file may cost more than the largest: what the
+  // plan is checked with.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
+    return BufferPool::rounded(std::min<std::uint64_t>(source.bytes, options_.whole.count));
+  }
+
+  Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
+                                                  ItemContext& context) const override {
+    if (auto unread = reader_.unread(file)) return std::move(*unread);
+    UniqueFd fd;
+    int error = 0;
+    do {
+      const int flags = reader_.flags();
+      fd = UniqueFd(::open(file->path.c_str(), flags));
+      error = fd ? 0 : errno;
+      if (error != 0 && !reader_.retry(error, flags)) return FileReader::open_error(*file, error);
+    } while (error != 0);
+    FileState before;
+    auto admitted = reader_.admit(std::move(file), fd, context.run().pool, before);
+    if (!admitted) return std::move(admitted.error());
+    RawBytes& out = **admitted;
+    std::size_t got = out.fd ? out.size : 0;
+    while (got < out.size) {
+      const std::size_t want = std::min<std::size_t>(out.size - got, options_.buffer.count);
+      const ssize_t n = ::read(fd.get(), out.data.data() + got, want);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return FileReader::read_error(errno);
+      if (n == 0) return FileReader::shorter(out, got);
+      got += static_cast<std::size_t>(n);
+    }
+    if (!out.fd)
+      if (auto changed = FileReader::check_unchanged(fd.get(), before)) return std::move(*changed);
+    return std::shared_ptr<const RawBytes>(std::move(*admitted));
+  }
+
+ private:
+  DiskReadOptions options_;
+  FileReader reader_;
+};
+
+const RegisterStage<DiskRead, DiskReadOptions> registered{
+    "disk_read", "Reads files, leaving their access times alone."};
+
+}  // namespace
+}  // namespace melflow

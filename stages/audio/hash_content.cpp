@@ -1,0 +1,58 @@
+// hash_content: notes a hash of every file's bytes for the source.
+//
+// In, out: RawBytes, handed on as it is. A large file is read for it once more.
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/facts.h"
+#include "stages/files/content_hash.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+namespace {
+
+class HashContent final : public Transform<RawBytes, RawBytes> {
+ public:
+  explicit HashContent(NoOptions) { traits_.in_order = false; }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    hashes_ = given.get_or(property::kContents, nullptr);
+    if (!hashes_) check.error("", "is put there by a source with update_by: content; leave it out");
+    Properties out = given;
+    out.erase(property::kContents);  // noted once
+    return out;
+  }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+
+  Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
+                                                  ItemContext& context) const override {
+    std::uint64_t& hash = hashes_->of[context.origin().stream->index()];
+    if (hash == 0 && !in->file->stored) {  // else a filling pass has been there
+      hash = hash_of(*in);
+      if (hash == 0)
+        return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
+    }
+    return in;
+  }
+
+ private:
+  static std::uint64_t hash_of(const RawBytes& bytes) {
+    if (bytes.fd) return content_hash(bytes.fd.get());
+    return content_hash({bytes.data.data(), static_cast<std::size_t>(bytes.size)});
+  }
+
+  std::shared_ptr<ContentHashes> hashes_;
+};
+
+const RegisterStage<HashContent, NoOptions> registered{
+    "hash_content",
+    "Notes a hash of every file for a source with update_by: content, which puts it there."};
+
+}  // namespace
+}  // namespace melflow

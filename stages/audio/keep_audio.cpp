@@ -1,0 +1,56 @@
+// keep_audio: puts decoded audio into the source's store.
+//
+// In, out: Waveform, handed on as it is. Only whole files that nothing is said about are kept:
+// others are decoded in every run, so that the same is said in every run.
+
+#include "pipeline/registry.h"
+#include "stages/audio/store/feed.h"
+#include "stages/facts.h"
+
+namespace melflow {
+namespace {
+
+struct KeepState final : StageState {
+  std::unique_ptr<AudioStore::Entry> entry;
+};
+
+class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>,
+                        public FillingPass {
+ public:
+  explicit KeepAudio(NoOptions) {}
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    feed_ = given.get_or(property::kFeed, nullptr);
+    if (!feed_) check.error("", "is put there by a source with the option feed; leave it out");
+    Properties out = given;
+    out.erase(property::kFeed);  // one store, one node that fills it
+    return out;
+  }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+
+  void start(RunContext& run) override { feed_->open(run, contract()); }
+  [[nodiscard]] bool begin_filling(Filling& filling) override {
+    return feed_->store() != nullptr && feed_->store()->begin_filling(filling);
+  }
+  void filled(RunContext&) override { feed_->store()->filled(); }
+
+  Result<std::shared_ptr<const Waveform>> process_block(std::shared_ptr<const Waveform> in,
+                                                        KeepState& state,
+                                                        ItemContext& context) const override {
+    if (in->stored || feed_->store() == nullptr) return in;
+    const Stream& stream = *context.origin().stream;
+    if (in->first) state.entry = feed_->store()->begin(stream.index(), context.run());
+    if (state.entry && !state.entry->add(*in)) state.entry.reset();
+    if (state.entry && in->last && !stream.is_remarked()) state.entry->close();
+    return in;
+  }
+
+ private:
+  std::shared_ptr<Feed> feed_;
+};
+
+const RegisterStage<KeepAudio, NoOptions> registered{
+    "keep_audio", "Stores decoded audio for a source with the option feed, which puts it there."};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,282 @@
+// segment: which samples make a row.
+//
+// In:  Waveform blocks.
+// Out: Windows: for each block the rows that it completes, with the samples they need. Without a
+//      length the recording is not cut; then each block carries what of the block before it the
+//      frames across the seam need.
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/audio/length.h"
+#include "stages/facts.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+enum class Tail { drop, pad };
+template <>
+struct EnumNames<Tail> {
+  static constexpr std::pair<const char*, Tail> values[] = {{"drop", Tail::drop},
+                                                            {"pad", Tail::pad}};
+};
+
+namespace {
+
+struct WindowOptions {
+  std::optional<Length> length, hop;
+
+  void describe_as(const char* which, Schema& s) {
+    s.field("length", length, fmt::format("length of a {} window", which));
+    s.field("hop", hop,
+            fmt::format("distance from the start of a {} window to the start of the next; not set: "
+                        "the length of one",
+                        which));
+  }
+};
+struct LongWindows : WindowOptions {
+  void describe(Schema& s) { describe_as("long", s); }
+};
+struct ShortWindows : WindowOptions {
+  void describe(Schema& s) { describe_as("short", s); }
+};
+
+struct SegmentOptions {
+  std::optional<Length> length, hop;
+  std::optional<LongWindows> long_windows;
+  std::optional<ShortWindows> short_windows;
+  Tail tail = Tail::drop;
+  std::optional<Length> min_length;
+
+  void describe(Schema& s) {
+    s.field("length", length,
+            "length of a window, which becomes a row; not set: recordings are not cut, a row is a "
+            "frame");
+    s.field("hop", hop,
+            "distance from the start of a window to the start of the next; not set: the length");
+    s.group("long", long_windows,
+            "cuts in two stages, instead of length and hop: long windows of the recording, and in "
+            "each of them the windows of short");
+    s.group("short", short_windows,
+            "windows inside every one of long, which become rows; goes with long only");
+    s.field("tail", tail,
+            "what becomes of samples behind the last whole window; drop: they give no row; pad: "
+            "silence is added to make one more window");
+    s.field("min_length", min_length,
+            "shortest recording that gives rows, and with tail: pad shortest rest that is padded; "
+            "not set: any");
+  }
+};
+
+struct SegmentState final : StageState {
+  Buffer kept;  // samples from `kept_at` on that later rows need
+  std::int64_t kept_at = 0, kept_count = 0;
+  std::int64_t rows = 0;  // given so far
+};
+
+class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
+ public:
+  explicit Segment(SegmentOptions options) : options_(options) {}
+
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    context_ = required.get_or(requirement::kContext, 0);
+    rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
+    Properties out = given;
+    const SegmentOptions& o = options_;
+    if (o.long_windows || o.short_windows) {
+      if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
+      if (!o.long_windows || !o.long_windows->length) check.error("long", "its length is missing");
+      if (!o.short_windows || !o.short_windows->length)
+        check.error("short", "its length is missing");
+      if (!o.long_windows || !o.short_windows || !o.long_windows->length ||
+          !o.short_windows->length)
+        return out;
+    } else if (!o.length) {
+      if (o.hop) check.error("hop", "needs a length");
+      if (o.tail == Tail::pad) check.error("tail", "there is no tail without a length");
+      return out;
+    }
+    // At the rate that is known, or at the one the mel stage insists on.
+    const double rate = rate_;
+    if (rate <= 0) {
+      check.error("", "the sample rate is not known; set mel.sample_rate or resample");
+      return out;
+    }
+    const WindowGrid g = grid(rate);
+    expected_ = g;
+    if (g.long_length < 1) check.error(two_stage() ? "long" : "length", "a window of no sample");
+    if (g.long_hop < 1) check.error(two_stage() ? "long" : "hop", "a hop of no sample");
+    if (two_stage() && g.length < 1) check.error("short", "a window of no sample");
+    if (two_stage() && g.short_hop < 1) check.error("short", "a hop of no sample");
+    if (g.length > g.long_length)
+      check.error("short", fmt::format("{} samples do not fit into a long window of {}", g.length,
+                                       g.long_length));
+    if (g.length >= 1) out.set(property::kWindow, g.length);
+    if (g.long_hop >= 1)
+      out.set(property::kRowsPerSample,
+              static_cast<double>(g.per_long) / static_cast<double>(g.long_hop));
+    out.set(property::kRowsExtra, 2.0 * static_cast<double>(g.per_long));
+    out.set(property::kWindowGrid, g);
+    return out;
+  }
+
+  // In samples, where the rate is known.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    if (is_cut() && !expected_) return std::nullopt;
+    Value out = Value::map({});
+    const auto number = [](std::int64_t n) { return Value::scalar(std::to_string(n)); };
+    if (expected_) {
+      out.set("length", number(expected_->length));
+      if (expected_->long_length != expected_->length) {
+        out.set("long_length", number(expected_->long_length));
+        out.set("long_hop", number(expected_->long_hop));
+        out.set("short_hop", number(expected_->short_hop));
+      } else {
+        out.set("hop", number(expected_->long_hop));
+      }
+      out.set("tail", OptionType<Tail>::echo(options_.tail));
+    }
+    if (options_.min_length)
+      out.set("min_length", rate_ > 0 ? number(options_.min_length->at(rate_))
+                                      : OptionType<Length>::echo(*options_.min_length));
+    return out;
+  }
+
+  // A block and what was kept of the one before it; passed on untouched where it is the only one.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;
+    return BufferPool::rounded(input + 2 * static_cast<std::size_t>(kept) * sizeof(float));
+  }
+
+  Result<std::shared_ptr<const Windows>> process_block(std::shared_ptr<const Waveform> in,
+                                                       SegmentState& state,
+                                                       ItemContext& context) const override {
+    auto out = std::make_shared<Windows>();
+    out->sample_rate = in->sample_rate;
+    out->first = in->first;
+    out->last = in->last;
+    out->file = in->file;
+    out->fresh = in->start;
+    join(*in, state, context, *out);
+    const std::int64_t seen = in->start + in->samples.count;
+    std::int64_t needed_from = std::max<std::int64_t>(0, seen - context_);
+    const std::int64_t shortest =
+        options_.min_length ? options_.min_length->at(in->sample_rate) : 0;
+    if (in->last && seen < shortest)
+      return ItemError::skipped(
+          fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
+    if (is_cut()) {
+      const WindowGrid g = grid(in->sample_rate);
+      if (auto error = other_grid(g, in->sample_rate)) return std::move(*error);
+      const std::int64_t longs = in->last ? all_longs(g, seen, shortest) : whole_longs(g, seen);
+      out->grid = g;
+      out->first_row = state.rows;
+      out->row_count = longs * g.per_long - state.rows;
+      if (in->last && longs == 0)
+        return ItemError::skipped(
+            fmt::format("shorter than one window: {} samples of {}", seen, g.long_length));
+      state.rows = longs * g.per_long;
+      needed_from = longs * g.long_hop;
+    }
+    if (!in->last) keep(*out, needed_from, state, context);
+    if (is_cut() && out->row_count == 0 && !in->last) return std::shared_ptr<const Windows>{};
+    return std::shared_ptr<const Windows>(std::move(out));
+  }
+
+ private:
+  [[nodiscard]] bool two_stage() const { return options_.long_windows.has_value(); }
+  [[nodiscard]] bool is_cut() const { return two_stage() || options_.length.has_value(); }
+
+  [[nodiscard]] WindowGrid grid(double rate) const {
+    WindowGrid g;
+    if (!two_stage()) {
+      g.length = g.long_length = options_.length->at(rate);
+      g.long_hop = g.short_hop = options_.hop.value_or(*options_.length).at(rate);
+      return g;
+    }
+    const WindowOptions &l = *options_.long_windows, &s = *options_.short_windows;
+    g.long_length = l.length->at(rate);
+    g.long_hop = l.hop.value_or(*l.length).at(rate);
+    g.length = s.length->at(rate);
+    g.short_hop = s.hop.value_or(*s.length).at(rate);
+    if (g.short_hop > 0 && g.length <= g.long_length)
+      g.per_long = (g.long_length - g.length) / g.short_hop + 1;
+    return g;
+  }
+
+  // Only the grid of the plan was checked and charged. A time gives another one at another rate,
+  // with hops of no sample or windows as long as the file.
+  [[nodiscard]] std::optional<ItemError> other_grid(const WindowGrid& g, int rate) const {
+    if (!expected_) return std::nullopt;
+    const auto differs = [&](const char* what, std::int64_t has, std::int64_t expected) {
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz, where a {} has {} samples instead of {}; put a "
+                      "resample stage before",
+                      rate, what, has, expected));
+    };
+    if (g.length != expected_->length) return differs("window", g.length, expected_->length);
+    if (g.long_length != expected_->long_length)
+      return differs("long window", g.long_length, expected_->long_length);
+    if (g.long_hop != expected_->long_hop) return differs("hop", g.long_hop, expected_->long_hop);
+    if (g.short_hop != expected_->short_hop)
+      return differs("short hop", g.short_hop, expected_->short_hop);
+    return std::nullopt;
+  }
+
+  static std::int64_t whole_longs(const WindowGrid& g, std::int64_t n) {
+    return n < g.long_length ? 0 : (n - g.long_length) / g.long_hop + 1;
+  }
+
+  // With a padded one for samples that no whole window covers.
+  [[nodiscard]] std::int64_t all_longs(const WindowGrid& g, std::int64_t n,
+                                       std::int64_t shortest) const {
+    const std::int64_t whole = whole_longs(g, n);
+    if (options_.tail == Tail::drop) return whole;
+    const std::int64_t covered = whole == 0 ? 0 : (whole - 1) * g.long_hop + g.long_length;
+    const std::int64_t left = n - whole * g.long_hop;
+    return n > covered && left >= std::max<std::int64_t>(1, shortest) ? whole + 1 : whole;
+  }
+
+  // The block's samples after those kept; without a copy where none are.
+  static void join(const Waveform& in, const SegmentState& state, ItemContext& context,
+                   Windows& out) {
+    out.samples = in.samples;
+    out.begin = in.start;
+    if (state.kept_count == 0) return;
+    const std::size_t size = size_of(in.samples.type);
+    const std::size_t old_bytes = static_cast<std::size_t>(state.kept_count) * size;
+    auto joined =
+        std::make_shared<Buffer>(context.run().pool.lease(old_bytes + in.samples.bytes()));
+    std::memcpy(joined->data(), state.kept.data(), old_bytes);
+    std::memcpy(joined->data() + old_bytes, in.samples.data, in.samples.bytes());
+    out.begin = state.kept_at;
+    out.samples = {joined, joined->data(), state.kept_count + in.samples.count, in.samples.type};
+  }
+
+  static void keep(const Windows& block, std::int64_t from, SegmentState& state,
+                   ItemContext& context) {
+    from = std::clamp(from, block.begin, block.end());
+    const std::size_t size = size_of(block.samples.type);
+    state.kept_at = from;
+    state.kept_count = block.end() - from;
+    state.kept = context.run().pool.lease(static_cast<std::size_t>(state.kept_count) * size);
+    std::memcpy(state.kept.data(),
+                block.samples.data + static_cast<std::size_t>(from - block.begin) * size,
+                static_cast<std::size_t>(state.kept_count) * size);
+  }
+
+  SegmentOptions options_;
+  double rate_ = 0;                     // that is known, or that the mel stage insists on [Hz]
+  std::int64_t context_ = 0;            // samples that the frames across a seam need
+  std::optional<WindowGrid> expected_;  // at the rate of the plan
+};
+
+const RegisterStage<Segment, SegmentOptions> registered{
+    "segment", "Cuts recordings into windows, in one stage or two, or leaves them whole.", true};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,299 @@
+#include "stages/audio/store/audio_cache_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/files/whole_io.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kAlignment = 64;                     // of samples
+constexpr std::size_t kLeastCommit = 1024;                 // entries
+constexpr std::size_t kKeptPages = std::size_t{16} << 20;  // released, but still mapped [bytes]
+constexpr std::size_t kReadAhead = std::size_t{1} << 20;   // of one recording [bytes]
+constexpr std::size_t kVerified = std::size_t{4} << 20;    // at once [bytes]
+
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) {
+  return (n + unit - 1) / unit * unit;
+}
+
+}  // namespace
+
+AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& contract, Access access)
+    : path_(std::move(path)), contract_(contract) {
+  if (access == Access::read_write)
+    open_for_writing();
+  else
+    open_for_reading();
+}
+
+// ---- opening
+// --------------------------------------------------------------------------------------
+
+void AudioCacheFile::open_for_writing() {
+  for (;;) {
+    fd_ = UniqueFd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!fd_) {
+      note_ = fmt::format("cannot be written: {}", std::strerror(errno));
+      return open_for_reading();
+    }
+    if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+      note_ = errno == EWOULDBLOCK ? std::string("is being written by another run")
+                                   : fmt::format("cannot be locked: {}", std::strerror(errno));
+      return open_for_reading();
+    }
+    if (is_at_path()) break;  // else it was replaced before it was locked
+  }
+  is_writer_ = true;
+  switch (load()) {
+    case Content::good:
+      return;
+    case Content::unusable:
+      note_ = "was damaged or none of this version and is made anew";
+      replace();
+      break;
+    case Content::empty:
+      break;
+  }
+  if (!write_all(0, cache_header(contract_))) throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
+  end_ = kCachePage;
+}
+
+void AudioCacheFile::open_for_reading() {
+  fd_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd_ && note_.empty()) note_ = fmt::format("cannot be opened: {}", std::strerror(errno));
+  if (!fd_) throw RunError(path_ + ": " + note_);
+  load();
+}
+
+bool AudioCacheFile::is_at_path() const {
+  struct stat mine {
+  }, there{};
+  return fstat(fd_.get(), &mine) == 0 && stat(path_.c_str(), &there) == 0 &&
+         mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+// By an empty file that is locked before it has the name. The lock on the old one is held until
+// then, so nobody else does the same.
+void AudioCacheFile::replace() {
+  const std::string fresh = path_ + ".new";
+  ::unlink(fresh.c_str());
+  UniqueFd fd(::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!fd || flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || ::rename(fresh.c_str(), path_.c_str()) != 0)
+    throw RunError(
+        fmt::format("{}: {}, but cannot be replaced: {}", path_, note_, std::strerror(errno)));
+  fd_ = std::move(fd);
+}
+
+AudioCacheFile::Content AudioCacheFile::load() {
+  struct stat st {};
+  if (fstat(fd_.get(), &st) != 0) return Content::unusable;
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  if (size == 0) return Content::empty;
+  CachePage page{};
+  if (pread(fd_.get(), page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
+      !is_cache_header(page, contract_))
+    return Content::unusable;
+  const std::array<CacheSlot, 2> slots = cache_slots(page);
+  if (slots[0].was_never_written() && slots[1].was_never_written()) return Content::empty;
+  if (load_slot(slots[0], size)) {
+    end_ = opened_.end;
+    return Content::good;
+  }
+  if (!load_slot(slots[1], size)) return Content::unusable;
+  // Another process may still use what the damaged commit holds.
+  end_ = round_up(std::max(size, opened_.end), kCachePage);
+  return Content::good;
+}
+
+bool AudioCacheFile::load_slot(const CacheSlot& slot, std::uint64_t file_size) {
+  if (!slot.is_good(file_size)) return false;
+  MappedRange map(fd_.get(), 0, slot.end);
+  if (map.data() == nullptr || XXH3_64bits(map.data() + slot.index_offset,
+                                           slot.capacity * sizeof(Entry)) != slot.index_checksum)
+    return false;
+  map_ = std::move(map);
+  opened_ = last_ = slot;
+  committed_entries_ = slot.entries;
+  return true;
+}
+
+// ---- reading
+// --------------------------------------------------------------------------------------
+
+std::optional<AudioCacheFile::Entry> AudioCacheFile::find(const CacheKey& key,
+                                                          const FileStamp& stamp) const {
+  if (map_.data() == nullptr) return std::nullopt;
+  const auto* table = reinterpret_cast<const Entry*>(map_.data() + opened_.index_offset);
+  const Entry& e = table[cache_place_of(table, opened_.capacity, key)];
+  if (!(e.key == key) || !e.is_possible() || !(e.stamp == stamp)) return std::nullopt;
+  return e;
+}
+
+std::span<const std::byte> AudioCacheFile::range(std::uint64_t offset, std::uint64_t bytes) const {
+  if (bytes > map_.size() || offset > map_.size() - bytes) return {};
+  return {map_.data() + offset, bytes};
+}
+
+std::vector<std::span<const std::byte>> AudioCacheFile::samples(const Entry& entry) const {
+  std::vector<std::span<const std::byte>> out;
+  if (entry.extents == 1) {
+    out.push_back(range(entry.place, entry.bytes()));
+  } else {
+    const auto table = range(entry.place, std::uint64_t{entry.extents} * sizeof(Extent));
+    std::uint64_t bytes = 0;
+    for (std::size_t at = 0; at < table.size(); at += sizeof(Extent)) {
+      Extent e;
+      std::memcpy(&e, table.data() + at, sizeof e);
+      out.push_back(range(e.offset, e.bytes));
+      bytes += out.back().size();
+    }
+    if (bytes != entry.bytes()) return {};
+  }
+  if (std::any_of(out.begin(), out.end(), [](const auto& s) { return s.empty(); })) return {};
+  return out;
+}
+
+bool AudioCacheFile::verify(const Entry& entry) const {
+  const auto pieces = samples(entry);
+  if (pieces.empty()) return false;
+  if (pieces.size() == 1 && pieces[0].size() <= kVerified)
+    return XXH3_64bits(pieces[0].data(), pieces[0].size()) == entry.checksum;
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  for (std::span<const std::byte> piece : pieces) {
+    while (!piece.empty()) {
+      const auto part = piece.first(std::min(piece.size(), kVerified));
+      XXH3_64bits_update(state, part.data(), part.size());
+      piece = piece.subspan(part.size());
+      release(part.size());
+    }
+  }
+  const std::uint64_t sum = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  return sum == entry.checksum;
+}
+
+void AudioCacheFile::prefetch(const Entry& entry) const {
+  if (entry.extents != 1) return;
+  const std::uint64_t begin = entry.place / kCachePage * kCachePage;
+  const auto part =
+      range(begin, std::min<std::uint64_t>(entry.place + entry.bytes() - begin, kReadAhead));
+  if (!part.empty()) madvise(const_cast<std::byte*>(part.data()), part.size(), MADV_WILLNEED);
+}
+
+void AudioCacheFile::release(std::size_t bytes) const {
+  const std::size_t before = released_.fetch_add(bytes);
+  if (before / kKeptPages != (before + bytes) / kKeptPages)
+    madvise(map_.data(), map_.size(), MADV_DONTNEED);
+}
+
+// ---- writing
+// --------------------------------------------------------------------------------------
+
+void AudioCacheFile::fail(int error) {
+  int none = 0;
+  error_.compare_exchange_strong(none, error);
+}
+
+std::string AudioCacheFile::error() const {
+  const int error = error_;
+  return error == 0 ? "" : std::strerror(error);
+}
+
+bool AudioCacheFile::write_all(std::uint64_t offset, std::span<const std::byte> bytes) {
+  const int error = write_whole(fd_.get(), bytes.data(), bytes.size(), offset);
+  if (error != 0) return fail(error), false;
+  return true;
+}
+
+std::optional<AudioCacheFile::Extent> AudioCacheFile::append(std::span<const std::byte> samples) {
+  const Extent out{end_.fetch_add(round_up(samples.size(), kAlignment)), samples.size()};
+  if (!write_all(out.offset, samples)) return std::nullopt;
+  return out;
+}
+
+bool AudioCacheFile::add(Entry entry, std::span<const Extent> extents) {
+  entry.extents = static_cast<std::uint32_t>(extents.size());
+  entry.place = extents.front().offset;
+  if (extents.size() > 1) {
+    const auto table = append(std::as_bytes(extents));
+    if (!table) return false;
+    entry.place = table->offset;
+  }
+  std::vector<Entry> fresh;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    pending_.push_back(entry);
+    if (pending_.size() < std::max<std::size_t>(kLeastCommit, committed_entries_ / 4)) return true;
+    fresh.swap(pending_);
+  }
+  return commit(fresh);
+}
+
+bool AudioCacheFile::commit() {
+  std::vector<Entry> fresh;
+  {
+    const std::lock_guard lock(pending_mutex_);
+    fresh.swap(pending_);
+  }
+  return fresh.empty() || commit(fresh);
+}
+
+// The new table holds what is fresh and whatever else the last one has.
+bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
+  const std::lock_guard lock(commit_mutex_);
+  const std::uint64_t most = last_.entries + fresh.size();
+  CacheSlot slot;
+  slot.sequence = last_.sequence + 1;
+  slot.capacity = std::bit_ceil(most + most / 3 + 2);
+  const std::size_t bytes = slot.capacity * sizeof(Entry);
+  // Aligned, whatever others append meanwhile.
+  slot.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
+  // Beforehand, because a store into a page that finds no room on the disk ends the process.
+  if (const int error = posix_fallocate(fd_.get(), static_cast<off_t>(slot.index_offset),
+                                        static_cast<off_t>(bytes));
+      error != 0)
+    return fail(error), false;
+  const MappedRange written(fd_.get(), slot.index_offset, bytes, PROT_READ | PROT_WRITE);
+  if (written.data() == nullptr) return fail(errno), false;
+  auto* table = reinterpret_cast<Entry*>(written.data());
+  std::memset(written.data(), 0, bytes);  // an interrupted build may have left something there
+  const auto enter = [&](const Entry& e) {
+    Entry& place = table[cache_place_of(table, slot.capacity, e.key)];
+    if (place.count != 0) return;
+    place = e;
+    ++slot.entries;
+  };
+  for (const Entry& e : fresh) enter(e);
+  if (last_.entries > 0) {
+    const MappedRange old(fd_.get(), last_.index_offset, last_.capacity * sizeof(Entry));
+    if (old.data() == nullptr) return fail(errno), false;
+    const auto* entries = reinterpret_cast<const Entry*>(old.data());
+    for (std::uint64_t i = 0; i < last_.capacity; ++i)
+      if (entries[i].count != 0) enter(entries[i]);
+  }
+  slot.index_checksum = XXH3_64bits(table, bytes);
+  slot.end = slot.index_offset + bytes;  // behind all samples that are referred to
+  slot.sign();
+  if (!write_all(kCacheSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1)))) return false;
+  last_ = slot;
+  committed_entries_ = slot.entries;
+  return true;
+}
+
+}  // namespace melflow

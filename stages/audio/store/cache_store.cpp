@@ -1,0 +1,181 @@
+#include "stages/audio/store/cache_store.h"
+
+#include <FLAC/format.h>
+#include <mpg123.h>
+#include <sndfile.h>
+#include <soxr.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/version.h"
+
+namespace melflow {
+
+CachePlace cache_place(const std::string& folder, const Value& contract) {
+  const CacheKey key = cache_key(fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(contract),
+                                             kVersion, sf_version_string(), FLAC__VERSION_STRING,
+                                             MPG123_API_VERSION, soxr_version()));
+  return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
+}
+
+FileKeys::FileKeys(const Manifest& manifest) : manifest_(manifest) {
+  std::error_code ignored;
+  const std::filesystem::path given = manifest.root().empty() ? "." : manifest.root();
+  root_ = std::filesystem::weakly_canonical(std::filesystem::absolute(given), ignored).string();
+  if (!root_.ends_with('/')) root_ += '/';
+}
+
+CacheKey FileKeys::operator()(std::size_t index) const {
+  const std::string path = manifest_.relative(index);
+  return cache_key(path.starts_with('/') ? path : root_ + path);
+}
+
+// A recording in the mapped file; its blocks are views of that.
+class CacheStore::Cached final : public StoredAudio {
+ public:
+  Cached(const Info& info, std::shared_ptr<AudioCacheFile> file, const AudioCacheFile::Entry& entry,
+         std::shared_ptr<std::atomic<std::size_t>> damaged)
+      : StoredAudio(info),
+        file_(std::move(file)),
+        entry_(entry),
+        pieces_(file_->samples(entry)),
+        damaged_(std::move(damaged)) {}
+
+  [[nodiscard]] bool verify() const override {
+    const bool is_good = !pieces_.empty() && file_->verify(entry_) && has_whole_samples();
+    if (!is_good) ++*damaged_;
+    return is_good;
+  }
+
+  [[nodiscard]] Samples at(std::int64_t start, std::int64_t most) const override {
+    const std::size_t size = size_of(info().type);
+    std::size_t skip = static_cast<std::size_t>(start) * size;
+    auto piece = pieces_.begin();
+    for (; skip >= piece->size(); ++piece) skip -= piece->size();
+    const std::int64_t count =
+        std::min(most, static_cast<std::int64_t>((piece->size() - skip) / size));
+    const std::byte* data = piece->data() + skip;
+    const auto release = [file = file_, bytes = static_cast<std::size_t>(count) *
+                                                size](const std::byte*) { file->release(bytes); };
+    return {std::shared_ptr<const std::byte>(data, release), data, count, info().type};
+  }
+
+ private:
+  [[nodiscard]] bool has_whole_samples() const {
+    return std::all_of(pieces_.begin(), pieces_.end(),
+                       [this](const auto& p) { return p.size() % size_of(info().type) == 0; });
+  }
+
+  std::shared_ptr<AudioCacheFile> file_;
+  AudioCacheFile::Entry entry_;
+  std::vector<std::span<const std::byte>> pieces_;
+  std::shared_ptr<std::atomic<std::size_t>> damaged_;
+};
+
+class CacheStore::Adding final : public AudioStore::Entry {
+ public:
+  Adding(CacheStore& store, RunContext& run, std::size_t index)
+      : store_(store), run_(run), index_(index), sum_(XXH3_createState()) {
+    XXH3_64bits_reset(sum_);
+  }
+  ~Adding() override { XXH3_freeState(sum_); }
+
+  bool add(const Waveform& block) override {
+    const Samples& s = block.samples;
+    entry_.count += s.count;
+    entry_.type = static_cast<std::uint32_t>(s.type);
+    entry_.sample_rate = block.sample_rate;
+    entry_.file_rate = block.file.sample_rate;
+    entry_.file_frames = block.file.frames;
+    if (s.count == 0) return true;
+    const std::span<const std::byte> bytes{s.data, s.bytes()};
+    const auto extent = store_.file_->append(bytes);
+    if (!extent) return store_.give_up(run_), false;
+    extents_.push_back(*extent);
+    XXH3_64bits_update(sum_, bytes.data(), bytes.size());
+    return true;
+  }
+
+  void close() override {
+    if (entry_.count == 0) return;
+    entry_.key = store_.keys_(index_);
+    entry_.stamp = store_.files_.stamp(index_);
+    entry_.checksum = XXH3_64bits_digest(sum_);
+    if (!store_.file_->add(entry_, extents_)) return store_.give_up(run_);
+    ++store_.added_;
+  }
+
+ private:
+  CacheStore& store_;
+  RunContext& run_;
+  std::size_t index_;
+  AudioCacheFile::Entry entry_;
+  std::vector<AudioCacheFile::Extent> extents_;
+  XXH3_state_t* sum_;
+};
+
+namespace {
+
+std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place) {
+  std::error_code ignored;  // opening the file says why
+  std::filesystem::create_directories(std::filesystem::path(place.path).parent_path(), ignored);
+  return std::make_shared<AudioCacheFile>(place.path, place.contract);
+}
+
+}  // namespace
+
+CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place)
+    : file_(open_cache(place)),
+      keys_(files.manifest()),
+      files_(files),
+      takes_more_(file_->is_writer()),
+      damaged_(std::make_shared<std::atomic<std::size_t>>(0)) {
+  if (!file_->note().empty())
+    run.warn(fmt::format("{}: {}{}", file_->path(), file_->note(),
+                         takes_more_ ? "" : "; what is not in it is decoded and not stored"));
+}
+
+std::shared_ptr<const StoredAudio> CacheStore::find(std::size_t index, const FileStamp& stamp) {
+  const auto entry = file_->find(keys_(index), stamp);
+  if (!entry) return nullptr;
+  ++found_;
+  file_->prefetch(*entry);
+  const StoredAudio::Info info{static_cast<SampleType>(entry->type),
+                               entry->sample_rate,
+                               entry->count,
+                               {entry->file_rate, entry->file_frames}};
+  return std::make_shared<Cached>(info, file_, *entry, damaged_);
+}
+
+std::unique_ptr<AudioStore::Entry> CacheStore::begin(std::size_t index, RunContext& run) {
+  if (!takes_more_) return nullptr;
+  return std::make_unique<Adding>(*this, run, index);
+}
+
+void CacheStore::give_up(RunContext& run) {
+  if (takes_more_.exchange(false))
+    run.warn(
+        fmt::format("{}: cannot be written on: {}; the run goes on, but further audio is not "
+                    "stored",
+                    file_->path(), file_->error()));
+}
+
+void CacheStore::finish(RunContext& run) {
+  if (file_->is_writer() && !file_->commit()) give_up(run);
+}
+
+std::vector<std::pair<std::string, Value>> CacheStore::summary() const {
+  const auto number = [](std::size_t n) { return Value::scalar(std::to_string(n)); };
+  std::vector<std::pair<std::string, Value>> out{{"cache", Value::scalar(file_->path(), {}, true)},
+                                                 {"from_cache", number(found_ - *damaged_)},
+                                                 {"added", number(added_)}};
+  if (*damaged_ > 0) out.emplace_back("damaged", number(*damaged_));
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,60 @@
+// Decoded audio in a cache file that later runs, and other processes, read.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "stages/audio/store/audio_cache_file.h"
+#include "stages/audio/store/audio_store.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+/// The cache file in `folder` for samples made with these settings. The libraries that decode and
+/// resample are part of them.
+struct CachePlace {
+  std::string path;
+  CacheKey contract;
+};
+CachePlace cache_place(const std::string& folder, const Value& contract);
+
+/// Keys of the files of a manifest: of their absolute paths.
+class FileKeys {
+ public:
+  explicit FileKeys(const Manifest& manifest);
+  [[nodiscard]] CacheKey operator()(std::size_t index) const;
+
+ private:
+  const Manifest& manifest_;
+  std::string root_;  // absolute, ends in '/'
+};
+
+class CacheStore final : public AudioStore {
+ public:
+  /// Makes the folder if need be. Throws RunError where there is no cache and none can be made.
+  CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place);
+
+  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
+  std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
+  void finish(RunContext& run) override;
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
+
+ private:
+  class Adding;
+  class Cached;
+
+  void give_up(RunContext& run);
+
+  std::shared_ptr<AudioCacheFile> file_;
+  FileKeys keys_;
+  const ManifestSource& files_;
+  std::atomic<bool> takes_more_;
+  std::size_t found_ = 0;
+  std::shared_ptr<std::atomic<std::size_t>> damaged_;  // outlives the store with its last sample
+  std::atomic<std::size_t> added_{0};
+};
+
+}  // namespace melflow

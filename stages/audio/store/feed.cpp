@@ -1,0 +1,118 @@
+#include "stages/audio/store/feed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/audio/store/cache_store.h"
+#include "stages/audio/store/feed_choice.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+void FeedOptions::describe(Schema& s) {
+  s.field("feed", feed,
+          "where samples come from: stream, decoded as they are needed; preload, all decoded into "
+          "memory before anything is computed; cache, decoded once into a file in cache_path that "
+          "later runs read; auto, whichever of them is best here. The rows are the same")
+      .tuning();
+  s.field("cache_path", cache_path, "folder of the cache files, for feed: cache and auto")
+      .tuning()
+      .used_with("feed: cache or auto",
+                 [this] { return feed == FeedKind::cache || feed == FeedKind::automatic; });
+  s.field("uses", uses,
+          "how often the audio will be used, this run among them: with feed: auto a cache is made "
+          "where that is more than once")
+      .range(1, 1e9)
+      .tuning()
+      .used_with("feed: auto", [this] { return feed == FeedKind::automatic; });
+  s.field("preload_overflow", preload_overflow,
+          "what preload does when memory.host is full: refuse the run, or stream the other files")
+      .tuning()
+      .used_with("feed: preload", [this] { return feed == FeedKind::preload; });
+  s.group("keep", keep, "the node that stores samples, behind the last one that gives waveforms")
+      .used_with("feed: preload, cache or auto", [this] { return feed != FeedKind::stream; });
+}
+
+namespace {
+
+// The options as they are written; wrong ones are found later.
+FeedOptions written(const NodeSpec& source) {
+  FeedOptions options;
+  Schema schema;
+  options.describe(schema);
+  const std::vector<std::string> names = schema.names();
+  Value known = Value::map({});
+  for (const Value::Entry& e : source.options.entries())
+    if (std::find(names.begin(), names.end(), e.key) != names.end()) known.entries().push_back(e);
+  Problems ignored;
+  schema.read(known, "", ignored);
+  return options;
+}
+
+const std::string kNothingToChoose =
+    "there is no cache_path, and loading everything before the work costs more than it saves";
+
+// auto cannot choose anything else, whatever it finds.
+bool only_streams(const FeedOptions& o) {
+  return o.feed == FeedKind::stream || (o.feed == FeedKind::automatic && o.cache_path.empty());
+}
+
+const ManifestSource& files_of(const RunContext& run) { return *manifest_source(run); }
+
+}  // namespace
+
+std::optional<Insertion> Feed::insertion(const NodeSpec& source) {
+  if (only_streams(written(source))) return std::nullopt;
+  return Insertion{port_type<Waveform>(), grouped_node(source, "keep", "keep_audio")};
+}
+
+void Feed::check(PlanCheck& check) const {
+  if (options_.feed == FeedKind::cache && options_.cache_path.empty())
+    check.error("feed", "cache needs a folder for its files: set cache_path");
+}
+
+void Feed::open(RunContext& run, const Value& contract) {
+  if (options_.feed == FeedKind::preload) {
+    store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow);
+    return;
+  }
+  const ManifestSource& files = files_of(run);
+  const CachePlace place = cache_place(options_.cache_path, contract);
+  const bool is_free_to_choose = options_.feed == FeedKind::automatic;
+  if (is_free_to_choose) {
+    const FeedChoice choice =
+        choose_feed(look_at_corpus(files.manifest(), contract, place, options_.uses));
+    why_ = choice.why;
+    if (!choice.caches) return;
+  }
+  try {
+    store_ = std::make_unique<CacheStore>(run, files, place);
+  } catch (const RunError& e) {
+    if (!is_free_to_choose) throw;
+    why_ = e.what();
+  }
+}
+
+void Feed::finish(RunContext& run) {
+  if (store_) store_->finish(run);
+}
+
+std::size_t Feed::index_bytes() const { return only_streams(options_) ? 0 : 64; }
+
+std::vector<std::pair<std::string, Value>> Feed::summary() const {
+  if (options_.feed == FeedKind::stream) return {};
+  const FeedKind feed = options_.feed != FeedKind::automatic ? options_.feed
+                        : store_                             ? FeedKind::cache
+                                                             : FeedKind::stream;
+  std::vector<std::pair<std::string, Value>> out{{"feed", OptionType<FeedKind>::echo(feed)}};
+  if (options_.feed == FeedKind::automatic)
+    out.emplace_back("why", Value::scalar(why_.empty() ? kNothingToChoose : why_, {}, true));
+  if (!store_) return out;
+  const auto more = store_->summary();
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+}  // namespace melflow

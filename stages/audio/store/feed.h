@@ -1,0 +1,79 @@
+// How a source's audio comes to the stages that compute: decoded as it is needed, or out of a store
+// of decoded audio. One object for a run, shared by the source, which hands out what is stored, and
+// by the node keep_audio behind the last stage that gives waveforms, which fills the store.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/registry.h"
+#include "stages/audio/store/audio_store.h"
+#include "stages/audio/store/preload_store.h"
+#include "stages/items.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+
+enum class FeedKind { stream, preload, cache, automatic };
+template <>
+struct EnumNames<FeedKind> {
+  static constexpr std::pair<const char*, FeedKind> values[] = {{"stream", FeedKind::stream},
+                                                                {"preload", FeedKind::preload},
+                                                                {"cache", FeedKind::cache},
+                                                                {"auto", FeedKind::automatic}};
+};
+template <>
+struct EnumNames<PreloadOverflow> {
+  static constexpr std::pair<const char*, PreloadOverflow> values[] = {
+      {"refuse", PreloadOverflow::refuse}, {"stream", PreloadOverflow::stream}};
+};
+
+struct FeedOptions {
+  FeedKind feed = FeedKind::stream;
+  std::string cache_path;
+  int uses = 1;
+  PreloadOverflow preload_overflow = PreloadOverflow::refuse;
+  std::optional<NodeGroup> keep;
+
+  void describe(Schema& s);
+};
+
+class Feed {
+ public:
+  explicit Feed(FeedOptions options) : options_(std::move(options)) {}
+
+  /// The node keep_audio for a source as it is written; nothing where no store can be used.
+  static std::optional<Insertion> insertion(const NodeSpec& source);
+
+  void check(PlanCheck& check) const;
+  /// Samples may come out of what an earlier run stored.
+  [[nodiscard]] bool may_cache() const {
+    return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
+  }
+
+  /// Once the files are listed. `contract`: the settings that decide what is stored.
+  void open(RunContext& run, const Value& contract);
+  /// Null: everything is streamed.
+  [[nodiscard]] AudioStore* store() const { return store_.get(); }
+  /// What is stored of a listed file, or null.
+  [[nodiscard]] std::shared_ptr<const StoredAudio> find(std::size_t index,
+                                                        const FileStamp& stamp) const {
+    return store_ ? store_->find(index, stamp) : nullptr;
+  }
+  void finish(RunContext& run);
+
+  /// Memory for every file beside its samples [bytes].
+  [[nodiscard]] std::size_t index_bytes() const;
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
+
+ private:
+  FeedOptions options_;
+  std::unique_ptr<AudioStore> store_;
+  std::string why_;  // with feed: auto
+};
+
+}  // namespace melflow

@@ -1,0 +1,174 @@
+#include "stages/audio/store/feed_choice.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "pipeline/available_memory.h"
+#include "pipeline/problem.h"
+#include "pipeline/schema.h"
+#include "stages/audio/decoders/sound_file.h"
+#include "stages/audio/decoders/sound_header.h"
+#include "stages/files/unique_fd.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kSampled = 64;       // files
+constexpr double kMostWarm = 0.9;          // share from which on files count as in the page cache
+constexpr double kDiskShare = 0.9;         // of the free disk that a cache may take
+constexpr std::size_t kWindow = 64 << 10;  // to read a header through [bytes]
+constexpr int kProbes = 4;                 // places of a file
+
+std::string gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+// Whether places of a file are in memory: 1 or 0 each, -1 where the file system does not say.
+int is_in_page_cache(int fd, std::uint64_t at) {
+  char byte = 0;
+  iovec where{&byte, 1};
+  const ssize_t n = preadv2(fd, &where, 1, static_cast<off_t>(at), RWF_NOWAIT);
+  if (n >= 0) return 1;
+  return errno == EAGAIN ? 0 : -1;
+}
+
+// The rate that the samples have in the end [Hz]; 0: their own.
+double final_rate(const Value& contract) {
+  double rate = 0;
+  for (const Value& stage : contract.items()) {
+    const Value *name = stage.find("stage"), *to = stage.find("rate");
+    if (name != nullptr && to != nullptr && name->text() == "resample")
+      (void)detail::parse_number(*to, rate);
+  }
+  return rate;
+}
+
+class Look {
+ public:
+  explicit Look(double rate) : rate_(rate) {}
+
+  void at(const std::string& path) {
+    const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat st {};
+    if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
+    const auto size = static_cast<std::uint64_t>(st.st_size);
+    for (int i = 0; i < kProbes; ++i) {  // before anything is read
+      const int answer =
+          is_in_page_cache(fd.get(), (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
+      if (answer < 0) continue;
+      ++probed_;
+      warm_ += answer;
+    }
+    const SoundFile sound(SoundInput(fd.get(), size, kWindow));
+    if (!sound.ok() || sound.info().samplerate <= 0) return;
+    ++files_;
+    file_bytes_ += static_cast<double>(size);
+    measure(sound.info(), path, static_cast<double>(size));
+  }
+
+  void fill(FeedFacts& facts, std::size_t all) const {
+    facts.sampled = files_;
+    if (probed_ > 0) facts.warm = static_cast<double>(warm_) / probed_;
+    if (files_ == 0) return;
+    const double scale = static_cast<double>(all) / static_cast<double>(files_);
+    facts.file_bytes = static_cast<std::uint64_t>(file_bytes_ * scale);
+    facts.decoded_bytes = static_cast<std::uint64_t>(decoded_bytes_ * scale);
+    facts.is_plain = is_plain_;
+  }
+
+ private:
+  void measure(const SF_INFO& info, const std::string& path, double size) {
+    const bool resampled = rate_ > 0 && rate_ != info.samplerate;
+    const bool narrow = (info.format & SF_FORMAT_SUBMASK) == SF_FORMAT_PCM_16 && info.channels == 1;
+    is_plain_ = is_plain_ && has_plain_samples(path) && narrow && !resampled;
+    // No more than a compressed file can be thought to hold: a header may claim anything.
+    const double frames = std::min(static_cast<double>(info.frames), 64 * size);
+    decoded_bytes_ +=
+        frames * (resampled ? rate_ / info.samplerate : 1) *
+        static_cast<double>(narrow && !resampled ? sizeof(std::int16_t) : sizeof(float));
+  }
+
+  double rate_;
+  std::size_t files_ = 0;
+  int probed_ = 0, warm_ = 0;
+  double file_bytes_ = 0, decoded_bytes_ = 0;
+  bool is_plain_ = true;
+};
+
+// Of the sampled files, those in the cache as they are now.
+double share_cached(const Manifest& manifest, const CachePlace& place, std::size_t step) {
+  if (!std::filesystem::exists(place.path)) return 0;
+  try {
+    const AudioCacheFile file(place.path, place.contract, AudioCacheFile::Access::read_only);
+    const FileKeys keys(manifest);
+    std::size_t found = 0, seen = 0;
+    for (std::size_t i = 0; i < manifest.size(); i += step, ++seen) {
+      if (file.find(keys(i), stamp_of(manifest.path(i)))) ++found;
+    }
+    return seen == 0 ? 0 : static_cast<double>(found) / static_cast<double>(seen);
+  } catch (const RunError&) {
+    return 0;
+  }
+}
+
+// Where the folder is, or will be.
+std::uint64_t free_disk(std::filesystem::path folder) {
+  std::error_code ignored;
+  folder = std::filesystem::absolute(folder, ignored);
+  while (!folder.empty() && !std::filesystem::exists(folder, ignored) &&
+         folder != folder.root_path())
+    folder = folder.parent_path();
+  struct statvfs fs {};
+  if (::access(folder.c_str(), W_OK) != 0 || statvfs(folder.c_str(), &fs) != 0) return 0;
+  return std::uint64_t{fs.f_bavail} * fs.f_frsize;
+}
+
+}  // namespace
+
+FeedChoice choose_feed(const FeedFacts& f) {
+  if (f.cached > 0)
+    return {true, fmt::format("a valid cache holds {:.0f} % of {} sampled files", 100 * f.cached,
+                              f.sampled)};
+  if (f.uses <= 1)
+    return {false,
+            "the audio is used once: decoding beside the work costs less than storing it as well"};
+  if (f.sampled == 0) return {false, "none of the sampled files can be decoded"};
+  const auto most = static_cast<std::uint64_t>(kDiskShare * static_cast<double>(f.disk_free));
+  if (f.decoded_bytes > most)
+    return {false, fmt::format("a cache would take about {}, of the {} free in cache_path",
+                               gibibytes(f.decoded_bytes), gibibytes(f.disk_free))};
+  if (f.is_plain && f.warm.value_or(0) >= kMostWarm && f.file_bytes <= f.memory_free / 2)
+    return {false,
+            "the files hold plain samples and lie in the page cache, where a cache would "
+            "only be a second copy"};
+  return {true, fmt::format("the audio is used {} times, and about {} of it fit into cache_path",
+                            f.uses, gibibytes(f.decoded_bytes))};
+}
+
+FeedFacts look_at_corpus(const Manifest& manifest, const Value& contract, const CachePlace& place,
+                         int uses) {
+  FeedFacts facts;
+  facts.uses = uses;
+  facts.memory_free = available_memory();
+  facts.disk_free = free_disk(std::filesystem::path(place.path).parent_path());
+  const std::size_t step = std::max<std::size_t>(1, manifest.size() / kSampled);
+  facts.cached = share_cached(manifest, place, step);
+  facts.sampled = (manifest.size() + step - 1) / step;
+  if (facts.cached > 0 || uses <= 1) return facts;  // that decides
+  Look look(final_rate(contract));
+  for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
+  look.fill(facts, manifest.size());
+  return facts;
+}
+
+}  // namespace melflow

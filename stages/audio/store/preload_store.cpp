@@ -1,0 +1,176 @@
+#include "stages/audio/store/preload_store.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kAlignment = 64;    // as buffers have it
+constexpr std::size_t kEntryBytes = 192;  // what a file takes beside its samples
+constexpr std::size_t kLargestSlab = std::size_t{16} << 20;
+
+struct Piece {
+  std::int64_t start = 0;  // of its first sample in the file
+  std::int64_t count = 0;
+  const std::byte* data = nullptr;
+};
+
+}  // namespace
+
+// Samples in slabs, which live as long as the store, and that as long as the run.
+class LoadedAudio final : public StoredAudio {
+ public:
+  LoadedAudio(const Info& info, const FileStamp& stamp, std::vector<Piece> pieces)
+      : StoredAudio(info), stamp_(stamp), pieces_(std::move(pieces)) {}
+
+  [[nodiscard]] const FileStamp& stamp() const { return stamp_; }
+
+  [[nodiscard]] bool verify() const override { return true; }
+  [[nodiscard]] Samples at(std::int64_t start, std::int64_t most) const override {
+    const auto after = std::upper_bound(
+        pieces_.begin(), pieces_.end(), start,
+        [](std::int64_t place, const Piece& piece) { return place < piece.start; });
+    const Piece& p = *(after - 1);
+    const std::int64_t skip = start - p.start;
+    return {nullptr, p.data + static_cast<std::size_t>(skip) * size_of(info().type),
+            std::min(most, p.count - skip), info().type};
+  }
+
+ private:
+  FileStamp stamp_;
+  std::vector<Piece> pieces_;
+};
+
+namespace {
+
+std::size_t slab_size(std::size_t limit) {
+  return std::clamp(std::bit_floor(limit / 32 + 1), std::size_t{64} << 10, kLargestSlab);
+}
+
+double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+}  // namespace
+
+class PreloadStore::Loading final : public AudioStore::Entry {
+ public:
+  Loading(PreloadStore& store, std::size_t index) : store_(store), index_(index) {}
+
+  bool add(const Waveform& block) override {
+    const Samples& s = block.samples;
+    info_ = {s.type, block.sample_rate, info_.count + s.count, block.file};
+    if (s.count == 0) return true;
+    const std::size_t own = pieces_.empty() ? kEntryBytes : sizeof(Piece);
+    std::byte* to = store_.take(s.bytes() + own);
+    if (to == nullptr) return false;
+    std::memcpy(to, s.data, s.bytes());
+    pieces_.push_back({info_.count - s.count, s.count, to});
+    return true;
+  }
+  void close() override {
+    if (pieces_.empty()) return;
+    store_.audio_[index_] = std::make_shared<LoadedAudio>(info_, store_.files_listed_.stamp(index_),
+                                                          std::move(pieces_));
+    const std::lock_guard lock(store_.mutex_);
+    ++store_.files_;
+    store_.bytes_ += static_cast<std::size_t>(info_.count) * size_of(info_.type);
+  }
+
+ private:
+  PreloadStore& store_;
+  std::size_t index_;
+  StoredAudio::Info info_;
+  std::vector<Piece> pieces_;
+};
+
+PreloadStore::PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow)
+    : files_listed_(files),
+      overflow_(overflow),
+      budget_(*run.budget),
+      pool_(run.pool),
+      audio_(run.source.count()) {}
+
+bool PreloadStore::begin_filling(Filling& filling) {
+  filling_ = &filling;
+  limit_ = filling.memory;
+  slab_size_ = slab_size(limit_);
+  return true;
+}
+
+std::shared_ptr<const StoredAudio> PreloadStore::find(std::size_t index, const FileStamp& stamp) {
+  if (!is_filled_ || !audio_[index] || !(audio_[index]->stamp() == stamp)) return nullptr;
+  return audio_[index];
+}
+
+std::unique_ptr<AudioStore::Entry> PreloadStore::begin(std::size_t index, RunContext& /*run*/) {
+  if (is_full_ || is_filled_) return nullptr;
+  return std::make_unique<Loading>(*this, index);
+}
+
+std::byte* PreloadStore::take(std::size_t bytes) {
+  bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto left = static_cast<std::size_t>(free_end_ - free_begin_);
+    if (bytes > left && bytes > slab_size_ / 4) {  // would waste too much of a slab
+      if (add_slab(bytes)) return slabs_.back().data();
+    } else if (bytes <= left || add_slab(slab_size_)) {
+      if (bytes > left) {
+        free_begin_ = slabs_.back().data();
+        free_end_ = free_begin_ + slabs_.back().size();
+      }
+      return std::exchange(free_begin_, free_begin_ + bytes);
+    }
+    if (overflow_ == PreloadOverflow::refuse) throw RunError(refusal());
+  }
+  if (!is_full_.exchange(true)) filling_->end();
+  return nullptr;
+}
+
+bool PreloadStore::add_slab(std::size_t bytes) {
+  const std::size_t need = BufferPool::rounded(bytes);
+  if (need > limit_ - taken_) return false;
+  auto ticket = Ticket::try_make(budget_, need, false);
+  if (!ticket) return false;
+  slabs_.push_back(pool_.lease(bytes));
+  // Page faults are what loading costs beside decoding (measured).
+  madvise(slabs_.back().data(), slabs_.back().size(), MADV_HUGEPAGE);
+  tickets_.push_back(std::move(ticket));
+  taken_ += need;
+  return true;
+}
+
+std::string PreloadStore::refusal() const {
+  const std::size_t all = audio_.size();
+  std::string text = fmt::format(
+      "feed: preload: the decoded audio does not fit into memory: {} of {} files fill "
+      "the {:.1f} MiB that memory.host leaves for it",
+      files_, all, mebibytes(limit_));
+  if (files_ > 0)
+    text += fmt::format(", all of them may take {:.0f} MiB",
+                        mebibytes(taken_) * static_cast<double>(all) / static_cast<double>(files_));
+  return text +
+         "; raise memory.host, load what fits (preload_overflow: stream), or take feed: "
+         "stream or cache";
+}
+
+void PreloadStore::filled() {
+  is_filled_ = true;
+  filling_ = nullptr;
+}
+
+std::vector<std::pair<std::string, Value>> PreloadStore::summary() const {
+  const std::lock_guard lock(mutex_);
+  return {{"preloaded_files", Value::scalar(std::to_string(files_))},
+          {"preloaded_bytes", Value::scalar(std::to_string(bytes_))},
+          {"overflow", Value::scalar(is_full_ ? "true" : "false")}};
+}
+
+}  // namespace melflow

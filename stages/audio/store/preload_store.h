@@ -1,0 +1,59 @@
+// All decoded audio in memory, before anything is computed from it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages/audio/store/audio_store.h"
+
+namespace melflow {
+
+/// What happens to files that do not fit.
+enum class PreloadOverflow { refuse, stream };
+
+class LoadedAudio;
+
+class PreloadStore final : public AudioStore {
+ public:
+  /// Takes up to Filling::memory of run.budget.
+  PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow);
+
+  std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;
+  std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) override;
+  [[nodiscard]] bool begin_filling(Filling& filling) override;
+  void filled() override;
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
+
+ private:
+  class Loading;
+
+  // Room for `bytes`, or null when there is none left. Throws RunError where that ends the run.
+  std::byte* take(std::size_t bytes);
+  [[nodiscard]] bool add_slab(std::size_t bytes);
+  [[nodiscard]] std::string refusal() const;
+
+  const ManifestSource& files_listed_;
+  const PreloadOverflow overflow_;
+  MemoryBudget& budget_;
+  BufferPool& pool_;
+  Filling* filling_ = nullptr;  // from begin_filling() to filled()
+  std::size_t limit_ = 0;       // [bytes]
+  std::size_t slab_size_ = 0;   // [bytes]
+
+  mutable std::mutex mutex_;
+  // Memory is leased in slabs: a lease of its own for every file would waste a part of each.
+  std::vector<std::shared_ptr<const Ticket>> tickets_;
+  std::vector<Buffer> slabs_;
+  std::size_t taken_ = 0;                                  // of all slabs [bytes]
+  std::byte *free_begin_ = nullptr, *free_end_ = nullptr;  // of the newest slab
+  std::size_t files_ = 0, bytes_ = 0;
+
+  std::vector<std::shared_ptr<const LoadedAudio>> audio_;  // by source item
+  std::atomic<bool> is_full_{false}, is_filled_{false};
+};
+
+}  // namespace melflow

@@ -1,0 +1,64 @@
+#include "stages/audio/store/stored_audio.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "stages/audio/reading/file_reader.h"
+
+namespace melflow {
+namespace {
+
+class StoredBlocks final : public Expand<RawBytes, Waveform>::Cursor {
+ public:
+  StoredBlocks(std::shared_ptr<const StoredAudio> audio, std::int64_t most)
+      : audio_(std::move(audio)), most_(most) {}
+
+  Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
+    const StoredAudio::Info& info = audio_->info();
+    auto out = std::make_shared<Waveform>();
+    out->samples = audio_->at(given_, std::min(most_, info.count - given_));
+    out->sample_rate = info.sample_rate;
+    out->start = given_;
+    out->first = given_ == 0;
+    given_ += out->samples.count;
+    out->last = given_ == info.count;
+    out->stored = true;
+    out->file = info.file;
+    const bool more = !out->last;
+    return Expand<RawBytes, Waveform>::Block{std::move(out), more};
+  }
+
+ private:
+  std::shared_ptr<const StoredAudio> audio_;
+  std::int64_t most_;
+  std::int64_t given_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
+    const std::shared_ptr<const RawBytes>& raw, std::size_t block) {
+  const std::shared_ptr<const StoredAudio>& audio = raw->file->stored;
+  if (!audio->verify()) return nullptr;
+  return std::make_unique<StoredBlocks>(
+      audio, static_cast<std::int64_t>(block / size_of(audio->info().type)));
+}
+
+Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool) {
+  const FileReader reader(
+      {.buffer = raw.window, .whole = 0, .noatime = true, .advise = Advise::sequential});
+  int flags = reader.flags();
+  UniqueFd fd(::open(raw.file->path.c_str(), flags));
+  if (!fd && reader.retry(errno, flags))
+    fd = UniqueFd(::open(raw.file->path.c_str(), reader.flags()));
+  if (!fd) return FileReader::open_error(*raw.file, errno);
+  FileState before;  // decode takes its own
+  auto out = reader.admit(raw.file, fd, pool, before);
+  if (!out) return std::move(out.error());
+  (*out)->window = raw.window;
+  return std::shared_ptr<const RawBytes>(std::move(*out));
+}
+
+}  // namespace melflow

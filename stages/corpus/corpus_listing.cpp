@@ -1,0 +1,341 @@
+#include "stages/corpus/corpus_listing.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/double_paths.h"
+#include "stages/corpus/folder_scan.h"
+#include "stages/corpus/label_columns.h"
+#include "stages/corpus/path_parts.h"
+#include "stages/corpus/split_draw.h"
+#include "stages/corpus/split_groups.h"
+#include "stages/corpus/split_name.h"
+#include "stages/corpus/split_remarks.h"
+#include "stages/corpus/table_reader.h"
+
+namespace melflow {
+namespace {
+
+class Listing {
+ public:
+  Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
+      : options_(options), warn_(warn), manifest_(options.root), groups_(options) {}
+
+  Manifest make(const EarlierFiles* earlier) {
+    if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
+    options_.manifest.empty() ? scan() : read_manifest();
+    if (earlier != nullptr) recall(*earlier);
+    if (!options_.label_file.empty()) read_labels();
+    tell(files_without_group(options_, manifest_, groups_));
+    if (options_.splits == Splits::ratio) draw();
+    if (options_.splits == Splits::top_dir) check_names();
+    if (!manifest_.split_names().empty()) {
+      if (options_.splits != Splits::ratio) tell(groups_across_splits(manifest_, groups_));
+      manifest_.order_by_split(split_order());
+      tell(labels_not_in_training(manifest_));
+    }
+    tell(moves_between_splits(manifest_, earlier_));
+    manifest_.close();
+    return std::move(manifest_);
+  }
+
+ private:
+  void tell(const std::string& remark) const {
+    if (!remark.empty()) warn_(remark);
+  }
+
+  void scan() {
+    const FolderScan folders(
+        {options_.root, options_.include, options_.exclude, options_.follow_links});
+    folders.run([this](const FolderScan::Found& found) {
+      manifest_.add(manifest_.add_folder(found.folder), found.name);
+      if (found.error != 0) {
+        closed_.push_back(manifest_.size() - 1);
+        manifest_.set_problem(closed_.back(),
+                              fmt::format("cannot be listed: {}; what is in it is missing",
+                                          std::strerror(found.error)));
+        groups_.add_other();
+      } else {
+        added(std::string(found.folder).append(found.name), "", found.is_folder);
+      }
+    });
+    if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
+    if (manifest_.size() == 0)
+      throw RunError(fmt::format("{}: no file matches {}; check file_list.root and include",
+                                 options_.root, fmt::join(options_.include, ", ")));
+  }
+
+  void refuse_closed() const {
+    std::string text;
+    constexpr std::size_t kMostNamed = 3;
+    for (std::size_t i = 0; i < std::min(closed_.size(), kMostNamed); ++i) {
+      const std::string_view problem = manifest_.problem(closed_[i]);
+      text += fmt::format("{}: {}; ", manifest_.path(closed_[i]),
+                          problem.substr(0, problem.rfind(';')));
+    }
+    if (closed_.size() > kMostNamed)
+      text += fmt::format("and {} folders more; ", closed_.size() - kMostNamed);
+    throw RunError(text +
+                   "nobody knows what would be missing. Make it readable, leave it out with "
+                   "exclude, or count every such folder as a failed file (closed_folders: failed)");
+  }
+
+  // The earlier output, and its files in folders that cannot be listed now: these may be there.
+  void recall(const EarlierFiles& earlier) {
+    std::vector<std::string> names = manifest_.split_names();
+    for (const auto& [name, share] : options_.split_ratios.list)
+      if (options_.splits == Splits::ratio) names.push_back(name);
+    earlier.visit(names, [this](std::string_view path, std::string_view split) {
+      earlier_.emplace(path, split);
+    });
+    if (closed_.empty()) return;
+    const FolderScan folders({"", options_.include, options_.exclude, false});
+    std::vector<std::string> hidden;
+    for (const std::size_t i : closed_) {
+      std::string folder = manifest_.relative(i);
+      if (!folder.ends_with('/')) folder += '/';
+      for (const auto& [path, split] : earlier_)
+        if (path.starts_with(folder) && path.size() > folder.size() && !path.ends_with('/') &&
+            folders.wanted(std::string(path)))
+          hidden.emplace_back(path);
+    }
+    std::sort(hidden.begin(), hidden.end());
+    for (const std::string& path : hidden) {
+      add(path);
+      added(path);
+    }
+  }
+
+  void read_manifest() {
+    if (is_table(options_.manifest))
+      read_table();
+    else
+      read_lines();
+    if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
+    tell_doubles();
+  }
+
+  void add(std::string_view path) {
+    const std::size_t slash = path.rfind('/');
+    const std::string_view folder = slash == path.npos ? "" : path.substr(0, slash + 1);
+    manifest_.add(manifest_.add_folder(folder), path.substr(folder.size()));
+  }
+
+  void read_table() {
+    const std::string& name = options_.manifest;
+    const std::unique_ptr<TableReader> table = open_table(name, {"path"});
+    const int split = split_column(*table);
+    const int group = options_.groups_by_column() ? table->column(options_.split_group) : -1;
+    if (options_.groups_by_column() && group < 0)
+      throw RunError(fmt::format("{}: there is no column '{}', which split_group asks for", name,
+                                 options_.split_group));
+    std::optional<LabelColumns> columns;
+    if (options_.labels == Labels::manifest ||
+        (!options_.targets.empty() && options_.label_file.empty()))
+      columns.emplace(options_, *table, name, options_.labels == Labels::manifest);
+    while (table->next()) {
+      const std::string_view path = plain(table->cell("path"));
+      if (path.empty())
+        throw RunError(fmt::format("{}:{}: the path is empty", name, table->line()));
+      add(path);
+      const std::size_t file = manifest_.size() - 1;
+      lines_.add(below_root(path), table->line());
+      added(path, group < 0 ? "" : table->cell(group));
+      if (columns) columns->take(*table, manifest_, file);
+      if (split < 0 || table->cell(split).empty()) continue;
+      check_name(table->cell(split), fmt::format("{}:{}", name, table->line()));
+      set_split(file, table->cell(split), fmt::format("{}:{}", name, table->line()));
+    }
+    std::vector<int> used{table->column("path"), split, group};
+    if (columns)
+      for (const int c : columns->columns()) used.push_back(c);
+    tell_unused(table->columns(), used);
+  }
+
+  // A column that somebody relies on and nobody reads, such as the begin of a segment.
+  void tell_unused(const std::vector<std::string>& columns, const std::vector<int>& used) const {
+    std::vector<std::string> unused;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+      if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
+        unused.push_back(columns[c]);
+    if (unused.empty()) return;
+    warn_(fmt::format(
+        "{}: {} {} not read; what is read is path (a whole file), split (with splits: auto or "
+        "manifest), {} (with labels: manifest), and what targets and split_group name",
+        options_.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
+        options_.label_column));
+  }
+
+  void tell_doubles() const {
+    const std::vector<DoublePaths::Pair> doubles = lines_.find();
+    if (doubles.empty()) return;
+    const DoublePaths::Pair& one = doubles.front();
+    std::string text = fmt::format(
+        "{}: {} of {} lines name a path that stood there before, such as {} (lines {} and {})",
+        options_.manifest, doubles.size(), manifest_.size(), manifest_.relative(one.second),
+        one.first_line, one.second_line);
+    const auto crosses = [this](const DoublePaths::Pair& d) {
+      return manifest_.split(d.first) != manifest_.split(d.second);
+    };
+    if (const auto d = std::find_if(doubles.begin(), doubles.end(), crosses); d != doubles.end())
+      text +=
+          fmt::format("; {} in another split: {} is in {} and in {}",
+                      std::count_if(doubles.begin(), doubles.end(), crosses),
+                      manifest_.relative(d->second), split_of(manifest_, d->first),
+                      split_of(manifest_, d->second));
+    warn_(text + ". Every line gives rows of its own");
+  }
+
+  int split_column(const TableReader& table) const {
+    if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
+    const int column = table.column("split");
+    if (column < 0 && options_.splits == Splits::manifest)
+      throw RunError(options_.manifest +
+                     ": there is no column 'split', which splits: manifest asks for");
+    return column;
+  }
+
+  void read_lines() {
+    const std::string& name = options_.manifest;
+    std::ifstream in(name);
+    if (!in)
+      throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
+    bool is_first = true;
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      if (line.ends_with('\r')) line.pop_back();
+      if (is_first && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+      is_first = false;
+      if (line.empty() || line.starts_with('#')) continue;
+      add(plain(line));
+      lines_.add(below_root(plain(line)), number);
+      added(plain(line));
+    }
+    if (in.bad())
+      throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
+  }
+
+  // What the path of the file added last says about it; `cell`: of the manifest's column that
+  // split_group names.
+  void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
+    path = below_root(path);
+    const std::size_t file = manifest_.size() - 1;
+    std::string_view label;
+    if (options_.labels == Labels::parent_dir) label = parent_folder(path);
+    if (options_.labels == Labels::top_dir) {
+      const bool is_below_split = options_.splits == Splits::top_dir && !first_folder(path).empty();
+      label = first_folder(is_below_split ? path.substr(path.find('/') + 1) : path);
+    }
+    if (!label.empty()) manifest_.set_label(file, label);
+    if (options_.splits == Splits::top_dir && !first_folder(path).empty())
+      set_split(file, first_folder(path), "splits: top_dir");
+    is_folder ? groups_.add_other() : groups_.add(path, cell);
+  }
+
+  // Of an absolute path in the root, what is below it.
+  [[nodiscard]] std::string_view below_root(std::string_view path) const {
+    std::string_view root = options_.root;
+    while (root.size() > 1 && root.ends_with('/')) root.remove_suffix(1);
+    if (!root.empty() && path.starts_with(root) && path.substr(root.size()).starts_with('/'))
+      path.remove_prefix(root.size() + 1);
+    return path;
+  }
+
+  void read_labels() {
+    std::unordered_map<std::string, std::vector<std::size_t>> files;
+    for (std::size_t i = 0; i < manifest_.size(); ++i) files[manifest_.relative(i)].push_back(i);
+    const bool with_labels = options_.labels == Labels::file;
+    const std::unique_ptr<TableReader> table = open_table(options_.label_file, {"path"});
+    LabelColumns columns(options_, *table, options_.label_file, with_labels);
+    std::vector<bool> is_named(manifest_.size(), false), was_named(manifest_.size(), false);
+    std::size_t doubles = 0;
+    std::string example;
+    while (table->next()) {
+      const auto it = files.find(std::string(plain(table->cell("path"))));
+      if (it == files.end()) continue;
+      if (was_named[it->second.front()] && doubles++ == 0)
+        example = fmt::format("{} (line {})", it->first, table->line());
+      was_named[it->second.front()] = true;
+      for (const std::size_t i : it->second) {
+        columns.take(*table, manifest_, i);
+        is_named[i] = !with_labels || !manifest_.labels(i).empty();
+      }
+    }
+    if (doubles > 0)
+      warn_(fmt::format("{}: {} a path that stood there before, such as {}; the last one counts",
+                        options_.label_file,
+                        doubles == 1 ? "1 line names" : fmt::format("{} lines name", doubles),
+                        example));
+    const auto without = std::count(is_named.begin(), is_named.end(), false);
+    if (without > 0)
+      warn_(fmt::format("{}: {} of {} files have no {} there", options_.label_file, without,
+                        manifest_.size(), with_labels ? "label" : "line"));
+  }
+
+  void set_split(std::size_t file, std::string_view name, const std::string& where) {
+    if (const std::string problem = split_name_problem(name); !problem.empty())
+      throw RunError(where + ": " + problem);
+    if (!manifest_.set_split(file, name))
+      throw RunError(fmt::format("{}: more than {} splits", where, Manifest::kMostSplits));
+  }
+
+  void draw() {
+    const std::vector<std::int8_t> splits =
+        draw_splits(options_, manifest_, groups_.keys(), earlier_);
+    for (std::size_t i = 0; i < splits.size(); ++i)
+      if (splits[i] >= 0)
+        set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");
+  }
+
+  void check_name(const std::string& split, const std::string& where) const {
+    const std::vector<std::string>& names = options_.split_names;
+    if (!names.empty() && std::find(names.begin(), names.end(), split) == names.end())
+      throw RunError(fmt::format("{}: '{}' is not among split_names ({})", where, split,
+                                 fmt::join(names, ", ")));
+  }
+  void check_names() const {
+    for (const std::string& split : manifest_.split_names())
+      check_name(split, options_.root + "/" + split + "; leave its files out with exclude");
+  }
+
+  [[nodiscard]] std::vector<std::string> split_order() const {
+    if (!options_.split_names.empty()) return options_.split_names;
+    std::vector<std::string> names;
+    if (options_.splits == Splits::ratio)
+      for (const auto& [name, share] : options_.split_ratios.list) names.push_back(name);
+    if (!names.empty()) return names;
+    names = manifest_.split_names();
+    sort_by_purpose(names);
+    return names;
+  }
+
+  const FileListOptions& options_;
+  const std::function<void(std::string)>& warn_;
+  Manifest manifest_;
+  SplitGroups groups_;
+  std::vector<std::size_t> closed_;  // folders that cannot be listed
+  EarlierSplits earlier_;            // of an update
+  DoublePaths lines_;                // of a manifest
+};
+
+}  // namespace
+
+Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
+                     const EarlierFiles* earlier) {
+  return Listing(options, warn).make(earlier);
+}
+
+}  // namespace melflow

@@ -1,0 +1,20 @@
+// Makes the index of a corpus from what the user says of it: lists the files, looks up their labels
+// and targets, and puts them into splits.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "stages/corpus/earlier_files.h"
+#include "stages/corpus/file_list_options.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+/// `warn` gets remarks on the corpus as a whole; `earlier` is there in an update. Throws RunError
+/// when there is no file, a folder or table cannot be read, a table says what cannot be, or splits
+/// cannot be as they are wanted.
+Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
+                     const EarlierFiles* earlier = nullptr);
+
+}  // namespace melflow

@@ -1,0 +1,130 @@
+// file_list: the files of a corpus, in the order their rows will have.
+//
+// Out: FileRef, one for every path that matches, also for those that turn out to be no readable
+//      file: whoever reads them says so, and the ledger has a line for each.
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/registry.h"
+#include "stages/audio/store/feed.h"
+#include "stages/corpus/corpus_listing.h"
+#include "stages/corpus/update.h"
+#include "stages/facts.h"
+#include "stages/files/files_read.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+enum class UpdateBy { stamp, content };
+template <>
+struct EnumNames<UpdateBy> {
+  static constexpr std::pair<const char*, UpdateBy> values[] = {{"stamp", UpdateBy::stamp},
+                                                                {"content", UpdateBy::content}};
+};
+
+namespace {
+
+struct SourceOptions {
+  FileListOptions corpus;
+  FeedOptions feed;
+  UpdateBy update_by = UpdateBy::stamp;
+  std::optional<NodeGroup> hash;
+
+  void describe(Schema& s) {
+    corpus.describe(s);
+    feed.describe(s);
+    s.field("update_by", update_by,
+            "what tells `melflow update` that a file is the same: stamp, its size and the time of "
+            "its last change; content, a hash of its bytes, whatever the time says: the run notes "
+            "it in the output, an update reads every file for it")
+        .tuning();
+    s.group("hash", hash, "the node that hashes files, behind the one that reads them")
+        .used_with("update_by: content", [this] { return update_by == UpdateBy::content; });
+  }
+};
+
+class FileList final : public Source<FileRef>, public ManifestSource {
+ public:
+  explicit FileList(SourceOptions options)
+      : options_(std::move(options.corpus)),
+        feed_(std::make_shared<Feed>(std::move(options.feed))) {
+    if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
+  }
+
+  static std::vector<Insertion> insert(const NodeSpec& spec) {
+    std::vector<Insertion> out;
+    const Value* by = spec.options.find("update_by");
+    if (by != nullptr && by->is_scalar() && by->text() == "content")
+      out.push_back({port_type<RawBytes>(), grouped_node(spec, "hash", "hash_content")});
+    if (auto keep = Feed::insertion(spec)) out.push_back(std::move(*keep));
+    return out;
+  }
+
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    options_.check(check);
+    earlier_ = required.get_or(requirement::kEarlierFiles, nullptr);
+    feed_->check(check);
+    if (contents_ && feed_->may_cache())
+      check.error("update_by",
+                  "content does not go with feed: cache or auto: a cache of audio knows files by "
+                  "their size and time");
+    Properties out = given;
+    out.set(property::kFeed, feed_);
+    if (contents_) out.set(property::kContents, contents_);
+    return out;
+  }
+
+  void start(RunContext& run) override {
+    note_file_read(run, options_.manifest);
+    note_file_read(run, options_.label_file);
+    manifest_ =
+        list_corpus(options_, run.warn, update_of(run) == Update::none ? nullptr : earlier_.get());
+    stamps_.assign(manifest_.size(), {});
+    if (contents_) contents_->of.assign(manifest_.size(), 0);
+  }
+
+  [[nodiscard]] std::size_t count() const override { return manifest_.size(); }
+  [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.relative(i); }
+  // Beside the index itself, what ledger and writer keep for every file.
+  [[nodiscard]] std::size_t index_bytes() const override {
+    const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
+    return manifest_.memory_bytes() +
+           (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
+  }
+  [[nodiscard]] SourceItem item(std::size_t i) override {
+    auto file = std::make_shared<FileRef>();
+    file->path = manifest_.path(i);
+    stamps_[i] = stamp_of(file->path);
+    file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(stamps_[i].size, 0));
+    file->problem = manifest_.problem(i);
+    file->stored = feed_->find(i, stamps_[i]);
+    const SourceInfo info{file->path, file->size};
+    return {std::move(file), info};
+  }
+  void finish(RunContext& run, Ending) override { feed_->finish(run); }
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    return feed_->summary();
+  }
+  [[nodiscard]] const Manifest& manifest() const override { return manifest_; }
+  [[nodiscard]] FileStamp stamp(std::size_t file) const override { return stamps_[file]; }
+  void set_stamp(std::size_t file, const FileStamp& stamp) override { stamps_[file] = stamp; }
+  [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
+
+ private:
+  FileListOptions options_;
+  std::shared_ptr<Feed> feed_;
+  std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
+  Manifest manifest_;
+  std::vector<FileStamp> stamps_;
+  std::shared_ptr<ContentHashes> contents_;  // where they are asked for
+};
+
+const RegisterStage<FileList, SourceOptions> registered{
+    "file_list", "Lists the files of a corpus, with their labels and splits, in path order."};
+
+}  // namespace
+}  // namespace melflow

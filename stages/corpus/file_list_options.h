@@ -1,0 +1,102 @@
+// What a user says about a corpus: where its files are, what their labels and splits are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/schema.h"
+#include "pipeline/stage.h"
+#include "stages/corpus/split_by_ratio.h"
+
+namespace melflow {
+
+enum class Labels { none, parent_dir, top_dir, file, manifest };
+template <>
+struct EnumNames<Labels> {
+  static constexpr std::pair<const char*, Labels> values[] = {{"none", Labels::none},
+                                                              {"parent_dir", Labels::parent_dir},
+                                                              {"top_dir", Labels::top_dir},
+                                                              {"file", Labels::file},
+                                                              {"manifest", Labels::manifest}};
+};
+
+enum class Splits { automatic, none, top_dir, manifest, ratio };
+template <>
+struct EnumNames<Splits> {
+  static constexpr std::pair<const char*, Splits> values[] = {{"auto", Splits::automatic},
+                                                              {"none", Splits::none},
+                                                              {"top_dir", Splits::top_dir},
+                                                              {"manifest", Splits::manifest},
+                                                              {"ratio", Splits::ratio}};
+};
+
+/// What becomes of a folder that cannot be listed.
+enum class ClosedFolders { error, failed };
+template <>
+struct EnumNames<ClosedFolders> {
+  static constexpr std::pair<const char*, ClosedFolders> values[] = {
+      {"error", ClosedFolders::error}, {"failed", ClosedFolders::failed}};
+};
+
+/// What files are that split_group says nothing of.
+enum class SplitUnmatched { error, own_group, one_group, no_split };
+template <>
+struct EnumNames<SplitUnmatched> {
+  static constexpr std::pair<const char*, SplitUnmatched> values[] = {
+      {"error", SplitUnmatched::error},
+      {"own_group", SplitUnmatched::own_group},
+      {"one_group", SplitUnmatched::one_group},
+      {"no_split", SplitUnmatched::no_split}};
+};
+
+/// What an update does with the splits of the earlier output.
+enum class SplitUpdate { keep, redraw };
+template <>
+struct EnumNames<SplitUpdate> {
+  static constexpr std::pair<const char*, SplitUpdate> values[] = {{"keep", SplitUpdate::keep},
+                                                                   {"redraw", SplitUpdate::redraw}};
+};
+
+struct FileListOptions {
+  std::string root;
+  std::vector<std::string> include{"**/*.wav", "**/*.flac", "**/*.ogg",  "**/*.oga",  "**/*.opus",
+                                   "**/*.mp3", "**/*.aif",  "**/*.aiff", "**/*.aifc", "**/*.au",
+                                   "**/*.caf", "**/*.w64",  "**/*.rf64"};
+  std::vector<std::string> exclude;
+  std::string manifest;
+  bool follow_links = false;
+  ClosedFolders closed_folders = ClosedFolders::error;
+
+  Labels labels = Labels::none;
+  std::string label_file;
+  std::string label_column = "label";
+  std::string label_separator;
+  std::vector<std::string> targets;
+
+  Splits splits = Splits::automatic;
+  std::vector<std::string> split_names;
+  SplitShares split_ratios{{{"train", 0.8}, {"val", 0.1}, {"test", 0.1}}};
+  std::uint64_t split_seed = 0;
+  bool split_stratify = true;
+  std::string split_group;
+  SplitUnmatched split_unmatched = SplitUnmatched::error;
+  SplitUpdate split_update = SplitUpdate::keep;
+
+  void describe(Schema& s);
+  /// What can be told before anything is read.
+  void check(PlanCheck& check) const;
+
+  /// split_group is a regular expression, not a name.
+  [[nodiscard]] bool groups_by_pattern() const {
+    return split_group.find('(') != std::string::npos;
+  }
+  [[nodiscard]] bool groups_by_column() const {
+    return !split_group.empty() && split_group != "parent_dir" && split_group != "top_dir" &&
+           !groups_by_pattern();
+  }
+};
+
+}  // namespace melflow

@@ -1,0 +1,116 @@
+#include "stages/corpus/folder_scan.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+bool any_matches(const std::vector<Glob>& globs, const std::string& path) {
+  return std::any_of(globs.begin(), globs.end(), [&](const Glob& g) { return g.matches(path); });
+}
+
+}  // namespace
+
+// The folders from the root down to here, to notice links that lead back.
+struct FolderScan::Way {
+  std::vector<std::pair<dev_t, ino_t>> folders;
+};
+
+FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
+  for (const std::string& p : settings_.include) include_.emplace_back(p);
+  for (const std::string& p : settings_.exclude) exclude_.emplace_back(p);
+}
+
+void FolderScan::run(const Visit& visit) const {
+  const std::string& root = settings_.root;
+  const auto fail = [&root](int error) {
+    throw RunError(fmt::format("{}: cannot look into the folder: {}; check file_list.root", root,
+                               std::strerror(error)));
+  };
+  struct stat st {};
+  if (stat(root.c_str(), &st) != 0) fail(errno);
+  if (!S_ISDIR(st.st_mode))
+    throw RunError(fmt::format("{}: is a file, file_list.root takes a folder", root));
+  if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
+  std::vector<Entry> entries;
+  if (const int error = list("", entries); error != 0) fail(error);
+  Way way{{{st.st_dev, st.st_ino}}};
+  scan("", entries, way, visit);
+}
+
+bool FolderScan::wanted(const std::string& path) const {
+  return any_matches(include_, path) && !is_left_out(path);
+}
+
+bool FolderScan::is_left_out(const std::string& path) const { return any_matches(exclude_, path); }
+
+// What of one folder has to be looked at, by name. Returns an error of the system where that cannot
+// be told in whole: half a folder is no better than none.
+int FolderScan::list(const std::string& folder, std::vector<Entry>& out) const {
+  DIR* dir = opendir((settings_.root + "/" + folder).c_str());
+  if (dir == nullptr) return errno;
+  while (const dirent* e = (errno = 0, readdir(dir))) {
+    if (std::strcmp(e->d_name, ".") == 0 || std::strcmp(e->d_name, "..") == 0) continue;
+    Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
+    if (entry.is_folder || wanted(folder + e->d_name)) out.push_back(std::move(entry));
+  }
+  const int error = errno;
+  closedir(dir);
+  std::sort(out.begin(), out.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return error;
+}
+
+FolderScan::Entry FolderScan::entry_of(int dir, const std::string& folder, const char* name,
+                                       unsigned char type) const {
+  if (type != DT_UNKNOWN && (type != DT_LNK || !settings_.follow_links))
+    return {name, type == DT_DIR};
+  struct stat st {};
+  if (fstatat(dir, name, &st, settings_.follow_links ? 0 : AT_SYMLINK_NOFOLLOW) == 0)
+    return {name, S_ISDIR(st.st_mode)};
+  // A link that leads nowhere or in a circle is no folder, whatever else cannot be asked may be
+  // one: then what has no name of a file is taken for one.
+  if (errno == ENOENT || errno == ELOOP || wanted(folder + name)) return {name, false};
+  return {name, true, errno};
+}
+
+// Depth first with sorted names is the order of the paths.
+void FolderScan::scan(const std::string& folder, const std::vector<Entry>& entries, Way& way,
+                      const Visit& visit) const {
+  for (const Entry& e : entries) {
+    if (!e.is_folder) {
+      visit({folder, e.name});
+      continue;
+    }
+    const std::string path = folder + e.name, below = path + "/";
+    struct stat st {};
+    int error = e.error;
+    if (error == 0 && stat((settings_.root + "/" + path).c_str(), &st) != 0) error = errno;
+    const std::pair<dev_t, ino_t> id{st.st_dev, st.st_ino};
+    const bool is_circle =
+        error == 0 && std::find(way.folders.begin(), way.folders.end(), id) != way.folders.end();
+    std::vector<Entry> inside;
+    if (error == 0 && !is_circle) error = list(below, inside);
+    if (wanted(path))
+      visit({folder, e.name, true, error});
+    else if (error != 0 && !is_left_out(path))
+      visit({"", below, true, error});
+    if (error != 0 || is_circle) continue;
+    way.folders.push_back(id);
+    scan(below, inside, way, visit);
+    way.folders.pop_back();
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,65 @@
+#include "stages/corpus/label_columns.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/json_lines.h"
+
+namespace melflow {
+
+LabelColumns::LabelColumns(const FileListOptions& options, const TableReader& table,
+                           std::string path, bool with_labels)
+    : options_(options), path_(std::move(path)) {
+  const auto column = [&](const std::string& name, const char* option) {
+    const int c = table.column(name);
+    if (c < 0)
+      throw RunError(
+          fmt::format("{}: there is no column '{}', which {} asks for", path_, name, option));
+    return c;
+  };
+  if (with_labels) label_ = column(options.label_column, "label_column");
+  for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
+}
+
+std::vector<int> LabelColumns::columns() const {
+  std::vector<int> out = targets_;
+  if (label_ >= 0) out.push_back(label_);
+  return out;
+}
+
+void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_t file) {
+  if (label_ >= 0) take_labels(table.cell(label_), manifest, file);
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const std::string& text = table.cell(targets_[t]);
+    if (text.empty()) continue;
+    float value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size())
+      throw RunError(fmt::format("{}:{}: {} is '{}', which is no number", path_, table.line(),
+                                 options_.targets[t], text));
+    manifest.set_target(file, t, value);
+  }
+}
+
+void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std::size_t file) {
+  std::string_view rest = text;
+  const bool is_list = text.find(JsonLinesReader::kListSeparator) != text.npos;
+  if (!is_list && options_.label_separator.empty()) {
+    if (!text.empty()) manifest.set_label(file, text);
+    return;
+  }
+  static constexpr char kOfList[] = {JsonLinesReader::kListSeparator, '\0'};
+  const std::string_view separator = is_list ? kOfList : std::string_view(options_.label_separator);
+  names_.clear();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(separator), rest.size());
+    if (end > 0) names_.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + separator.size(), rest.size()));
+  }
+  manifest.set_labels(file, names_);
+}
+
+}  // namespace melflow

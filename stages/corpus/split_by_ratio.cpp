@@ -1,0 +1,199 @@
+#include "stages/corpus/split_by_ratio.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace melflow {
+
+std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
+  if (!v.is_map() || v.entries().empty())
+    return detail::describe_value(v) +
+           " found where splits and their shares are expected, such as {train: 0.8, test: 0.2}";
+  SplitShares shares;
+  double sum = 0;
+  for (const Value::Entry& e : v.entries()) {
+    double share = 0;
+    if (std::string why = detail::parse_number(e.value, share); !why.empty())
+      return excerpt(e.key) + ": " + why;
+    if (!(share > 0)) return fmt::format("{}: a share is more than 0", excerpt(e.key));
+    sum += share;
+    shares.list.emplace_back(e.key, share);
+  }
+  if (shares.list.size() > kMostShares)
+    return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
+  if (std::abs(sum - 1) > 1e-6)
+    return fmt::format("the shares add up to {}, not to 1", number_text(static_cast<float>(sum)));
+  out = std::move(shares);
+  return {};
+}
+
+Value OptionType<SplitShares>::echo(const SplitShares& v) {
+  Value out = Value::map({});
+  for (const auto& [name, share] : v.list) out.set(name, Value::scalar(number_text(share)));
+  return out;
+}
+
+namespace {
+
+// Files that stay together, side by side in an order of all files.
+struct Group {
+  std::uint64_t key = 0;
+  std::size_t first = 0, count = 0;
+  std::int8_t split = -1;  // that it has already
+};
+
+// The files by key and label.
+std::vector<std::size_t> order_of(std::span<const SplitUnit> files) {
+  std::vector<std::size_t> order(files.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(files[a].key, files[a].label, a) < std::tie(files[b].key, files[b].label, b);
+  });
+  return order;
+}
+
+// Those that have a split first, then the largest: what is dealt last evens out what came before.
+std::vector<Group> groups_of(std::span<const SplitUnit> files,
+                             const std::vector<std::size_t>& order) {
+  std::vector<Group> out;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const SplitUnit& file = files[order[at]];
+    if (out.empty() || out.back().key != file.key) out.push_back({file.key, at});
+    ++out.back().count;
+    out.back().split = std::max(out.back().split, file.split);
+  }
+  std::sort(out.begin(), out.end(), [](const Group& a, const Group& b) {
+    const bool a_is_free = a.split < 0, b_is_free = b.split < 0;
+    return std::tie(a_is_free, b.count, a.key) < std::tie(b_is_free, a.count, b.key);
+  });
+  return out;
+}
+
+std::size_t largest_of(const SplitShares& shares) {
+  const auto it =
+      std::max_element(shares.list.begin(), shares.list.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return static_cast<std::size_t>(it - shares.list.begin());
+}
+
+// Puts one group after another where it brings the splits nearest to what they shall have, of each
+// of its labels and in all: the least growth of the squares of what is over or missing, in files,
+// divided by the split's share.
+class Dealer {
+ public:
+  Dealer(std::span<const SplitUnit> files, const SplitShares& shares)
+      : shares_(shares), largest_(largest_of(shares)) {
+    all_.have.resize(shares.list.size());
+    for (const SplitUnit& f : files) {
+      const auto label = static_cast<std::size_t>(f.label + 1);
+      if (label >= labels_.size()) labels_.resize(label + 1, {0, all_.have});
+      ++labels_[label].whole;
+      ++all_.whole;
+    }
+  }
+
+  using Counts = std::vector<std::pair<std::int32_t, double>>;  // files of each label
+
+  std::size_t deal(const Counts& group) {
+    std::size_t best = largest_;
+    double least = is_new(group) ? -std::numeric_limits<double>::infinity() : growth(group, best);
+    for (std::size_t s = 0; s < shares_.list.size(); ++s) {
+      const double g = growth(group, s);
+      if (g < least) best = s, least = g;
+    }
+    put(group, best);
+    return best;
+  }
+
+  void put(const Counts& group, std::size_t split) {
+    for (const auto& [label, n] : group) {
+      of(label).have[split] += n;
+      all_.have[split] += n;
+    }
+  }
+
+ private:
+  struct Count {
+    double whole = 0;
+    std::vector<double> have;  // in each split
+  };
+  Count& of(std::int32_t label) { return labels_[static_cast<std::size_t>(label + 1)]; }
+  [[nodiscard]] const Count& of(std::int32_t label) const {
+    return labels_[static_cast<std::size_t>(label + 1)];
+  }
+
+  // It has a label that the largest split has not.
+  [[nodiscard]] bool is_new(const Counts& group) const {
+    return std::any_of(group.begin(), group.end(),
+                       [&](const auto& l) { return of(l.first).have[largest_] == 0; });
+  }
+  [[nodiscard]] double growth(const Counts& group, std::size_t s) const {
+    double all = 0, sum = 0;
+    for (const auto& [label, n] : group) {
+      sum += growth(of(label), n, s);
+      all += n;
+    }
+    return sum + growth(all_, all, s);
+  }
+  [[nodiscard]] double growth(const Count& c, double more, std::size_t s) const {
+    const double share = shares_.list[s].second;
+    return more * (2 * (c.have[s] - share * c.whole) + more) / share;
+  }
+
+  const SplitShares& shares_;
+  std::size_t largest_;
+  Count all_;
+  std::vector<Count> labels_;  // without a label first
+};
+
+}  // namespace
+
+std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const SplitShares& shares) {
+  std::unordered_map<std::uint64_t, std::int8_t> kept;
+  for (const SplitUnit& f : files)
+    if (f.split >= 0) kept.emplace(f.key, f.split);
+  std::vector<std::int8_t> out;
+  out.reserve(files.size());
+  for (const SplitUnit& f : files) {
+    if (const auto it = kept.find(f.key); it != kept.end()) {
+      out.push_back(it->second);
+      continue;
+    }
+    // 53 bits of the key as a number from 0 to 1.
+    const double at = static_cast<double>(f.key >> 11) * 0x1p-53;
+    double end = 0;
+    std::size_t s = 0;
+    while (s + 1 < shares.list.size() && at >= (end += shares.list[s].second)) ++s;
+    out.push_back(static_cast<std::int8_t>(s));
+  }
+  return out;
+}
+
+std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
+                                          const SplitShares& shares) {
+  const std::vector<std::size_t> order = order_of(files);
+  Dealer dealer(files, shares);
+  Dealer::Counts counts;
+  std::vector<std::int8_t> out(files.size());
+  for (const Group& g : groups_of(files, order)) {
+    const std::span<const std::size_t> members(order.data() + g.first, g.count);
+    counts.clear();
+    for (const std::size_t i : members) {
+      const std::int32_t label = files[i].label;
+      if (counts.empty() || counts.back().first != label) counts.emplace_back(label, 0);
+      ++counts.back().second;
+    }
+    const std::size_t split = g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split);
+    if (g.split >= 0) dealer.put(counts, split);
+    for (const std::size_t i : members) out[i] = static_cast<std::int8_t>(split);
+  }
+  return out;
+}
+
+}  // namespace melflow

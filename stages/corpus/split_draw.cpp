@@ -1,0 +1,153 @@
+#include "stages/corpus/split_draw.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/split_groups.h"
+
+namespace melflow {
+namespace {
+
+class Draw {
+ public:
+  Draw(const FileListOptions& options, const Manifest& manifest,
+       const std::vector<std::uint64_t>& keys)
+      : options_(options), manifest_(manifest) {
+    for (const auto& [name, share] : options.split_ratios.list) names_.push_back(name);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (keys[i] == SplitGroups::kNone) continue;
+      files_.push_back(i);
+      units_.push_back({keys[i], manifest.stratum(i)});
+    }
+  }
+
+  // Files of the earlier output, and so the groups they belong to, have their split already.
+  void keep(const EarlierSplits& earlier) {
+    std::unordered_map<std::uint64_t, std::size_t> first;  // unit of each group that has one
+    std::set<std::uint64_t> crossing;
+    std::pair<std::size_t, std::size_t> example;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      const auto it = earlier.find(manifest_.relative(files_[u]));
+      if (it == earlier.end() || it->second.empty()) continue;
+      units_[u].split = number_of(it->second, files_[u]);
+      const auto [of_group, is_first] = first.try_emplace(units_[u].key, u);
+      if (is_first || units_[of_group->second].split == units_[u].split) continue;
+      if (crossing.empty()) example = {of_group->second, u};
+      crossing.insert(units_[u].key);
+    }
+    if (crossing.empty()) return;
+    const auto where = [this](std::size_t u) {
+      return fmt::format("{} in {}", manifest_.relative(files_[u]),
+                         names_[static_cast<std::size_t>(units_[u].split)]);
+    };
+    throw RunError(fmt::format(
+        "{} of {} groups (split_group) have files in several splits of the earlier output, such as "
+        "{} and {}. Files keep their split in an update, and a group must not cross splits: take "
+        "the groups of that run, or have all splits drawn anew with split_update: redraw, which "
+        "moves files between them",
+        crossing.size(), groups(), where(example.first), where(example.second)));
+  }
+
+  std::vector<std::int8_t> run() const {
+    const std::vector<std::int8_t> drawn = options_.split_stratify
+                                               ? split_by_stratum(units_, options_.split_ratios)
+                                               : split_by_key(units_, options_.split_ratios);
+    check_none_is_empty(drawn);
+    std::vector<std::int8_t> out(manifest_.size(), -1);
+    for (std::size_t u = 0; u < units_.size(); ++u) out[files_[u]] = drawn[u];
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::int8_t number_of(std::string_view name, std::size_t file) const {
+    const auto it = std::find(names_.begin(), names_.end(), name);
+    if (it == names_.end())
+      throw RunError(fmt::format(
+          "{} is in the split '{}' of the earlier output, and split_ratios has {} only. Files keep "
+          "their split in an update: name that split, too, or have all splits drawn anew with "
+          "split_update: redraw",
+          manifest_.relative(file), name, fmt::join(names_, ", ")));
+    return static_cast<std::int8_t>(it - names_.begin());
+  }
+
+  [[nodiscard]] std::size_t groups() const {
+    std::set<std::uint64_t> keys;
+    for (const SplitUnit& u : units_) keys.insert(u.key);
+    return keys.size();
+  }
+
+  void check_none_is_empty(const std::vector<std::int8_t>& drawn) const {
+    std::vector<std::size_t> files(names_.size(), 0);
+    for (const std::int8_t s : drawn) ++files[static_cast<std::size_t>(s)];
+    std::vector<std::string> empty;
+    for (std::size_t s = 0; s < names_.size(); ++s)
+      if (files[s] == 0) empty.push_back(names_[s]);
+    if (empty.empty()) return;
+    const std::string last = empty.back();
+    empty.pop_back();
+    throw RunError(fmt::format("splits: ratio: {}{} empty: {}",
+                               empty.empty() ? "" : fmt::format("{} and ", fmt::join(empty, ", ")),
+                               last + (empty.empty() ? " is" : " are"), why_empty()));
+  }
+
+  [[nodiscard]] std::string why_empty() const {
+    const bool has_groups = !options_.split_group.empty();
+    const char* const unit = has_groups ? "group" : "file";
+    const std::size_t count = groups();
+    if (count < names_.size())
+      return fmt::format("there {} {} {}{} for {} splits", count == 1 ? "is" : "are", count, unit,
+                         count == 1 ? "" : "s", names_.size());
+    if (!options_.split_stratify)
+      return fmt::format(
+          "every {} is drawn by its own name, and none of the {} fell to it; take another "
+          "split_seed, or meet the shares exactly with split_stratify: true",
+          unit, count);
+    std::map<std::int32_t, std::set<std::uint64_t>> of_label;
+    for (const SplitUnit& u : units_)
+      if (u.label >= 0) of_label[u.label].insert(u.key);
+    const auto single = static_cast<std::size_t>(std::count_if(
+        of_label.begin(), of_label.end(), [](const auto& l) { return l.second.size() == 1; }));
+    if (single > 0)
+      return fmt::format(
+          "{} labels {} one {}, and {}, the largest split, must have every label; set labels: none "
+          "or split_stratify: false{}",
+          single == of_label.size() ? fmt::format("each of {}", single)
+                                    : fmt::format("{} of {}", single, of_label.size()),
+          single == of_label.size() ? "has" : "have", unit, largest(),
+          has_groups ? ", or take smaller groups (split_group)" : "");
+    return fmt::format("{} {}s are too few for such shares; take larger ones, or fewer splits",
+                       count, unit);
+  }
+
+  [[nodiscard]] const std::string& largest() const {
+    const auto& list = options_.split_ratios.list;
+    return std::max_element(list.begin(), list.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->first;
+  }
+
+  const FileListOptions& options_;
+  const Manifest& manifest_;
+  std::vector<std::string> names_;  // of the splits
+  std::vector<std::size_t> files_;  // that are drawn
+  std::vector<SplitUnit> units_;    // of each of them
+};
+
+}  // namespace
+
+std::vector<std::int8_t> draw_splits(const FileListOptions& options, const Manifest& manifest,
+                                     const std::vector<std::uint64_t>& keys,
+                                     const EarlierSplits& earlier) {
+  Draw draw(options, manifest, keys);
+  if (options.split_update == SplitUpdate::keep) draw.keep(earlier);
+  return draw.run();
+}
+
+}  // namespace melflow

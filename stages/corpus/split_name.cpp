@@ -1,0 +1,58 @@
+#include "stages/corpus/split_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+// What else is in an output, by these names: groups and datasets, and the index of a .npy.
+constexpr std::array<std::string_view, 10> kTaken{"band_hz", "files",  "index",      "labels",  "mel",
+                                                  "remarks", "splits", "statistics", "targets", "warnings"};
+constexpr std::size_t kLongest = 100;  // of a file's name there are 255 [bytes]
+
+bool is_usable(std::string_view name) {
+  return !name.empty() && name.size() <= kLongest && !name.starts_with('.') &&
+         name.find('/') == name.npos && excerpt(name) == name &&
+         std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end();
+}
+
+// Where a split stands by its name: training, validation, test, others.
+int rank_of(std::string name) {
+  static constexpr std::array<std::array<const char*, 4>, 3> kKnown{
+      {{"train", "training", "tr", "trn"},
+       {"val", "valid", "validation", "dev"},
+       {"test", "testing", "tst", "eval"}}};
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  int rank = 0;
+  for (const auto& names : kKnown) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return rank;
+    ++rank;
+  }
+  return rank;
+}
+
+}  // namespace
+
+std::string split_name_problem(std::string_view name) {
+  if (is_usable(name)) return {};
+  return fmt::format(
+      "'{}' cannot be the name of a split: it becomes part of names in the output, so it has 1 to {} "
+      "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of {}",
+      excerpt(name), kLongest, fmt::join(kTaken, ", "));
+}
+
+void sort_by_purpose(std::vector<std::string>& names) {
+  std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+    return rank_of(a) < rank_of(b);
+  });
+}
+
+}  // namespace melflow

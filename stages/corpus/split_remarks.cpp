@@ -1,0 +1,111 @@
+#include "stages/corpus/split_remarks.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+
+std::string_view split_of(const Manifest& manifest, std::size_t file) {
+  const int s = manifest.split(file);
+  return s < 0 ? "no split" : std::string_view(manifest.split_names()[static_cast<std::size_t>(s)]);
+}
+
+std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
+                                const SplitGroups& groups) {
+  if (groups.unmatched() == 0) return "";
+  const std::string text = fmt::format(
+      "split_group: {} of {} files are in no group, such as {}: {}", groups.unmatched(),
+      manifest.size(), manifest.relative(groups.first_unmatched()), groups.why_unmatched());
+  if (options.splits != Splits::ratio) return text + ". Whether they cross splits cannot be told";
+  switch (options.split_unmatched) {
+    case SplitUnmatched::error:
+      throw RunError(text +
+                     ". Mend it, or say with split_unmatched what they are: own_group (each is "
+                     "drawn by itself), one_group (they stay together) or no_split");
+    case SplitUnmatched::own_group:
+      return text + ". Each of them is drawn by itself (split_unmatched: own_group)";
+    case SplitUnmatched::one_group:
+      return text + ". They are one group (split_unmatched: one_group)";
+    case SplitUnmatched::no_split:
+      return text + ". They are in no split (split_unmatched: no_split)";
+  }
+  return text;
+}
+
+std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups) {
+  const std::vector<std::uint64_t>& keys = groups.keys();
+  if (keys.empty()) return "";
+  std::unordered_map<std::uint64_t, std::size_t> first;
+  std::unordered_map<std::uint64_t, std::pair<std::size_t, std::size_t>> crossing;
+  for (std::size_t i = 0; i < manifest.size(); ++i) {
+    if (keys[i] == SplitGroups::kNone) continue;
+    const auto [it, is_new] = first.try_emplace(keys[i], i);
+    if (!is_new && manifest.split(i) != manifest.split(it->second))
+      crossing.try_emplace(keys[i], it->second, i);
+  }
+  if (crossing.empty()) return "";
+  auto least = crossing.begin()->second;
+  for (const auto& [key, files] : crossing) least = std::min(least, files);
+  return fmt::format(
+      "{} of {} groups (split_group) cross splits; {} is in {}, {} of the same group in "
+      "{}",
+      crossing.size(), first.size(), manifest.relative(least.first),
+      split_of(manifest, least.first), manifest.relative(least.second),
+      split_of(manifest, least.second));
+}
+
+// A model cannot learn what training does not have.
+std::string labels_not_in_training(const Manifest& manifest) {
+  const std::vector<std::string>& names = manifest.label_names();
+  std::vector<std::size_t> in_first(names.size(), 0), elsewhere(names.size(), 0);
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    for (const std::int32_t l : manifest.labels(i))
+      if (manifest.split(i) >= 0)
+        ++(manifest.split(i) == 0 ? in_first : elsewhere)[static_cast<std::size_t>(l)];
+  std::vector<std::string> unseen;
+  for (std::size_t l = 0; l < names.size(); ++l)
+    if (in_first[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
+  if (unseen.empty()) return "";
+  std::sort(unseen.begin(), unseen.end());
+  constexpr std::size_t kMostNamed = 5;
+  const std::size_t named = std::min(unseen.size(), kMostNamed);
+  return fmt::format(
+      "{} of {} labels have no file in {}, but in other splits: {}{}", unseen.size(), names.size(),
+      manifest.split_names().front(),
+      fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+      named < unseen.size() ? ", ..." : "");
+}
+
+std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier) {
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> moves;
+  std::size_t moved = 0, known = 0;
+  std::string example;
+  for (std::size_t i = 0; i < manifest.size() && !earlier.empty(); ++i) {
+    const std::string path = manifest.relative(i);
+    const auto it = earlier.find(path);
+    if (it == earlier.end() || it->second.empty()) continue;
+    ++known;
+    const std::string_view now = split_of(manifest, i);
+    if (now == it->second) continue;
+    if (moved++ == 0) example = path;
+    ++moves[{it->second, now}];
+  }
+  if (moved == 0) return "";
+  std::string text;
+  for (const auto& [way, count] : moves)
+    text +=
+        fmt::format("{}{} from {} to {}", text.empty() ? "" : ", ", count, way.first, way.second);
+  return fmt::format("{} of {} files of the earlier output are in another split now: {}; one is {}",
+                     moved, known, text, example);
+}
+
+}  // namespace melflow

@@ -1,0 +1,35 @@
+#include "stages/corpus/table_reader.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "stages/corpus/csv.h"
+#include "stages/corpus/json_lines.h"
+
+namespace melflow {
+namespace {
+
+bool ends_in(std::string_view path, std::string_view ending) {
+  return path.size() > ending.size() &&
+         std::equal(ending.rbegin(), ending.rend(), path.rbegin(), [](char a, char b) {
+           return a == std::tolower(static_cast<unsigned char>(b));
+         });
+}
+
+bool is_json_lines(std::string_view path) {
+  return ends_in(path, ".jsonl") || ends_in(path, ".ndjson");
+}
+
+}  // namespace
+
+bool is_table(std::string_view path) {
+  return ends_in(path, ".csv") || ends_in(path, ".tsv") || is_json_lines(path);
+}
+
+std::unique_ptr<TableReader> open_table(const std::string& path,
+                                        const std::vector<std::string>& required) {
+  if (is_json_lines(path)) return std::make_unique<JsonLinesReader>(path, required);
+  return std::make_unique<CsvReader>(path, required, ends_in(path, ".tsv") ? '\t' : ',');
+}
+
+}  // namespace melflow

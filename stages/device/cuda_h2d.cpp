@@ -1,0 +1,65 @@
+// cuda_h2d: packs a batch into page-locked memory and starts its way through a device.
+//
+// In:  Batch.
+// Out: DeviceBatch, whose samples may still be on their way.
+
+#include <memory>
+
+#include "pipeline/registry.h"
+#include "pipeline/scratch_pool.h"
+#include "stages/device/cuda_run.h"
+#include "stages/facts.h"
+
+namespace melflow {
+namespace {
+
+class CudaH2d final : public Transform<Batch, DeviceBatch> {
+ public:
+  explicit CudaH2d(NoOptions) {
+    traits_.in_order = false;
+    traits_.lends = true;
+  }
+
+  Properties plan(const Properties& given, const Requirements& required,
+                  PlanCheck& check) override {
+    run_ = required.get_or(requirement::kCudaRun, nullptr);
+    if (!run_) check.error("", "what it gives has to go to cuda_mel");
+    return given;
+  }
+  // It waits for a lane to be free, and copies into memory that the workers do not need.
+  [[nodiscard]] StageResources resources() const override {
+    return {
+        .passes_on = true, .blocking = true, .default_concurrency = CudaRun::default_h2d_slots()};
+  }
+  // Asked before the run for the largest block that there can be: lanes are made for that.
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    run_->note_block(input);
+    return input;
+  }
+
+  void start(RunContext& run) override { run_->start(run); }
+
+  Result<std::shared_ptr<const DeviceBatch>> process(std::shared_ptr<const Batch> in,
+                                                     ItemContext& context) const override {
+    auto out = std::make_shared<DeviceBatch>();
+    if (cuda::Lanes* lanes = run_->lanes(context.run())) {
+      const auto scratch =
+          scratch_.lease([this] { return std::make_unique<CudaBatch::Scratch>(run_->front()); });
+      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes,
+                                               run_->split_devices(), *scratch, context);
+    } else {
+      out->batch = std::make_shared<CudaBatch>(std::move(in));
+    }
+    return std::shared_ptr<const DeviceBatch>(std::move(out));
+  }
+
+ private:
+  std::shared_ptr<CudaRun> run_;
+  mutable ScratchPool<CudaBatch::Scratch> scratch_;
+};
+
+const RegisterStage<CudaH2d, NoOptions> registered{
+    "cuda_h2d", "Packs a batch into page-locked memory and sends it to a graphics processor."};
+
+}  // namespace
+}  // namespace melflow

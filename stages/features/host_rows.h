@@ -1,0 +1,46 @@
+// host_rows.h - rows of batches, computed by the processor: what the stage mel does, and its chain
+// on devices where there turns out to be none.
+//
+// In:  Batch of Windows.
+// Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
+#pragma once
+
+#include <memory>
+
+#include "pipeline/scratch_pool.h"
+#include "pipeline/stage.h"
+#include "stages/features/mel_front.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+class HostRows {
+ public:
+  // `front`: outlives this one; planned before the first call.
+  explicit HostRows(const MelFront& front);
+  HostRows(const HostRows&) = delete;
+  HostRows& operator=(const HostRows&) = delete;
+  ~HostRows();
+
+  // From any thread. A part that cannot be computed fails its stream.
+  [[nodiscard]] std::shared_ptr<const MelBatch> compute(const Batch& in,
+                                                        ItemContext& context) const;
+
+ private:
+  struct Scratch;
+
+  [[nodiscard]] Result<std::shared_ptr<const MelPart>> compute(const Windows& in, std::size_t part,
+                                                               Scratch& scratch,
+                                                               ItemContext& context) const;
+  template <class Sample>
+  void windows(const Windows& in, std::uint64_t noise_key, Scratch& scratch, ItemContext& context,
+               MelPart& out) const;
+  template <class Sample>
+  void whole(const Windows& in, std::uint64_t noise_key, Scratch& scratch, ItemContext& context,
+             MelPart& out) const;
+
+  const MelFront& front_;
+  mutable ScratchPool<Scratch> scratch_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,71 @@
+// mel: mel spectrogram rows on the CPU.
+//
+// In:  Batch of Windows.
+// Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
+
+#include <memory>
+#include <string>
+
+#include "cuda/gpu.h"
+#include "pipeline/registry.h"
+#include "stages/features/host_rows.h"
+#include "stages/features/mel_backend.h"
+#include "stages/features/mel_front.h"
+
+namespace melflow {
+namespace {
+
+class Mel final : public Transform<Batch, MelBatch> {
+ public:
+  explicit Mel(MelNodeOptions options)
+      : front_(std::move(options.mel)), backend_(options.backend.backend) {
+    traits_.in_order = false;  // a part says itself which rows of its file it is
+  }
+
+  static std::vector<NodeSpec> expand(const NodeSpec& spec) { return mel_nodes(spec); }
+
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    return front_.require(below);
+  }
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (backend_ == MelBackend::cuda)
+      check.error("backend", "cuda: " + cuda::gpus().why_none() + "; use backend: cpu, or auto");
+    return front_.plan(
+        given, check,
+        {backend_ == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
+  }
+  // Which one auto took, and why.
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    std::string text = "cpu, " + std::string(MelKernel::instruction_set());
+    if (backend_ == MelBackend::automatic) text += " (" + why_not_cuda() + ")";
+    return {{"backend", Value::scalar(std::move(text))}};
+  }
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
+    return front_.output_bound(input, NumberType::float32);
+  }
+  [[nodiscard]] std::optional<Value> settings() const override { return front_.settings(); }
+
+  Result<std::shared_ptr<const MelBatch>> process(std::shared_ptr<const Batch> in,
+                                                  ItemContext& context) const override {
+    return rows_.compute(*in, context);
+  }
+
+ private:
+  [[nodiscard]] std::string why_not_cuda() const {
+    if (!cuda::gpus().may_have_some()) return cuda::gpus().why_none();
+    if (front_.options().precision == MelOptions::Precision::float64)
+      return "precision: double, which no device has";
+    return cuda::gpus().why_no_cufft();
+  }
+
+  MelFront front_;
+  HostRows rows_{front_};
+  MelBackend backend_;
+};
+
+const RegisterStage<Mel, MelNodeOptions> registered{
+    "mel", "Mel spectrogram: every option of librosa, torchaudio, Kaldi, Whisper, NeMo and others.",
+    true};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,82 @@
+#include "stages/features/mel/cepstrum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace melflow {
+namespace {
+
+// Ahmed, Natarajan and Rao (1974), with scipy's factors. Value n of coefficient k.
+double dct_value(const CepstrumOptions& o, int k, int n, int size) {
+  const bool ortho = o.norm == CepstrumOptions::Norm::ortho;
+  const int varied = o.dct_type == 2 ? k : n;  // the index that is 0 in the constant basis function
+  const int other = o.dct_type == 2 ? n : k;
+  const double wave = std::cos(std::numbers::pi * varied * (2 * other + 1) / (2.0 * size));
+  if (ortho) return wave * std::sqrt((varied == 0 ? 1.0 : 2.0) / size);
+  return o.dct_type == 3 && varied == 0 ? 1.0 : 2.0 * wave;
+}
+
+double lifter_value(const CepstrumOptions& o, int i) {
+  if (o.lifter == 0) return 1.0;
+  const int at = o.lifter_style == CepstrumOptions::LifterStyle::librosa ? i + 1 : i;
+  return 1.0 + o.lifter / 2.0 * std::sin(std::numbers::pi * at / o.lifter);
+}
+
+class CepstrumStep final : public FinishStep {
+ public:
+  CepstrumStep(const CepstrumOptions& o, int columns, int energy_column)
+      : count_(o.n_mfcc), columns_(columns), energy_column_(energy_column), last_(o.htk_compat) {
+    const int bands = columns - (energy_column >= 0 ? 1 : 0);
+    for (int n = 0; n < bands; ++n) {
+      for (int k = 0; k < count_; ++k) {
+        double factor = dct_value(o, k, n, bands) * lifter_value(o, k);
+        if (k == 0 && last_ && energy_column < 0) factor *= std::numbers::sqrt2;
+        matrix_.push_back(factor);
+      }
+    }
+  }
+
+  [[nodiscard]] bool needs_unit() const override { return false; }
+  [[nodiscard]] int values_out(int) const override { return count_; }
+
+  void run(const UnitRows& in, UnitRows& out) const override {
+    std::vector<float> room, room_out;
+    std::vector<double> sums(static_cast<std::size_t>(count_));
+    for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
+      const std::int64_t n = std::min(in.piece(), in.rows() - first);
+      const float* from = in.get(first, n, room);
+      float* to = out.place(first, n, room_out);
+      for (std::int64_t r = 0; r < n; ++r) row(from + r * columns_, sums, to + r * count_);
+      out.put(first, n, to);
+    }
+  }
+
+ private:
+  void row(const float* levels, std::vector<double>& sums, float* out) const {
+    std::fill(sums.begin(), sums.end(), 0.0);
+    const double* factors = matrix_.data();
+    for (int c = 0; c < columns_; ++c) {
+      if (c == energy_column_) continue;
+      const double level = levels[c];
+      for (int k = 0; k < count_; ++k) sums[static_cast<std::size_t>(k)] += level * factors[k];
+      factors += count_;
+    }
+    if (energy_column_ >= 0) sums[0] = levels[energy_column_];
+    if (last_) std::rotate(sums.begin(), sums.begin() + 1, sums.end());
+    std::copy(sums.begin(), sums.end(), out);
+  }
+
+  int count_, columns_, energy_column_;
+  bool last_;
+  std::vector<double> matrix_;  // [bands, n_mfcc]
+};
+
+}  // namespace
+
+std::shared_ptr<const FinishStep> cepstrum_step(const CepstrumOptions& options, int columns,
+                                                int energy_column) {
+  return std::make_shared<CepstrumStep>(options, columns, energy_column);
+}
+
+}  // namespace melflow

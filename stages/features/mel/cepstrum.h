@@ -1,0 +1,34 @@
+// cepstrum.h - mel frequency cepstral coefficients of rows of levels.
+//
+// In:  rows [n, columns] of log mel values, perhaps with a column of energy.
+// Out: rows [n, n_mfcc].
+#pragma once
+
+#include <memory>
+
+#include "stages/features/mel/unit_finish.h"
+
+namespace melflow {
+
+struct CepstrumOptions {
+  enum class Norm { none, ortho };
+  enum class LifterStyle { librosa, kaldi };
+
+  int n_mfcc = 13;
+  int dct_type = 2;  // 2 or 3, as scipy.fft.dct
+  Norm norm = Norm::ortho;
+  double lifter = 0.0;  // 0: none
+  // The factor of coefficient i is 1 + L/2 sin(pi (i + 1) / L) in librosa, 1 + L/2 sin(pi i / L) in
+  // Kaldi and HTK, where coefficient 0 stays.
+  LifterStyle lifter_style = LifterStyle::librosa;
+  // Coefficient 0, or the energy in its place, comes last; without an energy it is scaled by the
+  // root of 2. Kaldi's htk-compat.
+  bool htk_compat = false;
+};
+
+// `columns` with the energy's; energy_column -1: there is none. The energy takes the place of
+// coefficient 0 (Kaldi's use-energy).
+std::shared_ptr<const FinishStep> cepstrum_step(const CepstrumOptions& options, int columns,
+                                                int energy_column);
+
+}  // namespace melflow

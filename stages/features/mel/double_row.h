@@ -1,0 +1,58 @@
+// double_row.h - rows in double precision (precision: double), one frame at a time through FFTW.
+//
+// In:  SignalView (mel_signal.h), the place of a frame.
+// Out: its row [bands or bins], rounded to float once, at the end; before whatever needs the whole
+//      unit.
+//
+// Everything is double: samples, window, transform, power, filterbank and logarithm. A bin's error
+// is about 1e-16 of the frame's largest one, so that a value 100 dB below the peak is as good as
+// the peak itself; in single precision it would be noise.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "stages/features/mel/fftw.h"
+#include "stages/features/mel/mel_filterbank.h"
+#include "stages/features/mel/mel_plan.h"
+#include "stages/features/mel/mel_signal.h"
+
+namespace melflow {
+
+class DoubleRow {
+ public:
+  // Work space of one thread.
+  struct Scratch {
+    AlignedArray<double> frame;     // [n_fft]
+    AlignedArray<double> spectrum;  // [n_bins] complex, then [n_bins] powers
+    AlignedArray<double> work;      // [frame_length], for the conditioner
+  };
+
+  explicit DoubleRow(const MelPlan& plan);
+
+  Scratch make_scratch() const;
+  // The bands or bins of the frame that starts at sample `start` of the unit. Returns its energy
+  // where one is asked for, before the logarithm.
+  template <class Sample>
+  double compute(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
+                 float* out) const;
+
+ private:
+  double level(double value) const;
+
+  MelOptions options_;  // resolved
+  int frame_length_, n_bins_;
+  std::vector<double> window_;  // [frame_length]
+  Filterbank bank_;             // of Output::mel
+  double factor_, shift_;       // of the logarithm
+  Conditioner conditioner_;
+  RealFft<double> fft_;
+};
+
+extern template double DoubleRow::compute(const SignalView<std::int16_t>&, std::int64_t, Scratch&,
+                                          float*) const;
+extern template double DoubleRow::compute(const SignalView<float>&, std::int64_t, Scratch&,
+                                          float*) const;
+
+}  // namespace melflow

@@ -1,0 +1,9 @@
+// Eight frames at once. Compiled with -mavx2 -mfma.
+#include "stages/features/mel/lane_loops_body.h"
+
+namespace melflow::lanes {
+
+extern const Loops avx2_loops;
+const Loops avx2_loops{"avx2", width, load_int16, load_float, transform, rows};
+
+}  // namespace melflow::lanes

@@ -1,0 +1,37 @@
+// Four frames at once, with what every processor of the architecture has (SSE2, Neon); and which
+// loops the processor at hand can take.
+#include "stages/features/mel/lane_loops_body.h"
+
+namespace melflow::lanes {
+
+namespace {
+constexpr Loops loops{"baseline", width, load_int16, load_float, transform, rows};
+}  // namespace
+
+const Loops& baseline() { return loops; }
+
+#if defined(__x86_64__)
+extern const Loops avx2_loops;
+extern const Loops avx512_loops;
+
+const Available& available() {
+  static const Available found = [] {
+    Available a{};
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+      a.loops[a.count++] = &avx512_loops;
+    if (avx2) a.loops[a.count++] = &avx2_loops;
+    a.loops[a.count++] = &loops;
+    return a;
+  }();
+  return found;
+}
+#else
+const Available& available() {
+  static const Available found{{&loops}, 1};
+  return found;
+}
+#endif
+
+}  // namespace melflow::lanes

@@ -1,0 +1,406 @@
+// lane_loops_body.h - the loops themselves; included by lane_loops_*.cpp, each compiled for another
+// instruction set. Nothing here may call an inline function of a library that is not inlined for
+// certain: its copy for the wider set could be linked into the rest of the program.
+//
+// Compile with -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off: what is rounded once and
+// what twice is spelled out.
+
+#pragma once
+
+#include "stages/features/mel/lane_loops.h"
+#include "stages/features/mel/lane_vector.h"
+
+namespace melflow::lanes {
+namespace {
+
+struct Point {
+  Lanes re, im;
+
+  MELFLOW_INLINE static Point load(const float* from) {
+    return {Lanes::load(from), Lanes::load(from + width)};
+  }
+  MELFLOW_INLINE void store(float* to) const {
+    re.store(to);
+    im.store(to + width);
+  }
+  MELFLOW_INLINE Point operator+(Point o) const { return {re + o.re, im + o.im}; }
+  MELFLOW_INLINE Point operator-(Point o) const { return {re - o.re, im - o.im}; }
+  // Times -i.
+  MELFLOW_INLINE Point turned() const { return {im, Lanes::all(0.0F) - re}; }
+  MELFLOW_INLINE Point times(const float* w) const {
+    const Lanes w_re = Lanes::all(w[0]), w_im = Lanes::all(w[1]);
+    return {mul_sub(re, w_re, im * w_im), mul_add(re, w_im, im * w_re)};
+  }
+};
+constexpr int point = 2 * width;  // [floats]
+
+// a - i b and a + i b.
+MELFLOW_INLINE Point minus_i(Point a, Point b) { return {a.re + b.im, a.im - b.re}; }
+MELFLOW_INLINE Point plus_i(Point a, Point b) { return {a.re - b.im, a.im + b.re}; }
+
+constexpr float cos_of[14][7] = {
+    {},
+    {},
+    {},
+    {1.0F, -0.5F},
+    {},
+    {1.0F, 0.309016994F, -0.809016994F},
+    {},
+    {1.0F, 0.623489802F, -0.222520934F, -0.900968868F},
+    {},
+    {},
+    {},
+    {1.0F, 0.841253533F, 0.415415013F, -0.142314838F, -0.654860734F, -0.959492974F},
+    {},
+    {1.0F, 0.885456026F, 0.568064747F, 0.120536680F, -0.354604887F, -0.748510748F, -0.970941817F}};
+constexpr float sin_of[14][7] = {
+    {}, {},
+    {}, {0.0F, 0.866025404F},
+    {}, {0.0F, 0.951056516F, 0.587785252F},
+    {}, {0.0F, 0.781831482F, 0.974927912F, 0.433883739F},
+    {}, {},
+    {}, {0.0F, 0.540640817F, 0.909631995F, 0.989821442F, 0.755749574F, 0.281732557F},
+    {}, {0.0F, 0.464723172F, 0.822983866F, 0.992708874F, 0.935016243F, 0.663122658F, 0.239315664F}};
+
+// Transform of R points in place. An odd R: with s_q and d_q the sum and the difference of x_q and
+// x_{R-q}, outputs k and R-k are x_0 + sum of cos(2 pi k q / R) s_q -/+ i sin(...) d_q.
+template <int R>
+MELFLOW_INLINE void dft(Point (&x)[R]) {
+  constexpr int half = (R - 1) / 2;
+  Point s[half + 1], d[half + 1];
+  Point first = x[0];
+  for (int q = 1; q <= half; ++q) {
+    s[q] = x[q] + x[R - q];
+    d[q] = x[q] - x[R - q];
+    first = first + s[q];
+  }
+  Point out[R];
+  out[0] = first;
+#pragma GCC unroll 8
+  for (int k = 1; k <= half; ++k) {
+    Point a = x[0];
+    Point b = {Lanes::all(0.0F), Lanes::all(0.0F)};
+#pragma GCC unroll 8
+    for (int q = 1; q <= half; ++q) {
+      const int turn = k * q % R;
+      const int folded = turn <= half ? turn : R - turn;
+      const Lanes c = Lanes::all(cos_of[R][folded]);
+      const Lanes w = Lanes::all(turn <= half ? sin_of[R][folded] : -sin_of[R][folded]);
+      a = {mul_add(c, s[q].re, a.re), mul_add(c, s[q].im, a.im)};
+      b = q == 1 ? Point{w * d[q].re, w * d[q].im}
+                 : Point{mul_add(w, d[q].re, b.re), mul_add(w, d[q].im, b.im)};
+    }
+    out[k] = minus_i(a, b);
+    out[R - k] = plus_i(a, b);
+  }
+  for (int k = 0; k < R; ++k) x[k] = out[k];
+}
+
+template <>
+MELFLOW_INLINE void dft<2>(Point (&x)[2]) {
+  const Point a = x[0];
+  x[0] = a + x[1];
+  x[1] = a - x[1];
+}
+
+template <>
+MELFLOW_INLINE void dft<4>(Point (&x)[4]) {
+  const Point a = x[0] + x[2], b = x[0] - x[2];
+  const Point c = x[1] + x[3], d = x[1] - x[3];
+  x[0] = a + c;
+  x[2] = a - c;
+  x[1] = minus_i(b, d);
+  x[3] = plus_i(b, d);
+}
+
+template <>
+MELFLOW_INLINE void dft<8>(Point (&x)[8]) {
+  Point even[4] = {x[0], x[2], x[4], x[6]};
+  Point odd[4] = {x[1], x[3], x[5], x[7]};
+  dft(even);
+  dft(odd);
+  const Lanes r = Lanes::all(0.707106781F);
+  // (1 - i) / sqrt(2) and (-1 - i) / sqrt(2)
+  const Point one = {(odd[1].re + odd[1].im) * r, (odd[1].im - odd[1].re) * r};
+  const Point three = {(odd[3].im - odd[3].re) * r, (odd[3].re + odd[3].im) * r};
+  x[0] = even[0] + odd[0];
+  x[4] = even[0] - odd[0];
+  x[1] = even[1] + one;
+  x[5] = even[1] - one;
+  x[2] = minus_i(even[2], odd[2]);
+  x[6] = plus_i(even[2], odd[2]);
+  x[3] = {even[3].re + three.re, even[3].im - three.im};
+  x[7] = {even[3].re - three.re, even[3].im + three.im};
+}
+
+template <int R, bool is_turned>
+MELFLOW_INLINE void butterfly(float* at, int stride, const float* twiddle) {
+  Point x[R];
+#pragma GCC unroll 16
+  for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * stride);
+  dft<R>(x);
+#pragma GCC unroll 16
+  for (int q = 0; q < R; ++q) {
+    if (is_turned && q > 0) x[q] = x[q].times(twiddle + 2 * (q - 1));
+    x[q].store(at + q * stride);
+  }
+}
+
+template <int R>
+void decimate(const Pass& pass, float* block) {
+  const int part = pass.size / R;
+  const int stride = part * point;
+  butterfly<R, false>(block, stride, nullptr);
+  const float* twiddle = pass.twiddle;
+  for (int j = 1; j < part; ++j) {
+    twiddle += 2 * (R - 1);
+    butterfly<R, true>(block + j * point, stride, twiddle);
+  }
+}
+
+// All steps but the last one, a block after another, so that a large transform stays in cache.
+void decimate_from(const RunTables& t, int first, float* block) {
+  if (first == t.n_passes) return;
+  const Pass& pass = t.passes[first];
+  switch (pass.radix) {
+    case 2:
+      decimate<2>(pass, block);
+      break;
+    case 3:
+      decimate<3>(pass, block);
+      break;
+    case 4:
+      decimate<4>(pass, block);
+      break;
+    case 5:
+      decimate<5>(pass, block);
+      break;
+    case 7:
+      decimate<7>(pass, block);
+      break;
+    case 8:
+      decimate<8>(pass, block);
+      break;
+    case 11:
+      decimate<11>(pass, block);
+      break;
+    case 13:
+      decimate<13>(pass, block);
+      break;
+  }
+  if (first + 1 == t.n_passes) return;
+  const int part = pass.size / pass.radix;
+  for (int q = 0; q < pass.radix; ++q) decimate_from(t, first + 1, block + q * part * point);
+}
+
+// Squared magnitudes of a real signal's bins k and points - k from the transform Z of its even (re)
+// and odd (im) samples: with E, O the transforms of the two, X[k] = E[k] + exp(-2 pi i k / n) O[k],
+// and X[n/2 - k] is the conjugate of E[k] - exp(...) O[k]. The usual halves of E and O are in the
+// window. Z[points] stands for Z[0].
+MELFLOW_INLINE void power_of_pair(const RunTables& t, int k, Point low, Point high, float* power) {
+  const Point even = {low.re + high.re, low.im - high.im};
+  const Point diff = {low.re - high.re, low.im + high.im};
+  const Point odd = diff.times(t.turn + 2 * k);
+  const Point a = even + odd, b = even - odd;
+  mul_add(a.re, a.re, a.im * a.im).store(power + k * width);
+  mul_add(b.re, b.re, b.im * b.im).store(power + (t.points - k) * width);
+}
+
+// The last step and the power. Block k0 gives bins k0 + q * blocks; its mirror images are those of
+// block `blocks - k0`, backwards.
+template <int R>
+void last_step(const RunTables& t, const float* points, float* power) {
+  const int blocks = t.points / R;
+  const auto transformed = [&](int k0, Point(&x)[R]) __attribute__((always_inline)) {
+    const float* at = points + static_cast<std::int64_t>(t.block_at[k0]) * point;
+#pragma GCC unroll 16
+    for (int q = 0; q < R; ++q) x[q] = Point::load(at + q * point);
+    dft<R>(x);
+  };
+  Point x[R];
+  transformed(0, x);
+  for (int q = 0; q <= R / 2; ++q) power_of_pair(t, q * blocks, x[q], x[(R - q) % R], power);
+  for (int k0 = 1; k0 < blocks - k0; ++k0) {
+    Point mirrored[R];
+    transformed(k0, x);
+    transformed(blocks - k0, mirrored);
+#pragma GCC unroll 16
+    for (int q = 0; q < R; ++q) power_of_pair(t, k0 + q * blocks, x[q], mirrored[R - 1 - q], power);
+  }
+  if (blocks % 2 == 0) {
+    const int k0 = blocks / 2;
+    transformed(k0, x);
+    for (int q = 0; q < (R + 1) / 2; ++q)
+      power_of_pair(t, k0 + q * blocks, x[q], x[R - 1 - q], power);
+  }
+}
+
+void transform(const RunTables& t, float* points, float* power) {
+  decimate_from(t, 0, points);
+  switch (t.last_radix) {
+    case 2:
+      last_step<2>(t, points, power);
+      break;
+    case 3:
+      last_step<3>(t, points, power);
+      break;
+    case 4:
+      last_step<4>(t, points, power);
+      break;
+    case 5:
+      last_step<5>(t, points, power);
+      break;
+    case 7:
+      last_step<7>(t, points, power);
+      break;
+    case 8:
+      last_step<8>(t, points, power);
+      break;
+    case 11:
+      last_step<11>(t, points, power);
+      break;
+    case 13:
+      last_step<13>(t, points, power);
+      break;
+  }
+}
+
+// Eight samples of every frame at once: four points, each a pair of samples.
+MELFLOW_INLINE void load_samples(const std::int16_t* const* frames, int at, const float* window,
+                                 float* points) {
+  const void* from[width];
+#pragma GCC unroll 16
+  for (int l = 0; l < width; ++l) from[l] = frames[l] + at;
+  Lanes pairs[4];
+  load_quads(from, pairs);
+  transpose_quads(pairs);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i, points += point) {
+    const Ints both = std::bit_cast<Ints>(pairs[i].v);
+    const Lanes re{__builtin_convertvector((both << 16) >> 16, Floats)};
+    const Lanes im{__builtin_convertvector(both >> 16, Floats)};
+    (re * Lanes::all(window[2 * i])).store(points);
+    (im * Lanes::all(window[2 * i + 1])).store(points + width);
+  }
+}
+
+MELFLOW_INLINE void load_samples(const float* const* frames, int at, const float* window,
+                                 float* points) {
+#pragma GCC unroll 2
+  for (int half = 0; half < 2; ++half) {
+    const void* from[width];
+#pragma GCC unroll 16
+    for (int l = 0; l < width; ++l) from[l] = frames[l] + at + 4 * half;
+    Lanes values[4];
+    load_quads(from, values);
+    transpose_quads(values);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i, points += width)
+      (values[i] * Lanes::all(window[4 * half + i])).store(points);
+  }
+}
+
+template <class Sample>
+MELFLOW_INLINE void load_frames(const RunTables& t, const Sample* const* frames,
+                                const float* window, float* points) {
+  const int whole = t.frame_length / 8 * 8;
+  for (int i = 0; i < whole; i += 8) load_samples(frames, i, window + i, points + i * width);
+  int filled = whole;
+  if (whole < t.frame_length) {
+    // No sample behind a frame is touched: there may be none.
+    Sample last[width][8] = {};
+    float last_window[8] = {};
+    const Sample* from[width];
+    const auto rest = static_cast<std::size_t>(t.frame_length - whole);
+    for (int l = 0; l < width; ++l) {
+      std::memcpy(last[l], frames[l] + whole, rest * sizeof(Sample));
+      from[l] = last[l];
+    }
+    std::memcpy(last_window, window + whole, rest * sizeof(float));
+    alignas(64) float ends[8 * width];
+    load_samples(from, 0, last_window, ends);
+    const int left = 2 * t.points - whole < 8 ? 2 * t.points - whole : 8;
+    std::memcpy(points + whole * width, ends,
+                static_cast<std::size_t>(left * width) * sizeof(float));
+    filled += left;
+  }
+  for (int i = filled; i < 2 * t.points; ++i) Lanes::all(0.0F).store(points + i * width);
+}
+
+MELFLOW_INLINE Lanes level(const RunTables& t, Lanes value) {
+  if (t.floor > 0.0F) value = value.at_least(Lanes::all(t.floor));
+  if (t.log) {
+    value = (value + Lanes::all(t.offset)).at_least(Lanes::all(t.amin));
+    value = mul_sub(value.ln(), Lanes::all(t.factor), Lanes::all(t.shift));
+  }
+  return value;
+}
+
+// Columns [at, at + 4) of all rows, or up to `count`.
+MELFLOW_INLINE void store_columns(Lanes (&values)[4], int at, int count, float* const* rows) {
+  transpose_quads(values);
+  if (at + 4 <= count) {
+    store_quads(values, rows, at);
+    return;
+  }
+  float last[width][4];
+  float* to[width];
+  for (int l = 0; l < width; ++l) to[l] = last[l];
+  store_quads(values, to, 0);
+  for (int l = 0; l < width; ++l)
+    std::memcpy(rows[l] + at, last[l], static_cast<std::size_t>(count - at) * sizeof(float));
+}
+
+void rows(const RunTables& t, float* power, float* const* out) {
+  if (t.power_offset > 0.0F || t.power != 2.0) {
+    const auto exponent = static_cast<float>(t.power / 2.0);
+    for (int k = 0; k < t.n_bins; ++k) {
+      Lanes p = Lanes::load(power + k * width);
+      if (t.power_offset > 0.0F) p = p + Lanes::all(t.power_offset);
+      if (t.power == 1.0) {
+        p = p.sqrt();
+      } else if (t.power != 2.0) {
+        for (int l = 0; l < width; ++l) p.v[l] = powf(p.v[l], exponent);
+      }
+      p.store(power + k * width);
+    }
+  }
+  Lanes values[4];
+  if (t.n_mels == 0) {
+    for (int k = 0; k < t.n_bins; k += 4) {
+      for (int i = 0; i < 4; ++i)
+        values[i] =
+            k + i < t.n_bins ? level(t, Lanes::load(power + (k + i) * width)) : Lanes::all(0.0F);
+      store_columns(values, k, t.n_bins, out);
+    }
+    return;
+  }
+  const float* weight = t.weights;
+  for (int m = 0; m < t.n_mels; m += 4) {
+    for (int i = 0; i < 4; ++i) {
+      Lanes sum = Lanes::all(0.0F);
+      if (m + i < t.n_mels) {
+        const float* bins = power + t.first_bin[m + i] * width;
+        const int n = t.n_weights[m + i];
+        for (int b = 0; b < n; ++b)
+          sum = mul_add(Lanes::all(weight[b]), Lanes::load(bins + b * width), sum);
+        weight += n;
+        sum = level(t, sum);
+      }
+      values[i] = sum;
+    }
+    store_columns(values, m, t.n_mels, out);
+  }
+}
+
+void load_int16(const RunTables& t, const std::int16_t* const* frames, const float* window,
+                float* points) {
+  load_frames(t, frames, window, points);
+}
+void load_float(const RunTables& t, const float* const* frames, const float* window,
+                float* points) {
+  load_frames(t, frames, window, points);
+}
+
+}  // namespace
+}  // namespace melflow::lanes

@@ -1,0 +1,116 @@
+// Everything is computed in double. Sources: HTK book 5.6; Slaney, Auditory Toolbox 1998 (linear
+// below 1 kHz with 200/3 Hz a mel, above it 27 steps from 1 to 6.4 kHz); Kaldi's mel-computations
+// for the triangles over mel and for the piecewise linear warp of the vocal tract length.
+
+#include "stages/features/mel/mel_filterbank.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace melflow {
+namespace {
+
+using Scale = MelOptions::MelScale;
+
+constexpr double slaney_hz_per_mel = 200.0 / 3.0;
+constexpr double slaney_break_hz = 1000.0;
+constexpr double slaney_break_mel = slaney_break_hz / slaney_hz_per_mel;
+const double slaney_log_step = std::log(6.4) / 27.0;
+
+// Linear with slope 1/warp in the middle, bent at both ends so that fmin and fmax stay.
+double warped_hz(const MelOptions& o, double hz) {
+  const double low = o.fmin;
+  const double high = *o.fmax;
+  if (o.vtln_warp == 1.0 || hz < low || hz > high) return hz;
+  const double left = o.vtln_low * std::max(1.0, o.vtln_warp);
+  const double right = o.vtln_high * std::min(1.0, o.vtln_warp);
+  const double slope = 1.0 / o.vtln_warp;
+  if (hz < left) return low + (slope * left - low) / (left - low) * (hz - low);
+  if (hz < right) return slope * hz;
+  return high + (high - slope * right) / (high - right) * (hz - high);
+}
+
+struct Triangle {
+  double left = 0, centre = 0, right = 0;  // [Hz], or [mel] for triangles over mel
+};
+
+double weight_at(const Triangle& t, double x) {
+  return std::min((x - t.left) / (t.centre - t.left), (t.right - x) / (t.right - t.centre));
+}
+
+double hz_to_mel(double hz, Scale scale) {
+  switch (scale) {
+    case Scale::htk:
+      return 2595.0 * std::log10(1.0 + hz / 700.0);
+    case Scale::kaldi:
+      return 1127.0 * std::log(1.0 + hz / 700.0);
+    case Scale::slaney:
+      break;
+  }
+  if (hz < slaney_break_hz) return hz / slaney_hz_per_mel;
+  return slaney_break_mel + std::log(hz / slaney_break_hz) / slaney_log_step;
+}
+
+double mel_to_hz(double mel, Scale scale) {
+  switch (scale) {
+    case Scale::htk:
+      return 700.0 * (std::pow(10.0, mel / 2595.0) - 1.0);
+    case Scale::kaldi:
+      return 700.0 * (std::exp(mel / 1127.0) - 1.0);
+    case Scale::slaney:
+      break;
+  }
+  if (mel < slaney_break_mel) return mel * slaney_hz_per_mel;
+  return slaney_break_hz * std::exp(slaney_log_step * (mel - slaney_break_mel));
+}
+
+}  // namespace
+
+Filterbank make_filterbank(const MelOptions& o) {
+  const bool over_mel = o.triangles == MelOptions::Triangles::mel;
+  const double mel_low = hz_to_mel(o.fmin, o.mel_scale);
+  const double mel_high = hz_to_mel(*o.fmax, o.mel_scale);
+  const auto corner_hz = [&](int i) {
+    const double mel = mel_low + (mel_high - mel_low) * i / (o.n_mels + 1);
+    return warped_hz(o, mel_to_hz(mel, o.mel_scale));
+  };
+  const double bin_hz = static_cast<double>(o.sample_rate) / o.n_fft;
+  const int n_bins = o.n_fft / 2 + 1;
+  // Below this a weight is the rounding error of a bin that sits on a corner.
+  constexpr double rounding = 1e-12;
+
+  Filterbank bank;
+  bool skip_first = o.htk_mode && o.fmin > 0.0;
+  for (int m = 0; m < o.n_mels; ++m) {
+    Triangle hz{corner_hz(m), corner_hz(m + 1), corner_hz(m + 2)};
+    if (o.triangles == MelOptions::Triangles::left_width) {
+      hz.right = hz.centre + (hz.centre - hz.left);
+    }
+    const double scale =
+        o.mel_norm == MelOptions::MelNorm::slaney ? 2.0 / (hz.right - hz.left) : 1.0;
+    Triangle t = hz;
+    if (over_mel) {
+      t = {hz_to_mel(hz.left, o.mel_scale), hz_to_mel(hz.centre, o.mel_scale),
+           hz_to_mel(hz.right, o.mel_scale)};
+    }
+    MelBand band;
+    band.centre_hz = hz.centre;
+    band.offset = static_cast<int>(bank.weights.size());
+    const int first = std::max(0, static_cast<int>(std::floor(hz.left / bin_hz)));
+    const int last = std::min(n_bins - 1, static_cast<int>(std::ceil(hz.right / bin_hz)));
+    for (int k = first; k <= last; ++k) {
+      const double at = k * bin_hz;
+      const double weight = weight_at(t, over_mel ? hz_to_mel(at, o.mel_scale) : at);
+      if (!(weight > rounding)) continue;
+      if (m == 0 && std::exchange(skip_first, false)) continue;
+      if (band.count == 0) band.first_bin = k;
+      ++band.count;
+      bank.weights.push_back(weight * scale);
+    }
+    bank.bands.push_back(band);
+  }
+  return bank;
+}
+
+}  // namespace melflow

@@ -1,0 +1,117 @@
+// mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes; with
+// precision: double one at a time (double_row.h).
+//
+// In:  SignalView (mel_signal.h), samples of a unit, int16 or float, mono.
+// Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
+//
+// A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
+// or the batch it came in, on the frames computed beside it, nor on the sample type when the values
+// are equal. AVX2 and AVX-512 give the same bytes; a processor without either gives others
+// (MelKernel::instruction_set()).
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "stages/features/mel/double_row.h"
+#include "stages/features/mel/fftw.h"
+#include "stages/features/mel/lane_loops.h"
+#include "stages/features/mel/lane_tables.h"
+#include "stages/features/mel/mel_plan.h"
+#include "stages/features/mel/mel_signal.h"
+
+namespace melflow {
+
+// baseline: the instructions every processor of the build's architecture has; avx2: those, or the
+// baseline where there are none. FFTW chooses its own in any case.
+enum class Simd { best, avx2, baseline };
+
+class MelKernel {
+ public:
+  // Work space of one thread and the frames that wait for a group to be full; move-only.
+  class Scratch {
+    friend class MelKernel;
+    AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
+    AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
+    AlignedBuffer power_;     // [n_bins][width]
+    AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the unit as they are
+    AlignedBuffer unread_;    // [columns], the rows of lanes without a frame
+    AlignedBuffer work_;      // [frame_length], for the conditioner
+    DoubleRow::Scratch doubles_;  // instead of all these with precision: double
+
+    int waiting_ = 0;
+    bool is_int16_ = false;
+    std::array<const void*, lanes::max_width> samples_{};  // [waiting], [frame_length] each
+    std::array<float*, lanes::max_width> rows_{};          // [waiting], first band or bin
+  };
+
+  explicit MelKernel(std::shared_ptr<const MelPlan> plan, Simd simd = Simd::best);
+  ~MelKernel();
+  MelKernel(MelKernel&&) noexcept;
+  MelKernel& operator=(MelKernel&&) noexcept;
+
+  const MelPlan& plan() const { return *plan_; }
+  Scratch make_scratch() const;
+
+  // Frames [first_frame, first_frame + n_frames) of the unit into out [n_frames, columns].
+  // Safe from many threads, each with its own scratch. Throws std::out_of_range when a frame does
+  // not exist, is not ready (length -1), or needs samples outside [begin, end).
+  // A NaN among a frame's samples makes the frame NaN.
+  template <class Sample>
+  void frames(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+              float* out, Scratch& scratch) const;
+
+  // The same for many short units: frames of several are computed together, and a row is there only
+  // after flush(). Until then view.data and out must stay where they are.
+  template <class Sample>
+  void add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+           float* out, Scratch& scratch) const;
+  void flush(Scratch& scratch) const;
+
+  // For another backend: the samples [frame_length] of frame t as the window takes them, in the
+  // view where they lie there as they are, else in scratch until its next use; where the front end
+  // conditions its samples they are floats, whatever Sample is. `energy`: the value of the energy
+  // column, where there is one. No frame may be waiting in the scratch.
+  template <class Sample>
+  const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
+                    float& energy) const;
+
+  // What Simd::best is here, "avx512", "avx2" or "baseline": belongs into the output's provenance,
+  // beside FFTW's version.
+  static std::string_view instruction_set();
+
+ private:
+  struct Tables;
+  template <class Sample>
+  void add_doubles(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
+                   float* out, Scratch& scratch) const;
+  void check_scratch(std::size_t size, std::size_t expected) const;
+  template <class Sample>
+  const void* frame_samples(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
+                            double& energy) const;
+  void transform_by_fftw(int lane, int width, const AlignedBuffer& window, Scratch& scratch) const;
+
+  std::shared_ptr<const MelPlan> plan_;
+  std::unique_ptr<const Tables> tables_;
+};
+
+extern template void MelKernel::frames<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                                     std::int64_t, float*, Scratch&) const;
+extern template void MelKernel::frames<float>(const SignalView<float>&, std::int64_t, std::int64_t,
+                                              float*, Scratch&) const;
+extern template void MelKernel::add<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t,
+                                                  std::int64_t, float*, Scratch&) const;
+extern template void MelKernel::add<float>(const SignalView<float>&, std::int64_t, std::int64_t,
+                                           float*, Scratch&) const;
+
+extern template const void* MelKernel::frame<std::int16_t>(const SignalView<std::int16_t>&,
+                                                           std::int64_t, Scratch&, float&) const;
+extern template const void* MelKernel::frame<float>(const SignalView<float>&, std::int64_t,
+                                                    Scratch&, float&) const;
+
+}  // namespace melflow

@@ -1,0 +1,203 @@
+#include "stages/features/mel/mel_option_table.h"
+
+namespace melflow {
+namespace {
+
+using O = MelOptions;
+using Needs = MelOptionRow::Needs;
+
+constexpr double kLargest = 1e38;      // a float has 3.4e38
+constexpr double kSmallest = 1.2e-38;  // normal float: below, the fast logarithm would not see it
+
+constexpr MelRange from(double lowest) { return {lowest}; }
+constexpr MelRange from_to(double lowest, double highest) { return {lowest, highest}; }
+constexpr MelRange above_to(double lowest, double highest) { return {lowest, highest, true}; }
+constexpr MelRange kAny{};
+
+bool has_bands(const O& o) { return o.output == O::Output::mel; }
+bool has_log(const O& o) { return o.log != O::Log::none; }
+bool is_normalized(const O& o) { return o.normalize != O::Normalize::none; }
+bool is_fixed(const O& o) { return o.normalize == O::Normalize::fixed; }
+
+constexpr Needs kNothing{};
+constexpr Needs kDither{"dither", [](const O& o) { return o.dither > 0; }};
+constexpr Needs kPreemphasis{"preemphasis", [](const O& o) { return o.preemphasis > 0; }};
+constexpr Needs kShortWindow{"win_length below n_fft",
+                             [](const O& o) { return o.win_length.value_or(o.n_fft) < o.n_fft; }};
+constexpr Needs kSlopingWindow{"a window that is not boxcar",
+                               [](const O& o) { return o.window != O::Window::boxcar; }};
+constexpr Needs kKaiser{"window: kaiser", [](const O& o) { return o.window == O::Window::kaiser; }};
+constexpr Needs kGauss{"window: gauss", [](const O& o) { return o.window == O::Window::gauss; }};
+constexpr Needs kPadding{"padding (center, pad or snip_edges)", [](const O& o) {
+                           const O all = resolve(o);
+                           return all.snip_edges || *all.pad > 0;
+                         }};
+constexpr Needs kBands{"output: mel", has_bands};
+constexpr Needs kWarp{"vtln_warp", [](const O& o) { return has_bands(o) && o.vtln_warp != 1.0; }};
+constexpr Needs kEnergy{"use_energy", [](const O& o) { return o.use_energy; }};
+constexpr Needs kLog{"log: ln, log10 or db", has_log};
+constexpr Needs kNormalize{"normalize", is_normalized};
+constexpr Needs kFixed{"normalize: fixed", is_fixed};
+constexpr Needs kOwnStatistics{"normalize: per_feature or all_features",
+                               [](const O& o) { return is_normalized(o) && !is_fixed(o); }};
+
+// name, member, what, unit, effect; range, needs; whether it is recorded
+constexpr MelOptionRow kTable[] = {
+    {"sample_rate", &O::sample_rate, "sample rate of the recordings", "Hz",
+     "a file of another rate fails; not set: the rate that the resample stage before gives",
+     from_to(1, 10'000'000)},
+
+    {"input_scale", &O::input_scale, "value that a sample of full scale counts as", "",
+     "1 as in librosa and torchaudio; 32768, the range of 16-bit integers, as in Kaldi",
+     from_to(1e-6, 1e9)},
+    {"dither", &O::dither, "standard deviation of noise that is added to every sample", "",
+     "in the samples' unit after input_scale; keeps digital silence above 0 (Kaldi: 1)",
+     from_to(0, 1e9)},
+    {"dither_seed", &O::dither_seed, "seed of the noise that dither adds", "",
+     "another seed gives other noise; the noise does not depend on the number of threads", kAny,
+     kDither},
+    {"preemphasis", &O::preemphasis,
+     "factor k of the pre-emphasis x[t] - k x[t-1], which raises high frequencies", "",
+     "0: none (Kaldi, NeMo: 0.97)", from_to(0, 1)},
+    {"preemphasis_of", &O::preemphasis_of, "what pre-emphasis runs over", "",
+     "signal: the whole recording or segment, whose first sample stays; frame: each frame by "
+     "itself (Kaldi)",
+     kAny, kPreemphasis},
+    {"remove_dc", &O::remove_dc, "subtracts from each frame the mean of its samples", "",
+     "an offset of the recording is gone then (Kaldi)"},
+
+    {"n_fft", &O::n_fft, "length of the Fourier transform", "samples",
+     "longer: finer in frequency; the spectrum has n_fft / 2 + 1 bins", from_to(2, 1 << 20)},
+    {"win_length", &O::win_length, "length of the analysis window, at most n_fft", "samples",
+     "longer: finer in frequency, coarser in time; not set: n_fft", from_to(1, 1 << 20)},
+    {"hop", &O::hop, "distance from the start of a frame to the start of the next", "samples",
+     "a row for every hop; not set: win_length / 2", from_to(1, 1 << 24)},
+    {"align", &O::align, "where a window shorter than n_fft stands in the transform", "",
+     "center: in the middle, and a frame is n_fft samples; left: at the start with zeros behind "
+     "it, and a frame is win_length samples (Kaldi)",
+     kAny, kShortWindow},
+    {"window", &O::window, "shape of the analysis window", "",
+     "povey: Kaldi's, hann to the power of 0.85; boxcar: all samples count the same"},
+    {"periodic", &O::periodic, "which kind of analysis window", "",
+     "true: periodic, for spectral analysis; false: symmetric, its ends equal (Kaldi, NeMo)", kAny,
+     kSlopingWindow},
+    {"kaiser_beta", &O::kaiser_beta, "shape parameter beta of window: kaiser", "",
+     "larger: a wider main lobe and lower side lobes", from_to(0, 500), kKaiser},
+    {"gauss_std", &O::gauss_std, "standard deviation of window: gauss", "samples",
+     "larger: flatter; not set: win_length / 8", from_to(1e-3, 1e9), kGauss},
+    {"center", &O::center, "centres frame t on sample t * hop", "",
+     "true: both ends of the recording or segment are padded by half a frame; false: the first "
+     "frame starts at the first sample",
+     kAny, kNothing, [](const O&) { return false; }},  // pad says it
+    {"pad", &O::pad, "padding before the start and behind the end of a recording or segment",
+     "samples", "not set: half a frame with center, else none", from_to(0, 1 << 20)},
+    {"pad_mode", &O::pad_mode, "what is padded at the ends of a recording or segment", "",
+     "reflect: its mirror image without the end sample; symmetric: its mirror image (Kaldi); "
+     "constant: zeros; edge: the end sample",
+     kAny, kPadding},
+    {"snip_edges", &O::snip_edges, "which frames there are at the ends, in Kaldi's words", "",
+     "true: only those that fit as a whole; false: one for every hop, centred on the hop's middle; "
+     "not set: as center and pad say"},
+    {"drop_last", &O::drop_last, "leaves out the last frame of a recording or segment", "",
+     "as Whisper and NeMo do"},
+
+    {"normalized", &O::normalized, "what the spectrum is divided by", "",
+     "none: nothing; window: the root of the window's sum of squares; frame_length: the root of "
+     "n_fft"},
+    {"power", &O::power, "exponent of the magnitude of the spectrum", "", "2: power; 1: amplitude",
+     above_to(0, 16)},
+    {"power_offset", &O::power_offset, "number added to the squared magnitude of every bin", "",
+     "keeps silence above 0 (HiFi-GAN: 1e-9)", from_to(0, kLargest)},
+    {"output", &O::output, "what the columns of a row are", "",
+     "mel: mel bands; spectrogram: the n_fft / 2 + 1 bins of the spectrum"},
+
+    {"n_mels", &O::n_mels, "number of mel bands", "", "a row has as many columns",
+     from_to(1, 65536), kBands},
+    {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "what is below does not count",
+     from(0), kBands},
+    {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
+     "0 or less: that far below sample_rate / 2; not set: sample_rate / 2", kAny, kBands},
+    {"mel_scale", &O::mel_scale, "formula from frequency to mel, by which bands are spaced", "",
+     "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz, "
+     "logarithmic above",
+     kAny, kBands},
+    {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
+     "none: every peak is 1; slaney: every area over Hz is 1", kAny, kBands},
+    {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
+     "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
+     "right flank as wide as the left one (SpeechBrain)",
+     kAny, kBands},
+    {"htk_mode", &O::htk_mode, "makes mel bands as HTK does", "",
+     "the lowest band loses its first weight when fmin is above 0, and no band is below 1", kAny,
+     kBands},
+    {"vtln_warp", &O::vtln_warp, "factor of the warping for the length of the vocal tract", "",
+     "divides the frequencies of the bands' corners; 1: no warping", from_to(0.1, 10), kBands},
+    {"vtln_low", &O::vtln_low, "lower end of the frequencies that vtln_warp divides", "Hz",
+     "below, the warping fades out towards fmin", kAny, kWarp},
+    {"vtln_high", &O::vtln_high, "upper end of the frequencies that vtln_warp divides", "Hz",
+     "above, the warping fades out towards fmax; 0 or less: that far below sample_rate / 2", kAny,
+     kWarp},
+
+    {"use_energy", &O::use_energy, "adds a column with the energy of the frame", "",
+     "the natural logarithm of the sum of its squared samples; the first column, or with "
+     "htk_compat the last"},
+    {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
+     "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
+    {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
+     "of the sum of squares, before the logarithm; never below 1.2e-7, as in Kaldi",
+     from_to(0, kLargest), kEnergy},
+    {"htk_compat", &O::htk_compat, "puts the energy that use_energy adds in the last column", "",
+     "false: in the first one", kAny, kEnergy},
+
+    {"log", &O::log, "logarithm of the bands or bins", "",
+     "none: linear values; ln: natural; log10: base 10; db: decibels, 20/power times log10"},
+    {"amin", &O::amin, "floor of a band or bin before the logarithm", "",
+     "a power or an amplitude, as power says; keeps silence finite", from_to(kSmallest, kLargest),
+     kLog},
+    {"ref", &O::ref, "value of a band or bin that the logarithm maps to 0", "",
+     "max: the largest of the segment, or of the recording where it is not cut",
+     from_to(kSmallest, kLargest), kLog},
+    {"top_db", &O::top_db, "range kept below the largest value of the segment or recording", "dB",
+     "what is lower is raised to its end; in dB of the level (20/power times log10) whatever log "
+     "is; not set: all is kept (Whisper: 80)",
+     from_to(0, kLargest), kLog},
+    {"log_offset", &O::log_offset, "number added to a band or bin before amin and the logarithm",
+     "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
+
+    {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
+     "none: neither; fixed: by norm_mean and norm_std; per_feature: by those of each column over "
+     "the segment or recording; all_features: by those of all its values"},
+    {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
+     "one number, or one for each column", from_to(-kLargest, kLargest), kFixed},
+    {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",
+     "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
+    {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
+     "false: only the mean is subtracted", kAny, kNormalize,
+     [](const O& o) { return !is_fixed(o); }},  // norm_std says it
+    {"norm_eps", &O::norm_eps, "number added to the standard deviation that normalize finds", "",
+     "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
+     kOwnStatistics},
+
+    {"precision", &O::precision, "what samples, transform and bands are computed in", "",
+     "float: single precision; double: double precision, on the CPU only, for bands 60 dB and more "
+     "below their frame's peak. Rows are float32 with either",
+     kAny, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
+};
+
+}  // namespace
+
+std::string MelOptionRow::text() const {
+  std::string out(what);
+  if (!unit.empty()) out.append(" [").append(unit).append("]");
+  if (!effect.empty()) out.append("; ").append(effect);
+  return out;
+}
+
+bool MelOptionRow::counts(const MelOptions& options) const {
+  return (needs.are_met == nullptr || needs.are_met(options)) &&
+         (is_recorded == nullptr || is_recorded(options));
+}
+
+std::span<const MelOptionRow> mel_option_table() { return kTable; }
+
+}  // namespace melflow

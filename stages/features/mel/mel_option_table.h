@@ -1,0 +1,57 @@
+// mel_option_table.h - every option of a mel front end, said once.
+//
+// Out: a row an option, in the order of the documentation and of the canonical form.
+//
+// From the rows come the options of the stage with their texts, the ranges that are checked, what
+// an output stores of them, and docs/stages.md, where the scripts in tests/golden find the
+// defaults. The default of an option is its member's in MelOptions{}.
+
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "stages/features/mel/mel_options.h"
+
+namespace melflow {
+
+// Of a number, or of each in a list. NaN is in none.
+struct MelRange {
+  double lowest = -std::numeric_limits<double>::infinity();
+  double highest = std::numeric_limits<double>::infinity();
+  bool excludes_lowest = false;
+
+  [[nodiscard]] bool has(double value) const {
+    return (excludes_lowest ? value > lowest : value >= lowest) && value <= highest;
+  }
+};
+
+struct MelOptionRow {
+  // Other options without which this one has no effect: in words, and as asked.
+  struct Needs {
+    std::string_view what;
+    bool (*are_met)(const MelOptions&) = nullptr;  // null: it always has one
+  };
+
+  std::string_view name;
+  MelOptions::Member member;
+  std::string_view what;
+  std::string_view unit;    // "" of what has none
+  std::string_view effect;  // what its values do, and what it is when it is not set
+  MelRange range = {};
+  Needs needs = {};
+  // Whether an output says it where it has an effect; null: yes. An option that is younger than
+  // outputs are is left out where it is as it was before there was an option.
+  bool (*is_recorded)(const MelOptions&) = nullptr;
+
+  // "length of the analysis window [samples]; not set: n_fft"
+  [[nodiscard]] std::string text() const;
+  // It belongs to the canonical form of these.
+  [[nodiscard]] bool counts(const MelOptions& options) const;
+};
+
+std::span<const MelOptionRow> mel_option_table();
+
+}  // namespace melflow

@@ -1,0 +1,187 @@
+#include "stages/features/mel/mel_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+#include <type_traits>
+
+#include "stages/features/mel/mel_option_table.h"
+
+namespace melflow {
+namespace {
+
+struct Complaints {
+  std::vector<MelOptionProblem> all;
+
+  template <class T, class... Text>
+  void require(bool ok, std::string_view option, const T& value, const Text&... allowed) {
+    if (ok) return;
+    std::ostringstream text;
+    text << option << " is " << value << ", must be ";
+    (text << ... << allowed);
+    all.push_back({std::string(option), text.str()});
+  }
+};
+
+const char* text(bool value) { return value ? "true" : "false"; }
+
+// The shortest that is the same number: 1048576, 1e-06.
+std::string text(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+// "from 1 to 1048576 samples"
+std::string allowed(const MelOptionRow& row) {
+  const std::string lowest = text(row.range.lowest), highest = text(row.range.highest);
+  std::string out = "from " + lowest + " to " + highest;
+  if (row.range.excludes_lowest) out = "more than " + lowest + " and at most " + highest;
+  if (!std::isfinite(row.range.highest)) out = "at least " + lowest;
+  return row.unit.empty() ? out : out.append(" ").append(row.unit);
+}
+
+// Numbers against the ranges of the table, those of a list one by one.
+void check_ranges(const MelOptions& o, Complaints& c) {
+  for (const MelOptionRow& row : mel_option_table()) {
+    const auto check = [&](double value) {
+      c.require(row.range.has(value), row.name, value, allowed(row));
+    };
+    std::visit(
+        [&](auto member) {
+          const auto& value = o.*member;
+          using T = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<T, int> || std::is_same_v<T, double>) {
+            check(value);
+          } else if constexpr (std::is_same_v<T, std::optional<int>> ||
+                               std::is_same_v<T, std::optional<double>>) {
+            if (value) check(*value);
+          } else if constexpr (std::is_same_v<T, MelOptions::Reference>) {
+            check(value.value);
+          } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+            for (const double one : value) check(one);
+          }
+        },
+        row.member);
+  }
+}
+
+void check_framing(const MelOptions& o, Complaints& c) {
+  using Window = MelOptions::Window;
+  c.require(o.win_length.value_or(0) <= o.n_fft, "win_length", o.win_length.value_or(0),
+            "at most n_fft (", o.n_fft, ") samples");
+  // Both values of the two-sample window are its zero ends.
+  const bool zero_ends = !o.periodic && (o.window == Window::hann || o.window == Window::blackman ||
+                                         o.window == Window::povey);
+  c.require(
+      !zero_ends || o.win_length.value_or(o.n_fft) != 2, "win_length", 2,
+      "other than 2 for a symmetric hann, povey or blackman window, which would be all zeros");
+  if (o.snip_edges) {
+    c.require(!o.center, "snip_edges", text(*o.snip_edges),
+              "unset when center is true: both place the frames");
+    c.require(o.pad.value_or(0) == 0, "pad", o.pad.value_or(0), "unset when snip_edges is set");
+  }
+}
+
+void check_bands(const MelOptions& o, Complaints& c) {
+  const double nyquist = o.sample_rate / 2.0;
+  const double given = o.fmax.value_or(0.0);
+  const double fmax = given > 0.0 ? given : nyquist + given;
+  if (o.sample_rate >= 1) {
+    c.require(given <= nyquist && fmax > 0.0, "fmax", given,
+              "above 0 and at most sample_rate / 2 (", nyquist,
+              " Hz), or negative: that much below it");
+  }
+  if (fmax > 0.0) c.require(!(o.fmin >= fmax), "fmin", o.fmin, "below fmax (", fmax, " Hz)");
+  if (o.vtln_warp == 1.0) return;
+  const double high = o.vtln_high > 0.0 ? o.vtln_high : nyquist + o.vtln_high;
+  c.require(o.vtln_low > o.fmin && o.vtln_low < high, "vtln_low", o.vtln_low, "above fmin (",
+            o.fmin, " Hz) and below vtln_high (", high, " Hz)");
+  c.require(high > o.vtln_low && high < fmax, "vtln_high", o.vtln_high, "above vtln_low (",
+            o.vtln_low, " Hz) and below fmax (", fmax, " Hz), or negative: from sample_rate / 2");
+  // The linear part in the middle must stay inside the range once it is warped.
+  const double low_edge = o.vtln_low * std::max(1.0, o.vtln_warp);
+  const double high_edge = high * std::min(1.0, o.vtln_warp);
+  c.require(low_edge < high_edge, "vtln_warp", o.vtln_warp,
+            "nearer to 1: the warped range ends before it begins");
+}
+
+void check_log(const MelOptions& o, Complaints& c) {
+  const bool log = o.log != MelOptions::Log::none;
+  const auto& [ref, ref_is_max] = o.ref;
+  c.require(log || ref == 1.0, "ref", ref, "1 when log is none");
+  c.require(!ref_is_max || ref == 1.0, "ref", ref, "1 when the unit's maximum is the reference");
+  c.require(log || !ref_is_max, "ref", "max", "a number when log is none");
+  c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0 when log is none");
+  if (o.top_db) c.require(log, "top_db", *o.top_db, "absent when log is none");
+  c.require(!o.use_energy || (!ref_is_max && !o.top_db), "use_energy", "true",
+            "false with ref: max or top_db, which are for levels only");
+}
+
+void check_normalize(const MelOptions& o, Complaints& c) {
+  using Normalize = MelOptions::Normalize;
+  const auto fits = [&o](const std::vector<double>& values) {
+    return values.size() == 1 || values.size() == static_cast<std::size_t>(columns(o));
+  };
+  if (o.normalize == Normalize::fixed) {
+    c.require(fits(o.norm_mean), "norm_mean", std::to_string(o.norm_mean.size()) + " numbers",
+              "1 number, or ", columns(o), ", one for each column, when normalize is fixed");
+    c.require(o.norm_std.empty() || fits(o.norm_std), "norm_std",
+              std::to_string(o.norm_std.size()) + " numbers", "1 number, or ", columns(o),
+              ", one for each column");
+  } else {
+    c.require(o.norm_mean.empty(), "norm_mean", "set", "unset when normalize is not fixed");
+    c.require(o.norm_std.empty(), "norm_std", "set", "unset when normalize is not fixed");
+  }
+}
+
+}  // namespace
+
+std::vector<MelOptionProblem> check(const MelOptions& options) {
+  Complaints c;
+  check_ranges(options, c);
+  check_framing(options, c);
+  check_bands(options, c);
+  check_log(options, c);
+  check_normalize(options, c);
+  return std::move(c.all);
+}
+
+MelOptions resolve(const MelOptions& options) {
+  MelOptions o = options;
+  o.win_length = options.win_length.value_or(o.n_fft);
+  o.hop = options.hop.value_or(std::max(*o.win_length / 2, 1));
+  if (o.snip_edges == true) o.snip_edges.reset();  // center is false already
+  const int frame = o.align == MelOptions::Align::left ? *o.win_length : o.n_fft;
+  if (o.snip_edges) {
+    o.pad.reset();
+  } else {
+    o.pad = options.pad.value_or(o.center ? frame / 2 : 0);
+    o.center = *o.pad > 0;  // from here on only a word for "padded"
+  }
+  const double nyquist = o.sample_rate / 2.0;
+  const auto from_top = [nyquist](double hz) { return hz > 0.0 ? hz : nyquist + hz; };
+  o.fmax = from_top(options.fmax.value_or(0.0));
+  o.vtln_high = from_top(options.vtln_high);
+  if (!o.gauss_std) o.gauss_std = *o.win_length / 8.0;
+  return o;
+}
+
+MelOptions canonical(const MelOptions& options) {
+  MelOptions o = resolve(options);
+  o.energy_floor = std::max(o.energy_floor, kEnergyEpsilon);
+  if (!o.norm_variance || o.norm_std.empty()) o.norm_std = {1.0};
+  for (std::vector<double>* values : {&o.norm_mean, &o.norm_std}) {
+    const auto is_first = [values](double value) { return value == values->front(); };
+    if (values->size() > 1 && std::all_of(values->begin(), values->end(), is_first))
+      *values = std::vector<double>(1, values->front());
+  }
+  return o;
+}
+
+int columns(const MelOptions& options) {
+  const bool bins = options.output == MelOptions::Output::spectrogram;
+  return (bins ? options.n_fft / 2 + 1 : options.n_mels) + (options.use_energy ? 1 : 0);
+}
+
+}  // namespace melflow

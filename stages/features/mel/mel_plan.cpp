@@ -1,0 +1,121 @@
+// Everything is computed in double and rounded to float once, at the end.
+
+#include "stages/features/mel/mel_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+#include <string>
+
+#include "stages/features/mel/mel_window.h"
+
+namespace melflow {
+
+using Align = MelOptions::Align;
+using PadMode = MelOptions::PadMode;
+
+MelPlan::MelPlan(const MelOptions& options) {
+  const std::vector<MelOptionProblem> problems = check(options);
+  if (!problems.empty()) {
+    std::string text;
+    for (const MelOptionProblem& problem : problems) {
+      if (!text.empty()) text += '\n';
+      text += problem.message;
+    }
+    throw std::invalid_argument(text);
+  }
+  options_ = resolve(options);
+  columns_ = melflow::columns(options_);
+
+  const bool left = options_.align == Align::left;
+  frame_length_ = left ? window_length() : n_fft();
+  window_begin_ = left ? 0 : (n_fft() - window_length()) / 2;
+  // Kaldi's centre of frame t is t * hop + hop / 2.
+  lead_ = options_.snip_edges ? frame_length_ / 2 - hop() / 2 : *options_.pad;
+
+  const std::vector<double> shape = make_window(options_);
+  double scale = 1.0;
+  if (options_.normalized == MelOptions::Normalized::window) {
+    double energy = 0.0;
+    for (const double value : shape) energy += value * value;
+    scale = 1.0 / std::sqrt(energy);
+  }
+  if (options_.normalized == MelOptions::Normalized::frame_length) {
+    scale = 1.0 / std::sqrt(static_cast<double>(n_fft()));
+  }
+  window_double_.assign(static_cast<std::size_t>(frame_length_), 0.0);
+  std::transform(shape.begin(), shape.end(), window_double_.begin() + window_begin_,
+                 [scale](double value) { return value * scale; });
+  window_.assign(window_double_.begin(), window_double_.end());
+  if (options_.output == MelOptions::Output::mel) make_bands();
+
+  if (options_.log == MelOptions::Log::log10) log_factor_ = 1.0 / std::numbers::ln10;
+  if (options_.log == MelOptions::Log::db) {
+    log_factor_ = 20.0 / options_.power / std::numbers::ln10;
+  }
+  log_shift_ = log_factor_ * std::log(std::max(options_.amin, options_.ref.value));
+}
+
+void MelPlan::make_bands() {
+  Filterbank bank = make_filterbank(options_);
+  bands_ = std::move(bank.bands);
+  weights_.assign(bank.weights.begin(), bank.weights.end());
+  empty_bands_ = static_cast<int>(
+      std::count_if(bands_.begin(), bands_.end(), [](const MelBand& b) { return b.count == 0; }));
+}
+
+int MelPlan::energy_column() const {
+  if (!options_.use_energy) return -1;
+  return options_.htk_compat ? columns_ - 1 : 0;
+}
+
+std::vector<double> MelPlan::column_hz() const {
+  std::vector<double> hz;
+  if (options_.output == MelOptions::Output::mel) {
+    for (const MelBand& band : bands_) hz.push_back(band.centre_hz);
+  } else {
+    const double bin_hz = static_cast<double>(options_.sample_rate) / n_fft();
+    for (int k = 0; k < n_bins(); ++k) hz.push_back(k * bin_hz);
+  }
+  if (options_.use_energy)
+    hz.insert(hz.begin() + energy_column(), std::numeric_limits<double>::quiet_NaN());
+  return hz;
+}
+
+std::int64_t MelPlan::frames(std::int64_t n_samples) const {
+  if (n_samples <= 0) return 0;
+  std::int64_t count = 0;
+  if (options_.snip_edges) {
+    count = (n_samples + hop() / 2) / hop();
+  } else {
+    const std::int64_t padded = n_samples + 2 * lead_;
+    count = padded < frame_length_ ? 0 : 1 + (padded - frame_length_) / hop();
+  }
+  return options_.drop_last ? std::max<std::int64_t>(count - 1, 0) : count;
+}
+
+std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
+  const std::int64_t right_extent = frame_length_ - lead_;  // of frame 0
+  // Reflection at the left end: sample -P is sample P, or P - 1 where the end is repeated.
+  std::int64_t needed = right_extent;
+  if (lead_ > 0 && options_.pad_mode == PadMode::reflect) needed = std::max(needed, lead_ + 1);
+  if (lead_ > 0 && options_.pad_mode == PadMode::symmetric) needed = std::max(needed, lead_);
+  if (n_seen < std::max<std::int64_t>(needed, 1)) return 0;
+  return std::clamp<std::int64_t>(1 + (n_seen - right_extent) / hop(), 0, frames(n_seen));
+}
+
+std::int64_t MelPlan::context() const {
+  // The first frame that is not ready starts after n_seen - frame, or a hop earlier where it is
+  // held back because it may be the last; reflection at the right end of a unit of N >= n_seen
+  // samples goes back to sample N - 1 - P, P being at most what the last frame lies outside.
+  const std::int64_t held = options_.drop_last ? hop() : 0;
+  const std::int64_t outside = std::max<std::int64_t>(lead_, frame_length_ - lead_) + 1;
+  const std::int64_t before =
+      options_.preemphasis > 0 && options_.preemphasis_of == MelOptions::PreemphasisOf::signal ? 1
+                                                                                               : 0;
+  return std::max<std::int64_t>(frame_length_ - 1 + held, outside) + before;
+}
+
+}  // namespace melflow

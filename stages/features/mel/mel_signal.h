@@ -1,0 +1,86 @@
+// mel_signal.h - the samples of one frame, before the window.
+//
+// In:  SignalView, samples [begin, end) of a unit, int16 or float, mono.
+// Out: float or double [frame_length], padded at the unit's ends; for a front end with scale,
+//      dither, pre-emphasis or removal of the mean, with all that done, in the type that is asked
+//      for.
+//
+// What a frame becomes depends on its samples and, with dither, on their places in the file; not
+// on the block or the batch they came in.
+#pragma once
+
+#include <cstdint>
+
+#include "stages/features/mel/mel_plan.h"
+
+namespace melflow {
+
+template <class Sample>
+struct SignalView {
+  const Sample* data = nullptr;  // data[0] is sample `begin` of the unit
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t length = -1;  // of the whole unit; -1 while unknown: only ready frames can be had
+  // Dither: the file's own key, and the place of the unit's first sample in the file.
+  std::uint64_t noise_key = 0;
+  std::int64_t noise_at = 0;
+};
+
+constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
+
+// The n samples from `start` on as they are, padded where they lie outside the unit. Throws
+// std::out_of_range when one is needed that was not given.
+template <class Sample>
+void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,
+            MelOptions::PadMode mode, Sample* out);
+
+// Standard normal noise of the samples of the file `key`: a counter-based generator, so that every
+// sample has its own, whoever asks first. Remembers the last pair: quick for neighbours.
+class Noise {
+ public:
+  Noise(std::int64_t seed, std::uint64_t key);
+  // Of the sample at `index` of the file, from 0 on.
+  double at(std::int64_t index);
+
+ private:
+  std::uint64_t base_;
+  std::int64_t pair_ = -1;
+  double values_[2] = {};
+};
+
+class Conditioner {
+ public:
+  explicit Conditioner(const MelPlan& plan);
+
+  // False: a frame is its samples times a factor, which the window takes care of.
+  bool needed() const { return needed_; }
+  // The frame at `start` into out [frame_length]; work [frame_length]. Returns the sum of squares
+  // before pre-emphasis of the frame where the raw energy is asked for, else 0.
+  template <class Sample, class Real>
+  double frame(const SignalView<Sample>& view, std::int64_t start, Real* work, Real* out) const;
+
+ private:
+  template <class Sample, class Real>
+  void signal(const SignalView<Sample>& view, std::int64_t start, Real* out) const;
+
+  bool needed_ = false;
+  int length_ = 0;
+  int window_begin_ = 0, window_end_ = 0;
+  MelOptions::PadMode pad_mode_ = MelOptions::PadMode::reflect;
+  double scale_ = 1.0;
+  double dither_ = 0.0;
+  std::int64_t seed_ = 0;
+  double signal_preemphasis_ = 0.0;
+  double frame_preemphasis_ = 0.0;
+  bool remove_dc_ = false;
+  bool raw_energy_ = false;
+};
+
+// False: samples have to be conditioned before the window (dither, pre-emphasis, removal of the
+// mean, raw energy), and are floats with input_scale in them then.
+bool takes_plain_samples(const MelPlan& plan);
+// Of those that do not: true where it takes nothing but the frame's samples as they are (scale,
+// removal of the mean, pre-emphasis of the frame), and no noise and no pre-emphasis of the signal.
+bool is_conditioned_by_frame(const MelPlan& plan);
+
+}  // namespace melflow

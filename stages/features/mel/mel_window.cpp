@@ -1,0 +1,52 @@
+#include "stages/features/mel/mel_window.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace melflow {
+namespace {
+
+// x runs from 0 to 1 over the window's period.
+double window_value(const MelOptions& o, double x, double period) {
+  using Window = MelOptions::Window;
+  const double phase = 2.0 * std::numbers::pi * x;
+  switch (o.window) {
+    case Window::hann:
+      return 0.5 - 0.5 * std::cos(phase);
+    case Window::hamming:
+      return 0.54 - 0.46 * std::cos(phase);
+    case Window::blackman:
+      return 0.42 - 0.5 * std::cos(phase) + 0.08 * std::cos(2.0 * phase);
+    case Window::blackman_harris:
+      return 0.35875 - 0.48829 * std::cos(phase) + 0.14128 * std::cos(2.0 * phase) -
+             0.01168 * std::cos(3.0 * phase);
+    case Window::kaiser: {
+      const double from_middle = 2.0 * x - 1.0;
+      const double inside = std::sqrt(std::max(0.0, 1.0 - from_middle * from_middle));
+      return std::cyl_bessel_i(0.0, o.kaiser_beta * inside) / std::cyl_bessel_i(0.0, o.kaiser_beta);
+    }
+    case Window::gauss: {
+      const double from_middle = (x - 0.5) * period / *o.gauss_std;
+      return std::exp(-0.5 * from_middle * from_middle);
+    }
+    case Window::povey:
+      return std::pow(0.5 - 0.5 * std::cos(phase), 0.85);
+    case Window::boxcar:
+      break;
+  }
+  return 1.0;
+}
+
+}  // namespace
+
+std::vector<double> make_window(const MelOptions& o) {
+  const int length = *o.win_length;
+  if (length == 1) return {1.0};
+  const double period = o.periodic ? length : length - 1;
+  std::vector<double> window;
+  for (int i = 0; i < length; ++i) window.push_back(window_value(o, i / period, period));
+  return window;
+}
+
+}  // namespace melflow

@@ -1,0 +1,190 @@
+#include "stages/features/mel/unit_finish.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace melflow {
+namespace {
+
+// Calls visit(row values, rows) over all rows in order.
+template <class Visit>
+void over_rows(const UnitRows& in, const Visit& visit) {
+  std::vector<float> room;
+  for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
+    const std::int64_t n = std::min(in.piece(), in.rows() - first);
+    visit(in.get(first, n, room), n);
+  }
+}
+
+// Calls change(from, to, rows) over all rows in order; the widths are those of in and out.
+template <class Change>
+void change_rows(const UnitRows& in, UnitRows& out, const Change& change) {
+  std::vector<float> room, room_out;
+  for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
+    const std::int64_t n = std::min(in.piece(), in.rows() - first);
+    const float* from = in.get(first, n, room);
+    float* to = out.place(first, n, room_out);
+    change(from, to, n);
+    out.put(first, n, to);
+  }
+}
+
+class LevelStep final : public FinishStep {
+ public:
+  LevelStep(bool ref_max, std::optional<float> range) : ref_max_(ref_max), range_(range) {}
+  [[nodiscard]] bool needs_unit() const override { return true; }
+
+  void run(const UnitRows& in, UnitRows& out) const override {
+    float largest = -std::numeric_limits<float>::infinity();
+    over_rows(in, [&](const float* values, std::int64_t n) {
+      const std::int64_t count = n * in.values();
+      for (std::int64_t i = 0; i < count; ++i)
+        if (values[i] > largest && values[i] <= std::numeric_limits<float>::max())
+          largest = values[i];
+    });
+    const float shift = ref_max_ ? largest : 0.0F;
+    const float floor =
+        range_ ? largest - shift - *range_ : -std::numeric_limits<float>::infinity();
+    change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
+      const std::int64_t count = n * in.values();
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float shifted = from[i] - shift;
+        to[i] = shifted < floor ? floor : shifted;  // NaN stays
+      }
+    });
+  }
+
+ private:
+  bool ref_max_;
+  std::optional<float> range_;
+};
+
+// to = (from - mean) * factor, column by column.
+void scale_rows(const UnitRows& in, UnitRows& out, const std::vector<double>& mean,
+                const std::vector<double>& divisor) {
+  const auto columns = static_cast<std::size_t>(in.values());
+  change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
+    for (std::int64_t r = 0; r < n; ++r, from += columns, to += columns)
+      for (std::size_t c = 0; c < columns; ++c)
+        to[c] = static_cast<float>((from[c] - mean[c]) / divisor[c]);
+  });
+}
+
+std::vector<double> spread(const std::vector<double>& values, int columns, double fallback) {
+  if (values.size() == static_cast<std::size_t>(columns)) return values;
+  return std::vector<double>(static_cast<std::size_t>(columns),
+                             values.empty() ? fallback : values.front());
+}
+
+class FixedStep final : public FinishStep {
+ public:
+  FixedStep(std::vector<double> mean, std::vector<double> std)
+      : mean_(std::move(mean)), std_(std::move(std)) {}
+  [[nodiscard]] bool needs_unit() const override { return false; }
+  void run(const UnitRows& in, UnitRows& out) const override {
+    scale_rows(in, out, spread(mean_, in.values(), 0.0), spread(std_, in.values(), 1.0));
+  }
+
+ private:
+  std::vector<double> mean_, std_;
+};
+
+class StatisticsStep final : public FinishStep {
+ public:
+  StatisticsStep(bool per_column, bool variance, double eps)
+      : per_column_(per_column), variance_(variance), eps_(eps) {}
+  [[nodiscard]] bool needs_unit() const override { return true; }
+
+  void run(const UnitRows& in, UnitRows& out) const override {
+    const auto columns = static_cast<std::size_t>(in.values());
+    std::vector<double> mean(columns, 0.0), divisor(columns, 1.0);
+    const double count =
+        static_cast<double>(in.rows()) * (per_column_ ? 1.0 : static_cast<double>(columns));
+    sum(in, mean, [](float x, double) { return static_cast<double>(x); });
+    merge(mean);
+    for (double& m : mean) m /= count;
+    if (variance_) {
+      std::vector<double> squares = mean;
+      sum(in, squares, [](float x, double m) { return (x - m) * (x - m); });
+      merge(squares);
+      for (std::size_t c = 0; c < columns; ++c)
+        divisor[c] = (count > 1.0 ? std::sqrt(squares[c] / (count - 1.0)) : 0.0) + eps_;
+    }
+    // Equal values and no eps: there is nothing to scale.
+    for (double& d : divisor)
+      if (d == 0.0) d = 1.0;
+    scale_rows(in, out, mean, divisor);
+  }
+
+ private:
+  // Sums term(value, totals as they come) of each column into totals, row after row.
+  template <class Term>
+  static void sum(const UnitRows& in, std::vector<double>& totals, const Term& term) {
+    const std::vector<double> given = totals;
+    std::fill(totals.begin(), totals.end(), 0.0);
+    over_rows(in, [&](const float* values, std::int64_t n) {
+      for (std::int64_t r = 0; r < n; ++r, values += totals.size())
+        for (std::size_t c = 0; c < totals.size(); ++c) totals[c] += term(values[c], given[c]);
+    });
+  }
+  void merge(std::vector<double>& totals) const {
+    if (per_column_) return;
+    double all = 0.0;
+    for (const double t : totals) all += t;
+    std::fill(totals.begin(), totals.end(), all);
+  }
+
+  bool per_column_;
+  bool variance_;
+  double eps_;
+};
+
+}  // namespace
+
+UnitFinish UnitFinish::of_mel(const MelOptions& o) {
+  using Normalize = MelOptions::Normalize;
+  UnitFinish finish;
+  if (o.ref.is_max || o.top_db) {
+    std::optional<float> range;
+    if (o.top_db) {
+      // From decibels to the unit of the log: a decade is 20/power dB.
+      const double decades = *o.top_db * o.power / 20.0;
+      range = static_cast<float>(o.log == MelOptions::Log::db      ? *o.top_db
+                                 : o.log == MelOptions::Log::log10 ? decades
+                                                                   : decades * std::numbers::ln10);
+    }
+    finish.add(level_step(o.ref.is_max, range));
+  }
+  if (o.normalize == Normalize::fixed) {
+    finish.add(fixed_step(o.norm_mean, o.norm_variance ? o.norm_std : std::vector<double>{}));
+  } else if (o.normalize != Normalize::none) {
+    finish.add(statistics_step(o.normalize == Normalize::per_feature, o.norm_variance, o.norm_eps));
+  }
+  return finish;
+}
+
+bool UnitFinish::needs_unit() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->needs_unit(); });
+}
+
+void UnitFinish::apply(float* data, std::int64_t rows, int values) const {
+  if (rows == 0) return;
+  MemoryRows unit(data, rows, values);
+  for (const auto& step : steps_) step->run(unit, unit);
+}
+
+std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> range) {
+  return std::make_shared<LevelStep>(ref_max, range);
+}
+
+std::shared_ptr<const FinishStep> fixed_step(std::vector<double> mean, std::vector<double> std) {
+  return std::make_shared<FixedStep>(std::move(mean), std::move(std));
+}
+
+std::shared_ptr<const FinishStep> statistics_step(bool per_column, bool variance, double eps) {
+  return std::make_shared<StatisticsStep>(per_column, variance, eps);
+}
+
+}  // namespace melflow

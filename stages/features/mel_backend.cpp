@@ -1,0 +1,199 @@
+#include "stages/features/mel_backend.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "cuda/gpu.h"
+#include "pipeline/text.h"
+
+namespace melflow {
+
+std::string OptionType<Operands>::parse(const Value& v, Operands& out) {
+  const std::string text = v.is_scalar() ? v.text() : "";
+  if (text == "fp32") return out.type = cuda::NumberType::float32, "";
+  if (text == "fp16") return out.type = cuda::NumberType::float16, "";
+  if (text == "bf16") return out.type = cuda::NumberType::bfloat16, "";
+  if (text == "fp8")
+    return "fp8 is not one of fp32, fp16, bf16: it rounds a point by up to 6 %, and that noise "
+           "covers "
+           "whatever is 30 dB below the loudest band";
+  return detail::describe_value(v) + " is not one of fp32, fp16, bf16";
+}
+
+Value OptionType<Operands>::echo(const Operands& o) {
+  return Value::scalar(o.type == cuda::NumberType::float32   ? "fp32"
+                       : o.type == cuda::NumberType::float16 ? "fp16"
+                                                             : "bf16");
+}
+
+namespace {
+
+// "" or why they are none.
+std::string parse_indices(const Value& v, std::vector<int>& out) {
+  std::vector<int> indices;
+  if (std::string why = OptionType<std::vector<int>>::parse(v, indices); !why.empty())
+    return why + ", or all";
+  for (const int i : indices)
+    if (i < 0) return fmt::format("{} is out of range, devices count from 0", i);
+  if (std::set<int>(indices.begin(), indices.end()).size() != indices.size())
+    return "a device stands there twice";
+  if (indices.empty()) return "an empty list; write all, or the numbers of devices";
+  out = std::move(indices);
+  return {};
+}
+
+}  // namespace
+
+std::string OptionType<Devices>::parse(const Value& v, Devices& out) {
+  if (v.is_null() || (v.is_scalar() && v.text() == "all")) return out = {}, "";
+  Devices parsed;
+  if (!v.is_map()) {
+    if (std::string why = parse_indices(v, parsed.indices); !why.empty()) return why;
+  } else if (v.entries().empty()) {
+    return "an empty map; write all, or devices for a split, such as {train: [0, 1], val: [2]}";
+  }
+  if (v.is_map()) {
+    std::set<int> all;
+    for (const Value::Entry& e : v.entries()) {
+      std::vector<int>& indices = parsed.of_splits[e.key];
+      if (std::string why = parse_indices(e.value, indices); !why.empty())
+        return excerpt(e.key) + ": " + why;
+      all.insert(indices.begin(), indices.end());
+    }
+    parsed.indices.assign(all.begin(), all.end());
+  }
+  out = std::move(parsed);
+  return {};
+}
+
+Value OptionType<Devices>::echo(const Devices& d) {
+  if (!d.of_splits.empty()) {
+    Value out = Value::map({});
+    for (const auto& [split, indices] : d.of_splits)
+      out.set(split, OptionType<std::vector<int>>::echo(indices));
+    return out;
+  }
+  return d.indices.empty() ? Value::scalar("all") : OptionType<std::vector<int>>::echo(d.indices);
+}
+
+void AccumulateOptions::describe(Schema& s) {
+  s.field("bytes", bytes, "samples after which a batch for the device is full")
+      .range(4096, 2.0e9)
+      .tuning();
+  s.field("queue", queue, "items that may wait before the group's node").range(1, 1 << 20).tuning();
+}
+
+void MelBackendOptions::describe(Schema& s) {
+  s.field("backend", backend,
+          "where rows are computed; cpu: the processor; cuda: graphics processors, through the "
+          "nodes accumulate, h2d, d2h and rows that are put around this one; auto: cuda where "
+          "there is a device and the job is long")
+      .tuning();
+  const auto may_be_device = [this] { return backend != MelBackend::cpu; };
+  constexpr const char* kDevice = "backend: cuda or auto";
+  s.field("auto_from", auto_from,
+          "seconds of work for the processor (all workers together, an estimate) from which on "
+          "backend: auto opens devices")
+      .range(0, 1e9)
+      .tuning()
+      .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
+  s.field("devices", devices,
+          "CUDA devices that compute, such as [0, 2]; a batch goes to the one with the fewest. "
+          "{train: [0, 1], val: [2]}: files of a split go to its devices, others to any of these")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("streams", streams,
+          "lanes of each CUDA device: batches that are packed, under way or taken out; not set: "
+          "its share of h2d's concurrency, and two")
+      .range(1, 64)
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("graphs", graphs,
+          "records what a CUDA device does for batches of equal size once, and launches it as a "
+          "whole from then on")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("device_timeout", device_timeout,
+          "seconds after which a CUDA device is given up that does not open, or has batches and "
+          "does nothing")
+      .range(1, 86'400)
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("path", path,
+          "kernels on CUDA devices; fused: one from samples to rows, for n_fft 256, 400, 512, 1024 "
+          "and 2048; cufft: for any n_fft; auto: fused where it can be")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.field("operands", operands,
+          "number format of the points of the transform between its passes, in the fused kernel on "
+          "CUDA devices; sums, power, bands and logarithm are always fp32")
+      .tuning()
+      .used_with(kDevice, may_be_device);
+  s.group("accumulate", accumulate, "node that puts batches together for CUDA devices")
+      .used_with(kDevice, may_be_device);
+  s.group("h2d", h2d,
+          "node that packs a batch into page-locked memory and sends it to a CUDA device")
+      .used_with(kDevice, may_be_device);
+  s.group("d2h", d2h, "node that waits until rows are back from a CUDA device")
+      .used_with(kDevice, may_be_device);
+  s.group("rows", rows, "node that takes rows out of page-locked memory and finishes them")
+      .used_with(kDevice, may_be_device);
+}
+
+namespace {
+
+NodeSpec chain_node(const NodeSpec& spec, const char* group, const char* stage,
+                    const std::string& from) {
+  NodeSpec out = grouped_node(spec, group, stage);
+  out.options.set("from", Value::scalar(from, spec.mark));
+  return out;
+}
+
+// With the options as they are written, right or wrong: a device has a way to compute them.
+bool can_run(const NodeSpec& spec) {
+  MelNodeOptions options;
+  Schema schema;
+  options.describe(schema);
+  const std::vector<std::string> names = schema.names();
+  Value known = Value::map({});
+  for (const Value::Entry& e : spec.options.entries())
+    if (std::find(names.begin(), names.end(), e.key) != names.end()) known.entries().push_back(e);
+  Problems ignored;
+  schema.read(known, "", ignored);
+  const bool is_fused =
+      options.backend.path != cuda::Path::cufft && cuda::is_fused_size(options.mel.mel.n_fft);
+  return options.mel.mel.precision == MelOptions::Precision::float32 &&
+         (is_fused || cuda::gpus().why_no_cufft().empty());
+}
+
+}  // namespace
+
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
+  const Value* backend = spec.options.find("backend");
+  const std::string text = backend != nullptr && backend->is_scalar() ? backend->text() : "auto";
+  if (text != "cuda" && text != "auto") return {spec};
+  // An automatic choice starts no driver before the run.
+  if (text == "auto" && (!cuda::gpus().may_have_some() || !can_run(spec))) return {spec};
+  if (text == "cuda" && cuda::gpus().list().empty()) return {spec};
+  const Value* from = spec.options.find("from");
+  NodeSpec first = chain_node(spec, "accumulate", "cuda_accumulate", "");
+  if (from != nullptr)
+    first.options.set("from", *from);
+  else
+    std::erase_if(first.options.entries(), [](const Value::Entry& e) { return e.key == "from"; });
+  NodeSpec mel = spec;
+  mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
+  mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
+  // The node's queue is where batches come in: behind, they hold lanes that others wait for.
+  if (const Value* start_at = spec.options.find("start_at")) {
+    first.options.set("start_at", *start_at);
+    std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });
+  }
+  return {std::move(first), chain_node(spec, "h2d", "cuda_h2d", spec.name + ".accumulate"),
+          std::move(mel), chain_node(spec, "d2h", "cuda_d2h", spec.name),
+          chain_node(spec, "rows", "cuda_rows", spec.name + ".d2h")};
+}
+
+}  // namespace melflow

@@ -1,0 +1,90 @@
+// mel_backend.h - where mel rows are computed, as options of the mel stage.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/mel_kernels.h"
+#include "pipeline/registry.h"
+#include "stages/features/mel_stage_options.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+
+enum class MelBackend { automatic, cpu, cuda };
+template <>
+struct EnumNames<MelBackend> {
+  static constexpr std::pair<const char*, MelBackend> values[] = {
+      {"auto", MelBackend::automatic}, {"cpu", MelBackend::cpu}, {"cuda", MelBackend::cuda}};
+};
+template <>
+struct EnumNames<cuda::Path> {
+  static constexpr std::pair<const char*, cuda::Path> values[] = {
+      {"auto", cuda::Path::automatic}, {"fused", cuda::Path::fused}, {"cufft", cuda::Path::cufft}};
+};
+
+/// What the points of the transform are kept in between its passes.
+struct Operands {
+  cuda::NumberType type = cuda::NumberType::float32;
+};
+template <>
+struct OptionType<Operands> {
+  static std::string name() { return "choice"; }
+  static std::vector<std::string> choices() { return {"fp32", "fp16", "bf16"}; }
+  static std::string parse(const Value& v, Operands& out);
+  static Value echo(const Operands& o);
+};
+
+/// Devices by number; empty: all of them.
+struct Devices {
+  std::vector<int> indices;
+  /// Splits whose files go to some of them only.
+  std::map<std::string, std::vector<int>> of_splits;
+};
+template <>
+struct OptionType<Devices> {
+  static std::string name() { return "all, list of integer, or a list for each split"; }
+  static std::string parse(const Value& v, Devices& out);
+  static Value echo(const Devices& d);
+};
+
+struct AccumulateOptions {
+  Bytes bytes{16 * 1024 * 1024};
+  std::optional<int> queue;
+  void describe(Schema& s);
+};
+
+struct MelBackendOptions {
+  MelBackend backend = MelBackend::automatic;
+  double auto_from = 10;  // [s]
+  Devices devices;
+  std::optional<int> streams;
+  bool graphs = true;
+  double device_timeout = 60;  // [s]
+  cuda::Path path = cuda::Path::automatic;
+  Operands operands;
+  std::optional<AccumulateOptions> accumulate;
+  std::optional<NodeGroup> h2d, d2h, rows;
+
+  void describe(Schema& s);
+};
+
+/// Everything that can be written in a mel node.
+struct MelNodeOptions {
+  MelStageOptions mel;
+  MelBackendOptions backend;
+
+  void describe(Schema& s) {
+    mel.describe(s);
+    backend.describe(s);
+  }
+};
+
+/// The nodes that a mel node is: itself, or with the backend cuda (or auto, where there is a
+/// device) the chain accumulate, h2d, mel, d2h, rows.
+std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
+
+}  // namespace melflow

@@ -1,0 +1,273 @@
+#include "stages/features/mel_front.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "stages/facts.h"
+#include "stages/row_type.h"
+
+namespace melflow {
+namespace {
+
+// Whether every value on the way to a row is sure to be finite where no sample is beyond full
+// scale.
+bool is_always_finite(const MelPlan& plan) {
+  const MelOptions& o = plan.options();
+  constexpr double kLimit = std::numeric_limits<float>::max() / 1024;  // rounding and all that
+  constexpr double kMostNoise = 9;  // standard deviations that Noise can give
+  double sample = (o.input_scale + kMostNoise * o.dither) * (1 + o.preemphasis);
+  if (o.remove_dc) sample *= 2;
+  double window = 0;
+  for (const double w : plan.window_double()) window += std::abs(w);
+  const double power = std::pow(window * sample, 2) + o.power_offset;
+  double value = std::pow(power, o.power / 2);
+  double weights = 1;
+  for (const MelBand& band : plan.bands()) {
+    const auto of_band = plan.weights().subspan(static_cast<std::size_t>(band.offset),
+                                                static_cast<std::size_t>(band.count));
+    weights = std::max(weights, std::accumulate(of_band.begin(), of_band.end(), 0.0));
+  }
+  value *= weights;
+  if (!(power < kLimit && value < kLimit)) return false;
+  // The natural logarithm of a float is within 104.
+  if (o.log != MelOptions::Log::none)
+    value = 104 * std::abs(plan.log_factor()) + std::abs(plan.log_shift());
+  if (o.normalize != MelOptions::Normalize::fixed) return true;
+  for (const double mean : o.norm_mean) value = std::max(value, std::abs(mean));
+  double least = 1;
+  if (o.norm_variance)
+    for (const double std : o.norm_std) least = std::min(least, std);
+  return 2 * value / least < kLimit;
+}
+
+// As text: the sample of the block that is furthest from zero, or is no number.
+template <class Sample>
+std::string worst_sample(const Windows& in, double scale) {
+  const auto* samples = reinterpret_cast<const Sample*>(in.samples.data);
+  std::int64_t worst = 0;
+  double size = -1;
+  for (std::int64_t i = 0; i < in.samples.count && std::isfinite(size); ++i) {
+    const double now = std::abs(static_cast<double>(samples[i]));
+    if (now <= size) continue;
+    size = now;
+    worst = i;
+  }
+  return fmt::format("sample {} (at {:.3f} s) is {:g}", in.begin + worst,
+                     static_cast<double>(in.begin + worst) / in.sample_rate,
+                     static_cast<double>(samples[worst]) * scale);
+}
+
+}  // namespace
+
+MelFront::MelFront(MelStageOptions options)
+    : options_(std::move(options)), preset_text_(options_.preset_text()) {
+  options_.mel = options_.resolved();
+}
+
+Requirements MelFront::require(const Requirements& below) const {
+  Requirements above = below;
+  above.erase(requirement::kRowTypes);  // before this there are no rows
+  if (options_.sample_rate) above.set(requirement::kSampleRate, *options_.sample_rate);
+  // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
+  MelOptions geometry = options_.mel;
+  geometry.fmin = 0;
+  geometry.fmax.reset();
+  geometry.vtln_warp = 1;
+  if (check(geometry).empty()) above.set(requirement::kContext, MelPlan(geometry).context());
+  return above;
+}
+
+Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, ComputedBy by) {
+  const auto given_rate = given.get(property::kSampleRate);
+  if (!options_.sample_rate && !given_rate) {
+    check_plan.error("",
+                     "'sample_rate' is missing: which rate do the recordings have? (A "
+                     "resample stage before it would settle it, too)");
+    return given;
+  }
+  if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
+    check_plan.error(
+        "sample_rate",
+        fmt::format("{} Hz{}, but what arrives has {} Hz; resample to {} Hz, or change "
+                    "this",
+                    *options_.sample_rate, by_preset(), *given_rate, *options_.sample_rate));
+  if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
+  options_.mel.sample_rate = *options_.sample_rate;
+  const auto problems = check(options_.mel);
+  for (const MelOptionProblem& p : problems)
+    check_plan.error(p.option, p.message + options_.origin_of(p.option));
+  if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
+    check_plan.error("precision",
+                     "double: CUDA devices compute in single precision; set backend: cpu (or auto, "
+                     "which then is the CPU), or precision: float");
+    return given;
+  }
+  if (!problems.empty()) return given;
+  plan_ = std::make_shared<MelPlan>(options_.mel);
+  kernel_ = std::make_unique<MelKernel>(plan_);
+  finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
+  always_finite_ = is_always_finite(*plan_);
+  if (plan_->empty_bands() > 0)
+    check_plan.warning("n_mels",
+                       fmt::format("{} of {} bands are so narrow that no frequency of the {}-point "
+                                   "transform falls into them; they stay at the floor",
+                                   plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
+  if (const double floor = options_.mel.energy_floor;
+      options_.mel.use_energy && floor > 0 && floor < kEnergyEpsilon)
+    check_plan.warning(
+        "energy_floor",
+        fmt::format("{} has no effect: energies are floored at {:.3g} in any case, as "
+                    "Kaldi does it",
+                    floor, kEnergyEpsilon));
+  if (const std::string remark = options_.preset_remark(); !remark.empty())
+    check_plan.warning("preset", remark);
+  window_ = given.get_or(property::kWindow, 0);
+  rows_per_sample_ = given.get_or(property::kRowsPerSample, 0);
+  rows_extra_ = given.get_or(property::kRowsExtra, 0);
+  if (window_ > 0 && plan_->frames(window_) == 0)
+    check_plan.error("n_fft", fmt::format("a window of {} samples is shorter than one frame of {}",
+                                          window_, plan_->frame_length()));
+  describe(std::move(by));
+  Properties out = given;
+  out.set(property::kFeatures, info_);
+  return out;
+}
+
+void MelFront::give_required_rows(const Requirements& required) {
+  row_type_ = finish_->empty() ? required_rows(required) : NumberType::float32;
+}
+
+std::optional<Value> MelFront::settings() const {
+  return plan_ ? std::optional(MelStageOptions::canonical(options_.mel)) : std::nullopt;
+}
+
+std::string MelFront::by_preset() const {
+  return options_.preset.preset == nullptr
+             ? ""
+             : fmt::format(" (preset {})", options_.preset.preset->name);
+}
+
+// Of the bytes that enter a stage only those of one block's samples count, and a sample takes at
+// least two.
+std::size_t MelFront::output_bound(std::size_t input, NumberType type) const {
+  const auto samples = static_cast<double>(input) / 2;
+  const double rows =
+      window_ > 0 ? samples * rows_per_sample_ + rows_extra_
+                  : (samples + 2.0 * static_cast<double>(plan_->context())) / plan_->hop() + 2;
+  return BufferPool::rounded(static_cast<std::size_t>(rows) * info_->values_per_row() *
+                             size_of(type));
+}
+
+std::optional<ItemError> MelFront::refusal(const Windows& in) const {
+  if (in.sample_rate == options_.mel.sample_rate) return std::nullopt;
+  return ItemError::failed(
+      fmt::format("is sampled at {} Hz, mel.sample_rate is {}{}; put a resample stage before, "
+                  "or leave such "
+                  "files out",
+                  in.sample_rate, options_.mel.sample_rate, by_preset()));
+}
+
+ItemError MelFront::too_short(const Windows& in) const {
+  std::int64_t low = 0, high = 1;
+  while (plan_->frames(high) == 0) high *= 2;
+  while (high - low > 1) {
+    const std::int64_t middle = low + (high - low) / 2;
+    (plan_->frames(middle) == 0 ? low : high) = middle;
+  }
+  return ItemError::skipped(
+      fmt::format("shorter than one frame: {} samples of {}", in.end(), high));
+}
+
+std::uint64_t MelFront::noise_key(std::size_t part, const ItemContext& context) const {
+  if (options_.mel.dither == 0) return 0;
+  const std::string name = context.run().source.name(context.origin(part).stream->index());
+  return XXH3_64bits(name.data(), name.size());
+}
+
+void MelFront::ready_frames(const Windows& in, MelPart& out) const {
+  const std::int64_t from = in.first ? 0 : plan_->frames_ready(in.fresh);
+  const std::int64_t to = in.last ? plan_->frames(in.end()) : plan_->frames_ready(in.end());
+  out.first_row = from;
+  out.row_count = std::max<std::int64_t>(0, to - from);
+}
+
+void MelFront::finish_windows(std::span<const std::int64_t> same_as, void* rows) const {
+  const std::size_t row_bytes = info_->values_per_row() * size_of(row_type_);
+  auto* const begin = static_cast<std::byte*>(rows);
+  for (std::size_t r = 0; r < same_as.size(); ++r) {
+    std::byte* row = begin + r * row_bytes;
+    if (same_as[r] >= 0)
+      std::memcpy(row, begin + static_cast<std::size_t>(same_as[r]) * row_bytes, row_bytes);
+    else if (!finish_->empty())
+      finish_->apply(reinterpret_cast<float*>(row), info_->frames, info_->columns);
+  }
+}
+
+void MelFront::finish_whole(const Windows& in, void* rows, MelPart& out) const {
+  if (finish_->empty()) return;
+  if (!finish_->needs_unit() || (in.first && in.last)) {
+    finish_->apply(static_cast<float*>(rows), out.row_count, plan_->columns());
+  } else {
+    out.pending = finish_;
+    out.pending_columns = plan_->columns();
+  }
+}
+
+std::optional<ItemError> MelFront::damage(const Windows& in, const MelPart& part) const {
+  const bool is_narrow = in.samples.type == SampleType::int16;
+  if (is_narrow && always_finite_ && row_type_ != NumberType::float16) return std::nullopt;
+  const std::size_t width = info_->values_per_row();
+  const std::int64_t at = first_not_finite(
+      part.data->data(), static_cast<std::size_t>(part.row_count) * width, row_type_, row_type_);
+  if (at < 0) return std::nullopt;
+  std::string as;
+  if (row_type_ != NumberType::float32)
+    as = fmt::format(" as {}, which ends at {}", to_text(row_type_), greatest_of(row_type_));
+  return ItemError::failed(fmt::format(
+      "row {} is not finite{}: {}", part.first_row + at / static_cast<std::int64_t>(width), as,
+      is_narrow ? worst_sample<std::int16_t>(in, kInt16Scale) : worst_sample<float>(in, 1)));
+}
+
+void MelFront::describe(ComputedBy by) {
+  const MelOptions& o = plan_->options();
+  auto info = std::make_shared<FeatureInfo>();
+  info->frames = window_ > 0 ? static_cast<int>(plan_->frames(window_)) : 0;
+  info->columns = plan_->columns();
+  info->axis = o.output == MelOptions::Output::mel ? "band" : "bin";
+  info->column_hz = plan_->column_hz();
+  info->energy_column = plan_->energy_column();
+  info->is_log = o.log != MelOptions::Log::none;
+  info->preset = preset_text_;
+  const std::string quantity = o.power == 2   ? "power"
+                               : o.power == 1 ? "amplitude"
+                                              : fmt::format("amplitude^{}", o.power);
+  switch (o.log) {
+    case MelOptions::Log::none:
+      info->unit = quantity;
+      break;
+    case MelOptions::Log::ln:
+      info->unit = "ln " + quantity;
+      break;
+    case MelOptions::Log::log10:
+      info->unit = "log10 " + quantity;
+      break;
+    case MelOptions::Log::db:
+      info->unit = "dB";
+      break;
+  }
+  if (o.normalize != MelOptions::Normalize::none) info->unit += ", normalized";
+  info->sample_rate = o.sample_rate;
+  info->n_fft = o.n_fft;
+  info->hop = plan_->hop();
+  *info->computed_by = std::move(by);
+  info_ = std::move(info);
+}
+
+}  // namespace melflow

@@ -1,0 +1,150 @@
+#include "stages/features/mel_stage_options.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <variant>
+
+#include "stages/features/mel/mel_option_table.h"
+
+namespace melflow {
+
+std::string OptionType<MelOptions::Reference>::parse(const Value& v, MelOptions::Reference& out) {
+  if (v.is_scalar() && v.text() == "max") {
+    out = {1, true};
+    return {};
+  }
+  out = {};
+  const std::string why = detail::parse_number(v, out.value);
+  return why.empty() ? why : why + ", or max";
+}
+
+std::vector<std::string> OptionType<PresetChoice>::choices() {
+  std::vector<std::string> names{"none"};
+  for (const MelPreset& preset : mel_presets()) names.emplace_back(preset.name);
+  return names;
+}
+
+std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
+  if (v.is_null() || (v.is_scalar() && v.text() == "none")) {
+    out.preset = nullptr;
+    return {};
+  }
+  const MelPreset* found = v.is_scalar() ? find_preset(v.text()) : nullptr;
+  if (found == nullptr) {
+    std::string all;
+    for (const std::string& c : choices()) all += (all.empty() ? "" : ", ") + c;
+    return detail::describe_value(v) + " is not one of " + all +
+           (v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
+  }
+  out.preset = found;
+  return {};
+}
+
+void MelStageOptions::take_preset() {
+  if (preset.preset == nullptr) return;
+  mel = preset.preset->options;
+  sample_rate = mel.sample_rate;
+}
+
+void MelStageOptions::describe(Schema& s) {
+  s.field("preset", preset,
+          "front end of a known library or model: gives every other option of this stage the value "
+          "that it has there; what is written beside it keeps its own")
+      .implies([this] { take_preset(); })
+      .tuning();
+  for (const MelOptionRow& row : mel_option_table()) {
+    const auto field = [&](auto& target) -> Field& {
+      return s.field(std::string(row.name), target, row.text());
+    };
+    Field& f = row.member == MelOptions::Member(&MelOptions::sample_rate)
+                   ? field(sample_rate)
+                   : std::visit([&](auto m) -> Field& { return field(mel.*m); }, row.member);
+    if (std::isfinite(row.range.lowest)) f.lowest = row.range.lowest;
+    if (std::isfinite(row.range.highest)) f.highest = row.range.highest;
+    f.lowest_exclusive = row.range.excludes_lowest;
+    if (const auto& [what, are_met] = row.needs; are_met != nullptr)
+      f.used_with(std::string(what), [this, met = are_met] { return met(mel); });
+  }
+}
+
+MelOptions MelStageOptions::resolved() const {
+  MelOptions o = mel;
+  if (sample_rate) o.sample_rate = *sample_rate;
+  // A preset's statistics go with its normalisation: `normalize: none` alone takes both away.
+  if (preset.preset != nullptr && o.normalize != MelOptions::Normalize::fixed) {
+    const MelOptions& theirs = preset.preset->options;
+    if (o.norm_mean == theirs.norm_mean) o.norm_mean.clear();
+    if (o.norm_std == theirs.norm_std) o.norm_std.clear();
+  }
+  return o;
+}
+
+std::string MelStageOptions::preset_text() const {
+  if (preset.preset == nullptr) return {};
+  const auto settings = [](MelStageOptions options) {
+    Schema s;
+    options.describe(s);
+    return s.echo();
+  };
+  MelStageOptions original;
+  original.preset = preset;
+  original.take_preset();
+  const Value theirs = settings(original), ours = settings(*this);
+  std::vector<std::string> changed;
+  for (const Value::Entry& e : ours.entries())
+    if (const Value* other = theirs.find(e.key);
+        other == nullptr || to_json(*other) != to_json(e.value))
+      changed.push_back(e.key);
+  std::string text(preset.preset->name);
+  for (std::size_t i = 0; i < changed.size(); ++i)
+    text += (i == 0 ? ", with " : i + 1 == changed.size() ? " and " : ", ") + changed[i];
+  return text + (changed.empty() ? "" : " changed");
+}
+
+std::string MelStageOptions::origin_of(const std::string& option) const {
+  if (preset.preset == nullptr) return {};
+  const auto value_of = [&option](MelStageOptions options) {
+    Schema s;
+    options.describe(s);
+    const Value all = s.echo();
+    const Value* value = all.find(option);
+    return value == nullptr ? std::string("null") : to_json(*value);
+  };
+  MelStageOptions original;
+  original.preset = preset;
+  original.take_preset();
+  const std::string theirs = value_of(original);
+  if (theirs == "null" || theirs != value_of(*this)) return {};
+  return fmt::format(" (set by preset {}; {}: null takes it away where it may be unset)",
+                     preset.preset->name, option);
+}
+
+std::string MelStageOptions::preset_remark() const {
+  if (preset.preset == nullptr || !preset.preset->has_fixed_times) return {};
+  const MelOptions &theirs = preset.preset->options, ours = resolved();
+  if (ours.sample_rate == theirs.sample_rate || ours.hop != theirs.hop ||
+      ours.win_length != theirs.win_length || ours.n_fft != theirs.n_fft)
+    return {};
+  return fmt::format(
+      "{} has frames of {} samples every {} at {} Hz; at {} Hz they last {:.3g} times as long. Set "
+      "n_fft, win_length and hop, or resample to {} Hz",
+      preset.preset->name, theirs.win_length.value_or(theirs.n_fft), *theirs.hop,
+      theirs.sample_rate, ours.sample_rate,
+      static_cast<double>(theirs.sample_rate) / ours.sample_rate, theirs.sample_rate);
+}
+
+Value MelStageOptions::canonical(const MelOptions& options) {
+  MelStageOptions stage;
+  stage.mel = melflow::canonical(options);
+  stage.sample_rate = options.sample_rate;
+  Schema s;
+  stage.describe(s);
+  const Value all = s.echo();
+  Value out = Value::map({});
+  for (const MelOptionRow& row : mel_option_table())
+    if (row.counts(stage.mel)) out.set(std::string(row.name), *all.find(std::string(row.name)));
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,103 @@
+// mfcc: cepstral coefficients of log mel rows.
+//
+// In:  MelBatch of levels.
+// Out: MelBatch with n_mfcc values a frame.
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/features/mel/cepstrum.h"
+#include "stages/features/row_stage.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<CepstrumOptions::Norm> {
+  static constexpr std::pair<const char*, CepstrumOptions::Norm> values[] = {
+      {"none", CepstrumOptions::Norm::none}, {"ortho", CepstrumOptions::Norm::ortho}};
+};
+template <>
+struct EnumNames<CepstrumOptions::LifterStyle> {
+  static constexpr std::pair<const char*, CepstrumOptions::LifterStyle> values[] = {
+      {"librosa", CepstrumOptions::LifterStyle::librosa},
+      {"kaldi", CepstrumOptions::LifterStyle::kaldi}};
+};
+
+namespace {
+
+struct MfccOptions {
+  CepstrumOptions cepstrum;
+
+  void describe(Schema& s) {
+    s.field("n_mfcc", cepstrum.n_mfcc,
+            "number of cepstral coefficients of a frame, at most as many as mel bands")
+        .range(1, 4096);
+    s.field("dct_type", cepstrum.dct_type,
+            "type of the discrete cosine transform that makes coefficients of bands; 2 is usual")
+        .range(2, 3);
+    s.field(
+        "norm", cepstrum.norm,
+        "scaling of the discrete cosine transform; ortho: it keeps lengths, as librosa, torchaudio "
+        "and Kaldi have it; none: twice the sums, as scipy has it");
+    s.field(
+         "lifter", cepstrum.lifter,
+         "length L of the sine that weights the coefficients, so that higher ones count more; 0: "
+         "none (Kaldi, HTK: 22)")
+        .range(0, 1e6);
+    s.field("lifter_style", cepstrum.lifter_style,
+            "weight of coefficient i with lifter L; librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + "
+            "L/2 "
+            "sin(pi i / L)")
+        .used_with("lifter", [this] { return cepstrum.lifter > 0; });
+    s.field(
+        "htk_compat", cepstrum.htk_compat,
+        "puts coefficient 0 last, as HTK does, times the root of 2 where it is no energy; false: "
+        "first");
+  }
+};
+
+class Mfcc final : public RowStage {
+ public:
+  explicit Mfcc(MfccOptions options) : options_(options.cepstrum) {}
+
+  [[nodiscard]] std::optional<Value> settings() const override {
+    MfccOptions own{options_};
+    Schema s;
+    own.describe(s);
+    Value out = Value::map({});
+    const Value all = s.echo();
+    for (const Value::Entry& e : all.entries())
+      if (e.key != "lifter_style" || options_.lifter != 0) out.set(e.key, e.value);
+    return out;
+  }
+
+ protected:
+  std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
+                                              PlanCheck& check) override {
+    if (in.axis != "band") {
+      check.error("", fmt::format("needs mel bands, what arrives are {} columns", in.axis));
+      return nullptr;
+    }
+    if (!in.is_log) check.warning("", "of mel bands without a logarithm; set log in mel");
+    const int bands = in.columns - (in.energy_column >= 0 ? 1 : 0);
+    if (options_.n_mfcc > bands) {
+      check.error("n_mfcc", fmt::format("n_mfcc is {}, must be from 1 to the number of bands ({})",
+                                        options_.n_mfcc, bands));
+      return nullptr;
+    }
+    out.axis = "coefficient";
+    out.column_hz.clear();
+    out.unit = "cepstrum of " + in.unit;
+    if (in.energy_column >= 0) out.energy_column = options_.htk_compat ? options_.n_mfcc - 1 : 0;
+    return cepstrum_step(options_, in.columns, in.energy_column);
+  }
+
+ private:
+  CepstrumOptions options_;
+};
+
+const RegisterStage<Mfcc, MfccOptions> registered{
+    "mfcc", "Cepstral coefficients (MFCC) of log mel bands.", true};
+
+}  // namespace
+}  // namespace melflow

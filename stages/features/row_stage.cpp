@@ -1,0 +1,87 @@
+#include "stages/features/row_stage.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "stages/facts.h"
+#include "stages/row_type.h"
+
+namespace melflow {
+
+Requirements RowStage::require(const Requirements& below) const {
+  Requirements above = below;
+  require_rows(above, NumberType::float32);
+  return above;
+}
+
+Properties RowStage::plan(const Properties& given, const Requirements&, PlanCheck& check) {
+  in_ = given.get_or(property::kFeatures, nullptr);
+  if (!in_) return given;  // what is before it has an error of its own
+  auto out = std::make_shared<FeatureInfo>(*in_);
+  step_ = make_step(*in_, *out, check);
+  if (!step_) return given;
+  if (in_->frames > 0 && in_->frames < least_frames())
+    check.error("", fmt::format("needs {} frames, a segment has {}", least_frames(), in_->frames));
+  out->columns = step_->values_out(in_->columns);
+  out_ = out;
+  Properties properties = given;
+  properties.set(property::kFeatures, out_);
+  return properties;
+}
+
+std::size_t RowStage::output_bound(const SourceInfo&, std::size_t input) const {
+  const double wider = static_cast<double>(out_->columns) / static_cast<double>(in_->columns);
+  const auto bytes = static_cast<std::size_t>(static_cast<double>(input) * std::max(1.0, wider));
+  return BufferPool::rounded(bytes);
+}
+
+Result<std::shared_ptr<const MelBatch>> RowStage::process(std::shared_ptr<const MelBatch> in,
+                                                          ItemContext& context) const {
+  auto out = std::make_shared<MelBatch>();
+  out->info = out_;
+  out->parts.resize(in->parts.size());
+  for (std::size_t i = 0; i < in->parts.size(); ++i) {
+    if (!in->parts[i] || context.item().origins->at(i).stream->failed()) continue;
+    auto part = changed(*in->parts[i], context);
+    if (part)
+      out->parts[i] = std::move(*part);
+    else
+      context.fail(i, std::move(part.error()));
+  }
+  return std::shared_ptr<const MelBatch>(std::move(out));
+}
+
+Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
+                                                         ItemContext& context) const {
+  const bool segments = in_->frames > 0;
+  if (!segments && in.last && in.first_row + in.row_count < least_frames())
+    return ItemError::skipped(
+        fmt::format("has {} frames, {} are needed", in.first_row + in.row_count, least_frames()));
+  auto out = std::make_shared<MelPart>(in);
+  if (in.pending || (step_->needs_unit() && !segments && !in.is_whole())) {
+    auto pending = std::make_shared<UnitFinish>(in.pending ? *in.pending : UnitFinish{});
+    pending->add(step_);
+    if (!in.pending) out->pending_columns = in_->columns;
+    out->pending = std::move(pending);
+    return std::shared_ptr<const MelPart>(std::move(out));
+  }
+  auto buffer = std::make_shared<Buffer>(context.run().pool.lease(
+      static_cast<std::size_t>(in.row_count) * out_->values_per_row() * sizeof(float)));
+  const std::int64_t units = segments ? in.row_count : 1;
+  const std::int64_t frames = segments ? in_->frames : in.row_count;
+  for (std::int64_t u = 0; u < units && frames > 0; ++u) {
+    // Only read.
+    auto* from = const_cast<float*>(in.values()) + u * frames * in_->columns;
+    const MemoryRows rows(from, frames, in_->columns);
+    MemoryRows result(buffer->as<float>() + u * frames * out_->columns, frames, out_->columns);
+    step_->run(rows, result);
+  }
+  if (auto error = unstorable(buffer->as<float>(), in.first_row, in.row_count, *out_,
+                              NumberType::float32))
+    return std::move(*error);
+  out->data = std::move(buffer);
+  return std::shared_ptr<const MelPart>(std::move(out));
+}
+
+}  // namespace melflow

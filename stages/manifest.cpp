@@ -1,0 +1,206 @@
+#include "stages/manifest.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <numeric>
+
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+std::uint32_t Manifest::add_folder(std::string_view folder) {
+  if (folders_.empty() || folders_.back() != folder) folders_.emplace_back(folder);
+  return static_cast<std::uint32_t>(folders_.size() - 1);
+}
+
+void Manifest::add(std::uint32_t folder, std::string_view name) {
+  names_.push_back(text_.size());
+  text_.append(name);
+  text_.push_back('\0');
+  folder_of_.push_back(folder);
+  labels_.push_back(label_sets_.empty() ? -1 : 0);
+  splits_.push_back(-1);
+  targets_.resize(targets_.size() + target_names_.size(), std::numeric_limits<float>::quiet_NaN());
+}
+
+std::int32_t Manifest::Names::number(std::string_view name) {
+  const auto [it, is_new] =
+      numbers.try_emplace(std::string(name), static_cast<std::int32_t>(list.size()));
+  if (is_new) list.emplace_back(name);
+  return it->second;
+}
+
+void Manifest::set_label(std::size_t i, std::string_view label) {
+  if (has_label_sets()) return set_labels(i, {&label, 1});
+  labels_[i] = label_names_.number(label);
+}
+
+void Manifest::set_labels(std::size_t i, std::span<const std::string_view> labels) {
+  const auto number = [this](std::vector<std::int32_t> set) {
+    const auto [it, is_new] =
+        set_of_.try_emplace(std::move(set), static_cast<std::int32_t>(label_sets_.size()));
+    if (is_new) label_sets_.push_back(it->first);
+    return it->second;
+  };
+  if (label_sets_.empty()) {
+    number({});
+    for (std::int32_t& l : labels_) l = l < 0 ? 0 : number({l});
+  }
+  std::vector<std::int32_t> set;
+  for (const std::string_view l : labels) set.push_back(label_names_.number(l));
+  std::sort(set.begin(), set.end());
+  set.erase(std::unique(set.begin(), set.end()), set.end());
+  labels_[i] = number(std::move(set));
+}
+
+std::int32_t Manifest::label(std::size_t i) const {
+  if (!has_label_sets()) return labels_[i];
+  const std::span<const std::int32_t> set = labels(i);
+  return set.size() == 1 ? set.front() : -1;
+}
+
+std::span<const std::int32_t> Manifest::labels(std::size_t i) const {
+  if (has_label_sets()) return label_sets_[static_cast<std::size_t>(labels_[i])];
+  return {&labels_[i], labels_[i] < 0 ? std::size_t{0} : std::size_t{1}};
+}
+
+void Manifest::set_target_names(std::vector<std::string> names) {
+  target_names_ = std::move(names);
+  targets_.assign(size() * target_names_.size(), std::numeric_limits<float>::quiet_NaN());
+}
+
+void Manifest::set_target(std::size_t i, std::size_t target, float value) {
+  targets_[i * target_names_.size() + target] = value;
+}
+
+bool Manifest::set_split(std::size_t i, std::string_view split) {
+  const std::int32_t number = split_names_.number(split);
+  if (number >= kMostSplits) return false;
+  splits_[i] = static_cast<std::int8_t>(number);
+  return true;
+}
+
+void Manifest::order_by_split(const std::vector<std::string>& first) {
+  std::vector<std::string>& names = split_names_.list;
+  std::vector<std::string> sorted;
+  for (const std::string& n : first)
+    if (std::find(names.begin(), names.end(), n) != names.end()) sorted.push_back(n);
+  for (const std::string& n : names)
+    if (std::find(sorted.begin(), sorted.end(), n) == sorted.end()) sorted.push_back(n);
+  for (std::int8_t& s : splits_)
+    if (s >= 0)
+      s = static_cast<std::int8_t>(
+          std::find(sorted.begin(), sorted.end(), names[static_cast<std::size_t>(s)]) -
+          sorted.begin());
+  names = std::move(sorted);
+  split_names_.numbers.clear();
+
+  std::vector<std::size_t> order(size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto rank = [this](std::size_t i) { return static_cast<std::uint8_t>(splits_[i]); };
+  const auto by_split = [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); };
+  if (std::is_sorted(order.begin(), order.end(), by_split)) return;
+  std::stable_sort(order.begin(), order.end(), by_split);
+  const auto reorder = [&order](auto& values, std::size_t width) {
+    std::remove_reference_t<decltype(values)> out;
+    out.reserve(values.size());
+    for (const std::size_t i : order)
+      for (std::size_t c = 0; c < width; ++c) out.push_back(values[i * width + c]);
+    values = std::move(out);
+  };
+  reorder(names_, 1);
+  reorder(folder_of_, 1);
+  reorder(labels_, 1);
+  reorder(splits_, 1);
+  reorder(targets_, target_names_.size());
+  if (problems_.empty()) return;
+  std::map<std::size_t, std::string> problems;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (const auto it = problems_.find(order[i]); it != problems_.end())
+      problems.emplace(i, std::move(it->second));
+  problems_ = std::move(problems);
+}
+
+std::vector<Manifest::SplitRange> Manifest::split_ranges() const {
+  std::vector<SplitRange> out;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (out.empty() || out.back().split != splits_[i]) out.push_back({splits_[i], i, i});
+    ++out.back().last;
+  }
+  return out;
+}
+
+void Manifest::close() {
+  std::vector<std::string>& names = label_names_.list;
+  std::vector<std::int32_t> order(names.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    return names[static_cast<std::size_t>(a)] < names[static_cast<std::size_t>(b)];
+  });
+  std::vector<std::int32_t> new_number(order.size());
+  std::vector<std::string> sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    new_number[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
+    sorted.push_back(names[static_cast<std::size_t>(order[i])]);
+  }
+  names = std::move(sorted);
+  label_names_.numbers.clear();
+  split_names_.numbers.clear();
+  const auto renumber = [&new_number](std::vector<std::int32_t>& labels) {
+    for (std::int32_t& l : labels)
+      if (l >= 0) l = new_number[static_cast<std::size_t>(l)];
+  };
+  for (std::vector<std::int32_t>& set : label_sets_) {
+    renumber(set);
+    std::sort(set.begin(), set.end());
+  }
+  if (label_sets_.empty()) renumber(labels_);
+  set_of_.clear();
+  folders_.shrink_to_fit();
+  text_.shrink_to_fit();
+  names_.shrink_to_fit();
+  folder_of_.shrink_to_fit();
+  labels_.shrink_to_fit();
+  splits_.shrink_to_fit();
+  targets_.shrink_to_fit();
+}
+
+std::string Manifest::relative(std::size_t i) const {
+  return folders_[folder_of_[i]] + (text_.c_str() + names_[i]);
+}
+
+std::string Manifest::path(std::size_t i) const {
+  std::string below = relative(i);
+  if (root_.empty() || below.starts_with('/')) return below;
+  return root_ + (root_.ends_with('/') ? "" : "/") + below;
+}
+
+FileStamp stamp_of(const std::string& path, int* error) {
+  struct stat st {};
+  const int failed = stat(path.c_str(), &st) != 0 ? errno : 0;
+  if (error != nullptr) *error = failed;
+  if (failed != 0 || !S_ISREG(st.st_mode)) return {};
+  return {static_cast<std::int64_t>(st.st_size),
+          static_cast<std::int64_t>(st.st_mtim.tv_sec) * 1'000'000'000 + st.st_mtim.tv_nsec};
+}
+
+bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
+
+std::size_t Manifest::memory_bytes() const {
+  std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
+                  labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4;
+  for (const auto& set : label_sets_) n += sizeof(set) + set.capacity() * 4;
+  n += folders_.capacity() * sizeof(std::string);
+  for (const std::string& f : folders_)
+    if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else inside the string
+  return n;
+}
+
+ManifestSource* manifest_source(const RunContext& run) {
+  return dynamic_cast<ManifestSource*>(&run.source);
+}
+
+}  // namespace melflow

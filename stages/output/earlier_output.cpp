@@ -1,0 +1,179 @@
+#include "stages/output/earlier_output.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/update.h"
+#include "stages/files/publication.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+void EarlierOutput::visit(const std::string& feature_hash, const std::vector<std::string>& splits,
+                          const EarlierFiles::Visit& visit) {
+  Publication::recover(target_.path);
+  std::vector<std::string> names{""};
+  if (target_.split_files) names.insert(names.end(), splits.begin(), splits.end());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string path = OutputSections::path_of(target_.path, names[i]);
+    const auto [it, is_new] = opened_.try_emplace(path);
+    if (!is_new) continue;
+    it->second = RowReuse::open(path, feature_hash);
+    if (it->second == nullptr) continue;
+    it->second->visit(visit);
+    if (target_.split_files)
+      names.insert(names.end(), it->second->splits().begin(), it->second->splits().end());
+  }
+}
+
+void EarlierOutput::match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
+                          const std::string& feature_hash) {
+  given_.resize(sections.size());
+  matched_.resize(sections.size());
+  if (update_of(run) == Update::none) return;
+  for (std::size_t s = 0; s < sections.size(); ++s)
+    matched_[s] = match(run, sections, s, info, feature_hash);
+  if (is_there_) check_dropped(run);
+  forget_opened(run);
+}
+
+std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSections& sections,
+                                               std::size_t section, const FeatureInfo& info,
+                                               const std::string& feature_hash) {
+  const std::string& path = sections.path(section);
+  const auto opened = opened_.find(path);
+  auto old =
+      opened != opened_.end() ? std::move(opened->second) : RowReuse::open(path, feature_hash);
+  if (opened != opened_.end()) opened_.erase(opened);
+  auto* source = manifest_source(run);
+  if (old == nullptr || source == nullptr) return nullptr;
+  is_there_ = true;
+  if (old->root() != source->manifest().root())
+    run.warn(
+        fmt::format("{}: was made of {}, this is {}; files of the same name, size and {} are "
+                    "taken for the same",
+                    path, old->root(), source->manifest().root(),
+                    source->contents() != nullptr ? "content" : "time of change"));
+  const ComputedBy& by = *info.computed_by;
+  if (const std::string now = by.backend + " " + by.instruction_set; old->computed_by() != now)
+    run.warn(
+        fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
+                    "not the same bytes",
+                    path, old->computed_by(), now));
+  if (target_.normalize)
+    throw RunError(
+        fmt::format("{}: its rows are normalised by statistics that new files would change; "
+                    "build it anew (overwrite: true)",
+                    path));
+  if (source->contents() != nullptr && old->rows() > 0 && !old->has_contents())
+    run.warn(
+        fmt::format("{}: was made without update_by: content and has no hashes of its files: all "
+                    "are computed anew",
+                    path));
+  old->match(*source, sections.first(section), sections.end(section), run);
+  if (!old->unreachable().empty())
+    run.warn(fmt::format("{}: {}; what they had there stays as it is", path, old->unreachable()));
+  return old;
+}
+
+// Files that are gone may be on a disk that is not mounted.
+void EarlierOutput::check_dropped(const RunContext& run) {
+  if (run.is_stopping()) return;  // what was not looked at looks as if it were gone
+  const Manifest& manifest = manifest_source(run)->manifest();
+  std::unordered_set<std::string> paths;
+  if (matched_.size() > 1)  // a file may be in another section now
+    for (std::size_t i = 0; i < manifest.size(); ++i) paths.insert(manifest.relative(i));
+  for (const auto& old : matched_)
+    if (old) old->add_dropped([&](const std::string& p) { return paths.contains(p); }, dropped_);
+  const CountOrShare& most = target_.max_dropped;
+  const bool is_over = (most.count && dropped_.files > *most.count) ||
+                       (most.share && static_cast<double>(dropped_.rows) >
+                                          *most.share * static_cast<double>(dropped_.of_rows));
+  if (!is_over) return;
+  throw RunError(fmt::format(
+      "{}: {} of its {} files with rows ({} of {} rows) are gone or not listed any more, such as "
+      "{}. Is a disk not mounted, or are root, include or the manifest others now? The output is "
+      "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
+      "write.max_dropped=100% (it is {})",
+      target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,
+      dropped_.example, OptionType<CountOrShare>::echo(most).text()));
+}
+
+// Outputs of splits that nothing belongs to any more.
+void EarlierOutput::forget_opened(const RunContext& run) {
+  for (const auto& [path, old] : opened_)
+    if (old != nullptr)
+      run.warn(path +
+               ": no file belongs there any more; it is left as it was. Remove it, or it is "
+               "taken for a part of this output");
+  opened_.clear();
+}
+
+std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t section,
+                                                std::int64_t extensible_at, RowOrder& order,
+                                                SinkStatistics& statistics) {
+  std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
+  if (old == nullptr) return std::nullopt;
+  const bool stays = update_of(run) == Update::append && !old->has_dead_rows() &&
+                     extensible_at >= 0 && old->rows_at() == extensible_at;
+  for (const RowReuse::Kept& k : old->kept()) {
+    if (stays) {
+      order.stays(k.file, k.row, k.rows, k.audio);
+    } else {
+      order.taken_over(k.file, k.rows, k.audio);
+      rows_.emplace_hint(rows_.end(), k.file, k.row);
+    }
+    statistics.mistake(k.file);
+    const int stage = k.remark != nullptr ? run.ledger.stage_number(k.remark->stage) : -1;
+    run.ledger.close(k.file, Outcome::ok, stage, k.remark != nullptr ? k.remark->reason : "");
+  }
+  kept_files_ += old->kept().size();
+  if (stays) {
+    order.begin_at(section, old->rows());
+    return old->rows();
+  }
+  given_[section] = std::move(old);
+  return std::nullopt;
+}
+
+std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::size_t from,
+                                     RowPartFile& file) const {
+  const std::size_t section = ready[from].section;
+  const std::int64_t first = rows_.at(ready[from].file), to = ready[from].file_row;
+  std::int64_t count = 0;
+  std::size_t next = from;
+  while (next < ready.size() && !ready[next].part && ready[next].section == section &&
+         rows_.at(ready[next].file) == first + count)
+    count += ready[next++].file_rows;
+  for (std::int64_t done = 0; done < count; done += file.rows_at_once()) {
+    const std::int64_t n = std::min(file.rows_at_once(), count - done);
+    file.write(to + done, given_[section]->read(first + done, n).data(), n);
+  }
+  return next;
+}
+
+void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths) {
+  const Ledger::Counts counts = run.ledger.counts();
+  if (counts.ok > 0) return;
+  const auto has_rows = [](const std::string& path) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown) && !unknown) return false;
+    try {
+      return FeatureFile(path).rows() > 0;
+    } catch (const RunError&) {
+      return true;  // it may be anything of the user's
+    }
+  };
+  for (const std::string& path : paths)
+    if (has_rows(path))
+      throw RunError(
+          fmt::format("{}: is left as it was, since no file of this run gave rows ({} failed, {} "
+                      "skipped); remove it, or write elsewhere, if it is to go",
+                      path, counts.failed, counts.skipped));
+}
+
+}  // namespace melflow

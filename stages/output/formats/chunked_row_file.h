@@ -1,0 +1,97 @@
+// The output with rows in chunks, each compressed on its own: written by HDF5 as the run goes,
+// chunks packed by whoever completes them.
+//
+// In:  rows, in any order and from many threads.
+// Out: `<target>.part`, an HDF5 file with /mel [rows, ...] in chunks of `chunk_rows` rows, shuffled
+// and
+//      deflated as HDF5's own filters do it.
+//
+// A chunk is kept in memory from its first row to its last. Rows come nearly in order, so few
+// chunks are open at a time.
+#pragma once
+
+#include <condition_variable>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "pipeline/memory.h"
+#include "pipeline/scratch_pool.h"
+#include "stages/output/formats/chunk_codec.h"
+#include "stages/output/formats/row_file.h"
+
+namespace melflow {
+
+/// Memory for chunks that are on their way, and for packing them; the files of a sink share it.
+struct ChunkSpace {
+  /// The most that is used at once by so many threads that write, to so many files [bytes].
+  static std::size_t most(std::size_t chunk_bytes, int level, int threads, std::size_t files);
+
+  BufferPool chunks{std::numeric_limits<std::size_t>::max()};
+  ScratchPool<ChunkCodec::Scratch> scratch;
+};
+
+struct ChunkSettings {
+  std::int64_t rows = 0;  ///< of a chunk
+  int level = 0;          ///< of deflate, 0: none
+  bool shuffle = true;
+  std::shared_ptr<ChunkSpace> space = std::make_shared<ChunkSpace>();
+};
+
+class ChunkedRowFile final : public RowFile {
+ public:
+  /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
+  ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
+                 Existing existing, const ChunkSettings& settings);
+  ~ChunkedRowFile() override;
+
+  using RowFile::write;
+  void write(std::span<const RowRange> ranges) override;
+  [[nodiscard]] bool is_serial(NumberType) const override { return false; }  // packing takes longer
+  void roll_back(std::int64_t row) override;
+  void read(std::int64_t row, std::int64_t count, float* values) override;
+  void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
+  void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
+
+ private:
+  struct Chunk {
+    Chunk(BufferPool& pool, std::int64_t rows, std::size_t row_bytes)
+        : buffer(pool.lease(static_cast<std::size_t>(rows) * row_bytes)),
+          has(static_cast<std::size_t>(rows), false) {}
+    void mark(std::int64_t first, std::int64_t end, bool is_there);
+    [[nodiscard]] std::span<std::byte> bytes() const { return {buffer.data(), buffer.size()}; }
+
+    Buffer buffer;
+    std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
+    std::int64_t filled = 0;  // how many
+  };
+  struct Packing;
+
+  void create();
+  [[nodiscard]] std::shared_ptr<Chunk> new_chunk() const;
+  void write_range(RowRange range);
+  [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
+  void copy_rows(const RowRange& range, std::byte* to) const;
+  void put_chunk(std::int64_t index, const Chunk& chunk);
+  void load_chunk(std::int64_t index, Chunk& chunk);
+  void flush_open();
+  void transfer(std::int64_t row, std::int64_t count, std::vector<std::byte>& values, bool is_read);
+
+  ChunkSettings settings_;
+  std::vector<hsize_t> row_shape_;
+  ChunkCodec codec_;
+  Hdf5Descriptor to_;
+  Hid file_, rows_;          // with hdf5_mutex()
+  std::int64_t extent_ = 0;  // rows of the dataset as HDF5 knows it; likewise
+
+  std::mutex mutex_;  // of what follows
+  std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
+  std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet
+  std::condition_variable packed_;
+  std::int64_t written_ = 0;  // behind the last row that was ever given, roll_back aside
+};
+
+}  // namespace melflow

@@ -1,0 +1,88 @@
+#include "stages/output/formats/feature_data.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+// A whole number from `least` to below `end`.
+void check_number(const FeatureData::Entry& e, const char* what, std::int64_t value,
+                  std::int64_t least, std::uint64_t end) {
+  if (value < least || (value >= 0 && static_cast<std::uint64_t>(value) >= end))
+    throw RunError(fmt::format("{} has {} {}", e.path, what, value));
+}
+
+void check_entry(const FeatureData& data, const FeatureData::Entry& e) {
+  const std::uint64_t rows = data.rows();
+  check_number(e, "its first row at", e.offset, 0, rows + 1);
+  check_number(e, "rows:", e.count, 0, rows - static_cast<std::uint64_t>(e.offset) + 1);
+  check_number(e, "label number", e.label, -1, data.labels.size());
+  check_number(e, "split number", e.split, -1, data.splits.size());
+  check_number(e, "status number", static_cast<std::int8_t>(e.status), 0, 4);
+  check_number(e, "a sample rate of", e.sample_rate, 0, 1ULL << 32);
+  if (!(e.duration >= 0 && e.duration < 1e12))
+    throw RunError(fmt::format("{} has a duration of {} s", e.path, e.duration));
+}
+
+// Rows are in the order of the files, but for those that an update added.
+void check_owners(const FeatureData& data) {
+  std::vector<const FeatureData::Entry*> by_row;
+  for (const FeatureData::Entry& e : data.files)
+    if (e.count > 0) by_row.push_back(&e);
+  std::stable_sort(by_row.begin(), by_row.end(),
+                   [](const auto* a, const auto* b) { return a->offset < b->offset; });
+  std::int64_t next = 0;
+  for (const FeatureData::Entry* e : by_row) {
+    if (e->offset != next)
+      throw RunError(
+          fmt::format("the rows of {} begin at {} and not at {}", e->path, e->offset, next));
+    next += e->count;
+  }
+  if (static_cast<std::uint64_t>(next) != data.rows())
+    throw RunError(fmt::format("the files have {} rows, /mel has {}", next, data.rows()));
+}
+
+}  // namespace
+
+std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what) {
+  std::uint64_t out = 1;
+  for (const std::uint64_t n : factors)
+    if (__builtin_mul_overflow(out, n, &out))
+      throw RunError(fmt::format("{} cannot have [{}] values or bytes", what,
+                                 fmt::join(factors, ", ")));
+  return out;
+}
+
+void check_contents(const FeatureData& data) {
+  if (std::find(data.shape.begin() + 1, data.shape.end(), 0) != data.shape.end())
+    throw RunError(fmt::format("rows of shape [{}] have no values", fmt::join(data.shape, ", ")));
+  if (!data.band_hz.empty() && data.band_hz.size() != data.bands())
+    throw RunError(
+        fmt::format("/band_hz has {} values, /mel {} bands", data.band_hz.size(), data.bands()));
+  for (const double hz : data.band_hz)
+    if (hz < 0 || std::isinf(hz)) throw RunError(fmt::format("a band is at {} Hz", hz));
+  if (data.statistics) {
+    const ColumnStatistics& s = *data.statistics;
+    if (s.mean.size() != data.bands() || s.std.size() != data.bands())
+      throw RunError(fmt::format("there are {} means and {} standard deviations of {} columns",
+                                 s.mean.size(), s.std.size(), data.bands()));
+  }
+  for (const FeatureData::Entry& e : data.files) check_entry(data, e);
+  check_owners(data);
+}
+
+void check_format(const std::string& path, const FeatureData& data) {
+  const std::int64_t format = data.integer("format").value_or(0);
+  if (format > FeatureData::kFormat)
+    throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
+                               path, data.text("melflow_version"), format,
+                               FeatureData::kFormat));
+}
+
+}  // namespace melflow

@@ -1,0 +1,93 @@
+// What a file of features says, whatever its format, and who reads its rows. The readers of the
+// formats (h5_reader, npy_reader) fill it; feature_file has it for everybody else.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages/manifest.h"
+#include "stages/output/formats/row_statistics.h"
+
+namespace melflow {
+
+struct FeatureData {
+  static constexpr std::int64_t kFormat = 1;  ///< that this program writes, and the last it reads
+  enum class Status : std::int8_t { ok, skipped, failed, not_run };
+  /// As they are stored, by number.
+  static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
+  struct Entry {
+    std::string path;
+    std::int64_t offset = 0, count = 0;  ///< rows
+    std::int32_t label = -1;
+    std::int8_t split = -1;
+    std::int32_t sample_rate = 0;  ///< of the file itself [Hz]
+    double duration = 0;           ///< [s]
+    Status status = Status::ok;
+    FileStamp stamp;                   ///< of the file when it was read
+    std::uint64_t content = 0;         ///< hash of its bytes; 0 where nobody made one
+    std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
+    std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
+  };
+  struct Remark {
+    std::int64_t file = 0;
+    std::string path;
+    Status status = Status::ok;
+    std::string stage, reason;
+  };
+
+  std::optional<std::uint64_t> rows_at;  ///< [byte] where the rows begin, if they are in one piece
+  std::vector<std::uint64_t> shape;      ///< of the rows: [rows, bands] or [rows, frames, bands]
+  std::string dtype, unit, root;
+  std::vector<double> band_hz;
+  std::vector<Entry> files;
+  std::vector<std::string> labels, splits, targets;  ///< names
+  std::vector<Remark> remarks;
+  std::vector<std::string> warnings;  ///< remarks on the run as a whole
+  std::optional<ColumnStatistics> statistics;
+  std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
+  std::map<std::string, std::string> texts;      ///< likewise
+
+  [[nodiscard]] std::uint64_t rows() const { return shape.front(); }
+  [[nodiscard]] std::uint64_t frames_per_row() const { return shape.size() == 3 ? shape[1] : 1; }
+  [[nodiscard]] std::uint64_t bands() const { return shape.back(); }
+  [[nodiscard]] std::uint64_t values_per_row() const { return frames_per_row() * bands(); }
+  [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
+    const auto it = integers.find(name);
+    return it == integers.end() ? std::nullopt : std::optional(it->second);
+  }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    const auto it = texts.find(name);
+    return it == texts.end() ? "" : it->second;
+  }
+};
+
+/// Rows of an open file.
+class FeatureRows {
+ public:
+  FeatureRows() = default;
+  FeatureRows(const FeatureRows&) = delete;
+  FeatureRows& operator=(const FeatureRows&) = delete;
+  virtual ~FeatureRows() = default;
+  /// As float32 [count, frames_per_row, bands]; they are there.
+  [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
+                                                std::uint64_t count) const = 0;
+};
+
+struct FeatureContents {
+  FeatureData data;
+  std::unique_ptr<const FeatureRows> rows;
+};
+
+/// Throws RunError where the file was written by a later program.
+void check_format(const std::string& path, const FeatureData& data);
+/// Numbers that a file dictates agree with each other: rows have values, each belongs to one file,
+/// every list is as long as it has to be. Throws RunError saying what does not.
+void check_contents(const FeatureData& data);
+/// Throws RunError where it is no number of 64 bits; `what` it is of.
+std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what);
+
+}  // namespace melflow

@@ -1,0 +1,66 @@
+// Reads the files that hdf5_write and npy_write make; docs/output-format.md says what is in them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "stages/output/formats/feature_data.h"
+
+namespace melflow {
+
+class FeatureFile {
+ public:
+  using Status = FeatureData::Status;
+  using Entry = FeatureData::Entry;
+  using Remark = FeatureData::Remark;
+
+  /// Opens and reads all but the rows. Throws RunError, saying what is wrong with the file and, for
+  /// one that is not complete, what to do.
+  explicit FeatureFile(std::string path);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
+  [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
+  /// [rows, bands] or [rows, frames, bands].
+  [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return data().shape; }
+  [[nodiscard]] std::uint64_t rows() const { return data().rows(); }
+  [[nodiscard]] std::uint64_t frames_per_row() const { return data().frames_per_row(); }
+  [[nodiscard]] std::uint64_t bands() const { return data().bands(); }
+  /// Byte of the file that the rows begin at, if they are in one piece.
+  [[nodiscard]] std::optional<std::uint64_t> rows_at() const { return data().rows_at; }
+  [[nodiscard]] const std::string& dtype() const { return data().dtype; }
+  [[nodiscard]] const std::string& unit() const { return data().unit; }
+  [[nodiscard]] const std::vector<double>& band_hz() const { return data().band_hz; }
+  [[nodiscard]] const std::string& root() const { return data().root; }
+  [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
+  [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
+  [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
+  [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
+  [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
+    return data().statistics;
+  }
+  [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return data().warnings; }
+
+  /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.
+  [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
+    return data().integer(name);
+  }
+  [[nodiscard]] std::string text(const std::string& name) const { return data().text(name); }
+
+  /// As float32 [count, frames_per_row, bands]. Throws RunError for rows that are not there.
+  [[nodiscard]] std::vector<float> read_rows(std::uint64_t offset, std::uint64_t count) const;
+
+ private:
+  [[nodiscard]] const FeatureData& data() const { return contents_.data; }
+
+  std::string path_;
+  std::uint64_t file_bytes_ = 0;
+  FeatureContents contents_;
+};
+
+const char* to_text(FeatureFile::Status status);
+
+}  // namespace melflow

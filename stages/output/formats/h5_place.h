@@ -1,0 +1,70 @@
+// A group of an HDF5 file, and datasets and attributes in it. The same description of what is there
+// is gone through twice: to write it, and when the file is complete, to read it back and compare.
+#pragma once
+
+#include <hdf5.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stages/output/formats/column_type.h"
+#include "stages/output/formats/hdf5.h"
+
+namespace melflow {
+
+/// Everything throws RunError naming what cannot be written, or was written and is not there.
+class H5Place {
+ public:
+  enum class Pass { write, check };
+  H5Place(hid_t id, Pass pass) : id_(id), pass_(pass) {}
+  /// The group `name` in it.
+  H5Place(const H5Place& in, const std::string& name);
+  operator hid_t() const { return id_; }  // NOLINT: as Hid does
+  [[nodiscard]] Pass pass() const { return pass_; }
+  [[nodiscard]] bool writes() const { return pass_ == Pass::write; }
+
+  using Shape = std::vector<hsize_t>;
+  /// Puts the values of entries [first, first + count) of the first axis there, as bytes, where
+  /// zeros are. Entries are asked for in order.
+  using PutBytes = std::function<void(std::size_t first, std::size_t count, char* to)>;
+  /// A dataset of numbers, of one axis or two; `is_packed`: deflated, which needs a value at least.
+  void numbers(const char* name, ColumnType type, const Shape& shape, const PutBytes& put,
+               bool is_packed = false) const;
+  /// One of texts.
+  void texts(const char* name, std::size_t count,
+             const std::function<std::string(std::size_t)>& text) const;
+  /// Either; value(i) is a number, a FeatureData::Status or a text.
+  template <class Value>
+  void list(const char* name, std::size_t count, const Value& value) const {
+    using T = std::remove_cvref_t<std::invoke_result_t<Value, std::size_t>>;
+    if constexpr (std::is_same_v<T, std::string>)
+      texts(name, count, value);
+    else
+      numbers(name, column_type<T>(), {count}, [&](std::size_t first, std::size_t n, char* to) {
+        for (std::size_t i = first; i < first + n; ++i, to += sizeof(T)) put_bytes(to, value(i));
+      });
+  }
+  template <class T>
+  void list(const char* name, const std::vector<T>& values) const {
+    list(name, values.size(), [&](std::size_t i) { return values[i]; });
+  }
+
+  void attribute(const char* name, const std::string& text) const;
+  template <class T>
+  void attribute(const char* name, T number) const {
+    std::string bytes(sizeof number, '\0');
+    put_bytes(bytes.data(), number);
+    attribute(name, column_type<T>(), bytes);
+  }
+
+ private:
+  void attribute(const char* name, ColumnType type, const std::string& bytes) const;
+
+  Hid group_;
+  hid_t id_;
+  Pass pass_;
+};
+
+}  // namespace melflow

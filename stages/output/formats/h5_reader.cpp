@@ -1,0 +1,182 @@
+#include "stages/output/formats/h5_reader.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/output/formats/h5_number_type.h"
+#include "stages/output/formats/h5_values.h"
+#include "stages/output/formats/index_columns.h"
+
+namespace melflow {
+namespace {
+
+// Texts and integers of the root group; what else somebody may have put there is left alone.
+void read_attributes(hid_t file, FeatureData& out) {
+  for (const std::string& name : attribute_names(file)) {
+    const H5Attribute attribute(file, name);
+    if (attribute.is(H5T_STRING)) out.texts[name] = attribute.text();
+    if (attribute.is(H5T_INTEGER)) out.integers[name] = attribute.integer();
+  }
+}
+
+void read_mel(const OpenH5& file, hid_t mel, FeatureData& out) {
+  const Hid space(H5Dget_space(mel), H5Sclose, "/mel");
+  out.shape = h5_shape(space, "/mel");
+  if (out.shape.size() != 2 && out.shape.size() != 3)
+    throw RunError(fmt::format("/mel has {} axes, not 2 or 3", out.shape.size()));
+  const Hid type(H5Dget_type(mel), H5Tclose, "/mel");
+  check_storage(mel,
+                checked_product({checked_product(out.shape, "/mel"), H5Tget_size(type)}, "/mel"),
+                file, "/mel");
+  if (const auto known = number_type_of(type))
+    out.dtype = to_text(*known);
+  else
+    out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
+                            8 * H5Tget_size(type));
+  out.unit = text_attribute(mel, "unit");
+  if (const haddr_t at = H5Dget_offset(mel); at != HADDR_UNDEF) out.rows_at = at;
+  if (has_object(file.id, "/band_hz"))  // else columns that are no frequencies
+    out.band_hz = H5Dataset(file, "/band_hz").numbers<double>();
+}
+
+void read_column(const OpenH5& file, const IndexColumn& column, FeatureData& out) {
+  const std::string name = std::string("/files/") + column.name;
+  const std::size_t values = column.values(out);
+  if (values == 0 || (!has_object(file.id, name) && !column.is_needed(out))) return;
+  const H5Dataset set(file, name);
+  const std::size_t count = checked_product({out.files.size(), values}, name);
+  if (set.count() != count)
+    throw RunError(fmt::format("{} has {} values, not {}", name, set.count(), count));
+  if (column.type == ColumnType::text) {
+    const std::vector<std::string> texts = set.texts();
+    for (std::size_t i = 0; i < texts.size(); ++i) column.set(texts[i], out.files[i]);
+    return;
+  }
+  const std::string all = set.bytes(column.type);
+  const std::size_t bytes = values * size_of(column.type);
+  for (std::size_t i = 0; i < out.files.size(); ++i)
+    column.set({all.data() + i * bytes, bytes}, out.files[i]);
+}
+
+void read_files(const OpenH5& file, FeatureData& out) {
+  const Hid group(H5Gopen2(file.id, "/files", H5P_DEFAULT), H5Gclose, "no group /files");
+  out.root = text_attribute(group, "root");
+  out.labels = H5Dataset(file, "/labels/name").texts();
+  out.splits = H5Dataset(file, "/splits/name").texts();
+  if (has_object(file.id, "/targets")) out.targets = H5Dataset(file, "/targets/name").texts();
+  out.files.resize(H5Dataset(file, "/files/path").count());
+  for (const IndexColumn& column : index_columns()) read_column(file, column, out);
+}
+
+void read_statistics(const OpenH5& file, FeatureData& out) {
+  if (!has_object(file.id, "/statistics")) return;
+  const Hid group(H5Gopen2(file.id, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
+  ColumnStatistics& s = out.statistics.emplace();
+  s.of = text_attribute(group, "of");
+  s.frames = H5Attribute(group, "frames").integer();
+  s.is_applied = H5Attribute(group, "applied").integer() != 0;
+  s.mean = H5Dataset(file, "/statistics/mean").numbers<double>();
+  s.std = H5Dataset(file, "/statistics/std").numbers<double>();
+}
+
+void read_remarks(const OpenH5& file, FeatureData& out) {
+  const auto index = H5Dataset(file, "/remarks/file").numbers<std::int64_t>();
+  const auto status = H5Dataset(file, "/remarks/status").numbers<FeatureData::Status>();
+  std::vector<std::string> path = H5Dataset(file, "/remarks/path").texts();
+  std::vector<std::string> stage = H5Dataset(file, "/remarks/stage").texts();
+  std::vector<std::string> reason = H5Dataset(file, "/remarks/reason").texts();
+  if (status.size() != index.size() || path.size() != index.size() ||
+      stage.size() != index.size() || reason.size() != index.size())
+    throw RunError("the datasets of /remarks are not equally long");
+  for (std::size_t i = 0; i < index.size(); ++i)
+    out.remarks.push_back(
+        {index[i], std::move(path[i]), status[i], std::move(stage[i]), std::move(reason[i])});
+}
+
+class H5Rows final : public FeatureRows {
+ public:
+  H5Rows(OpenH5 file, Hid mel, std::vector<std::uint64_t> shape)
+      : file_(std::move(file)), mel_(std::move(mel)), shape_(std::move(shape)) {
+    const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
+    type_ = number_type_of(type);
+  }
+  ~H5Rows() override {
+    const QuietHdf5 quiet;
+    mel_ = {};
+    file_.id = {};
+  }
+  H5Rows(const H5Rows&) = delete;
+  H5Rows& operator=(const H5Rows&) = delete;
+
+  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    const QuietHdf5 quiet;
+    std::vector<hsize_t> start(shape_.size(), 0), extent(shape_.begin(), shape_.end());
+    start[0] = offset;
+    extent[0] = count;
+    std::size_t values = 1;
+    for (const hsize_t n : extent) values *= n;
+    std::vector<float> out(values);
+    if (out.empty()) return out;
+    const Hid space(H5Dget_space(mel_), H5Sclose, "/mel");
+    const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
+                     H5Sclose, "/mel");
+    h5_check(
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
+        "/mel");
+    // The library takes types without hardware apart bit by bit: they are read as they are.
+    const bool is_plain = !type_ || *type_ == NumberType::float32;
+    const Hid type =
+        is_plain ? Hid(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose, "type") : h5_number_type(*type_);
+    std::vector<std::uint16_t> halves(is_plain ? 0 : values);
+    void* to = is_plain ? static_cast<void*>(out.data()) : halves.data();
+    h5_check(H5Dread(mel_, type, memory, space, H5P_DEFAULT, to), "reading /mel");
+    if (!is_plain) to_float(halves.data(), values, *type_, out.data());
+    return out;
+  }
+
+ private:
+  OpenH5 file_;
+  Hid mel_;
+  std::vector<std::uint64_t> shape_;
+  std::optional<NumberType> type_;  // of the rows, where it is one that is known
+};
+
+// Reads a part of the file `path`; says which file an error is about.
+template <class Read>
+void as_described(const std::string& path, const Read& read) {
+  try {
+    read();
+  } catch (const RunError& e) {
+    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
+                               path, e.what()));
+  }
+}
+
+}  // namespace
+
+FeatureContents read_h5(const std::string& path) {
+  const QuietHdf5 quiet;
+  FeatureContents out;
+  OpenH5 file = open_h5(path);
+  as_described(path, [&] { read_attributes(file.id, out.data); });
+  if (!out.data.integer("format") || out.data.text("melflow_version").empty())
+    throw RunError(path +
+                   ": is an HDF5 file, but none that melflow wrote (it has no attributes "
+                   "'format' and 'melflow_version')");
+  check_format(path, out.data);
+  as_described(path, [&] {
+    Hid mel(H5Dopen2(file.id, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
+    read_mel(file, mel, out.data);
+    read_files(file, out.data);
+    read_statistics(file, out.data);
+    read_remarks(file, out.data);
+    if (has_object(file.id, "/warnings")) out.data.warnings = H5Dataset(file, "/warnings").texts();
+    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
+  });
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,173 @@
+#include "stages/output/formats/h5_values.h"
+
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/output/formats/h5_number_type.h"
+#include "stages/output/formats/open_regular.h"
+
+namespace melflow {
+namespace {
+
+constexpr const char* kSignature = "\x89HDF\r\n\x1a\n";
+constexpr std::uint64_t kMostUnpacked = 1032;     // of a byte by deflate
+constexpr std::size_t kMostAttribute = 16 << 20;  // [bytes] of text without a length
+
+// One for a scalar.
+std::size_t count_of(hid_t space, const std::string& what) {
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) return 0;
+  return checked_product(h5_shape(space, what), what);
+}
+
+// Strings of one attribute or dataset, fixed or variable in length. `read` is H5Aread or H5Dread.
+template <class Read>
+std::vector<std::string> read_texts(const Hid& type, hid_t space, const std::string& what,
+                                    const Read& read) {
+  if (H5Tget_class(type) != H5T_STRING) throw RunError(what + ": is no text");
+  const std::size_t count = count_of(space, what);
+  std::vector<std::string> out(count);
+  if (count == 0) return out;
+  const Hid memory(H5Tcopy(H5T_C_S1), H5Tclose, what);
+  H5Tset_cset(memory, H5Tget_cset(type));
+  if (H5Tis_variable_str(type) > 0) {
+    h5_check(H5Tset_size(memory, H5T_VARIABLE), what);
+    std::vector<char*> texts(count, nullptr);
+    h5_check(read(static_cast<hid_t>(memory), static_cast<void*>(texts.data())), what);
+    for (std::size_t i = 0; i < count; ++i)
+      if (texts[i] != nullptr) out[i] = texts[i];
+    H5Dvlen_reclaim(memory, space, H5P_DEFAULT, texts.data());
+    return out;
+  }
+  const std::size_t size = H5Tget_size(type);
+  h5_check(H5Tset_size(memory, size), what);
+  h5_check(H5Tset_strpad(memory, H5Tget_strpad(type)), what);
+  std::vector<char> bytes(count * size);
+  h5_check(read(static_cast<hid_t>(memory), static_cast<void*>(bytes.data())), what);
+  for (std::size_t i = 0; i < count; ++i)
+    out[i].assign(bytes.data() + i * size, strnlen(bytes.data() + i * size, size));
+  return out;
+}
+
+}  // namespace
+
+OpenH5 open_h5(const std::string& path) {
+  OpenH5 out;
+  out.fd = open_regular(path, out.bytes);
+  if (read_at(out.fd.get(), 0, std::strlen(kSignature), path) != kSignature)
+    throw RunError(path +
+                   (path.ends_with(".part")
+                        ? ": cannot be read yet: a run is still writing it, or died while it did"
+                        : ": is not an HDF5 file"));
+  // HDF5's own programs lock what they write, and so does an update.
+  if (flock(out.fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw RunError(path + ": another program is writing it");
+  out.from = std::make_unique<Hdf5Descriptor>(out.fd.get());
+  try {
+    out.id = out.from->open(path);
+  } catch (const RunError& e) {
+    throw RunError(
+        fmt::format("{}: is an HDF5 file that is not complete, or damaged ({})", path, e.what()));
+  }
+  return out;
+}
+
+bool has_object(hid_t where, const std::string& name) {
+  const htri_t is_there = H5Lexists(where, name.c_str(), H5P_DEFAULT);
+  h5_check(is_there, "looking for " + name);
+  return is_there > 0;
+}
+
+std::vector<std::uint64_t> h5_shape(hid_t space, const std::string& what) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  h5_check(rank, what);
+  std::vector<hsize_t> shape(static_cast<std::size_t>(rank));
+  h5_check(H5Sget_simple_extent_dims(space, shape.data(), nullptr), what);
+  return {shape.begin(), shape.end()};
+}
+
+void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std::string& name) {
+  const Hid made(H5Dget_create_plist(set), H5Pclose, name);
+  const H5D_layout_t layout = H5Pget_layout(made);
+  if (layout == H5D_VIRTUAL || H5Pget_external_count(made) != 0)
+    throw RunError(name + " is not stored in the file itself");
+  const std::uint64_t there = H5Dget_storage_size(set);
+  const bool is_packed = layout == H5D_CHUNKED && H5Pget_nfilters(made) > 0;
+  if (there > file.bytes || bytes / (is_packed ? kMostUnpacked : 1) > there)
+    throw RunError(
+        fmt::format("{} should have {} bytes, and there are {} of it in the {} of the file", name,
+                    bytes, there, file.bytes));
+}
+
+H5Dataset::H5Dataset(const OpenH5& file, const std::string& name)
+    : name_(name),
+      id_(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name),
+      space_(H5Dget_space(id_), H5Sclose, name),
+      type_(H5Dget_type(id_), H5Tclose, name),
+      count_(count_of(space_, name)) {
+  check_storage(id_, checked_product({count_, H5Tget_size(type_)}, name), file, name);
+}
+
+void H5Dataset::read(ColumnType type, void* to) const {
+  if (count_ == 0) return;
+  // The numbers of an enumeration are read as the integers they are.
+  const Hid memory = h5_type(type == ColumnType::status ? ColumnType::int8 : type);
+  h5_check(H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to), "reading " + name_);
+}
+
+std::string H5Dataset::bytes(ColumnType type) const {
+  std::string out(count_ * size_of(type), '\0');
+  read(type, out.data());
+  return out;
+}
+
+std::vector<std::string> H5Dataset::texts() const {
+  return read_texts(type_, space_, "reading " + name_, [this](hid_t memory, void* to) {
+    return H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+  });
+}
+
+H5Attribute::H5Attribute(hid_t object, const std::string& name)
+    : name_(name),
+      id_(H5Aopen(object, name.c_str(), H5P_DEFAULT), H5Aclose, name),
+      type_(H5Aget_type(id_), H5Tclose, name),
+      space_(H5Aget_space(id_), H5Sclose, name),
+      is_single_(count_of(space_, name) == 1 && H5Tget_size(type_) <= kMostAttribute) {}
+
+bool H5Attribute::is(H5T_class_t kind) const { return is_single_ && H5Tget_class(type_) == kind; }
+
+std::string H5Attribute::text() const {
+  if (!is(H5T_STRING)) throw RunError("the attribute " + name_ + " is no text");
+  return read_texts(type_, space_, "reading the attribute " + name_,
+                    [&](hid_t memory, void* to) { return H5Aread(id_, memory, to); })
+      .front();
+}
+
+std::int64_t H5Attribute::integer() const {
+  if (!is(H5T_INTEGER)) throw RunError("the attribute " + name_ + " is no integer");
+  std::int64_t value = 0;
+  h5_check(H5Aread(id_, H5T_NATIVE_INT64, &value), "reading the attribute " + name_);
+  return value;
+}
+
+std::string text_attribute(hid_t object, const std::string& name) {
+  const htri_t is_there = H5Aexists(object, name.c_str());
+  h5_check(is_there, "looking for the attribute " + name);
+  return is_there > 0 ? H5Attribute(object, name).text() : "";
+}
+
+std::vector<std::string> attribute_names(hid_t object) {
+  std::vector<std::string> names;
+  const auto take = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
+    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
+    return 0;
+  };
+  h5_check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, take, &names), "attributes");
+  return names;
+}
+
+}  // namespace melflow

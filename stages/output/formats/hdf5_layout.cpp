@@ -1,0 +1,177 @@
+#include "stages/output/formats/hdf5_layout.h"
+
+#include <hdf5_hl.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/h5_place.h"
+#include "stages/output/formats/index_columns.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+void write_bands(const H5Place& file, const FeatureInfo& info) {
+  if (info.column_hz.empty()) return;
+  file.list("band_hz", info.column_hz);
+  if (!file.writes()) return;
+  const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
+  h5_check(H5DSset_scale(bands, (info.axis + " centre frequency [Hz]").c_str()), "dimension scale");
+}
+
+// Axis labels of rows, and where a column has a frequency, /band_hz as the scale of the last axis.
+void write_axes(const H5Place& file, const H5Place& rows, const OutputIndex& x) {
+  const FeatureInfo& info = x.info;
+  const std::vector<std::string> axes = x.axes();
+  const auto last = static_cast<unsigned>(axes.size() - 1);
+  if (!info.column_hz.empty() && file.writes()) {
+    const Hid bands(H5Dopen2(file, "band_hz", H5P_DEFAULT), H5Dclose, "band_hz");
+    h5_check(H5DSattach_scale(rows, bands, last), "dimension scale");
+  }
+  for (unsigned i = 0; i <= last && file.writes(); ++i)
+    h5_check(H5DSset_label(rows, i, axes[i].c_str()), "label");
+  rows.attribute("unit", info.unit);
+  if (info.energy_column >= 0)
+    rows.attribute("energy_column", static_cast<std::int32_t>(info.energy_column));
+}
+
+void write_column(const H5Place& files, const OutputIndex& x, const IndexColumn& column) {
+  const std::size_t values = column.values(x);
+  if (values == 0) return;
+  if (column.type == ColumnType::text)
+    return files.texts(column.name, x.files(), [&](std::size_t i) { return column.text(x, i); });
+  H5Place::Shape shape{x.files()};
+  if (column.per != IndexColumn::Per::file) shape.push_back(values);
+  const bool is_packed = column.per == IndexColumn::Per::label;  // mostly noughts
+  const std::size_t bytes = values * size_of(column.type);
+  files.numbers(
+      column.name, column.type, shape,
+      [&](std::size_t first, std::size_t n, char* to) {
+        for (std::size_t i = first; i < first + n; ++i, to += bytes) column.put(x, i, to);
+      },
+      is_packed);
+}
+
+void write_files(const H5Place& file, const OutputIndex& x) {
+  const H5Place files(file, "files");
+  files.attribute("root", x.root());
+  for (const IndexColumn& column : index_columns()) write_column(files, x, column);
+  H5Place(file, "labels").list("name", x.label_names());
+  H5Place(file, "splits").list("name", x.split_names());
+  if (!x.target_names().empty()) H5Place(file, "targets").list("name", x.target_names());
+}
+
+void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& count) {
+  h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
+           "selection");
+}
+
+// The rows of a split as a dataset of their own, which has no bytes: it shows those of /mel.
+Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
+  const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");
+  std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(source)));
+  h5_check(H5Sget_simple_extent_dims(source, shape.data(), nullptr), "dataspace");
+  shape.front() = static_cast<hsize_t>(split.row_count);
+  const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
+                  "dataspace");
+  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  std::vector<hsize_t> from(shape.size(), 0), to(shape.size(), 0), count = shape;
+  for (const OutputIndex::Rows& range : split.rows) {
+    from.front() = static_cast<hsize_t>(range.first);
+    count.front() = static_cast<hsize_t>(range.count);
+    select(source, from, count);
+    select(space, to, count);
+    h5_check(H5Pset_virtual(create, space, ".", "/mel", source), "virtual dataset");
+    to.front() += count.front();
+  }
+  h5_check(H5Sselect_all(space), "selection");
+  const Hid type(H5Dget_type(rows), H5Tclose, "type");
+  return {H5Dcreate2(where, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+          split.name + "/mel"};
+}
+
+// A group for each split: its rows, and where files have one label each, that of every row.
+void write_splits(const H5Place& file, hid_t rows, const OutputIndex& x) {
+  for (const OutputIndex::SplitRows& split : x.splits()) {
+    const H5Place where(file, split.name);
+    const Hid view = file.writes() ? make_view(where, rows, split)
+                                   : Hid(H5Dopen2(where, "mel", H5P_DEFAULT), H5Dclose, "mel");
+    write_axes(file, {view, file.pass()}, x);
+    if (x.has_label_sets() || x.label_names().empty()) continue;
+    std::size_t i = split.first;  // asked in order
+    std::int64_t left = x.rows(i);
+    where.list("label", static_cast<std::size_t>(split.row_count), [&](std::size_t) {
+      while (left == 0) left = x.rows(++i);
+      --left;
+      return x.label(i);
+    });
+  }
+}
+
+void write_statistics(const H5Place& file, const ColumnStatistics& s) {
+  const H5Place where(file, "statistics");
+  where.list("mean", s.mean);
+  where.list("std", s.std);
+  where.attribute("of", s.of);
+  where.attribute("frames", s.frames);
+  where.attribute<std::int8_t>("applied", s.is_applied ? 1 : 0);
+}
+
+void write_remarks(const H5Place& file, const OutputIndex& x) {
+  const std::vector<std::size_t> of = x.remarked();
+  const H5Place remarks(file, "remarks");
+  const std::size_t n = of.size();
+  remarks.list("file", n, [&](std::size_t i) { return static_cast<std::int64_t>(of[i]); });
+  remarks.list("path", n, [&](std::size_t i) { return x.path(of[i]); });
+  remarks.list("status", n, [&](std::size_t i) { return x.status(of[i]); });
+  remarks.list("stage", n, [&](std::size_t i) { return x.entry(of[i]).stage; });
+  remarks.list("reason", n, [&](std::size_t i) { return x.entry(of[i]).reason; });
+}
+
+void write_warnings(const H5Place& file, const OutputIndex& x) {
+  const std::vector<std::string> all = x.warnings();
+  if (!all.empty()) file.list("warnings", all);
+}
+
+void write_attributes(const H5Place& file, const OutputIndex& x) {
+  file.attribute("melflow_version", std::string(kVersion));
+  file.attribute("format", static_cast<std::int32_t>(FeatureData::kFormat));
+  file.attribute<std::int8_t>("complete", x.complete ? 1 : 0);
+  for (const auto& [name, n] : x.counts()) file.attribute(name, n);
+  file.attribute("config", to_json(x.run.settings.config));
+  file.attribute("features", to_json(x.contract));
+  file.attribute("feature_hash", feature_hash(x.contract));
+  if (!x.info.preset.empty()) file.attribute("preset", x.info.preset);
+  file.attribute("backend", x.info.computed_by->backend);
+  file.attribute("instruction_set", x.info.computed_by->instruction_set);
+  const std::pair<const char*, int> frames[] = {
+      {"sample_rate", x.info.sample_rate}, {"n_fft", x.info.n_fft}, {"hop_length", x.info.hop}};
+  for (const auto& [name, n] : frames) file.attribute(name, static_cast<std::int32_t>(n));
+}
+
+void go_through(const H5Place& file, hid_t rows, const OutputIndex& index) {
+  write_bands(file, index.info);
+  write_axes(file, {rows, file.pass()}, index);
+  write_files(file, index);
+  write_splits(file, rows, index);
+  write_remarks(file, index);
+  write_warnings(file, index);
+  if (index.statistics != nullptr) write_statistics(file, *index.statistics);
+  write_attributes(file, index);
+}
+
+}  // namespace
+
+void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
+  go_through({file, H5Place::Pass::write}, rows, index);
+}
+
+void check_layout(hid_t file, const OutputIndex& index) {
+  const Hid rows(H5Dopen2(file, "mel", H5P_DEFAULT), H5Dclose, "mel");
+  go_through({file, H5Place::Pass::check}, rows, index);
+}
+
+}  // namespace melflow

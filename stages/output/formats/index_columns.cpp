@@ -1,0 +1,122 @@
+#include "stages/output/formats/index_columns.h"
+
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace melflow {
+namespace {
+
+using Entry = FeatureData::Entry;
+
+// `of(index, file)` is what is written, `in(entry)` where it is when it was read: a number.
+template <class Of, class In>
+IndexColumn number(const char* name, Of of, In in, const char* what) {
+  using T = std::remove_cvref_t<std::invoke_result_t<In, Entry&>>;
+  return {name, column_type<T>(), what,
+          [of](const OutputIndex& x, std::size_t file, char* to) {
+            put_bytes(to, static_cast<T>(std::invoke(of, x, file)));
+          },
+          [in](std::string_view bytes, Entry& to) {
+            std::memcpy(&std::invoke(in, to), bytes.data(), sizeof(T));
+          }};
+}
+
+// For outputs that may lack it.
+IndexColumn optional(IndexColumn column, const char* only = "",
+                     bool (*is_wanted)(const OutputIndex&) = nullptr) {
+  column.is_in_all = false;
+  column.only = only;
+  column.is_wanted = is_wanted;
+  return column;
+}
+
+void put_targets(const OutputIndex& x, std::size_t file, char* to) {
+  for (std::size_t t = 0; t < x.target_names().size(); ++t, to += sizeof(float))
+    put_bytes(to, x.target(file, t));
+}
+
+void set_targets(std::string_view bytes, Entry& to) {
+  to.targets.resize(bytes.size() / sizeof(float));
+  std::memcpy(to.targets.data(), bytes.data(), bytes.size());
+}
+
+void put_labels(const OutputIndex& x, std::size_t file, char* to) {
+  for (const std::int32_t l : x.labels(file)) to[l] = 1;
+}
+
+void set_labels(std::string_view bytes, Entry& to) {
+  for (std::size_t l = 0; l < bytes.size(); ++l)
+    if (bytes[l] != 0) to.labels.push_back(static_cast<std::int32_t>(l));
+}
+
+void set_path(std::string_view bytes, Entry& to) { to.path = bytes.substr(0, bytes.find('\0')); }
+
+}  // namespace
+
+const std::vector<IndexColumn>& index_columns() {
+  using X = OutputIndex;
+  using Per = IndexColumn::Per;
+  static const std::vector<IndexColumn> columns{
+      number("offset", &X::offset, &Entry::offset, "first row of the file in `/mel`"),
+      number("count", &X::rows, &Entry::count,
+             "rows of the file; 0 for a file that was skipped or failed"),
+      number("duration", &X::duration, &Entry::duration,
+             "what could be decoded [s]; 0, as `sample_rate`, for a file that left no rows"),
+      number(
+          "label", &X::label, &Entry::label,
+          "index into `/labels/name`, −1 for none, and where files may have several for any number "
+          "but one"),
+      number("sample_rate", &X::sample_rate, &Entry::sample_rate,
+             "of the file itself [Hz], 0 when unknown"),
+      number("split", &X::split, &Entry::split, "index into `/splits/name`, −1 for none"),
+      number("status", &X::status, &Entry::status,
+             "enumeration: ok 0, skipped 1, failed 2, not_run 3"),
+      optional(number(
+          "size", [](const X& x, std::size_t file) { return x.stamp(file).size; },
+          [](Entry& e) -> auto& { return e.stamp.size; },
+          "of the file before it was read: its length [bytes], −1 where nobody asked")),
+      optional(number(
+          "modified", [](const X& x, std::size_t file) { return x.stamp(file).modified; },
+          [](Entry& e) -> auto& { return e.stamp.modified; },
+          "likewise, time of its last change [ns since 1970]")),
+      optional(
+          number("content", &X::content, &Entry::content,
+                 "hash of the file's bytes (XXH3, 64 bits), 0 where it could not be read for it"),
+          "`update_by: content`", [](const X& x) { return x.has_contents(); }),
+      optional(
+          {"targets", ColumnType::float32, "`[files, targets]`, NaN where a file has no number",
+           put_targets, set_targets, Per::target},
+          "`targets`"),
+      optional({"labels", ColumnType::uint8, "`[files, labels]`, 1 for each label that a file has",
+                put_labels, set_labels, Per::label},
+               "several labels a file (`label_separator`, lists in `.jsonl`)",
+               [](const X& x) { return x.has_label_sets(); }),
+      {"path",
+       ColumnType::text,
+       "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
+       "could not be listed (`closed_folders: failed`)",
+       {},
+       set_path,
+       Per::file,
+       &X::path},
+  };
+  return columns;
+}
+
+std::size_t IndexColumn::values(const OutputIndex& index) const {
+  if (is_wanted != nullptr && !is_wanted(index)) return 0;
+  return per == Per::file     ? 1
+         : per == Per::target ? index.target_names().size()
+                              : index.label_names().size();
+}
+
+std::size_t IndexColumn::values(const FeatureData& data) const {
+  return per == Per::file ? 1 : per == Per::target ? data.targets.size() : data.labels.size();
+}
+
+bool IndexColumn::is_needed(const FeatureData& data) const {
+  return is_in_all || (per == Per::target && !data.targets.empty());
+}
+
+}  // namespace melflow

@@ -1,0 +1,43 @@
+#include "stages/output/formats/npy_file.h"
+
+#include "stages/output/formats/npy_header.h"
+
+namespace melflow {
+namespace {
+
+constexpr const char* kStage = "npy_write";
+// Rows that an earlier run left are known by the length of their header, which numpy's are shorter than.
+constexpr const char* kLongHeader = "\xF6\x0F{'descr': ";
+constexpr const char* kNoRows = "'fortran_order': False, 'shape': (0, ";
+static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);
+
+}  // namespace
+
+NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
+                 Existing existing)
+    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing,
+                  has_one_of({kLongHeader, kNoRows})),
+      index_(npy_index_path(target), kStage, existing, has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
+      document_(npy_document_path(target), kStage, existing, has_one_of({"\"melflow_version\""})) {}
+
+std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {
+  // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
+  const char* descr = type == NumberType::float32   ? "'<f4'"
+                      : type == NumberType::float16 ? "'<f2'"
+                                                    : "'<V2'";
+  return npy_header(descr, shape, shape.front() > 0 ? kDataOffset : kLeastHeader);
+}
+
+void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index) {
+  const std::string header = NpyFile::header(shape, type());
+  put(header.data(), header.size(), 0);
+  std::string there(header.size(), '\0');
+  get(there.data(), there.size(), 0);
+  if (there != header) fail_read_back(part_path());
+  // Rows of files that failed late may lie behind the end.
+  cut(header.size() + shape.front() * row_bytes());
+  write_npy_index(index_, index);
+  write_npy_document(document_, shape, type(), index);
+}
+
+}  // namespace melflow

@@ -1,0 +1,233 @@
+#include "stages/output/formats/npy_layout.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/utf8.h"
+#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/npy_header.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+class Hash {
+ public:
+  Hash() { XXH3_64bits_reset(&state_); }
+  void add(std::string_view bytes) { XXH3_64bits_update(&state_, bytes.data(), bytes.size()); }
+  [[nodiscard]] std::uint64_t sum() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  XXH3_state_t state_;
+};
+
+// What a file is made of, from its beginning, in pieces that are worth a call.
+class Appender {
+ public:
+  explicit Appender(const PartFile& file) : file_(file) {}
+  void add(std::string_view bytes) {
+    buffer_ += bytes;
+    if (buffer_.size() >= kPiece) write();
+  }
+  // Reads all of it back. Throws RunError where it is not what was written.
+  void finish() {
+    write();
+    file_.cut(at_);
+    Hash there;
+    for (std::uint64_t at = 0; at < at_; at += buffer_.size()) {
+      buffer_.resize(std::min<std::uint64_t>(kPiece, at_ - at));
+      file_.get(buffer_.data(), buffer_.size(), at);
+      there.add(buffer_);
+    }
+    if (there.sum() != hash_.sum()) fail_read_back(file_.part_path());
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 1 << 20;
+  void write() {
+    file_.put(buffer_.data(), buffer_.size(), at_);
+    hash_.add(buffer_);
+    at_ += buffer_.size();
+    buffer_.clear();
+  }
+  const PartFile& file_;
+  std::string buffer_;
+  std::uint64_t at_ = 0;
+  Hash hash_;
+};
+
+NpyRecord record_of(const OutputIndex& x) {
+  NpyRecord out;
+  for (const IndexColumn& column : index_columns()) {
+    std::size_t values = column.values(x);
+    if (column.type == ColumnType::text)  // as long as the longest
+      for (std::size_t i = 0; i < x.files(); ++i)
+        values = std::max(values, column.text(x, i).size());
+    if (values > 0) out.add(column, values);
+  }
+  out.pad();
+  return out;
+}
+
+Value text(std::string of) { return Value::scalar(std::move(of), {}, true); }
+
+template <class T>
+Value number(T of) {
+  return Value::scalar(fmt::format("{}", of));
+}
+
+template <class List, class Convert>
+Value list(const List& of, const Convert& convert) {
+  std::vector<Value> out;
+  out.reserve(of.size());
+  for (const auto& one : of) out.push_back(convert(one));
+  return Value::list(std::move(out));
+}
+
+Value texts(const std::vector<std::string>& of) { return list(of, text); }
+
+Value numbers(const std::vector<double>& of) {
+  return list(of, [](double n) { return std::isfinite(n) ? number(n) : Value(); });
+}
+
+const char* status_name(FeatureData::Status status) {
+  return FeatureData::kStatusNames[static_cast<std::size_t>(status)];
+}
+
+Value remark(const OutputIndex& x, std::size_t file) {
+  const Ledger::Entry entry = x.entry(file);
+  return Value::map({{"file", number(file), {}},
+                     {"path", text(x.path(file)), {}},
+                     {"status", text(status_name(x.status(file))), {}},
+                     {"stage", text(entry.stage), {}},
+                     {"reason", text(entry.reason), {}}});
+}
+
+Value statistics(const ColumnStatistics& of) {
+  return Value::map({{"of", text(of.of), {}},
+                     {"frames", number(of.frames), {}},
+                     {"applied", number(of.is_applied), {}},
+                     {"mean", numbers(of.mean), {}},
+                     {"std", numbers(of.std), {}}});
+}
+
+std::string json(const Value& value) { return utf8_or_escaped(to_json(value)); }
+
+std::string without_ending(const std::string& rows) {
+  return rows.substr(0, rows.size() - std::strlen(kNpyEnding));
+}
+
+}  // namespace
+
+std::string npy_index_path(const std::string& rows) { return without_ending(rows) + ".index.npy"; }
+
+std::string npy_document_path(const std::string& rows) {
+  return without_ending(rows) + ".index.json";
+}
+
+void NpyRecord::pad() {
+  const std::size_t rest = bytes() % 8;
+  if (rest > 0) fields_.back().values += 8 - rest;
+}
+
+std::size_t NpyRecord::bytes() const {
+  std::size_t out = 0;
+  for (const Field& field : fields_) out += field.bytes();
+  return out;
+}
+
+std::string NpyRecord::type() const {
+  std::vector<std::string> out;
+  for (const auto& [column, values] : fields_) {
+    const char* type = numpy_name(column->type);
+    if (column->type == ColumnType::text)
+      out.push_back(fmt::format("('{}', '{}{}')", column->name, type, values));
+    else if (column->per != IndexColumn::Per::file)
+      out.push_back(fmt::format("('{}', '{}', ({},))", column->name, type, values));
+    else
+      out.push_back(fmt::format("('{}', '{}')", column->name, type));
+  }
+  return fmt::format("[{}]", fmt::join(out, ", "));
+}
+
+void write_npy_index(const PartFile& file, const OutputIndex& x) {
+  const NpyRecord record = record_of(x);
+  const std::uint64_t count = x.files();
+  Appender out(file);
+  out.add(npy_header(record.type(), {&count, 1}));
+  const std::size_t size = record.bytes();
+  std::string bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes.assign(size, '\0');
+    char* to = bytes.data();
+    for (const NpyRecord::Field& field : record.fields()) {
+      if (field.column->type == ColumnType::text)
+        field.column->text(x, i).copy(to, field.bytes());
+      else
+        field.column->put(x, i, to);
+      to += field.bytes();
+    }
+    out.add(bytes);
+  }
+  out.finish();
+}
+
+void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
+                        const OutputIndex& x) {
+  Appender out(file);
+  auto begin = [&, before = "{"](const char* name) mutable {
+    out.add(fmt::format("{}\n{}: ", before, json(text(name))));
+    before = ",";
+  };
+  const auto entry = [&](const char* name, const Value& value) {
+    begin(name);
+    out.add(json(value));
+  };
+  entry("melflow_version", text(kVersion));
+  entry("format", number(FeatureData::kFormat));
+  entry("complete", number(x.complete));
+  entry("shape", list(shape, number<std::uint64_t>));
+  entry("dtype", text(to_text(type)));
+  entry("axes", texts(x.axes()));
+  entry("unit", text(x.info.unit));
+  if (x.info.energy_column >= 0) entry("energy_column", number(x.info.energy_column));
+  if (!x.info.column_hz.empty()) entry("band_hz", numbers(x.info.column_hz));
+  for (const auto& [name, n] : x.counts()) entry(name, number(n));
+  entry("root", text(x.root()));
+  entry("labels", texts(x.label_names()));
+  entry("splits", texts(x.split_names()));
+  if (!x.target_names().empty()) entry("targets", texts(x.target_names()));
+  entry("status", list(std::span(FeatureData::kStatusNames), text));
+  if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
+  entry("feature_hash", text(feature_hash(x.contract)));
+  if (!x.info.preset.empty()) entry("preset", text(x.info.preset));
+  entry("backend", text(x.info.computed_by->backend));
+  entry("instruction_set", text(x.info.computed_by->instruction_set));
+  entry("sample_rate", number(x.info.sample_rate));
+  entry("n_fft", number(x.info.n_fft));
+  entry("hop_length", number(x.info.hop));
+  entry("features", x.contract);
+  entry("config", x.run.settings.config);
+  if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
+  begin("remarks");  // one by one: there may be as many as files
+  out.add("[");
+  const char* before = "\n";
+  for (const std::size_t i : x.remarked()) {
+    out.add(before + json(remark(x, i)));
+    before = ",\n";
+  }
+  out.add("]\n}\n");
+  out.finish();
+}
+
+}  // namespace melflow

@@ -1,0 +1,209 @@
+#include "stages/output/formats/npy_reader.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/utf8.h"
+#include "stages/output/formats/npy_file.h"
+#include "stages/output/formats/npy_header.h"
+#include "stages/output/formats/npy_layout.h"
+#include "stages/output/formats/open_regular.h"
+#include "stages/output/formats/stored_json.h"
+
+namespace melflow {
+namespace {
+
+using Json = StoredJson;
+
+constexpr const char* kMagic = "\x93NUMPY";
+constexpr const char* kPart = ".part";
+
+// Of "out.npy.part" the files beside it are ".part" files as well.
+std::string beside(const std::string& rows, std::string (*name)(const std::string&)) {
+  if (!rows.ends_with(kPart)) return name(rows);
+  return name(rows.substr(0, rows.size() - std::strlen(kPart))) + kPart;
+}
+
+std::string read_all(const std::string& path) {
+  std::uint64_t bytes = 0;
+  const UniqueFd fd = open_regular(path, bytes);
+  return read_at(fd.get(), 0, bytes, path);
+}
+
+NumberType row_type(const std::string& dtype) {
+  for (const NumberType type :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16})
+    if (dtype == to_text(type)) return type;
+  throw RunError("rows of type " + dtype);
+}
+
+template <class Read>
+void or_damaged(const std::string& path, const Read& read) {
+  try {
+    read();
+  } catch (const std::exception& e) {
+    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
+                               path, e.what()));
+  }
+}
+
+std::vector<double> numbers_or_nan(const Json& list) {
+  std::vector<double> out;
+  for (const Json& n : list)
+    out.push_back(n.is_null() ? std::numeric_limits<double>::quiet_NaN() : n.get<double>());
+  return out;
+}
+
+void read_texts_and_numbers(const Json& about, FeatureData& out) {
+  for (const auto& [name, value] : about.items()) {
+    if (value.is_boolean())
+      out.integers[name] = value.get<bool>() ? 1 : 0;
+    else if (value.is_number_integer())
+      out.integers[name] = value.get<std::int64_t>();
+    else
+      out.texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+}
+
+void check_rows(int fd, const std::string& path, std::uint64_t file_bytes,
+                const FeatureData& data) {
+  const NumberType type = row_type(data.dtype);
+  const std::string header = NpyFile::header(data.shape, type);
+  if (read_at(fd, 0, header.size(), path) != header)
+    throw RunError(fmt::format("its header is not that of {} [{}], which the index describes",
+                               data.dtype, fmt::join(data.shape, ", ")));
+  const std::uint64_t rows =
+      checked_product({checked_product(data.shape, "the rows"), size_of(type)}, "the rows");
+  if (file_bytes < header.size() || file_bytes - header.size() != rows)
+    throw RunError(fmt::format("the file has {} bytes, its header {} and its rows {}", file_bytes,
+                               header.size(), rows));
+}
+
+// By the fields that the header names. Whether it is the header of such a record is not looked at.
+NpyRecord record_in(std::string_view header, const FeatureData& data) {
+  constexpr std::size_t kLongestText = 1 << 20;
+  NpyRecord out;
+  for (const IndexColumn& column : index_columns()) {
+    const std::string field = fmt::format("('{}', '{}", column.name, numpy_name(column.type));
+    const std::size_t at = header.find(field);
+    std::size_t values = column.values(data);
+    if (values == 0 || (at == header.npos && !column.is_needed(data))) continue;
+    if (column.type == ColumnType::text && at != header.npos) {
+      values = 0;
+      for (std::size_t i = at + field.size();
+           i < header.size() && header[i] >= '0' && header[i] <= '9' && values < kLongestText; ++i)
+        values = 10 * values + static_cast<std::size_t>(header[i] - '0');
+    }
+    out.add(column, values);
+  }
+  return out;
+}
+
+void read_index(const std::string& path, FeatureData& out) {
+  const std::string bytes = read_all(path);
+  const auto count = static_cast<std::uint64_t>(out.integer("found").value_or(0));
+  const NpyRecord record = record_in(std::string_view(bytes).substr(0, kLongestNpyHeader), out);
+  const std::string header = npy_header(record.type(), {&count, 1});
+  if (!bytes.starts_with(header) || (bytes.size() - header.size()) % record.bytes() != 0 ||
+      (bytes.size() - header.size()) / record.bytes() != count)
+    throw RunError(fmt::format("{} is no list of {} files", path, count));
+  out.files.resize(count);
+  std::string_view rest = std::string_view(bytes).substr(header.size());
+  for (FeatureData::Entry& e : out.files)
+    for (const NpyRecord::Field& field : record.fields()) {
+      field.column->set(rest.substr(0, field.bytes()), e);
+      rest.remove_prefix(field.bytes());
+    }
+}
+
+class NpyRows final : public FeatureRows {
+ public:
+  NpyRows(std::string path, UniqueFd fd, NumberType type, std::uint64_t values_per_row)
+      : path_(std::move(path)), fd_(std::move(fd)), type_(type), values_per_row_(values_per_row) {}
+
+  [[nodiscard]] std::vector<float> read(std::uint64_t offset, std::uint64_t count) const override {
+    const std::size_t row_bytes = values_per_row_ * size_of(type_);
+    const std::string bytes =
+        read_at(fd_.get(), NpyFile::kDataOffset + offset * row_bytes, count * row_bytes, path_);
+    if (bytes.size() != count * row_bytes) throw RunError(path_ + ": ends before its rows do");
+    std::vector<float> out(count * values_per_row_);
+    to_float(bytes.data(), out.size(), type_, out.data());
+    return out;
+  }
+
+ private:
+  std::string path_;
+  UniqueFd fd_;
+  NumberType type_;
+  std::uint64_t values_per_row_;
+};
+
+}  // namespace
+
+bool is_npy(const std::string& path) {
+  std::uint64_t bytes = 0;
+  const UniqueFd file = open_regular(path, bytes);
+  return read_at(file.get(), 0, std::strlen(kMagic), path) == kMagic;
+}
+
+FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
+  const bool has_name =
+      path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
+  const std::string document = has_name ? beside(path, npy_document_path) : "";
+  if (document.empty() || ::access(document.c_str(), F_OK) != 0)
+    throw RunError(fmt::format("{}: is a .npy file, but no rows that melflow wrote{}", path,
+                               has_name ? fmt::format(" (there is no {})", document) : ""));
+  FeatureContents out;
+  FeatureData& data = out.data;
+  Json about;
+  or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
+  read_texts_and_numbers(about, data);
+  if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
+  check_format(path, data);
+  or_damaged(path, [&] {
+    about.at("shape").get_to(data.shape);
+    if (data.shape.size() != 2 && data.shape.size() != 3)
+      throw RunError(fmt::format("rows have {} axes, not 2 or 3", data.shape.size()));
+    about.at("dtype").get_to(data.dtype);
+    about.at("unit").get_to(data.unit);
+    about.at("root").get_to(data.root);
+    about.at("labels").get_to(data.labels);
+    about.at("splits").get_to(data.splits);
+    if (about.contains("targets")) about.at("targets").get_to(data.targets);
+    if (about.contains("statistics")) {
+      const Json& s = about.at("statistics");
+      ColumnStatistics& out_s = data.statistics.emplace();
+      s.at("of").get_to(out_s.of);
+      s.at("frames").get_to(out_s.frames);
+      s.at("applied").get_to(out_s.is_applied);
+      out_s.mean = numbers_or_nan(s.at("mean"));
+      out_s.std = numbers_or_nan(s.at("std"));
+    }
+    data.band_hz = numbers_or_nan(about.value("band_hz", Json::array()));
+    std::uint64_t now = 0;
+    UniqueFd fd = open_regular(path, now);
+    check_rows(fd.get(), path, file_bytes, data);
+    if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
+    read_index(beside(path, npy_index_path), data);
+    for (const Json& r : about.at("remarks")) {
+      const auto file = r.at("file").get<std::size_t>();
+      const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name
+      data.remarks.push_back({static_cast<std::int64_t>(file), entry.path, entry.status,
+                              r.at("stage").get<std::string>(), r.at("reason").get<std::string>()});
+    }
+    if (about.contains("warnings"))
+      data.warnings = about.at("warnings").get<std::vector<std::string>>();
+    out.rows =
+        std::make_unique<NpyRows>(path, std::move(fd), row_type(data.dtype), data.values_per_row());
+  });
+  return out;
+}
+
+}  // namespace melflow

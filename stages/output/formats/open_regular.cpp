@@ -1,0 +1,43 @@
+#include "stages/output/formats/open_regular.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+
+UniqueFd open_regular(const std::string& path, std::uint64_t& bytes) {
+  UniqueFd fd;
+  do {
+    fd = UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  } while (!fd && errno == EINTR);
+  struct stat st {};
+  if (!fd || fstat(fd.get(), &st) != 0)
+    throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
+  if (!S_ISREG(st.st_mode)) throw RunError(path + ": is a pipe or a device, not a file");
+  bytes = static_cast<std::uint64_t>(st.st_size);
+  return fd;
+}
+
+std::string read_at(int fd, std::uint64_t at, std::size_t bytes, const std::string& path) {
+  std::string out(bytes, '\0');
+  std::size_t done = 0;
+  while (done < bytes) {
+    const ssize_t n = ::pread(fd, out.data() + done, bytes - done, static_cast<off_t>(at + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  out.resize(done);
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,123 @@
+#include "stages/output/formats/output_index.h"
+
+#include <array>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+const std::vector<std::string> kNoNames;
+
+}  // namespace
+
+FileStamp OutputIndex::stamp(std::size_t file) const {
+  return listed != nullptr ? listed->stamp(first + file) : FileStamp{};
+}
+
+void fail_read_back(const std::string& what) {
+  throw RunError(what +
+                 ": what is read back is not what was written; the output is not published. Is the "
+                 "disk sound?");
+}
+
+std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }
+
+std::int32_t OutputIndex::label(std::size_t file) const {
+  return manifest != nullptr ? manifest->label(first + file) : -1;
+}
+
+bool OutputIndex::has_label_sets() const {
+  return manifest != nullptr && manifest->has_label_sets();
+}
+
+std::span<const std::int32_t> OutputIndex::labels(std::size_t file) const {
+  return manifest != nullptr ? manifest->labels(first + file) : std::span<const std::int32_t>();
+}
+
+float OutputIndex::target(std::size_t file, std::size_t target) const {
+  return manifest->target(first + file, target);
+}
+
+std::int8_t OutputIndex::split(std::size_t file) const {
+  return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(first + file) : -1);
+}
+
+const std::vector<std::string>& OutputIndex::label_names() const {
+  return manifest != nullptr ? manifest->label_names() : kNoNames;
+}
+
+const std::vector<std::string>& OutputIndex::split_names() const {
+  return manifest != nullptr ? manifest->split_names() : kNoNames;
+}
+
+const std::vector<std::string>& OutputIndex::target_names() const {
+  return manifest != nullptr ? manifest->target_names() : kNoNames;
+}
+
+double OutputIndex::duration(std::size_t file) const {
+  const FileAudio& a = order.audio(first + file);
+  return a.sample_rate > 0 ? static_cast<double>(a.frames) / a.sample_rate : 0.0;
+}
+
+FeatureData::Status OutputIndex::status(std::size_t file) const {
+  switch (run.ledger.outcome(first + file)) {
+    case Outcome::ok:
+      return FeatureData::Status::ok;
+    case Outcome::skipped:
+      return FeatureData::Status::skipped;
+    case Outcome::failed:
+      return FeatureData::Status::failed;
+    default:
+      return FeatureData::Status::not_run;
+  }
+}
+
+std::vector<std::size_t> OutputIndex::remarked() const {
+  std::vector<std::size_t> out;
+  const Ledger::Counts all = run.ledger.counts();
+  const bool has_other_reasons = all.warned + all.not_run > 0;  // mostly there are none
+  for (std::size_t i = 0; i < files(); ++i) {
+    const Outcome o = run.ledger.outcome(first + i);
+    if (o == Outcome::skipped || o == Outcome::failed ||
+        (has_other_reasons && !entry(i).reason.empty()))
+      out.push_back(i);
+  }
+  return out;
+}
+
+std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
+  std::vector<SplitRows> out;
+  if (split_names().empty()) return out;
+  for (std::size_t i = 0; i < files(); ++i) {
+    const int s = split(i);
+    if (s < 0) continue;
+    if (i == 0 || split(i - 1) != s)
+      out.push_back({manifest->split_name(s), i, i, {}, 0});
+    SplitRows& of = out.back();
+    of.last = i + 1;
+    if (rows(i) == 0) continue;
+    if (of.rows.empty() || of.rows.back().first + of.rows.back().count != offset(i))
+      of.rows.push_back({offset(i), 0});
+    of.rows.back().count += rows(i);
+    of.row_count += rows(i);
+  }
+  return out;
+}
+
+std::vector<std::pair<const char*, std::int64_t>> OutputIndex::counts() const {
+  std::array<std::int64_t, std::size(FeatureData::kStatusNames)> counts{};
+  for (std::size_t i = 0; i < files(); ++i) ++counts[static_cast<std::size_t>(status(i))];
+  std::vector<std::pair<const char*, std::int64_t>> out{
+      {"found", static_cast<std::int64_t>(files())}};
+  for (std::size_t s = 0; s < counts.size(); ++s)
+    out.emplace_back(FeatureData::kStatusNames[s], counts[s]);
+  return out;
+}
+
+std::vector<std::string> OutputIndex::axes() const {
+  if (info.frames > 1) return {"row", "frame", info.axis};
+  return {"row", info.axis};
+}
+
+}  // namespace melflow

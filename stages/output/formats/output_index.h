@@ -1,0 +1,87 @@
+// What every output says beside its rows: which file has which of them, what became of each file,
+// and the settings. What there is of every file is said in index_columns, how it is stored is the
+// matter of hdf5_layout and npy_layout.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/stage.h"
+#include "stages/manifest.h"
+#include "stages/output/formats/feature_data.h"
+#include "stages/output/formats/row_order.h"
+#include "stages/output/formats/row_statistics.h"
+
+namespace melflow {
+
+/// Throws RunError: `what` was written, and something else is read back.
+[[noreturn]] void fail_read_back(const std::string& what);
+
+struct OutputIndex {
+  RunContext& run;
+  const RowOrder& order;
+  const FeatureInfo& info;
+  const Value& contract;  ///< the settings that decided the rows (Stage::contract)
+  bool complete;
+  std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
+  const ColumnStatistics* statistics = nullptr;
+  const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
+  const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
+  const std::vector<std::int64_t> first_rows = order.offsets();  ///< of all files of the run
+
+  [[nodiscard]] std::size_t files() const { return last - first; }
+  [[nodiscard]] std::string root() const;
+  [[nodiscard]] std::string path(std::size_t file) const { return run.source.name(first + file); }
+  [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
+  [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }
+  [[nodiscard]] std::int32_t sample_rate(std::size_t file) const {
+    return order.audio(first + file).sample_rate;
+  }
+  [[nodiscard]] FileStamp stamp(std::size_t file) const;
+  [[nodiscard]] bool has_contents() const {
+    return listed != nullptr && listed->contents() != nullptr;
+  }
+  [[nodiscard]] std::uint64_t content(std::size_t file) const {
+    return listed->contents()->of[first + file];
+  }
+  [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
+    return run.ledger.entry(first + file);
+  }
+  /// -1 for none, and where files may have several for any but one.
+  [[nodiscard]] std::int32_t label(std::size_t file) const;
+  [[nodiscard]] bool has_label_sets() const;
+  [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const;
+  /// NaN for none.
+  [[nodiscard]] float target(std::size_t file, std::size_t target) const;
+  [[nodiscard]] const std::vector<std::string>& target_names() const;
+  [[nodiscard]] std::int8_t split(std::size_t file) const;
+  [[nodiscard]] const std::vector<std::string>& label_names() const;
+  [[nodiscard]] const std::vector<std::string>& split_names() const;
+  [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
+  [[nodiscard]] FeatureData::Status status(std::size_t file) const;
+  /// Files that were skipped, failed, or are ok with a remark, in order.
+  [[nodiscard]] std::vector<std::size_t> remarked() const;
+  struct Rows {
+    std::int64_t first = 0, count = 0;
+  };
+  /// Splits of these files; several, or none where there are no splits.
+  struct SplitRows {
+    std::string name;
+    std::size_t first = 0, last = 0;  ///< files, as above
+    std::vector<Rows> rows;           ///< in the files' order; what is side by side is one
+    std::int64_t row_count = 0;
+  };
+  [[nodiscard]] std::vector<SplitRows> splits() const;
+  /// Remarks on the run as a whole.
+  [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
+  /// The accounts and their names.
+  [[nodiscard]] std::vector<std::pair<const char*, std::int64_t>> counts() const;
+  /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column
+  /// is.
+  [[nodiscard]] std::vector<std::string> axes() const;
+};
+
+}  // namespace melflow

@@ -1,0 +1,49 @@
+// The HDF5 output while it is being written: rows at their final place in `<target>.part`,
+// everything else of the HDF5 file added around them at the end.
+//
+// HDF5 cannot grow a contiguous dataset, and the number of rows is not known before the last file
+// is decoded. So rows are written by RowPartFile from byte kDataOffset on; at the end HDF5 makes a
+// file of the right shape around them, whose dataset begins at the same place and is never written.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "stages/output/formats/hdf5_descriptor.h"
+#include "stages/output/formats/row_part_file.h"
+
+namespace melflow {
+
+class RowFile : public RowPartFile {
+ public:
+  static constexpr std::uint64_t kDataOffset = 64 * 1024;
+  /// Throws RunError as PartFile does.
+  RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing);
+
+  using Shape = std::span<const hsize_t>;
+  using Describe = std::function<void(hid_t file, hid_t rows)>;
+  using Check = std::function<void(hid_t file)>;
+  /// Makes it an HDF5 file with /mel of `shape`; `describe` adds what else belongs into it, and
+  /// `check` throws where that cannot be read back. Throws RunError.
+  virtual void make_hdf5(Shape shape, const Describe& describe, const Check& check = {});
+
+ protected:
+  /// Calls `write`, which uses HDF5 on `to`: throws where a write failed, whatever HDF5 says.
+  template <class Write>
+  void written(const Hdf5Descriptor& to, const Write& write) const {
+    try {
+      write();
+    } catch (const RunError&) {
+      if (to.error() == 0) throw;  // else what HDF5 stumbled over comes from that
+    }
+    if (to.error() != 0) fail("cannot be written", to.error());
+  }
+  void read_back(const Check& check) const;
+
+ private:
+  Hid make_rows(hid_t file, Shape shape, std::span<const char> values) const;
+};
+
+}  // namespace melflow

@@ -1,0 +1,121 @@
+#include "stages/output/formats/row_part_file.h"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMostJoined = 256;  // pieces of one pwritev
+
+}  // namespace
+
+void RowPartFile::check_type(const RowRange& range) const {
+  if (range.type != type_ && range.type != NumberType::float32)
+    throw std::logic_error(
+        fmt::format("rows of {} for a file of {}", to_text(range.type), to_text(type_)));
+}
+
+void RowPartFile::write(std::span<const RowRange> ranges) {
+  while (!ranges.empty()) {
+    check_type(ranges.front());
+    std::size_t n = 1;
+    if (ranges.front().type != type_) {
+      put_converted(ranges.front());
+    } else {
+      while (n < ranges.size() && n < kMostJoined && ranges[n].type == type_ &&
+             ranges[n].row == ranges[n - 1].row + ranges[n - 1].count)
+        ++n;
+      put_joined(ranges.first(n));
+    }
+    ranges = ranges.subspan(n);
+  }
+}
+
+// Neighbours that are stored as they are, in one call.
+void RowPartFile::put_joined(std::span<const RowRange> ranges) const {
+  std::array<iovec, kMostJoined> pieces;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    pieces[i].iov_base = const_cast<void*>(ranges[i].values);  // which pwritev leaves alone
+    pieces[i].iov_len = static_cast<std::size_t>(ranges[i].count) * row_bytes();
+    bytes += pieces[i].iov_len;
+  }
+  std::uint64_t at = place_of(ranges.front().row);
+  ssize_t n = 0;
+  do {
+    n = ::pwritev(fd(), pieces.data(), static_cast<int>(ranges.size()), static_cast<off_t>(at));
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) fail("cannot be written", errno);
+  if (static_cast<std::size_t>(n) == bytes) return;
+  // A disk that is nearly full takes a part; the rest says why.
+  auto skip = static_cast<std::size_t>(n);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::size_t done = std::min(skip, pieces[i].iov_len);
+    put(static_cast<const char*>(pieces[i].iov_base) + done, pieces[i].iov_len - done, at + done);
+    at += pieces[i].iov_len;
+    skip -= done;
+  }
+}
+
+void RowPartFile::put_converted(const RowRange& range) const {
+  std::uint64_t at = place_of(range.row);
+  const auto* values = static_cast<const float*>(range.values);
+  std::size_t left = static_cast<std::size_t>(range.count) * values_per_row_;
+  std::array<std::uint16_t, 16384> half;
+  while (left > 0) {
+    const std::size_t n = std::min(left, half.size());
+    from_float({values, n}, type_, half.data());
+    put(half.data(), n * 2, at);
+    values += n;
+    at += n * 2;
+    left -= n;
+  }
+}
+
+void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
+  const std::size_t n = static_cast<std::size_t>(count) * values_per_row_;
+  if (type_ == NumberType::float32) return get(fd(), values, n * sizeof(float), place_of(row));
+  std::vector<std::uint16_t> halves(n);
+  get(fd(), halves.data(), n * 2, place_of(row));
+  to_float(halves.data(), n, type_, values);
+}
+
+void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
+  std::vector<char> piece(1 << 20);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::size_t n = std::min<std::uint64_t>(piece.size(), bytes - done);
+    get(fd(), piece.data(), n, place_of(from) + done);
+    put(piece.data(), n, place_of(to) + done);
+    done += n;
+  }
+}
+
+void RowPartFile::spill(std::uint64_t at, const void* data, std::size_t bytes) {
+  if (!spill_) {
+    spill_ = UniqueFd(::open(folder_of(target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+    if (!spill_) {  // a file system without O_TMPFILE
+      std::string name = part_path() + ".XXXXXX";
+      spill_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
+      if (!spill_) fail("no temporary file can be made beside it", errno);
+      unlink(name.c_str());
+    }
+  }
+  put(spill_.get(), data, bytes, at);
+}
+
+void RowPartFile::unspill(std::uint64_t at, void* data, std::size_t bytes) const {
+  get(spill_.get(), data, bytes, at);
+}
+
+}  // namespace melflow

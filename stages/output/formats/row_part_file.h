@@ -1,0 +1,92 @@
+// Rows on their way into a `.part` file, whatever its format: written in place, at their final
+// position from a fixed byte on, by plain pwrite() from many threads. What belongs around them is
+// added at the end by the class of the format.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pipeline/number_type.h"
+#include "stages/files/part_file.h"
+#include "stages/files/publication.h"
+
+namespace melflow {
+
+/// Rows [row, row + count) of the output: as it stores them, or float32.
+struct RowRange {
+  std::int64_t row = 0;
+  const void* values = nullptr;  ///< [count, values_per_row]
+  std::int64_t count = 0;
+  NumberType type = NumberType::float32;
+};
+
+class RowPartFile : public PartFile {
+ public:
+  /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
+  RowPartFile(const std::string& target, std::string stage, NumberType type, std::size_t values_per_row,
+              std::uint64_t data_offset, Existing existing,
+              Recognizer completed)
+      : PartFile(target, std::move(stage), existing, std::move(completed)),
+        type_(type),
+        values_per_row_(values_per_row),
+        data_offset_(data_offset) {}
+
+  /// Of one that is to be extended: it has that many rows, which stay; further ones follow.
+  void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
+
+  /// All files that belong to it, in the order in which they get their names.
+  [[nodiscard]] virtual std::vector<PartFile*> parts() { return {this}; }
+  void publish(bool sync) { Publication::publish(target(), parts(), sync); }
+
+  [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
+
+  /// Rows that are read back and changed or copied at a time.
+  [[nodiscard]] std::int64_t rows_at_once() const {
+    constexpr std::size_t kBytes = 256 << 10;  // as float32
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / (4 * values_per_row_)));
+  }
+
+  /// From any thread; neighbours go to the file together. Throws RunError, and std::logic_error for
+  /// rows of a third type.
+  virtual void write(std::span<const RowRange> ranges);
+  void write(std::int64_t row, const float* values, std::int64_t count) {
+    const RowRange range{row, values, count};
+    write({&range, 1});
+  }
+  /// True: of rows of this type, a second thread that writes only waits for the first one, as the
+  /// file system has it.
+  [[nodiscard]] virtual bool is_serial(NumberType rows) const { return rows == type_; }
+  /// The rows from `row` on are void and will be written again. No write of theirs is under way.
+  virtual void roll_back(std::int64_t /*row*/) {}
+  /// Rows that are written, as float32 [count, values_per_row].
+  virtual void read(std::int64_t row, std::int64_t count, float* values);
+  /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
+  virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
+
+  /// Room for the rows of one file that cannot be finished yet: bytes of an unnamed file beside the
+  /// target. Throws RunError.
+  void spill(std::uint64_t at, const void* data, std::size_t bytes);
+  void unspill(std::uint64_t at, void* data, std::size_t bytes) const;
+
+ protected:
+  [[nodiscard]] NumberType type() const { return type_; }
+  [[nodiscard]] std::size_t values_per_row() const { return values_per_row_; }
+  void check_type(const RowRange& range) const;
+
+ private:
+  void put_joined(std::span<const RowRange> ranges) const;
+  void put_converted(const RowRange& range) const;
+  [[nodiscard]] std::uint64_t place_of(std::int64_t row) const {
+    return data_offset_ + static_cast<std::uint64_t>(row) * row_bytes();
+  }
+
+  NumberType type_;
+  std::size_t values_per_row_;
+  std::uint64_t data_offset_;
+  UniqueFd spill_;
+};
+
+}  // namespace melflow

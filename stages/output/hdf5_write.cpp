@@ -1,0 +1,179 @@
+// hdf5_write: rows into one HDF5 file, in manifest order. docs/output-format.md says what is in it.
+//
+// In: MelBatch.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "pipeline/cpu.h"
+#include "pipeline/registry.h"
+#include "stages/output/formats/chunked_row_file.h"
+#include "stages/output/formats/hdf5_layout.h"
+#include "stages/output/formats/row_file.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+
+enum class Layout { automatic, contiguous, chunked };
+template <>
+struct EnumNames<Layout> {
+  static constexpr std::pair<const char*, Layout> values[] = {{"auto", Layout::automatic},
+                                                              {"contiguous", Layout::contiguous},
+                                                              {"chunked", Layout::chunked}};
+};
+
+enum class Access { sequential, blocks, shuffled };
+template <>
+struct EnumNames<Access> {
+  static constexpr std::pair<const char*, Access> values[] = {{"sequential", Access::sequential},
+                                                              {"blocks", Access::blocks},
+                                                              {"shuffled", Access::shuffled}};
+};
+
+enum class Compression { none, deflate };
+template <>
+struct EnumNames<Compression> {
+  static constexpr std::pair<const char*, Compression> values[] = {
+      {"none", Compression::none}, {"deflate", Compression::deflate}};
+};
+
+namespace {
+
+// For the pieces under way [bytes]; what `concurrency: auto` goes by.
+constexpr std::size_t kPackingMemory = 128 << 20;
+
+// Whoever reads one row unpacks a whole chunk. docs/decisions/0005-chunks.md has the measurement.
+Bytes chunk_for(Access access) {
+  switch (access) {
+    case Access::sequential:
+      return {256 << 10};
+    case Access::blocks:
+      return {32 << 10};
+    case Access::shuffled:
+      return {8 << 10};
+  }
+  return {};
+}
+
+struct Hdf5WriteOptions : RowSinkOptions {
+  Layout layout = Layout::automatic;
+  Access access = Access::sequential;
+  std::optional<Bytes> chunk;
+  Compression compression = Compression::none;
+  int level = 1;
+  bool shuffle = true;
+
+  void describe(Schema& s) {
+    describe_rows(s, "the file to make; until it is complete it is called <path>.part");
+    s.field("layout", layout,
+            "contiguous: one piece, which can be mapped into memory; chunked: pieces, which can be "
+            "compressed; auto: chunked where compression is asked for")
+        .tuning();
+    s.field(
+         "access", access,
+         "how the rows will be read, where they are in pieces: sequential: from the first to the "
+         "last; blocks: some hundred at a time, anywhere; shuffled: one at a time")
+        .tuning();
+    s.field("chunk", chunk,
+            "size of a piece before compression, rounded to whole rows; auto: 256KiB, 32KiB or "
+            "8KiB, by access")
+        .range(4096, 16 << 20)
+        .tuning()
+        .used_with("layout: chunked, or compression", [this] { return is_chunked(); });
+    s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
+    const auto is_packed = [this] { return compression != Compression::none; };
+    s.field("level", level, "effort of compression: deflate, from fast to small")
+        .range(1, 12)
+        .tuning()
+        .used_with("compression: deflate", is_packed);
+    s.field("shuffle", shuffle, "sorts the bytes of a piece before it is compressed")
+        .tuning()
+        .used_with("compression: deflate", is_packed);
+    describe_ending(s);
+  }
+
+  [[nodiscard]] bool is_chunked() const {
+    return layout == Layout::chunked || compression != Compression::none;
+  }
+};
+
+class Hdf5Write final : public RowSink {
+ public:
+  explicit Hdf5Write(Hdf5WriteOptions options) : RowSink(options), options_(std::move(options)) {}
+
+  // Every thread that packs large pieces takes several times as much memory.
+  [[nodiscard]] StageResources resources() const override {
+    StageResources out = RowSink::resources();
+    const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
+    const auto few = std::max(1, static_cast<int>(kPackingMemory / (4 * bytes)));
+    if (is_chunked() && few < available_cpus()) out.default_concurrency = few;
+    return out;
+  }
+
+  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
+    if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
+      check.error("layout",
+                  "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
+    if (options_.normalize && is_chunked())
+      check.error("normalize",
+                  "takes rows in one piece (layout: contiguous); into chunks they go normalised by "
+                  "the stage normalize, in a second run");
+    return RowSink::plan(given, below, check);
+  }
+
+ private:
+  [[nodiscard]] const char* stage_name() const override { return "hdf5_write"; }
+  [[nodiscard]] bool is_chunked() const { return options_.is_chunked(); }
+  [[nodiscard]] std::string layout_name() const override {
+    return is_chunked() ? "chunked" : "contiguous";
+  }
+
+  [[nodiscard]] int level() const {
+    return options_.compression == Compression::deflate ? options_.level : 0;
+  }
+
+  [[nodiscard]] std::int64_t chunk_rows() const {
+    const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
+    const std::size_t bytes = options_.chunk.value_or(chunk_for(options_.access)).count;
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / row_bytes));
+  }
+
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                           Existing existing) const override {
+    if (!is_chunked())
+      return std::make_unique<RowFile>(path, options_.dtype, info().values_per_row(), existing);
+    const Shape shape = shape_of(0);
+    return std::make_unique<ChunkedRowFile>(
+        path, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()), existing,
+        ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
+  }
+
+  [[nodiscard]] std::size_t file_memory(int threads, std::size_t files) const override {
+    if (!is_chunked()) return 0;
+    const std::size_t row_bytes = info().values_per_row() * size_of(options_.dtype);
+    return ChunkSpace::most(static_cast<std::size_t>(chunk_rows()) * row_bytes, level(), threads,
+                            files);
+  }
+
+  [[nodiscard]] std::int64_t extensible_at() const override {
+    return is_chunked() ? -1 : static_cast<std::int64_t>(RowFile::kDataOffset);
+  }
+
+  void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
+    static_cast<RowFile&>(file).make_hdf5(
+        std::vector<hsize_t>(shape.begin(), shape.end()),
+        [&](hid_t h5, hid_t rows) { write_layout(h5, rows, index); },
+        [&](hid_t h5) { check_layout(h5, index); });
+  }
+
+  Hdf5WriteOptions options_;
+  std::shared_ptr<ChunkSpace> space_ = std::make_shared<ChunkSpace>();
+};
+
+const RegisterStage<Hdf5Write, Hdf5WriteOptions> registered{
+    "hdf5_write", "Writes rows to one HDF5 file, in manifest order.", true};
+
+}  // namespace
+}  // namespace melflow

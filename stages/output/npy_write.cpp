@@ -1,0 +1,69 @@
+// npy_write: rows into one .npy file that numpy can map into memory, in manifest order, with an
+// index beside it. docs/output-format.md says what is in them.
+//
+// In: MelBatch.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/registry.h"
+#include "stages/output/formats/npy_file.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+namespace {
+
+struct NpyWriteOptions : RowSinkOptions {
+  NpyWriteOptions() { split_files = true; }
+
+  void describe(Schema& s) {
+    describe_rows(s,
+                  "the file to make, which ends in .npy; features.npy has its index in "
+                  "features.index.npy and features.index.json; until they are complete they are "
+                  "called <path>.part");
+    describe_ending(s);
+  }
+};
+
+class NpyWrite final : public RowSink {
+ public:
+  // Equal values are equal features, whatever file they are in.
+  static constexpr const char* kContractName = "hdf5_write";
+
+  explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
+
+  Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
+    if (!target().path.empty() && !has_ending())
+      check.error("path", "'" + target().path +
+                              "' does not end in .npy; the names of the index are made from what "
+                              "is before that");
+    return RowSink::plan(given, below, check);
+  }
+
+
+ private:
+  [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
+
+  [[nodiscard]] const char* stage_name() const override { return "npy_write"; }
+  [[nodiscard]] std::vector<std::string> files_of(const std::string& path) const override {
+    if (!has_ending()) return {};
+    return {path, npy_index_path(path), npy_document_path(path)};
+  }
+
+  [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
+                                                           Existing existing) const override {
+    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), existing);
+  }
+
+  void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {
+    static_cast<NpyFile&>(file).make_npy(shape, index);
+  }
+};
+
+const RegisterStage<NpyWrite, NpyWriteOptions> registered{
+    "npy_write", "Writes rows to one .npy file, in manifest order.", true};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,189 @@
+#include "stages/output/row_reuse.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/threads.h"
+#include "stages/files/content_hash.h"
+#include "stages/files/part_file.h"
+#include "stages/output/formats/hdf5.h"
+
+namespace melflow {
+
+std::unique_ptr<RowReuse> RowReuse::open(const std::string& path, const std::string& feature_hash) {
+  PartFile::recover(path);
+  struct stat st {};
+  if (::stat(path.c_str(), &st) != 0) {
+    if (is_gone(errno)) return nullptr;
+    throw RunError(fmt::format("{}: cannot be looked at, so it cannot be updated: {}", path,
+                               std::strerror(errno)));
+  }
+  std::unique_ptr<RowReuse> out(new RowReuse(path));
+  const FeatureFile& file = *out->file_;
+  if (!file.complete())
+    throw RunError(path + ": is not complete, so it cannot be updated; remove it");
+  if (file.text("feature_hash") != feature_hash)
+    throw RunError(
+        fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
+                    "updated; `melflow compare {} PIPELINE` says what differs. Write "
+                    "elsewhere, or build it anew with overwrite: true",
+                    path, path));
+  return out;
+}
+
+RowReuse::RowReuse(const std::string& path) : file_(std::make_unique<FeatureFile>(path)) {}
+
+// Which entry of the earlier output each file has, -1 for none. Both lists are mostly the same and
+// in the same order.
+std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std::size_t first,
+                                               std::size_t last) const {
+  const std::vector<FeatureFile::Entry>& old = file_->files();
+  std::unordered_multimap<std::string_view, std::size_t> by_path;
+  std::vector<bool> used(old.size(), false);
+  std::vector<std::int64_t> out;
+  out.reserve(last - first);
+  std::size_t next = 0;
+  for (std::size_t i = first; i < last; ++i) {
+    const std::string path = source.manifest().relative(i);
+    std::int64_t found = -1;
+    if (next < old.size() && !used[next] && old[next].path == path) {
+      found = static_cast<std::int64_t>(next);
+    } else {
+      if (by_path.empty())
+        for (std::size_t e = 0; e < old.size(); ++e) by_path.emplace(old[e].path, e);
+      const auto [begin, end] = by_path.equal_range(path);
+      for (auto it = begin; it != end && found < 0; ++it)
+        if (!used[it->second]) found = static_cast<std::int64_t>(it->second);
+    }
+    if (found >= 0) {
+      used[static_cast<std::size_t>(found)] = true;
+      next = static_cast<std::size_t>(found) + 1;
+    }
+    out.push_back(found);
+  }
+  return out;
+}
+
+RowReuse::Now RowReuse::look_at(const ManifestSource& source, std::size_t file,
+                                const FeatureFile::Entry& entry) const {
+  Now now;
+  const std::string path = source.manifest().path(file);
+  now.stamp = stamp_of(path, &now.error);
+  if (source.contents() == nullptr || entry.content == 0 || now.stamp.size != entry.stamp.size ||
+      now.error != 0)
+    return now;
+  now.content = content_hash_of(path, &now.error);
+  return now;
+}
+
+std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::size_t first,
+                                          const std::vector<std::int64_t>& entries,
+                                          const RunContext& run) const {
+  std::vector<Now> out(entries.size());
+  constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
+  const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
+  std::atomic<std::size_t> next{0};
+  on_threads(run.workers, [&] {
+    for (std::size_t i = 0; (i = next.fetch_add(at_once)) < entries.size();)
+      for (std::size_t k = i; k < std::min(i + at_once, entries.size()); ++k) {
+        if (entries[k] < 0 || run.is_stopping()) continue;
+        const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[k])];
+        if (entry.status == FeatureFile::Status::ok) out[k] = look_at(source, first + k, entry);
+      }
+  });
+  return out;
+}
+
+void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last,
+                     const RunContext& run) {
+  const std::vector<FeatureFile::Entry>& old = file_->files();
+  std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks;
+  for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
+  const std::vector<std::int64_t> entries = entries_of(source, first, last);
+  const std::vector<Now> now = look(source, first, entries, run);
+  found_.assign(old.size(), Found::no);
+  std::size_t unreachable = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i] < 0) continue;
+    const FeatureFile::Entry& entry = old[static_cast<std::size_t>(entries[i])];
+    const bool is_hidden = now[i].error != 0 && !is_gone(now[i].error);
+    if (is_hidden && unreachable++ == 0)
+      unreachable_ =
+          fmt::format("{}: {}", source.manifest().path(first + i), std::strerror(now[i].error));
+    found_[static_cast<std::size_t>(entries[i])] =
+        now[i].stamp.size < 0 && !is_hidden ? Found::gone : Found::yes;
+    if (now[i].stamp.size < 0 && !is_hidden) continue;
+    const bool is_same = is_hidden || (source.contents() != nullptr
+                                           ? now[i].content != 0 && now[i].content == entry.content
+                                           : now[i].stamp == entry.stamp);
+    if (!is_same) continue;
+    source.set_stamp(first + i, is_hidden ? entry.stamp : now[i].stamp);
+    if (source.contents() != nullptr) source.contents()->of[first + i] = entry.content;
+    const auto remark = remarks.find(entries[i]);
+    kept_.push_back({first + i,
+                     entry.offset,
+                     entry.count,
+                     {entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
+                     remark == remarks.end() ? nullptr : remark->second});
+  }
+  if (unreachable > 0)
+    unreachable_ = fmt::format("{} of {} files cannot be reached, such as {}", unreachable,
+                               entries.size(), unreachable_);
+}
+
+void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& is_listed,
+                           DroppedRows& out) const {
+  for (std::size_t e = 0; e < found_.size(); ++e) {
+    const FeatureFile::Entry& entry = file_->files()[e];
+    if (entry.count == 0) continue;
+    ++out.of_files;
+    out.of_rows += entry.count;
+    if (found_[e] == Found::yes || (found_[e] == Found::no && is_listed(entry.path))) continue;
+    if (out.files++ == 0) out.example = entry.path;
+    out.rows += entry.count;
+  }
+}
+
+void RowReuse::visit(const EarlierFiles::Visit& visit) const {
+  const std::vector<std::string>& splits = file_->splits();
+  for (const FeatureFile::Entry& e : file_->files())
+    visit(e.path, e.split >= 0 && static_cast<std::size_t>(e.split) < splits.size()
+                      ? std::string_view(splits[static_cast<std::size_t>(e.split)])
+                      : std::string_view());
+}
+
+bool RowReuse::has_contents() const {
+  return std::any_of(file_->files().begin(), file_->files().end(),
+                     [](const FeatureFile::Entry& e) { return e.content != 0; });
+}
+
+bool RowReuse::has_dead_rows() const {
+  std::int64_t living = 0;
+  for (const Kept& k : kept_) living += k.rows;
+  return living != rows();
+}
+
+std::string RowReuse::computed_by() const {
+  return file_->text("backend") + " " + file_->text("instruction_set");
+}
+
+std::int64_t RowReuse::rows_at() const {
+  return file_->rows_at() ? static_cast<std::int64_t>(*file_->rows_at()) : -1;
+}
+
+std::vector<float> RowReuse::read(std::int64_t row, std::int64_t count) const {
+  const std::lock_guard lock(hdf5_mutex());
+  return file_->read_rows(static_cast<std::uint64_t>(row), static_cast<std::uint64_t>(count));
+}
+
+}  // namespace melflow

@@ -1,0 +1,229 @@
+#include "stages/output/row_sink.h"
+
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/earlier_files.h"
+#include "stages/corpus/update.h"
+#include "stages/facts.h"
+#include "stages/files/files_read.h"
+#include "stages/files/publication.h"
+#include "stages/manifest.h"
+#include "stages/output/formats/feature_hash.h"
+#include "stages/row_type.h"
+
+namespace melflow {
+namespace {
+
+// Throws RunError for an output that would take the place of what the run reads.
+void check_is_no_input(const std::string& target, const RunContext& run) {
+  if (!has_name(target)) return;
+  const auto check = [&](const std::string& input, const char* what) {
+    if (is_same_file(target, input))
+      throw RunError(fmt::format("{}: is {} and would be replaced by the output; write elsewhere",
+                                 target, what));
+  };
+  for (const std::string& input : files_read(run)) check(input, "what this run reads");
+  const auto* listed = manifest_source(run);
+  if (listed == nullptr) return;
+  const std::string name = std::filesystem::path(without_links(target)).filename();
+  for (std::size_t i = 0; i < listed->manifest().size(); ++i)
+    if (listed->manifest().relative(i).ends_with(name))
+      check(listed->manifest().path(i), "a file of the corpus");
+}
+
+}  // namespace
+
+Requirements RowSink::require(const Requirements& below) const {
+  Requirements above = below;
+  require_rows(above, target_.dtype);
+  EarlierFiles earlier;
+  earlier.visit = [this](const auto& splits, const auto& visit) {
+    earlier_.visit(feature_hash(contract()), splits, visit);
+  };
+  above.set(requirement::kEarlierFiles, std::make_shared<const EarlierFiles>(std::move(earlier)));
+  return above;
+}
+
+Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
+  if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+  info_ = given.get_or(property::kFeatures, nullptr);
+  if (info_ && target_.dtype == NumberType::float16 && !info_->is_log)
+    check.warning("dtype",
+                  "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
+                  "become 0, and files with louder ones fail");
+  if (target_.normalize && target_.statistics == StatisticsOf::none)
+    check.error("normalize", "by which statistics? Set statistics: train");
+  if (info_ && target_.normalize) {
+    auto normalized = std::make_shared<FeatureInfo>(*info_);
+    normalized->unit = "standard deviations of " + info_->unit;
+    info_ = std::move(normalized);
+  }
+  return given;
+}
+
+std::optional<Value> RowSink::settings() const {
+  Value out = Value::map({});
+  out.set("dtype", OptionType<NumberType>::echo(target_.dtype));
+  if (target_.normalize) out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
+  return out;
+}
+
+std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
+  const Manifest* splits = target_.split_files ? manifest_with_splits(run) : nullptr;
+  return file_memory(concurrency, splits != nullptr ? splits->split_ranges().size() : 1);
+}
+
+void RowSink::start(RunContext& run) {
+  sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
+  statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
+  writer_ = std::make_unique<RowWriter>(
+      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, run.ledger);
+  open_files(run);
+  run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
+    if (outcome != Outcome::ok) writer_->closed(index);
+  });
+}
+
+void RowSink::open_files(RunContext& run) {
+  if (update_of(run) != Update::none && run.settings.sinks > 1)
+    throw RunError(
+        fmt::format("{}: only a pipeline with one output can be updated, this one has {}",
+                    target_.path, run.settings.sinks));
+  if (Publication::recover(target_.path))
+    run.warn(
+        fmt::format("{}: a run was ended when it was complete, before its files had their "
+                    "names: they have them now",
+                    target_.path));
+  check_files(run);
+  earlier_.match(run, sections_, *info_, feature_hash(contract()));
+  for (std::size_t s = 0; s < sections_.size(); ++s) {
+    const auto rows = earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_);
+    const bool replaces = target_.overwrite || earlier_.gives_rows(s);
+    files_.push_back(make_row_file(sections_.path(s), rows       ? Existing::extend
+                                                      : replaces ? Existing::replace
+                                                                 : Existing::refuse));
+    if (rows) files_.back()->extend(*rows, target_.sync);
+  }
+  for (const auto& file : files_) {
+    if (!file->is_unlocked()) continue;
+    run.warn(
+        fmt::format("{}: this file system has no locks: see to it that no other run writes "
+                    "there meanwhile",
+                    file->target()));
+    break;
+  }
+}
+
+// All of them before the first is opened: nothing has been touched when one is refused.
+void RowSink::check_files(const RunContext& run) const {
+  const bool may_be_there = target_.overwrite || update_of(run) != Update::none;
+  for (const std::string& path : sections_.paths()) {
+    for (const std::string& file : files_of(path)) {
+      PartFile::recover(file);
+      PartFile::check(file, stage_name(), may_be_there ? Existing::replace : Existing::refuse);
+      check_is_no_input(file, run);
+    }
+  }
+}
+
+std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
+                                          ItemContext& context) {
+  writer_->consume(*in, context);
+  return std::nullopt;
+}
+
+void RowSink::drop_waiting() { writer_->drop_waiting(); }
+
+void RowSink::finish(RunContext& run, Ending ending) {
+  if (files_.empty()) return;
+  try {
+    writer_->check();
+    if (ending == Ending::failed) return files_.clear();
+    complete_ = ending == Ending::complete;
+    if (!complete_ && earlier_.is_there()) {
+      run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
+      return files_.clear();
+    }
+    if (complete_) check_gives_rows(run, sections_.paths());
+    writer_->finish(run);
+    complete(run);
+    splits_ = split_counts(run);
+    std::vector<PartFile*> parts;
+    for (const auto& file : files_)
+      for (PartFile* part : file->parts()) parts.push_back(part);
+    if (complete_)
+      Publication::publish(target_.path, parts, target_.sync);
+    else
+      for (PartFile* part : parts) part->keep();
+    written_ = true;
+  } catch (...) {
+    files_.clear();
+    throw;
+  }
+}
+
+void RowSink::complete(RunContext& run) {
+  const RowOrder& order = writer_->order();
+  statistics_->settle(run, order, sections_, files_);
+  for (std::size_t s = 0; s < files_.size(); ++s) {
+    const std::int64_t rows = order.total(s);
+    if (target_.normalize) statistics_->normalize(run, *files_[s], rows);
+    complete_file(*files_[s], shape_of(rows),
+                  {run, order, *info_, contract(), complete_, sections_.first(s), sections_.end(s),
+                   statistics_->settled()});
+    rows_ += rows;
+  }
+}
+
+std::vector<std::pair<std::string, Value>> RowSink::summary() const {
+  if (!written_) return {};
+  std::vector<Value> shape;
+  for (const std::uint64_t n : shape_of(rows_)) shape.push_back(Value::scalar(std::to_string(n)));
+  std::vector<std::string> paths;
+  for (const auto& f : files_) paths.push_back(complete_ ? f->target() : f->part_path());
+  std::vector<std::pair<std::string, Value>> out{
+      {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
+      {"complete", Value::scalar(complete_ ? "true" : "false")},
+      {"rows", Value::scalar(std::to_string(rows_))},
+      {"shape", Value::list(std::move(shape))},
+      {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
+  for (const auto& [name, files] : {std::pair{"kept_files", earlier_.kept_files()},
+                                    std::pair{"dropped_files", earlier_.dropped_files()}})
+    if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
+  if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
+  out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
+                                                         files_.front()->row_bytes())));
+  if (!splits_.empty()) out.emplace_back("splits", Value::list(splits_));
+  return out;
+}
+
+// As `inspect --json` has them.
+std::vector<Value> RowSink::split_counts(const RunContext& run) const {
+  const Manifest* manifest = manifest_with_splits(run);
+  if (manifest == nullptr) return {};
+  std::vector<Value> out;
+  for (const Manifest::SplitRange& range : manifest->split_ranges()) {
+    std::int64_t rows = 0;
+    for (std::size_t i = range.first; i < range.last; ++i) rows += writer_->order().rows(i);
+    Value split = Value::map({});
+    split.set("name", range.split < 0 ? Value()
+                                      : Value::scalar(manifest->split_name(range.split), {}, true));
+    split.set("files", Value::scalar(std::to_string(range.last - range.first)));
+    split.set("rows", Value::scalar(std::to_string(rows)));
+    out.push_back(std::move(split));
+  }
+  return out;
+}
+
+RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
+  Shape shape{static_cast<std::uint64_t>(rows)};
+  if (info_->frames > 1) shape.push_back(static_cast<std::uint64_t>(info_->frames));
+  shape.push_back(static_cast<std::uint64_t>(info_->columns));
+  return shape;
+}
+
+}  // namespace melflow

@@ -1,0 +1,42 @@
+// What a user says of an output of rows, in any format.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "pipeline/number_type.h"
+#include "pipeline/plan.h"
+#include "pipeline/schema.h"
+
+namespace melflow {
+
+template <>
+struct EnumNames<NumberType> {
+  static constexpr std::pair<const char*, NumberType> values[] = {
+      {"float32", NumberType::float32},
+      {"float16", NumberType::float16},
+      {"bfloat16", NumberType::bfloat16}};
+};
+
+enum class StatisticsOf { none, train, all };
+template <>
+struct EnumNames<StatisticsOf> {
+  static constexpr std::pair<const char*, StatisticsOf> values[] = {
+      {"none", StatisticsOf::none}, {"train", StatisticsOf::train}, {"all", StatisticsOf::all}};
+};
+
+struct RowSinkOptions {
+  std::string path;
+  NumberType dtype = NumberType::float32;
+  StatisticsOf statistics = StatisticsOf::none;
+  bool normalize = false;
+  bool split_files = false;
+  bool overwrite = false;
+  CountOrShare max_dropped{{}, 0.1};
+  bool sync = false;
+
+  void describe_rows(Schema& s, const std::string& what);
+  void describe_ending(Schema& s);
+};
+
+}  // namespace melflow

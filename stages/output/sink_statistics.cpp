@@ -1,0 +1,121 @@
+#include "stages/output/sink_statistics.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/threads.h"
+#include "stages/row_type.h"
+
+namespace melflow {
+
+SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info,
+                               const RunContext& run)
+    : target_(target), info_(info), counted_(run.ledger.counts().found) {
+  if (target.statistics == StatisticsOf::none) return;
+  sums_ = std::make_unique<RowStatistics>(info.frames, info.columns);
+  const Manifest* splits = manifest_with_splits(run);
+  if (splits == nullptr || target.statistics != StatisticsOf::train) return;
+  counted_ = splits->split_ranges().front().last;
+  of_ = splits->split_names().front();
+}
+
+// Before anybody else has to wait.
+void SinkStatistics::note(const MelBatch& batch, const ItemContext& context) {
+  for (std::size_t i = 0; sums_ && i < batch.parts.size(); ++i) {
+    const Stream& stream = *context.origin(i).stream;
+    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || stream.failed())
+      continue;
+    const MelPart& part = *batch.parts[i];
+    sum(stream.index(), part.first_row, part.row_count, part.data->data(), part.type, part.last);
+  }
+}
+
+void SinkStatistics::sum(std::size_t file, std::int64_t row, std::int64_t rows,
+                         const float* values) {
+  if (counts(file)) sum(file, row, rows, values, NumberType::float32, false);
+}
+
+// As they are stored, so that whoever has the output comes to the same sums.
+void SinkStatistics::sum(std::size_t file, std::int64_t row, std::int64_t rows, const void* values,
+                         NumberType type, bool is_last) {
+  const std::size_t n = static_cast<std::size_t>(rows) * info_.values_per_row();
+  if (target_.dtype == NumberType::float32)
+    return sums_->take(file, row, rows, static_cast<const float*>(values), is_last);
+  std::vector<std::uint16_t> stored;
+  if (type == NumberType::float32) {
+    stored.resize(n);
+    from_float({static_cast<const float*>(values), n}, target_.dtype, stored.data());
+    values = stored.data();
+  }
+  std::vector<float> rounded(n);
+  to_float(values, n, target_.dtype, rounded.data());
+  sums_->take(file, row, rows, rounded.data(), is_last);
+}
+
+void SinkStatistics::drop(std::size_t file) {
+  if (sums_) sums_->drop(file);
+}
+
+void SinkStatistics::close(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready)
+    if (p.part && p.file_rows >= 0 && counts(p.file)) sums_->close(p.file);
+}
+
+void SinkStatistics::settle(const RunContext& run, const RowOrder& order,
+                            const OutputSections& sections, const Files& files) {
+  if (!sums_) return;
+  if (is_stale_) sum_again(run, order, sections, files);
+  settled_ = sums_->sums().statistics();
+  settled_->is_applied = target_.normalize;
+  settled_->of = of_;
+}
+
+// Some rows were taken out again, or were there before: from the files.
+void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
+                               const OutputSections& sections, const Files& files) {
+  sums_ = std::make_unique<RowStatistics>(info_.frames, info_.columns);
+  const std::vector<std::int64_t> offsets = order.offsets();
+  std::vector<float> values;
+  for (std::size_t i = 0, section = 0; i < counted_; ++i) {
+    while (i >= sections.end(section)) ++section;
+    RowPartFile& file = *files[section];
+    for (std::int64_t row = 0; row < order.rows(i); row += file.rows_at_once()) {
+      const std::int64_t n = std::min(file.rows_at_once(), order.rows(i) - row);
+      values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
+      file.read(offsets[i] + row, n, values.data());
+      if (first_not_finite(values.data(), values.size(), NumberType::float32,
+                           NumberType::float32) >= 0)
+        throw RunError(
+            fmt::format("{}: rows of {} are not finite (earlier versions kept such "
+                        "rows); build it anew (overwrite: true)",
+                        file.target(), run.source.name(i)));
+      sums_->take(i, row, n, values.data(), false);
+    }
+    sums_->close(i);
+  }
+}
+
+void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::int64_t rows) const {
+  std::vector<double> std = settled_->std;
+  for (double& s : std)
+    if (s == 0) s = 1;
+  const auto step = fixed_step(settled_->mean, std);
+  const std::int64_t frames = std::max(info_.frames, 1);
+  std::atomic<std::int64_t> next{0};
+  on_threads(run.workers, [&] {
+    std::vector<float> values;
+    for (std::int64_t first = 0; (first = next.fetch_add(file.rows_at_once())) < rows;) {
+      const std::int64_t n = std::min(file.rows_at_once(), rows - first);
+      values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
+      file.read(first, n, values.data());
+      MemoryRows unit(values.data(), n * frames, info_.columns);
+      step->run(unit, unit);
+      file.write(first, values.data(), n);
+    }
+  });
+}
+
+}  // namespace melflow
