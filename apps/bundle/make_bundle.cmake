@@ -89,7 +89,7 @@ foreach(program ${PROGRAMS})
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endforeach()
 # What is compiled in.
-foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev libspdlog-dev)
+foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev)
   if(EXISTS /usr/share/doc/${package}/copyright)
     configure_file(/usr/share/doc/${package}/copyright ${folder}/licences/${package}.txt COPYONLY)
   endif()

@@ -50,7 +50,7 @@ Contract of_file(const std::string& path) {
   out.backend = file.text("backend");
   out.instruction_set = file.text("instruction_set");
   try {
-    out.stages = stages_of(parse_stored(file.text("features")));
+    out.stages = stages_of(parse_settings(file.text("features")));
   } catch (const std::exception&) {
     throw RunError(path +
                    ": does not say what its features are (its attribute 'features' is missing, or "

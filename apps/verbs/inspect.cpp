@@ -112,7 +112,7 @@ std::string groups_text(const char* title, const std::map<int, Group>& groups,
 
 // One line for each stage of the feature settings.
 std::string settings_text(const FeatureFile& f) {
-  const Json features = parse_stored_or_null(f.text("features"));
+  const Json features = parse_settings_or_null(f.text("features"));
   std::string out;
   if (!features.is_array()) return out;
   const char* title = "settings";
@@ -249,7 +249,7 @@ void print_json(const FeatureFile& f, bool with_files) {
   for (const char* name :
        {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
     out[name] = f.text(name);
-  for (const char* name : {"features", "config"}) out[name] = parse_stored_or_null(f.text(name));
+  for (const char* name : {"features", "config"}) out[name] = parse_settings_or_null(f.text(name));
   out["warnings"] = f.warnings();
   out["remarks"] = Json::array();
   for (const FeatureFile::Remark& r : f.remarks())

@@ -90,7 +90,7 @@ Range parse_rows(const std::string& text, std::int64_t count) {
 // Whether a row is a window of its own, so that rows may overlap or leave gaps in time.
 bool has_windows(const FeatureFile& f) {
   if (f.shape().size() == 3) return true;
-  const StoredJson config = parse_stored_or_null(f.text("config"));
+  const StoredJson config = parse_settings_or_null(f.text("config"));
   if (!config.is_object() || !config.contains("graph") || !config["graph"].is_object())
     return false;
   for (const auto& node : config["graph"])
