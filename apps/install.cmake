@@ -9,7 +9,7 @@ set(MELFLOW_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/melflow)
 install(TARGETS melflow RUNTIME)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/config/pipelines/ DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/pipelines
   FILES_MATCHING PATTERN *.yaml)
-install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity_reference.py
+install(FILES ${PROJECT_SOURCE_DIR}/tests/golden/presets.json parity/parity_reference.py
   DESTINATION ${CMAKE_INSTALL_DATADIR}/melflow/parity)
 
 set(rooms melflow_pipeline melflow_mel melflow_stages melflow_config melflow_cuda_host)

@@ -14,7 +14,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libtbb-dev libsndfile1-dev libflac-dev libmpg123-dev libogg-dev libfftw3-dev libhdf5-dev libyaml-cpp-dev libsoxr-dev libpng-dev
-  libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev liburing-dev
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libdeflate-dev liburing-dev
   doctest-dev
 )
 dry_run=0

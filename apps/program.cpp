@@ -1,4 +1,6 @@
 // The frame around the verbs: the command line, and errors as exit statuses.
+#include "apps/program.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -9,14 +11,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <map>
 #include <new>
 #include <sstream>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
-#include "apps/printing.h"
-#include "apps/verbs.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 #include "stages/files/own_file.h"
@@ -38,6 +42,10 @@ Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped,
 
 class HelpFormatter final : public CLI::Formatter {
  public:
+  HelpFormatter() {
+    label("SUBCOMMAND", "VERB");
+    label("REQUIRED", "(required)");
+  }
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     std::string name = CLI::Formatter::make_option_name(option, is_positional);
     // The value a flag has without '=' is no news to whoever reads help.
@@ -50,14 +58,18 @@ class HelpFormatter final : public CLI::Formatter {
   }
 };
 
+const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : kVerbs)
+    if (verb.name == name) return &verb;
+  return nullptr;
+}
+
 // CLI11 only says that the argument "was not expected".
-std::string wrong_verb(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return {};
+std::string wrong_verb(int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-' || find_verb(argv[1]) != nullptr) return {};
   const std::string word = argv[1];
   std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({})) names.push_back(verb->get_name());
-  for (const std::string& name : names)
-    if (name == word) return {};
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
                      did_you_mean(word, names), fmt::join(names, ", "));
 }
@@ -88,7 +100,8 @@ int run_verb(int argc, char** argv) {
       "Turns large audio corpora into mel-spectrogram features, through a pipeline written "
       "in YAML.",
       "melflow"};
-  app.set_version_flag("--version", std::string("melflow ") + kVersion);
+  app.set_version_flag("--version", std::string("melflow ") + kVersion, "prints the version");
+  app.set_help_flag("-h,--help", "prints this help; melflow VERB --help: that of a verb");
   app.require_subcommand(1);
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
@@ -97,12 +110,12 @@ int run_verb(int argc, char** argv) {
     return CLI::FailureMessage::simple(
         verb, CLI::Error(e.get_name(), one_line(e.what()), CLI::ExitCodes(e.get_exit_code())));
   });
-  Action action;
-  for (const auto add : {add_run, add_update, add_validate, add_graph, add_stages, add_init,
-                         add_inspect, add_compare, add_show, add_verify_parity})
-    add(app, action);
+  std::map<std::string, Action> actions;
+  for (const Verb& verb : kVerbs)
+    actions[verb.name] =
+        verb.add(*app.add_subcommand(verb.name, verb.summary)->group(verb.heading));
 
-  if (const std::string wrong = wrong_verb(app, argc, argv); !wrong.empty()) {
+  if (const std::string wrong = wrong_verb(argc, argv); !wrong.empty()) {
     complain(wrong);
     return kUsage;
   }
@@ -116,7 +129,7 @@ int run_verb(int argc, char** argv) {
     return code == 0 ? kDone : kUsage;
   }
   try {
-    return action();
+    return actions.at(app.get_subcommands().front()->get_name())();
   } catch (const ConfigError& e) {
     return report_problems(e);
   } catch (const std::bad_alloc&) {
@@ -151,10 +164,8 @@ int run_program(int argc, char** argv) {
   const int code = run_verb(argc, argv);
   if (is_printed()) return code;
   std::fputs("melflow: stdout: not all that was printed could be written there\n", stderr);
-  const std::string verb = argc > 1 ? argv[1] : "";
-  // Of these the output counts, and their status says what became of it.
-  if (verb == "run" || verb == "update") return code;
-  return verb == "compare" ? kUsage : kRunFailed;
+  const Verb* verb = argc > 1 ? find_verb(argv[1]) : nullptr;
+  return verb == nullptr ? kRunFailed : verb->unprinted.value_or(static_cast<ExitCode>(code));
 }
 
 }  // namespace melflow

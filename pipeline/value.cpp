@@ -1,6 +1,6 @@
 #include "pipeline/value.h"
 
-#include <charconv>
+#include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
@@ -8,6 +8,8 @@
 
 namespace melflow {
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr std::size_t kLongestPath = 4096;  // the system's own limit [bytes]
 
@@ -64,35 +66,28 @@ Value& Value::set(std::string key, Value value) {
 
 namespace {
 
+// JSON has no bytes that are no UTF-8; those of a path stay as they are.
 std::string quote(std::string_view text) {
   std::string out = "\"";
-  for (unsigned char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (c < 0x20) {
-      out += fmt::format("\\u{:04x}", c);
-    } else {
-      out += static_cast<char>(c);
-    }
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    while (at < text.size() && utf8_length(text, at) > 0) at += utf8_length(text, at);
+    const std::string quoted = Json(text.substr(begin, at - begin)).dump();
+    out.append(quoted, 1, quoted.size() - 2);
+    if (at < text.size()) out += text[at++];
   }
   return out + '"';
 }
 
-// JSON's own number grammar is narrower than strtod's: no "inf", "0x", leading '+' or '.5'.
-bool is_json_number(std::string_view t) {
-  if (t.empty()) return false;
-  std::size_t i = t[0] == '-' ? 1 : 0;
-  if (i >= t.size() || t[i] < '0' || t[i] > '9') return false;
-  if (t[i] == '0' && i + 1 < t.size() && t[i + 1] >= '0' && t[i + 1] <= '9') return false;
-  if (t.back() == '.' || t.find(".e") != t.npos || t.find(".E") != t.npos) return false;
-  double value = 0;
-  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), value);
-  return error == std::errc{} && end == t.data() + t.size();
+// The characters keep out what JSON takes for no part of a number, such as spaces around it.
+bool is_json_number(std::string_view text) {
+  return text.find_first_not_of("+-.0123456789eE") == text.npos && Json::accept(text);
 }
 
 }  // namespace
 
+// The library's one-line form has no spaces, and it would write numbers its own way: hashes of
+// features are made of this one.
 std::string to_json(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::null:

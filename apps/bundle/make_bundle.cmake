@@ -89,7 +89,7 @@ foreach(program ${PROGRAMS})
     FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 endforeach()
 # What is compiled in.
-foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev libspdlog-dev)
+foreach(package libhdf5-dev nlohmann-json3-dev libcli11-dev)
   if(EXISTS /usr/share/doc/${package}/copyright)
     configure_file(/usr/share/doc/${package}/copyright ${folder}/licences/${package}.txt COPYONLY)
   endif()
@@ -104,7 +104,7 @@ set(BUNDLE_LIBRARIES "${about}")
 configure_file(${SOURCE}/apps/bundle/LICENCES.in ${folder}/LICENCES @ONLY)
 
 file(COPY ${SOURCE}/config/pipelines DESTINATION ${folder}/share/melflow FILES_MATCHING PATTERN *.yaml)
-file(COPY ${SOURCE}/tests/golden/presets.json ${SOURCE}/apps/parity_reference.py
+file(COPY ${SOURCE}/tests/golden/presets.json ${SOURCE}/apps/parity/parity_reference.py
   DESTINATION ${folder}/share/melflow/parity)
 file(COPY ${SOURCE}/perf/gpu.sh DESTINATION ${folder}/perf)
 file(COPY ${SOURCE}/perf/gpu DESTINATION ${folder}/perf FILES_MATCHING PATTERN *.sh PATTERN *.yaml)

@@ -9,7 +9,10 @@
 #include <set>
 #include <sstream>
 
-#include "apps/verbs.h"
+#include <fmt/format.h>
+
+#include "apps/program.h"
+#include "apps/verbs/verbs.h"
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
@@ -64,14 +67,16 @@ TEST_CASE("cli: --version and --help end with 0, and every verb's help has an ex
   CHECK(version.out.starts_with("melflow "));
   const Ended help = run(folder, {kMelflow, "--help"});
   CHECK(help.code == 0);
-  for (const char* verb : {"run", "validate", "graph", "stages", "init", "inspect", "compare",
-                           "show", "verify-parity"}) {
-    INFO(verb);
-    CHECK(has(help.out, std::string("\n  ") + verb + " "));
-    const Ended of_verb = run(folder, {kMelflow, verb, "--help"});
+  for (const Verb& verb : kVerbs) {
+    INFO(verb.name);
+    CHECK(has(help.out, fmt::format("\n{}:\n", verb.heading)));
+    CHECK(has(help.out, fmt::format("\n  {} ", verb.name)));
+    CHECK(has(help.out, fmt::format(" {}\n", verb.summary)));
+    const Ended of_verb = run(folder, {kMelflow, verb.name, "--help"});
     CHECK(of_verb.code == 0);
-    CHECK(has(of_verb.out, std::string("Example:\n  ")));
-    CHECK(has(of_verb.out, std::string("melflow ") + verb));
+    CHECK(of_verb.out.starts_with(verb.summary));
+    CHECK(has(of_verb.out, "Example:\n  "));
+    CHECK(has(of_verb.out, std::string("melflow ") + verb.name));
     CHECK(of_verb.out.ends_with("\n"));
   }
 }

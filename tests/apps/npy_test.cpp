@@ -27,12 +27,13 @@ struct Folder : TempFolder {
     test::write_wav(*this / "data/en/two.wav", 8000, 0.5, 2);
     test::write_wav(*this / "data/fr/d\xE9j\xE0.wav", 8000, 0.7, 3);
     write_text(*this / "data/fr/not.wav", "no sound at all");
-    write_text(*this / "p.yaml",
-               test::nodes_to_mel("root: data, labels: parent_dir",
-                                  "sample_rate: 8000, n_mels: 32, log: db, use_energy: true") +
-               "  h5: {stage: hdf5_write, from: mel, path: out.h5, dtype: \"${TYPE:-float32}\"}\n"
-               "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: "
-               "\"${TYPE:-float32}\"}\n");
+    write_text(
+        *this / "p.yaml",
+        test::nodes_to_mel("root: \"${ROOT:-data}\", labels: parent_dir",
+                           "sample_rate: 8000, n_mels: 32, log: db, use_energy: true") +
+            "  h5: {stage: hdf5_write, from: mel, path: out.h5, dtype: \"${TYPE:-float32}\"}\n"
+            "  npy: {stage: npy_write, from: mel, path: out.npy, dtype: "
+            "\"${TYPE:-float32}\"}\n");
   }
   Ended melflow(std::vector<std::string> arguments) const {
     arguments.insert(arguments.begin(), kMelflow);
@@ -92,6 +93,18 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
       CHECK(shown.code == 0);
     }
     CHECK(read_text(folder / "out.npy.png") == read_text(folder / "out.h5.png"));
+  }
+}
+
+TEST_CASE("npy: the configuration of an output is read where a path in it is no UTF-8") {
+  const Folder folder;
+  fs::rename(folder / "data", folder / "d\xE9");
+  REQUIRE(folder.melflow({"run", "p.yaml", "--quiet", "--var", "ROOT=d\xE9"}).code == 3);
+  for (const char* file : {"out.npy", "out.h5"}) {
+    INFO(file);
+    const Json said = Json::parse(folder.melflow({"inspect", file, "--json"}).out);
+    REQUIRE(said["config"].is_object());
+    CHECK(said["config"]["graph"]["files"]["root"] == "d\uFFFD");
   }
 }
 

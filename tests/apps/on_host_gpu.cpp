@@ -1,7 +1,7 @@
 // melflow_on_host_gpu: the program, where the device is a thread of the host. With
 // melflow_gpu_bench_on_host it lets a machine without a GPU try whatever runs on one.
 
-#include "apps/verbs.h"
+#include "apps/program.h"
 #include "tests/support/host_gpu.h"
 
 int main(int argc, char** argv) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/colormap.h"
-#include "apps/font.h"
-#include "apps/spectrogram.h"
-#include "apps/written_file.h"
+#include "apps/picture/colormap.h"
+#include "apps/picture/font.h"
+#include "apps/picture/spectrogram.h"
+#include "apps/verbs/written_file.h"
 #include "pipeline/problem.h"
 #include "tests/apps/process.h"
 

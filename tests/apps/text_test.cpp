@@ -1,8 +1,8 @@
 // Figures and progress as people read them.
 #include <doctest/doctest.h>
 
-#include "apps/format.h"
-#include "apps/terminal.h"
+#include "apps/report/format.h"
+#include "apps/report/terminal.h"
 
 using namespace melflow;
 

@@ -3,7 +3,7 @@
 In:  resolved options (definition.resolve) and float32 samples in [-1, 1).
 Out: [frames, bands] as the library computed it, in float64.
 
-What users can call as well, with verify-parity --reference, is in apps/parity_reference.py; here are
+What users can call as well, with verify-parity --reference, is in apps/parity/parity_reference.py; here are
 cepstra, and which function stands for which preset.
 """
 

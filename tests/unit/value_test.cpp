@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "stages/listing/utf8.h"
+
 using namespace melflow;
 
 namespace {
@@ -64,7 +68,12 @@ TEST_CASE("value: JSON writes numbers and words bare only where JSON's grammar h
                          {"-01", false, "\"-01\""},
                          {"12px", false, "\"12px\""},
                          {"", false, "\"\""},
-                         {"a \"b\" \\ c\n\t\x01", false, "\"a \\\"b\\\" \\\\ c\\u000a\\u0009\\u0001\""},
+                         {"a \"b\" \\ c\n\t\x01", false, "\"a \\\"b\\\" \\\\ c\\n\\t\\u0001\""},
+                         {" 1", false, "\" 1\""},
+                         {"1\n", false, "\"1\\n\""},
+                         {"tru", false, "\"tru\""},
+                         {"d\xe9j\xe0\"", false, "\"d\xe9j\xe0\\\"\""},
+                         {"\xed\xb0\x80", false, "\"\xed\xb0\x80\""},
                          {"Käse", false, "\"Käse\""}}) {
     CAPTURE(std::string(row.text));
     CAPTURE(row.quoted);
@@ -77,4 +86,27 @@ TEST_CASE("value: JSON of lists and maps keeps the order and quotes the keys") {
   v.set("z", Value::list({Value::scalar("1"), Value{}, Value::list({})}));
   v.set("a\"", Value::map({}));
   CHECK(to_json(v) == R"({"z": [1, null, []], "a\"": {}})");
+}
+
+TEST_CASE("value: any text becomes JSON; bytes that are no UTF-8 stay for who escapes them") {
+  const std::string bytes(
+      "\x00\x1F\x22\x5C\x7F\x80\x8F\x90\x9F\xA0\xBF\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF1\xF4\xF5"
+      "\xFF",
+      23);
+  std::string wrong;
+  std::size_t as_they_were = 0;
+  for (const char a : bytes)
+    for (const char b : bytes)
+      for (const char c : bytes)
+        for (const char d : {'\x22', '\x80', '\xBF', '\xC2'}) {
+          const std::string text{a, b, c, d};
+          const std::string json = to_json(Value::scalar(text, {}, true));
+          const auto plain = nlohmann::json::parse(json, nullptr, false);
+          const auto read = nlohmann::json::parse(without_escaped_bytes(utf8_or_escaped(json)));
+          const bool is_same = read.get<std::string>() == text;
+          if (is_same) ++as_they_were;
+          if (is_same == plain.is_discarded()) wrong += json + " ";
+        }
+  CHECK(wrong == "");
+  CHECK(as_they_were > 125);  // all of the first five bytes and the quotation mark, and more
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "pipeline/problem.h"
+#include "stages/listing/utf8.h"
 
 namespace melflow {
 
@@ -25,10 +26,16 @@ inline StoredJson parse_stored(const std::string& text) {
   }
 }
 
+/// The settings that are an output's attribute ('features', 'config'). Bytes of a path that are no
+/// UTF-8, which stand in HDF5's as they are, become U+FFFD.
+inline StoredJson parse_settings(const std::string& text) {
+  return parse_stored(without_escaped_bytes(utf8_or_escaped(text)));
+}
+
 /// Null where it is none.
-inline StoredJson parse_stored_or_null(const std::string& text) {
+inline StoredJson parse_settings_or_null(const std::string& text) {
   try {
-    return parse_stored(text);
+    return parse_settings(text);
   } catch (const RunError&) {
     return {};
   }

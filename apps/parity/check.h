@@ -1,0 +1,43 @@
+// One comparison each: of a golden case, of derivatives, of a recording; and of the statistics of
+// all recordings. Rows are computed and compared twice, in single and in double precision.
+#pragma once
+
+#include <array>
+
+#include "apps/parity/reference.h"
+#include "apps/parity/report.h"
+
+namespace melflow {
+
+/// The preset's name in reports on derivatives.
+constexpr const char* kDeltas = "deltas";
+
+ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance);
+ParityResult check_delta(const ParityDelta& one, const ParityTolerance& tolerance);
+
+/// Recordings, a file at a time; then the mean and the standard deviation of each column over all
+/// rows of them, as an output stores them, against those of the library's rows.
+class RecordingCheck {
+ public:
+  /// All of them outlive this. `options`: those of `preset`, perhaps changed.
+  RecordingCheck(std::string preset, const MelOptions& options, const ReferenceAnswer& answer,
+                 const ParityTolerance& tolerance);
+
+  /// `theirs`: what the library made of the same samples.
+  ParityResult check(const ParityRecording& recording, const ReferenceRows& theirs);
+  /// Of the recordings checked so far.
+  [[nodiscard]] std::array<ParityResult, 2> statistics() const;
+
+ private:
+  struct Sums;
+
+  std::string preset_;
+  const MelOptions& options_;
+  const ReferenceAnswer& answer_;
+  const ParityTolerance& tolerance_;
+  /// By precision.
+  std::array<std::shared_ptr<Sums>, 2> sums_;
+  std::int64_t frames_ = 0;
+};
+
+}  // namespace melflow

@@ -1,0 +1,166 @@
+#include "apps/parity/reference.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "apps/json_value.h"
+#include "apps/parity/child_process.h"
+#include "apps/shipped.h"
+#include "pipeline/problem.h"
+#include "stages/features/mel_stage_options.h"
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = fs::temp_directory_path() / "melflow_parity_XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+      throw RunError(fmt::format("{}: no folder can be made there: {}",
+                                 fs::temp_directory_path().string(), std::strerror(errno)));
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+void write_file(const std::string& path, const void* data, std::size_t bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+  if (!file.flush()) throw RunError(path + ": cannot be written");
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Json request_of(const TemporaryFolder& folder, const std::string& library,
+                const MelOptions& options, const std::vector<std::string>& changed,
+                const std::vector<ParityRecording>& recordings) {
+  MelStageOptions stage;
+  stage.mel = resolve(options);
+  stage.sample_rate = options.sample_rate;
+  Schema schema;
+  stage.describe(schema);
+  Json out{{"reference", library},
+           {"options", json_of(schema.echo())},
+           {"changed", changed},
+           {"inputs", Json::array()}};
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const std::string samples = folder / fmt::format("{}.samples", i);
+    write_file(samples, recordings[i].samples.data(), recordings[i].samples.size() * sizeof(float));
+    out["inputs"].push_back({{"samples", samples}, {"rows", folder / fmt::format("{}.rows", i)}});
+  }
+  return out;
+}
+
+[[noreturn]] void lacking(const std::string& python, const Json& missing) {
+  std::string names, text;
+  for (const Json& one : missing) {
+    names += " " + one.at(1).get<std::string>();
+    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.at(1).get<std::string>(),
+                        one.at(2).get<std::string>());
+  }
+  throw RunError(
+      fmt::format("{0} lacks what the library needs ({1}): {0} -m pip install{2}, or name another "
+                  "Python with --python",
+                  python, text, names));
+}
+
+ReferenceRows rows_of(const Json& output, const std::string& path) {
+  ReferenceRows out;
+  out.refused = output.value("refused", "");
+  if (!out.refused.empty()) return out;
+  out.frames = output.at("frames").get<std::int64_t>();
+  out.columns = output.at("columns").get<int>();
+  const std::string bytes = read_file(path);
+  out.values.resize(bytes.size() / sizeof(float));
+  std::memcpy(out.values.data(), bytes.data(), out.values.size() * sizeof(float));
+  if (static_cast<std::int64_t>(out.values.size()) != out.frames * out.columns)
+    throw RunError(fmt::format("{}: has {} values, must have {} x {}", path, out.values.size(),
+                               out.frames, out.columns));
+  return out;
+}
+
+// The last lines say what went wrong in Python; as one.
+std::string tail(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text.size() > 1000 ? text.substr(text.size() - 1000) : text);
+  for (std::string line; std::getline(lines, line);) out += (out.empty() ? "" : " | ") + line;
+  return out;
+}
+
+}  // namespace
+
+const std::vector<ParityLibrary>& parity_libraries() {
+  static const std::vector<ParityLibrary> all{
+      {"librosa", {"librosa"}, true},
+      {"torchaudio", {"torchaudio"}, false},
+      {"kaldi-native-fbank", {"kaldi", "kaldi_htk"}, false},
+      {"whisper", {"whisper", "whisper_large_v3"}, true},
+      {"nemo", {"nemo"}, false},
+      {"speechbrain", {"speechbrain"}, false},
+      {"hifigan", {"hifigan"}, false},
+      {"ast", {"ast"}, false},
+  };
+  return all;
+}
+
+bool transforms_in_double(const std::string& preset) {
+  const auto& all = parity_libraries();
+  return std::any_of(all.begin(), all.end(), [&](const ParityLibrary& l) {
+    return l.is_double && std::find(l.presets.begin(), l.presets.end(), preset) != l.presets.end();
+  });
+}
+
+ReferenceAnswer ask_reference(const std::string& python, const std::string& library,
+                              const MelOptions& options, const std::vector<std::string>& changed,
+                              const std::vector<ParityRecording>& recordings) {
+  const fs::path script =
+      shipped_file("parity/parity_reference.py", "apps/parity/parity_reference.py");
+  const TemporaryFolder folder;
+  const std::string request = request_of(folder, library, options, changed, recordings).dump();
+  write_file(folder / "request.json", request.data(), request.size());
+  const int status =
+      run_child({python, script.string(), folder / "request.json", folder / "answer.json"},
+                folder / "output");
+  const Json answer = Json::parse(read_file(folder / "answer.json"), nullptr, false);
+  if (status != 0 || !answer.is_object())
+    throw RunError(fmt::format("{} ended with status {} and no answer: {}", python, status,
+                               tail(read_file(folder / "output"))));
+  if (answer.contains("missing")) lacking(python, answer["missing"]);
+  ReferenceAnswer out;
+  out.source = {answer.at("library"), answer.at("version"), answer.at("function")};
+  if (const Json& unknown = answer.at("unknown"); !unknown.empty())
+    throw RunError(fmt::format("{} has no setting for {}, so nothing can be compared",
+                               out.source.function,
+                               fmt::join(unknown.get<std::vector<std::string>>(), ", ")));
+  const Json& statistics = answer.at("statistics");
+  out.statistics = {statistics.at("frames"), statistics.at("mean"), statistics.at("std")};
+  for (std::size_t i = 0; i < recordings.size(); ++i)
+    out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}.rows", i)));
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,39 @@
+// What verify-parity found, and how it is printed.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/parity/rows.h"
+
+namespace melflow {
+
+/// One case of the golden vectors, one file of the user's, or all cases of a preset.
+struct ParityResult {
+  std::string name, preset;
+  std::vector<std::string> libraries;  ///< "librosa 0.10.2.post1"
+  std::size_t cases = 1, left_out = 0;
+  std::int64_t frames = 0;  ///< compared
+  ParityValue worst;        ///< of the largest share of its limit
+  std::string worst_case;
+  bool passed = true;
+  bool is_of_rows = true;  ///< false: of statistics, whose values have a column and no frame
+  std::string reason;  ///< why it fails whatever the values, or why there was nothing to compare
+
+  /// Fails with `why`.
+  void fail(const std::string& why);
+  void take(const ParityValue& value);
+};
+
+/// The results of each preset together, in their order.
+std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases);
+
+/// A table with a line for each, headed by `what` ("preset"), then every failure of `cases` with
+/// its row and value.
+std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
+                        const std::vector<ParityResult>& cases, const ParityVectors& vectors);
+nlohmann::ordered_json parity_json(const std::vector<ParityResult>& results,
+                                   const ParityVectors& vectors);
+
+}  // namespace melflow

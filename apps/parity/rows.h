@@ -1,0 +1,99 @@
+// melflow's own rows of a signal, and how far they may be from a library's.
+//
+// In:  options, samples; a row of the library's [columns].
+// Out: rows [frames, columns]; of a row, the value that comes nearest to its limit or passes it.
+//
+// Beyond the library's own error a value may differ by the largest of
+//   - atol + rtol |value|; of linear values without atol, which would let every quiet band pass;
+//   - kFilterShare of the two bands beside it: filters in single precision take that much too much
+//     or too little of them;
+//   - kUnnoted: own errors up to that, of a level in its unit, of a linear value in parts of it,
+//   are
+//     not in the golden vectors; of a library in double precision there are none in linear values;
+//   - what an error of a share of the frame's largest amplitude comes to, since a transform has in
+//     every bin an error in proportion to the largest: kFloatShare where ours, or theirs with an
+//     error that is not known, are in single precision, else kDoubleShare;
+//   - of cepstra, whose levels are floats in any case, kFloatShare of the largest.
+// So rows in double precision are held to the library's own error at any depth, and rows in single
+// precision to their share of the peak.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "apps/parity/vectors.h"
+
+namespace melflow {
+
+constexpr double kFloatShare = 1e-6;
+constexpr double kDoubleShare = 1e-15;
+/// tests/golden/filterbanks.json: weights of SpeechBrain and Kaldi are off by up to 1e-5 of a peak.
+constexpr double kFilterShare = 1e-5;
+constexpr double kUnnoted = 1e-4;
+/// Of an own error, which the vectors have with two digits.
+constexpr double kNotedDigits = 0.05;
+
+struct ParityRows {
+  std::int64_t frames = 0;
+  int columns = 0;
+  std::vector<float> values;
+  /// How a row was normalised, column by column: (x - mean) / divisor.
+  std::vector<double> mean, divisor;
+};
+
+/// The backend at hand: MelKernel on the CPU.
+ParityRows parity_rows(const MelOptions& options, const std::optional<CepstrumOptions>& cepstrum,
+                       std::span<const std::int16_t> samples);
+ParityRows parity_rows(const MelOptions& options, const std::optional<CepstrumOptions>& cepstrum,
+                       std::span<const float> samples);
+
+/// One value of ours and of theirs.
+struct ParityValue {
+  std::int64_t frame = -1;  ///< -1: nothing was compared
+  std::size_t column = 0;
+  double ours = 0, theirs = 0;
+  double own_error = 0;                                              ///< of theirs
+  double limit = 0;                                                  ///< beyond that
+  MelOptions::Precision precision = MelOptions::Precision::float32;  ///< of ours
+
+  /// |ours - theirs| less the library's own error.
+  [[nodiscard]] double error() const;
+  /// 1 is the limit; infinite for what is no number.
+  [[nodiscard]] double share() const;
+  [[nodiscard]] bool passes() const { return share() <= 1.0; }
+};
+
+/// What is known of a library's own errors.
+struct TheirPrecision {
+  bool is_double = false;  ///< it transforms in double precision
+  bool is_noted = false;   ///< rows come with their own error where it is worth noting
+};
+
+class ParityJudge {
+ public:
+  /// `ours`, of these options, outlives this.
+  ParityJudge(const MelOptions& options, bool is_cepstrum, const ParityRows& ours,
+              const ParityTolerance& tolerance, TheirPrecision theirs);
+  /// How far each value of a row may be from theirs, beside their own error.
+  [[nodiscard]] std::vector<double> limits(const std::vector<double>& theirs) const;
+  /// The value of the largest share of its limit.
+  [[nodiscard]] ParityValue worst(const ParityRow& theirs) const;
+
+ private:
+  [[nodiscard]] std::vector<double> float_limits(const std::vector<double>& theirs) const;
+
+  const ParityRows& ours_;
+  const ParityTolerance& tolerance_;
+  MelOptions::Precision precision_;
+  bool is_cepstrum_, is_level_, is_banded_;
+  double share_, unnoted_;
+  std::size_t energy_column_;  ///< past the end without one
+  double log_factor_, power_;
+};
+
+/// The worst value of a case of derivatives.
+ParityValue worst_delta(const ParityDelta& delta, const ParityTolerance& tolerance);
+
+}  // namespace melflow

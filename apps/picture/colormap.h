@@ -1,0 +1,12 @@
+// Colours for levels: dark violet through red and orange to a bright yellow. Lightness rises evenly
+// all the way, so equal steps of level look like equal steps, on paper without colour too.
+#pragma once
+
+#include "apps/picture/canvas.h"
+
+namespace melflow {
+
+/// `level` from 0 (dark) to 1 (bright); what lies outside is clamped, NaN is dark.
+Rgb colour_of(double level);
+
+}  // namespace melflow

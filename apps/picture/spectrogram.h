@@ -1,0 +1,35 @@
+// A picture of mel rows: time to the right, low bands at the bottom, with axes and a scale of
+// levels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/picture/canvas.h"
+
+namespace melflow {
+
+struct Spectrogram {
+  std::vector<float> values;  ///< [frames, bands]
+  std::size_t frames = 0, bands = 0;
+  std::string unit;
+  std::vector<double> band_hz;  ///< [bands] centre frequencies
+  double first_frame = 0;       ///< number of the first frame on the time axis
+  double frame_seconds = 0;     ///< from frame to frame; 0: the axis counts frames or rows
+  std::string axis = "frame";   ///< what it counts then
+  std::string title;
+};
+
+/// In decibels the scale of colours begins at most 80 dB below the highest level. Many frames are
+/// drawn as the means of groups, few are drawn wide. Throws RunError when there is no frame.
+Canvas draw(const Spectrogram& s);
+
+/// Round numbers in [lowest, highest], at most `most` of them: 1, 2 or 5 times a power of ten
+/// apart.
+std::vector<double> ticks(double lowest, double highest, int most);
+
+/// Turns values in the unit of /mel ("power", "ln power", "log10 amplitude", …) into decibels.
+/// Returns their unit afterwards: "dB", or the old one where it is none of these.
+std::string to_decibels(std::vector<float>& values, const std::string& unit);
+
+}  // namespace melflow

@@ -1,0 +1,20 @@
+#include "apps/report/printing.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kLongestMessage = 16384;  // [bytes]
+
+}  // namespace
+
+void put(std::FILE* out, const std::string& text) {
+  const std::string shown = printable(text);
+  (void)std::fwrite(shown.data(), 1, shown.size(), out);
+  (void)std::fflush(out);
+}
+
+void complain(const std::string& message) {
+  put(stderr, "melflow: " + excerpt(message, kLongestMessage) + "\n");
+}
+
+}  // namespace melflow

@@ -1,0 +1,133 @@
+#include "apps/report/report_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "apps/json_value.h"
+#include "pipeline/text.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* to_text(Ending ending) {
+  switch (ending) {
+    case Ending::complete:
+      return "complete";
+    case Ending::stopped:
+      return "stopped";
+    case Ending::failed:
+      return "failed";
+  }
+  return "";
+}
+
+Json stage_json(const StageReport& s) {
+  Json out{{"name", s.name},
+           {"stage", s.stage},
+           {"concurrency", s.concurrency},
+           {"peak_concurrency", s.peak_concurrency},
+           {"items_in", s.items_in},
+           {"items_out", s.items_out},
+           {"bytes_in", s.bytes_in},
+           {"bytes_out", s.bytes_out},
+           {"rows_in", s.rows_in},
+           {"rows_out", s.rows_out}};
+  out["seconds"] = {{"busy", s.time.busy},
+                    {"waiting_input", s.time.waiting_input},
+                    {"blocked_output", s.time.blocked_output},
+                    {"waiting_core", s.time.waiting_core},
+                    {"idle_after_end", s.time.idle_after_end}};
+  if (!s.summary.empty()) {
+    Json& summary = out["summary"] = Json::object();
+    for (const auto& [name, value] : s.summary) summary[name] = json_of(value);
+  }
+  return out;
+}
+
+Json edge_json(const EdgeReport& e) {
+  Json out{{"from", e.from}, {"to", e.to}, {"queue", e.capacity}};
+  if (e.adapts) out["auto"] = {{"greatest_queue", e.greatest_capacity}};
+  out.update({{"max_depth", e.max_depth}, {"mean_depth", e.mean_depth}});
+  if (e.start_depth > 0)
+    out["start"] = {{"depth", e.start_depth}, {"wait_seconds", e.start_wait_seconds}};
+  return out;
+}
+
+Json remark_json(const Remark& r) {
+  return {{"index", r.index},
+          {"path", r.name},
+          {"status", melflow::to_text(r.entry.outcome)},
+          {"stage", r.entry.stage},
+          {"reason", r.entry.reason}};
+}
+
+}  // namespace
+
+std::string json_text(const Json& document) {
+  return printable(document.dump(2, ' ', false, Json::error_handler_t::replace)) + "\n";
+}
+
+Json config_json(const Plan& plan) { return json_of(plan.settings.config); }
+
+std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
+  for (std::size_t i = 0; i < report.stages.size() && i < plan.nodes.size(); ++i)
+    if (plan.nodes[i].info->traits.kind == StageKind::sink) return report.stages[i].rows_in;
+  return 0;
+}
+
+Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>& remarks,
+                 int exit_code) {
+  const Ledger::Counts& c = r.counts;
+  Json out{{"melflow_version", kVersion}, {"ending", to_text(r.ending)},
+           {"exit_code", exit_code},      {"error", r.error.empty() ? Json() : Json(r.error)},
+           {"seconds", r.wall_seconds},   {"graph_seconds", r.graph_seconds},
+           {"workers", r.workers},        {"rows", rows_of_run(r, plan)}};
+  if (r.filling_seconds > 0) out["filling_seconds"] = r.filling_seconds;
+  out["files"] = {{"found", c.found},   {"ok", c.ok},           {"skipped", c.skipped},
+                  {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned}};
+  out["files_per_second"] =
+      r.wall_seconds > 0 ? static_cast<double>(c.closed() - c.not_run) / r.wall_seconds : 0.0;
+  out["memory"] = {{"budget", r.memory_budget},
+                   {"peak", r.memory_peak},
+                   {"index", r.memory_index},
+                   {"wait_seconds", r.memory_wait_seconds},
+                   {"resident_peak", r.resident_peak}};
+  out["stages"] = Json::array();
+  for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s));
+  out["edges"] = Json::array();
+  for (const EdgeReport& e : r.edges) out["edges"].push_back(edge_json(e));
+  out["warnings"] = r.warnings;
+  out["remarks"] = Json::array();
+  for (const Remark& remark : remarks) out["remarks"].push_back(remark_json(remark));
+  out["config"] = config_json(plan);
+  return out;
+}
+
+Json problems_json(const std::vector<Problem>& problems) {
+  Json out = Json::array();
+  for (const Problem& p : problems) {
+    Json one{{"file", p.mark.file ? Json(*p.mark.file) : Json()}};
+    if (p.mark.line > 0) one.update({{"line", p.mark.line}, {"column", p.mark.column}});
+    one["message"] = p.message;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json not_started_json(const Problems& problems, int exit_code) {
+  return {{"melflow_version", kVersion},
+          {"ending", "not_started"},
+          {"exit_code", exit_code},
+          {"problems", problems_json(problems.sorted())}};
+}
+
+Json not_started_json(const std::string& error, int exit_code) {
+  return {{"melflow_version", kVersion},
+          {"ending", "not_started"},
+          {"exit_code", exit_code},
+          {"error", error}};
+}
+
+}  // namespace melflow

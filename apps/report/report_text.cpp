@@ -1,0 +1,233 @@
+#include "apps/report/report_text.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "apps/report/format.h"
+#include "apps/report/report_json.h"
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kShownReasons = 5;
+constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
+
+double per_second(std::size_t n, double seconds) {
+  return seconds <= 0 ? 0 : static_cast<double>(n) / seconds;
+}
+
+std::string accounts(const RunReport& r, const Plan& plan) {
+  const Ledger::Counts& c = r.counts;
+  std::string out = fmt::format("{}: {} ok, {} skipped, {} failed", plural(c.found, "file"),
+                                count_text(c.ok), count_text(c.skipped), count_text(c.failed));
+  if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
+  if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
+  const std::string filling =
+      r.filling_seconds > 0
+          ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
+          : "";
+  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n", plural(rows_of_run(r, plan), "row"),
+                           seconds_text(r.wall_seconds), filling,
+                           rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
+                           plural(static_cast<std::size_t>(r.workers), "worker"));
+}
+
+// A line for each split; corpora of many speakers may have many.
+std::string splits_text(const Value& splits) {
+  constexpr std::size_t kShown = 20;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(splits.items().size(), kShown); ++i) {
+    const auto text = [&](const char* key) { return splits.items()[i].find(key)->text(); };
+    const auto count = [&](const char* key) {
+      return static_cast<std::size_t>(std::stoull(text(key)));
+    };
+    const bool has_name = !splits.items()[i].find("name")->is_null();
+    out += fmt::format("  {:<14} {:>14} {:>18}\n", has_name ? text("name") : "(no split)",
+                       plural(count("files"), "file"), plural(count("rows"), "row"));
+  }
+  if (splits.items().size() > kShown) out += fmt::format("  … {} in all\n", splits.items().size());
+  return out;
+}
+
+// "features.h5: row_shape [32], ..." from whatever the sink has to say.
+std::string output(const StageReport& s) {
+  std::string path, rest, splits;
+  for (const auto& [name, value] : s.summary) {
+    if (name == "splits") {
+      splits = splits_text(value);
+      continue;
+    }
+    const std::string text = value.is_scalar() ? value.text() : to_json(value);
+    if (name == "path") {
+      path = text;
+      continue;
+    }
+    if (name == "complete" && text == "true") continue;
+    rest += rest.empty() ? "" : ", ";
+    double number = 0;
+    if (name == "complete")
+      rest += "not complete";
+    else if (name == "bytes" && detail::parse_number(value, number).empty())
+      rest += bytes_text(number);
+    else if (name == "rows" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "row");
+    else if (name == "kept_files" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "file") + " as before";
+    else if (name == "dropped_files" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "file") + " gone";
+    else
+      rest += name + " " + text;
+  }
+  return fmt::format("{}: {}\n{}", one_line(path.empty() ? s.name : path), one_line(rest), splits);
+}
+
+std::string percent(double part, double whole) {
+  return whole <= 0 ? "" : fmt::format("{:.0f}%", 100 * part / whole);
+}
+
+using Row = std::vector<std::string>;
+
+// Columns as wide as their widest cell; the first two to the left, figures to the right.
+std::string align(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string out;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i < 2 ? fmt::format("{:<{}}  ", row[i], widths[i])
+                    : fmt::format("{:>{}}  ", row[i], widths[i]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return out;
+}
+
+// "4"; of an auto queue "auto 4", or "auto 4/16" where it had more places before.
+std::string queue_text(const EdgeReport& e) {
+  if (!e.adapts) return std::to_string(e.capacity);
+  if (e.greatest_capacity == e.capacity) return fmt::format("auto {}", e.capacity);
+  return fmt::format("auto {}/{}", e.capacity, e.greatest_capacity);
+}
+
+std::string stages_table(const RunReport& r) {
+  std::vector<Row> rows{{"node", "stage", "slots", "items", "MB", "rows/s", "busy", "input",
+                         "output", "core", "idle", "queue", "mean", "max"}};
+  for (const StageReport& s : r.stages) {
+    const StageTime& t = s.time;
+    const double total = t.total();
+    const bool gives = s.items_out > 0;
+    Row row{s.name,
+            s.stage,
+            fmt::format("{}/{}", s.peak_concurrency, s.concurrency),
+            count_text(gives ? s.items_out : s.items_in),
+            megabytes_text(static_cast<double>(gives ? s.bytes_out : s.bytes_in)),
+            rate_text(per_second(gives ? s.rows_out : s.rows_in, r.graph_seconds)),
+            percent(t.busy, total),
+            percent(t.waiting_input, total),
+            percent(t.blocked_output, total),
+            percent(t.waiting_core, total),
+            percent(t.idle_after_end, total)};
+    const auto edge = std::find_if(r.edges.begin(), r.edges.end(),
+                                   [&](const EdgeReport& e) { return e.to == s.name; });
+    if (edge != r.edges.end()) {
+      row.push_back(queue_text(*edge));
+      row.push_back(fmt::format("{:.1f}", edge->mean_depth));
+      row.push_back(std::to_string(edge->max_depth));
+    }
+    rows.push_back(std::move(row));
+  }
+  return align(rows) +
+         "  slots: most at once/allowed; busy to idle: where their time went (waiting for input,\n"
+         "  for room in the output, for a core, idle after the end); queue: the places before the\n"
+         "  node (auto: at the end/at most), how many were taken\n";
+}
+
+std::string starts(const RunReport& r) {
+  std::string out;
+  for (const EdgeReport& e : r.edges)
+    if (e.start_depth > 0)
+      out += fmt::format("{} began with {} in its queue, {} after the first (start_at)\n", e.to,
+                         e.start_depth, seconds_text(e.start_wait_seconds));
+  return out;
+}
+
+std::string memory(const RunReport& r) {
+  std::string out =
+      fmt::format("memory: {} of {} budgeted at most, {} of it the list of files; resident peak {}",
+                  mebibytes_text(r.memory_peak), mebibytes_text(r.memory_budget),
+                  mebibytes_text(r.memory_index), mebibytes_text(r.resident_peak));
+  if (r.memory_wait_seconds >= 0.05)
+    out += fmt::format("; reading waited {} for memory", seconds_text(r.memory_wait_seconds));
+  return out + "\n";
+}
+
+std::string reason_text(const Ledger::Entry& entry) {
+  return fmt::format("{}: {}{}", entry.stage,
+                     entry.outcome == Outcome::ok ? "" : to_text(entry.outcome) + std::string(": "),
+                     excerpt(entry.reason, kLongestReason));
+}
+
+// A line for each of the most frequent ones.
+std::string by_reason(const std::vector<Remark>& remarks) {
+  std::map<std::string, std::size_t> counts;
+  for (const Remark& r : remarks) ++counts[reason_text(r.entry)];
+  std::vector<std::pair<std::string, std::size_t>> most(counts.begin(), counts.end());
+  std::stable_sort(most.begin(), most.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string out;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < most.size(); ++i) {
+    if (i < kShownReasons)
+      out += fmt::format("    {}: {}\n", plural(most[i].second, "file"), most[i].first);
+    else
+      others += most[i].second;
+  }
+  return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
+}
+
+}  // namespace
+
+std::string summary_text(const RunReport& report, const Plan& plan) {
+  std::string out = accounts(report, plan);
+  for (const StageReport& s : report.stages)
+    if (!s.summary.empty()) out += output(s);
+  out += "\n" + stages_table(report) + "\n" + starts(report) + memory(report);
+  return out;
+}
+
+std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
+    out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
+                       reason_text(remarks[i].entry));
+  if (remarks.size() > limit)
+    out += fmt::format("  … and {} more (all in the output's /remarks and in --json)\n",
+                       count_text(remarks.size() - limit)) +
+           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+  return out;
+}
+
+std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
+                          std::size_t limit) {
+  std::vector<Remark> failed;
+  std::copy_if(remarks.begin(), remarks.end(), std::back_inserter(failed),
+               [](const Remark& r) { return r.entry.outcome == Outcome::failed; });
+  if (failed.empty()) return {};
+  return fmt::format("{} of {} failed:\n", count_text(failed.size()),
+                     plural(report.counts.found, "file")) +
+         remarks_text(failed, limit);
+}
+
+std::string warnings_text(const RunReport& report, const Plan& plan) {
+  std::string out;
+  for (std::size_t i = plan.warnings.size(); i < report.warnings.size(); ++i)
+    out += "warning: " + excerpt(report.warnings[i], kLongestReason) + "\n";
+  return out;
+}
+
+}  // namespace melflow

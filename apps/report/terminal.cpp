@@ -1,0 +1,173 @@
+#include "apps/report/terminal.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "pipeline/threads.h"
+
+namespace melflow {
+namespace {
+
+constexpr double kRateWindow = 10;  // [s]
+constexpr std::chrono::milliseconds kRedraw{120};
+constexpr std::chrono::seconds kLineEvery{10};
+constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
+
+// Without waiting. False: a terminal that was told to stop (Ctrl-S), a pipe that nobody reads.
+bool takes_text(int fd) {
+  pollfd out{fd, POLLOUT, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
+}
+
+int terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+double share_done(const Ledger::Counts& c) {
+  return c.found == 0 ? 0 : static_cast<double>(c.closed()) / static_cast<double>(c.found);
+}
+
+std::string left_text(const Ledger::Counts& c, double rate) {
+  if (c.closed() == c.found) return "finishing";
+  if (rate <= 0) return "-:-- left";
+  return clock_text(static_cast<double>(c.found - c.closed()) / rate) + " left";
+}
+
+// With codes for the terminal in it; of the rest nothing comes from outside.
+void steer(const std::string& text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
+  (void)std::fflush(stderr);
+}
+
+}  // namespace
+
+void RateMeter::add(double seconds, std::size_t closed) {
+  samples_.emplace_back(seconds, closed);
+  while (samples_.size() > 2 && samples_[1].first < seconds - kRateWindow) samples_.pop_front();
+}
+
+double RateMeter::per_second() const {
+  if (samples_.empty()) return 0;
+  const auto [now, closed] = samples_.back();
+  const auto [then, closed_then] = samples_.size() > 1 ? samples_.front() : std::pair(0.0, 0UL);
+  return now <= then ? 0 : static_cast<double>(closed - closed_then) / (now - then);
+}
+
+std::string bar_line(const Progress& p, double rate, int width) {
+  const Ledger::Counts& c = p.counts;
+  if (c.found == 0) return fmt::format("looking for files, {}", clock_text(p.seconds));
+  const double share = share_done(c);
+  std::string text = fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share,
+                                 p.is_filling ? "loading " : "", count_text(c.closed()),
+                                 count_text(c.found), rate_text(rate), left_text(c, rate));
+  const auto room = [&] { return width - static_cast<int>(text.size()); };
+  // The bar keeps its length while the figures grow.
+  const int wanted = width < 100 ? 12 : 24;
+  const std::string failed = c.failed == 0 ? "" : fmt::format("  {} failed", count_text(c.failed));
+  for (const std::string& more :
+       {failed, fmt::format("  {}", plural(p.rows, "row")),
+        fmt::format("  {} read", bytes_text(static_cast<double>(p.bytes)))})
+    if (room() - static_cast<int>(more.size()) >= wanted + 2) text += more;
+  const int cells = std::min(room() - 2, wanted);
+  if (cells < 4) return text.substr(1, static_cast<std::size_t>(std::max(width, 1)));
+  const auto full = static_cast<std::size_t>(share * cells);
+  std::string bar(full, '=');
+  if (full < static_cast<std::size_t>(cells)) bar += '>';
+  bar.resize(static_cast<std::size_t>(cells), ' ');
+  return "[" + bar + "]" + text;
+}
+
+std::string log_line(const Progress& p, double rate) {
+  const Ledger::Counts& c = p.counts;
+  if (c.found == 0) return fmt::format("looking for files, {} so far", clock_text(p.seconds));
+  if (p.is_filling)
+    return fmt::format("loading {} of {} files ({:.0f}%), {} read, {} files/s, {}",
+                       count_text(c.closed()), count_text(c.found), 100 * share_done(c),
+                       bytes_text(static_cast<double>(p.bytes)), rate_text(rate),
+                       left_text(c, rate));
+  return fmt::format("{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {} read, {} files/s, {}",
+                     count_text(c.closed()), count_text(c.found), 100 * share_done(c),
+                     count_text(c.failed), count_text(c.skipped), plural(p.rows, "row"),
+                     bytes_text(static_cast<double>(p.bytes)), rate_text(rate), left_text(c, rate));
+}
+
+ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
+  const char* term = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+  const bool is_plain = term == nullptr || std::string_view(term) == "dumb";
+  return isatty(STDERR_FILENO) == 1 && !is_plain ? Mode::bar : Mode::lines;
+}
+
+void ProgressDisplay::start() {
+  // Where there is no thread to be had for it, nothing is shown.
+  if (mode_ != Mode::none) (void)add_thread(thread_, [this] { loop(); });
+}
+
+ProgressDisplay::~ProgressDisplay() {
+  clear();
+  for (std::thread& t : thread_) t.join();
+}
+
+void ProgressDisplay::clear() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  erase();
+  wake_.notify_all();
+}
+
+void ProgressDisplay::say(const std::string& text) {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (!lock || !takes_text(STDERR_FILENO)) return;
+  erase();
+  put(stderr, text + "\n");
+}
+
+void ProgressDisplay::leave() {
+  const std::unique_lock lock(mutex_, kPatience);
+  if (lock && takes_text(STDERR_FILENO)) erase();
+}
+
+void ProgressDisplay::erase() {
+  if (is_drawn_) steer("\r\x1b[K");
+  is_drawn_ = false;
+}
+
+void ProgressDisplay::loop() {
+  std::unique_lock lock(mutex_);
+  auto next_line = std::chrono::steady_clock::now() + kLineEvery;
+  while (!wake_.wait_for(lock, kRedraw, [this] { return ended_; })) {
+    Progress p = runner_.progress();
+    if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
+      // The run proper counts from the beginning again.
+      rate_ = {};
+      most_rows_ = most_bytes_ = 0;
+    }
+    if (p.counts.found > 0) rate_.add(p.seconds, p.counts.closed());
+    // Once the graph is gone nobody counts these any more.
+    p.rows = most_rows_ = std::max(most_rows_, p.rows);
+    p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
+    if (mode_ == Mode::bar) {
+      // One write a redraw, or a slow terminal flickers. The last column stays free: some wrap
+      // already when it is filled.
+      steer("\r" + bar_line(p, rate_.per_second(), terminal_width() - 1) + "\x1b[K");
+      is_drawn_ = true;
+    } else if (std::chrono::steady_clock::now() >= next_line) {
+      put(stderr, log_line(p, rate_.per_second()) + "\n");
+      next_line += kLineEvery;
+    }
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,53 @@
+// melflow graph: the plan as a Mermaid flowchart, with its bounds.
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/verbs.h"
+
+namespace melflow {
+namespace {
+
+// An auto queue has bounds, too.
+std::string queue_text(const PlanNode& n) {
+  return n.has_auto_queue() ? fmt::format("{} to {}", n.least_queue, n.greatest_queue)
+                            : std::to_string(n.queue);
+}
+
+// Nodes go by number: a name may be a word of Mermaid's own ("end").
+std::string mermaid(const Plan& plan) {
+  std::string out = "flowchart LR\n";
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    out += fmt::format("  n{}[\"{}<br/>{} × {}\"]\n", i, n.name, n.info->name, n.concurrency);
+  }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
+    if (n.from >= 0)
+      out += fmt::format("  n{} -->|\"{}, queue {}\"| n{}\n", n.from, n.info->traits.in.name,
+                         queue_text(n), i);
+  }
+  return out;
+}
+
+}  // namespace
+
+Action add_graph(CLI::App& verb) {
+  auto arguments = std::make_shared<PlanArguments>();
+  arguments->add_to(verb);
+  verb.footer(
+      "A node is shown with its stage and concurrency, an edge with what crosses it and how many\n"
+      "items may wait there.\n"
+      "\n"
+      "Example:\n"
+      "  melflow graph mine.yaml > mine.mmd");
+  return [arguments] {
+    put(stdout, mermaid(arguments->load()));
+    return kDone;
+  };
+}
+
+}  // namespace melflow

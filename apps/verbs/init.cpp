@@ -1,0 +1,101 @@
+// melflow init: a configuration to start from.
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/verbs.h"
+#include "apps/verbs/written_file.h"
+#include "pipeline/problem.h"
+#include "stages/files/own_file.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::string_view kTemplate =
+    R"yaml(# A melflow pipeline: a folder of recordings becomes log-mel features in one HDF5 file.
+#
+#   melflow validate FILE                        checks it
+#   DATA=clips OUT=clips.h5 melflow run FILE     runs it
+#   melflow stages mel                           shows every option of a stage
+version: 1
+
+# All that the files under way may take at the same time.
+memory: {host: 1GiB}
+
+# End the run when more files than this fail: a count (10) or a share (1%). Without it a bad file
+# never stops a run; it is listed at the end and in the output.
+# max_failures: 1%
+
+# Each node names its stage and the node whose output it takes. Every node but the first may also
+# have `concurrency` (items at the same time) and `queue` (items that wait); left out, they fit the
+# machine. ${NAME} is a variable of the environment, or of --var NAME=value; after :- is what it is
+# when nobody sets it.
+graph:
+  files:
+    stage: file_list
+    root: ${DATA:-data}
+    # include: ["**/*.wav", "**/*.flac"]
+    labels: parent_dir        # the label; one of none, parent_dir, top_dir, file, manifest
+
+  read:
+    stage: disk_read
+    from: files
+
+  decode:                     # WAV, FLAC, OGG, MP3, AIFF, …; several channels become one
+    stage: decode
+    from: read
+
+  resample:                   # recordings of any rate: all the same from here on
+    stage: resample
+    from: decode
+    rate: 16000               # [Hz]
+
+  segment:                    # without a length: whole recordings, a row is a frame
+    stage: segment
+    from: resample
+    # length: 1s              # with a length: a row is a window of that length
+    # hop: 500ms
+
+  batch:                      # small files go on in groups
+    stage: batch
+    from: segment
+    files: 16
+
+  mel:
+    stage: mel
+    from: batch
+    sample_rate: 16000        # [Hz]; must be what arrives
+    n_fft: 512                # [samples]
+    win_length: 400           # [samples]: 25 ms
+    hop: 160                  # [samples]: 10 ms
+    n_mels: 80
+    log: db                   # one of none, ln, log10, db
+
+  write:
+    stage: hdf5_write
+    from: mel
+    path: ${OUT:-features.h5}
+)yaml";
+
+int write_template(const std::string& path, bool force) {
+  if (!force && has_name(path))
+    throw RunError(path + ": is already there; give another name, or --force to replace it");
+  WrittenFile(path).write(kTemplate);
+  say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
+  return kDone;
+}
+
+}  // namespace
+
+Action add_init(CLI::App& verb) {
+  auto path = std::make_shared<std::string>("melflow.yaml");
+  auto force = std::make_shared<bool>(false);
+  verb.add_option("FILE", *path, "where to")->capture_default_str();
+  verb.add_flag("--force", *force, "replaces a file that is there");
+  verb.footer("Example:\n  melflow init mine.yaml");
+  return [path, force] { return write_template(*path, *force); };
+}
+
+}  // namespace melflow

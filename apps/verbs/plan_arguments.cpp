@@ -1,0 +1,106 @@
+#include "apps/verbs/plan_arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "apps/shipped.h"
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+Assignment split(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+std::vector<Assignment> split_all(const std::vector<std::string>& texts) {
+  std::vector<Assignment> out;
+  for (const std::string& t : texts) out.push_back(split(t));
+  return out;
+}
+
+CLI::Validator is_assignment(const std::string& form) {
+  return {[form](const std::string& text) {
+            const std::size_t equals = text.find('=');
+            return equals == 0 || equals == std::string::npos
+                       ? fmt::format("'{}' is not of the form {}", text, form)
+                       : std::string();
+          },
+          ""};  // no name: help already shows the form as the option's type
+}
+
+std::vector<fs::path> shipped_pipelines() {
+  std::vector<fs::path> out;
+  for (const fs::path& folder : shipped_places("pipelines", "config/pipelines")) {
+    std::error_code error;
+    for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
+      if (e.path().extension() == ".yaml") out.push_back(e.path().lexically_normal());
+    if (!out.empty()) break;
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+std::string find_pipeline(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) && !error) return name;
+  const fs::path wanted(name);
+  std::vector<std::string> names;
+  const bool is_bare = !wanted.has_parent_path();
+  for (const fs::path& p : shipped_pipelines()) {
+    if (is_bare && (p.stem() == wanted || p.filename() == wanted)) return p.string();
+    names.push_back(p.stem().string());
+  }
+  std::string message = "there is no such file";
+  if (!names.empty()) {
+    const std::string near = did_you_mean(wanted.stem().string(), names);
+    message += fmt::format("; the pipelines that come with melflow are {}{}",
+                           fmt::join(names, ", "), near);
+  }
+  throw ConfigError(message, {std::make_shared<const std::string>(name), 0, 0});
+}
+
+void PlanArguments::add_to(CLI::App& verb) {
+  verb.add_option("FILE", file,
+                  "the pipeline: a YAML file, or the name of one that comes with "
+                  "melflow")
+      ->required();
+  overrides.add_to(verb);
+  verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
+      ->check(CLI::Range(0, 1024));
+}
+
+Plan PlanArguments::load() const { return overrides.load(file, workers); }
+
+void PlanOverrides::add_sets_to(CLI::App& verb) {
+  verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
+      ->type_name("NODE.OPTION=VALUE")
+      ->allow_extra_args(false)
+      ->check(is_assignment("NODE.OPTION=VALUE"));
+}
+
+std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
+
+void PlanOverrides::add_to(CLI::App& verb) {
+  add_sets_to(verb);
+  verb.add_option("--var", vars, "sets a ${NAME} of the file, before the environment does")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(is_assignment("NAME=VALUE"));
+}
+
+Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) const {
+  LoadOptions options;
+  options.sets = assignments();
+  options.vars = split_all(vars);
+  options.workers = workers;
+  return load_plan(find_pipeline(file), options);
+}
+
+}  // namespace melflow

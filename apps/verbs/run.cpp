@@ -1,0 +1,178 @@
+// melflow run and update: the plan, the run with its progress, and what to say at its end.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "apps/report/report_json.h"
+#include "apps/report/report_text.h"
+#include "apps/report/terminal.h"
+#include "apps/signals.h"
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/verbs.h"
+#include "apps/verbs/written_file.h"
+#include "pipeline/runner.h"
+#include "stages/corpus/update.h"
+#include "stages/device/timeline_observer.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kShownRemarks = 10;
+
+struct RunArguments {
+  PlanArguments plan;
+  std::string json;  ///< "": none, "-": stdout, else a file
+  bool quiet = false;
+  bool no_progress = false;
+  Update update = Update::none;
+};
+
+// Where the JSON document goes; that it can is known before the run.
+class JsonReport {
+ public:
+  explicit JsonReport(const RunArguments& arguments) : where_(arguments.json) {
+    if (!where_.empty() && where_ != "-") try {
+        file_.emplace(where_, std::vector{arguments.plan.file});
+      } catch (const RunError& e) {
+        throw RunError(std::string("--json: ") + e.what());
+      }
+  }
+  void write(const nlohmann::ordered_json& document) {
+    if (file_) return file_->write(json_text(document));
+    if (where_.empty()) return;
+    std::cout << json_text(document) << std::flush;
+    if (!std::cout) throw RunError("stdout: cannot write the JSON report there");
+  }
+
+ private:
+  std::string where_;
+  std::optional<WrittenFile> file_;
+};
+
+int exit_code_of(const RunReport& report) {
+  switch (report.ending) {
+    case Ending::failed:
+      return kRunFailed;
+    case Ending::stopped:
+      return kStopped;
+    case Ending::complete:
+      return report.counts.failed > 0 ? kSomeFailed : kDone;
+  }
+  return kRunFailed;
+}
+
+RunReport run_watched(Runner& runner, const RunArguments& arguments) {
+  const bool silent = arguments.quiet || arguments.no_progress;
+  ProgressDisplay display(runner,
+                          silent ? ProgressDisplay::Mode::none : ProgressDisplay::suitable_mode());
+  // Signals are blocked before the first thread starts, and end before the display does.
+  const StopOnSignal signals(
+      [&] {
+        runner.stop();
+        if (!arguments.quiet)
+          display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
+      },
+      [&] { display.leave(); });
+  display.start();
+  RunReport report = runner.run();
+  display.clear();
+  return report;
+}
+
+void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
+                  std::FILE* out) {
+  std::string text =
+      summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
+  if (!remarks.empty()) text += "\nnot plainly ok:\n" + remarks_text(remarks, kShownRemarks);
+  put(out, text);
+}
+
+int run(const RunArguments& arguments, JsonReport& json) {
+  // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
+  std::signal(SIGPIPE, SIG_IGN);
+  Plan plan = arguments.plan.load();
+  set_update(plan.services, arguments.update);
+  for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
+  const auto observer = timeline_observer(plan);
+  Runner runner(std::move(plan), observer.get());
+  const RunReport report = run_watched(runner, arguments);
+  const std::vector<Remark> remarks = runner.remarks();
+  const int code = exit_code_of(report);
+  if (!arguments.quiet)
+    print_report(report, runner, remarks, arguments.json == "-" ? stderr : stdout);
+  else
+    put(stderr, warnings_text(report, runner.plan()) +
+                    failures_text(report, remarks, kShownRemarks));
+  json.write(report_json(report, runner.plan(), remarks, code));
+  if (report.ending == Ending::failed) complain(report.error);
+  if (report.ending == Ending::stopped)
+    complain(
+        fmt::format("stopped before the end, {} not run", plural(report.counts.not_run, "file")));
+  return code;
+}
+
+int run_and_always_report(const RunArguments& arguments) {
+  JsonReport json(arguments);
+  try {
+    return run(arguments, json);
+  } catch (const ConfigError& e) {
+    json.write(not_started_json(e.problems(), kConfiguration));
+    throw;
+  } catch (const RunError& e) {
+    json.write(not_started_json(std::string(e.what()), kRunFailed));
+    throw;
+  }
+}
+
+void add_arguments(CLI::App& verb, RunArguments& arguments) {
+  arguments.plan.add_to(verb);
+  // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
+  verb.add_flag("--json{-}", arguments.json,
+                "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
+                "goes to stderr");
+  verb.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary, only what failed, and warnings");
+  verb.add_flag("--no-progress", arguments.no_progress, "no progress, but the summary");
+}
+
+}  // namespace
+
+Action add_update(CLI::App& verb) {
+  auto arguments = std::make_shared<RunArguments>();
+  add_arguments(verb, *arguments);
+  auto compact = std::make_shared<bool>(false);
+  verb.add_flag("--compact", *compact,
+                "put all rows in the order of the files: what a run from the beginning makes");
+  verb.footer(
+      "A file is the same when its path, size and time of change are. Rows of such files stay as "
+      "they\n"
+      "are, those of new files come behind them. Where files are gone or have changed, and with\n"
+      "--compact, everything is put in the order of the files again. Without an output it is\n"
+      "`melflow run`.\n"
+      "\n"
+      "Example:\n"
+      "  DATA=clips OUT=clips.h5 melflow run dataset_builder\n"
+      "  cp new/*.wav clips/train/dog; DATA=clips OUT=clips.h5 melflow update dataset_builder");
+  return [arguments, compact] {
+    arguments->update = *compact ? Update::compact : Update::append;
+    return run_and_always_report(*arguments);
+  };
+}
+
+Action add_run(CLI::App& verb) {
+  auto arguments = std::make_shared<RunArguments>();
+  add_arguments(verb, *arguments);
+  verb.footer(
+      "Example:\n"
+      "  DATA=clips OUT=features.h5 melflow run speech_16k_80mel\n"
+      "  melflow run mine.yaml --var DATA=clips --set mel.n_mels=64 --json > report.json");
+  return [arguments] { return run_and_always_report(*arguments); };
+}
+
+}  // namespace melflow

@@ -1,0 +1,150 @@
+// melflow show: the rows of one recording as a picture.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/picture/spectrogram.h"
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/verbs.h"
+#include "apps/verbs/written_file.h"
+#include "pipeline/schema.h"
+#include "pipeline/text.h"
+#include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/stored_json.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kShownPaths = 5;
+constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
+
+struct ShowArguments {
+  std::string file;
+  std::string path;
+  std::string picture;
+  std::string rows;
+};
+
+// The whole path, or its end from some '/' on.
+bool ends_like(const std::string& path, const std::string& wanted) {
+  return path.ends_with(wanted) && (path.size() == wanted.size() || wanted.starts_with('/') ||
+                                    path[path.size() - wanted.size() - 1] == '/');
+}
+
+const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wanted) {
+  std::vector<const FeatureFile::Entry*> hits;
+  for (const FeatureFile::Entry& e : f.files()) {
+    if (e.path == wanted) return e;
+    if (ends_like(e.path, wanted)) hits.push_back(&e);
+  }
+  if (hits.size() == 1) return *hits.front();
+  if (hits.empty()) {
+    std::vector<std::string> paths;
+    for (const FeatureFile::Entry& e : f.files()) paths.push_back(e.path);
+    const std::string near = did_you_mean(wanted, paths);
+    throw RunError(fmt::format("{}: there is no file '{}' in it{}", f.path(), excerpt(wanted),
+                               near.empty() ? "; `melflow inspect --files` lists them" : near));
+  }
+  std::string list;
+  for (std::size_t i = 0; i < std::min(kShownPaths, hits.size()); ++i)
+    list += (list.empty() ? "" : ", ") + excerpt(hits[i]->path, kLongestPath);
+  if (hits.size() > kShownPaths) list += fmt::format(" … and {} more", hits.size() - kShownPaths);
+  throw RunError(fmt::format("{}: '{}' could be any of {}", f.path(), excerpt(wanted), list));
+}
+
+// Why a file has no rows.
+std::string excuse(const FeatureFile& f, const FeatureFile::Entry& e) {
+  for (const FeatureFile::Remark& r : f.remarks())
+    if (r.path == e.path) return fmt::format("{} ({}: {})", to_text(r.status), excerpt(r.stage),
+                         excerpt(r.reason, kLongestReason));
+  return to_text(e.status);
+}
+
+struct Range {
+  std::uint64_t begin = 0, end = 0;
+};
+
+// A:B as Python slices: either may be left out, and negative ones count from the end.
+Range parse_rows(const std::string& text, std::int64_t count) {
+  Range all{0, static_cast<std::uint64_t>(count)};
+  if (text.empty()) return all;
+  const std::size_t colon = text.find(':');
+  const auto number = [&](const std::string& part, std::int64_t fallback) {
+    if (part.empty()) return fallback;
+    std::int64_t n = 0;
+    if (!detail::parse_integer(Value::scalar(part), n).empty())
+      throw RunError(fmt::format("--rows {}: A:B is expected, such as 0:500", excerpt(text)));
+    return std::clamp<std::int64_t>(n < 0 ? n + count : n, 0, count);
+  };
+  if (colon == std::string::npos) throw RunError(fmt::format("--rows {}: A:B is expected", excerpt(text)));
+  const std::int64_t begin = number(text.substr(0, colon), 0);
+  const std::int64_t end = number(text.substr(colon + 1), count);
+  if (begin >= end)
+    throw RunError(fmt::format("--rows {}: there are no such rows, the file has {}", text, count));
+  return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end)};
+}
+
+// Whether a row is a window of its own, so that rows may overlap or leave gaps in time.
+bool has_windows(const FeatureFile& f) {
+  if (f.shape().size() == 3) return true;
+  const StoredJson config = parse_settings_or_null(f.text("config"));
+  if (!config.is_object() || !config.contains("graph") || !config["graph"].is_object())
+    return false;
+  for (const auto& node : config["graph"])
+    if (node.is_object() && node.contains("stage") && node["stage"] == "segment")
+      for (const char* key : {"length", "long"})
+        if (node.contains(key) && !node[key].is_null()) return true;
+  return false;
+}
+
+int show(const ShowArguments& arguments) {
+  WrittenFile written(arguments.picture, {arguments.file});
+  const FeatureFile file(arguments.file);
+  const FeatureFile::Entry& entry = find_entry(file, arguments.path);
+  if (entry.count == 0)
+    throw RunError(
+        fmt::format("{}: {} has no rows: {}", file.path(),
+                               excerpt(entry.path, kLongestPath), excuse(file, entry)));
+  const Range range = parse_rows(arguments.rows, entry.count);
+  const std::uint64_t rows = range.end - range.begin;
+  Spectrogram s;
+  s.values = file.read_rows(static_cast<std::uint64_t>(entry.offset) + range.begin, rows);
+  s.frames = rows * file.frames_per_row();
+  s.bands = file.bands();
+  s.unit = to_decibels(s.values, file.unit());
+  s.band_hz = file.band_hz();
+  s.first_frame = static_cast<double>(range.begin * file.frames_per_row());
+  if (!has_windows(file)) {
+    const double rate = static_cast<double>(file.integer("sample_rate").value_or(0));
+    if (rate > 0)
+      s.frame_seconds = static_cast<double>(file.integer("hop_length").value_or(0)) / rate;
+  } else {
+    s.axis = file.frames_per_row() == 1 ? "row" : "frame";
+  }
+  s.title = entry.path;
+  const Canvas picture = draw(s);
+  written.write(picture.png());
+  say(stdout, "{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(), picture.height(),
+             plural(rows, "row"), excerpt(entry.path, kLongestPath));
+  return kDone;
+}
+
+}  // namespace
+
+Action add_show(CLI::App& verb) {
+  auto arguments = std::make_shared<ShowArguments>();
+  verb.add_option("FILE", arguments->file, "a file that `melflow run` wrote")->required();
+  verb.add_option("--file", arguments->path,
+                  "the recording: its path in FILE, or as much of the end as is unique")
+      ->required();
+  verb.add_option("-o,--output", arguments->picture, "the picture to write")->required();
+  verb.add_option("--rows", arguments->rows, "only these rows of it, as in 0:500")
+      ->type_name("A:B");
+  verb.footer("Example:\n  melflow show features.h5 --file en/hello.wav -o mel.png");
+  return [arguments] { return show(*arguments); };
+}
+
+}  // namespace melflow

@@ -1,0 +1,56 @@
+// melflow validate: everything that can be checked without starting.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "apps/report/report_json.h"
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/verbs.h"
+
+namespace melflow {
+namespace {
+
+int validate_as_json(const PlanArguments& arguments) {
+  nlohmann::ordered_json out{{"ok", true}};
+  try {
+    const Plan plan = arguments.load();
+    out["nodes"] = plan.nodes.size();
+    out["workers"] = plan.workers;
+    out["memory"] = plan.host_memory;
+    out["largest_block"] = plan.largest_block;
+    out["problems"] = nlohmann::ordered_json::array();
+    out["warnings"] = problems_json(plan.warnings);
+    out["config"] = config_json(plan);
+  } catch (const ConfigError& e) {
+    out["ok"] = false;
+    out["problems"] = problems_json(e.problems().sorted());
+  }
+  put(stdout, json_text(out));
+  return out["ok"] ? kDone : kConfiguration;
+}
+
+int validate(const PlanArguments& arguments) {
+  const Plan plan = arguments.load();
+  for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
+  say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
+             mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
+             plural(static_cast<std::size_t>(plan.workers), "worker"));
+  return kDone;
+}
+
+}  // namespace
+
+Action add_validate(CLI::App& verb) {
+  auto arguments = std::make_shared<PlanArguments>();
+  auto json = std::make_shared<bool>(false);
+  arguments->add_to(verb);
+  verb.add_flag("--json", *json, "prints a JSON document instead, the whole configuration in it");
+  verb.footer("Example:\n  melflow validate mine.yaml --var DATA=clips --var OUT=mine.h5");
+  return [arguments, json] { return *json ? validate_as_json(*arguments) : validate(*arguments); };
+}
+
+}  // namespace melflow

@@ -1,0 +1,63 @@
+// The verbs of the program. The command line, --help and what is said of an unknown verb are made
+// from this table; a new verb is a file beside this one, and its declaration and row here.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "apps/exit_codes.h"
+
+namespace CLI {
+class App;
+}
+
+namespace melflow {
+
+/// What a verb does, once its options are read. Returns the exit status.
+using Action = std::function<int()>;
+
+/// Each adds its options, and an example for its help, to `verb`.
+Action add_run(CLI::App& verb);
+Action add_update(CLI::App& verb);
+Action add_init(CLI::App& verb);
+Action add_validate(CLI::App& verb);
+Action add_graph(CLI::App& verb);
+Action add_stages(CLI::App& verb);
+Action add_inspect(CLI::App& verb);
+Action add_show(CLI::App& verb);
+Action add_compare(CLI::App& verb);
+Action add_verify_parity(CLI::App& verb);
+
+struct Verb {
+  const char* name;
+  const char* heading;  ///< under which --help lists it
+  const char* summary;  ///< a sentence, for --help
+  Action (*add)(CLI::App& verb);
+  /// The exit status where not all could be printed on stdout. None: that of the action, which says
+  /// what became of the output.
+  std::optional<ExitCode> unprinted = kRunFailed;
+};
+
+inline constexpr Verb kVerbs[] = {
+    {"run", "Making features", "Runs a pipeline.", add_run, {}},
+    {"update",
+     "Making features",
+     "Runs a pipeline for files that are new or have changed since its output was made.",
+     add_update,
+     {}},
+    {"init", "Pipelines", "Writes a commented pipeline to start from.", add_init},
+    {"validate", "Pipelines",
+     "Checks a pipeline and starts nothing; reports every problem at once.", add_validate},
+    {"graph", "Pipelines",
+     "Prints a pipeline as a Mermaid flowchart, with the bounds of its nodes and queues.",
+     add_graph},
+    {"stages", "Pipelines", "Lists the stages, or shows one with all its options.", add_stages},
+    {"inspect", "Files of features", "Shows what is in a file of features.", add_inspect},
+    {"show", "Files of features", "Draws the rows of one recording as a picture (PNG).", add_show},
+    {"compare", "Files of features", "Says what differs in the features of two files or pipelines.",
+     add_compare, kUsage},
+    {"verify-parity", "Files of features",
+     "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
+};
+
+}  // namespace melflow
