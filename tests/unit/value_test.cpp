@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "stages/listing/utf8.h"
+#include "pipeline/utf8.h"
 
 using namespace melflow;
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "pipeline/problem.h"
-#include "stages/listing/utf8.h"
+#include "pipeline/utf8.h"
 
 namespace melflow {
 
