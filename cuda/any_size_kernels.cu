@@ -46,10 +46,10 @@ __global__ void levels_kernel(const __grid_constant__ LevelsArguments a) {
   const BandView bands = a.bands.view(a.band_indices, a.band_weights);
   Bins bins;
   if constexpr (stored) {
-    bins.stored = memory + warp * (s.n_bins + a.bands.slots());
-    bins.slots = bins.stored + s.n_bins;
+    bins.stored = memory + warp * (s.n_bins + a.bands.partials());
+    bins.partials = bins.stored + s.n_bins;
   } else {
-    bins.slots = a.slots + static_cast<std::size_t>(blockIdx.x * warps + warp) * a.bands.slots();
+    bins.partials = a.partials + static_cast<std::size_t>(blockIdx.x * warps + warp) * a.bands.partials();
   }
   const std::uint32_t n = frames_of(a.chunk), step = gridDim.x * warps;
   for (std::uint32_t i = blockIdx.x * warps + warp; i < n; i += step) {
@@ -87,7 +87,7 @@ void launch_kernel(cudaStream_t stream, void (*kernel)(Arguments), const Argumen
 
 LevelsLayout levels_layout(const AnySizeTables& tables) {
   const std::size_t bytes =
-      4 * (static_cast<std::size_t>(tables.settings.n_bins) + tables.bands.counts().slots());
+      4 * (static_cast<std::size_t>(tables.settings.n_bins) + tables.bands.counts().partials());
   if (bytes > shared_bytes) return {8, 0};
   return {static_cast<int>(std::min<std::size_t>(8, shared_bytes / bytes)),
           static_cast<std::uint32_t>(bytes)};

@@ -42,13 +42,13 @@ struct LevelsArguments {
   const Complex* spectra;  // [chunk.frames, n_bins]
   Chunk chunk;
   Rows rows;
-  float* slots;  // null: bins and slots are in shared memory; else [warps of the grid, slots]
+  float* partials;  // null: bins and partials are in shared memory; else [warps of the grid, partials]
 };
 
 // How the second kernel is laid out for a front end.
 struct LevelsLayout {
   int warps = 1;                 // of a block
-  std::uint32_t warp_bytes = 0;  // of shared memory; 0: bins and slots have no room there
+  std::uint32_t warp_bytes = 0;  // of shared memory; 0: bins and partials have no room there
 };
 LevelsLayout levels_layout(const AnySizeTables& tables);
 

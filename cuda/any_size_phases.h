@@ -4,11 +4,11 @@
 //   window_frame   samples, window                     -> a frame of n_fft floats
 //   (the transform: cuFFT; on the host any other)      -> a spectrum of n_bins complex numbers
 //   load_bins      power, exponent                     -> shared, bins [n_bins]
-//   sum_bands      pieces of bands                     -> slots [rounds * lanes]
+//   sum_bands      pieces of bands                     -> partials [rounds * lanes]
 //   write          bands or bins, logarithm            -> row
 //
 // Where a frame's bins have no room in shared memory, load_bins is left out, and whoever needs a
-// bin works it out from the spectrum; slots are then in device memory.
+// bin works it out from the spectrum; partials are then in device memory.
 
 #pragma once
 
@@ -27,7 +27,7 @@ namespace melflow::cuda {
 struct Bins {
   const Complex* spectrum = nullptr;  // [n_bins]
   float* stored = nullptr;            // [n_bins], null where there is no room
-  float* slots = nullptr;
+  float* partials = nullptr;
 
   MELFLOW_HD float value(const Settings& s, int k) const {
     return stored != nullptr ? stored[k] : bin_value(s, squared(spectrum[k]));
@@ -53,13 +53,13 @@ struct AnySize {
   static MELFLOW_HD void sum_bands(int lane, const Settings& s, const BandView& bands,
                                    const Bins& bins) {
     sum_pieces<lanes, 1>(
-        lane, bands, [&](int k) { return bins.value(s, k); }, bins.slots);
+        lane, bands, [&](int k) { return bins.value(s, k); }, bins.partials);
   }
 
   static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands, const Bins& bins,
                                const Rows& rows, std::size_t row) {
     if (s.is_mel)
-      write_bands<lanes>(lane, s, bands, bins.slots, rows, row);
+      write_bands<lanes>(lane, s, bands, bins.partials, rows, row);
     else
       write_bins<lanes>(
           lane, s, [&](int k) { return bins.value(s, k); }, rows, row);

@@ -35,7 +35,7 @@ std::vector<Piece> cut(std::span<const Band> bands, int longest) {
 
 int round_up(int n, int unit) { return (n + unit - 1) / unit * unit; }
 
-// Accesses to shared memory of a frame: power and weight for each step, and for each slot its
+// Accesses to shared memory of a frame: power and weight for each step, and for each partial its
 // write and its reading by the band.
 int cost(const std::vector<Piece>& pieces, int lanes, int unit) {
   int sum = 0;
@@ -52,7 +52,7 @@ std::vector<Piece> best_cut(std::span<const Band> bands, int n_bins, int lanes, 
   }
   widest = std::min(widest, n_bins / unit * unit);
   std::vector<Piece> best = cut(bands, widest);
-  // Shorter pieces than an eighth of a lane's share cost more in slots than they level out.
+  // Shorter pieces than an eighth of a lane's share cost more in partials than they level out.
   const int shortest = std::max(4, total / lanes / 8);
   const int step = std::max(1, (widest - shortest) / 64);
   for (int longest = widest - step; longest >= shortest; longest -= step) {
@@ -87,7 +87,7 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
   const std::vector<Piece> pieces = best_cut(bands, n_bins, lanes, unit);
   const std::size_t rounds = (pieces.size() + width - 1) / width;
   std::vector<std::int32_t> steps(rounds), weights_at(rounds), first_bin(rounds * width);
-  std::vector<std::vector<std::int32_t>> slots(bands.size());
+  std::vector<std::vector<std::int32_t>> partials(bands.size());
   for (std::size_t round = 0; round < rounds; ++round) {
     const std::size_t begin = round * width;
     const auto here = std::span(pieces).subspan(begin, std::min(width, pieces.size() - begin));
@@ -103,7 +103,7 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
       const auto shift = static_cast<std::size_t>(piece.first_bin - first[lane]);
       for (std::size_t i = 0; i < static_cast<std::size_t>(piece.count); ++i)
         to[(shift + i) * width + lane] = weights[static_cast<std::size_t>(piece.weights_at) + i];
-      slots[static_cast<std::size_t>(piece.band)].push_back(
+      partials[static_cast<std::size_t>(piece.band)].push_back(
           static_cast<std::int32_t>(begin + lane));
     }
   }
@@ -111,12 +111,12 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
   indices_.insert(indices_.end(), weights_at.begin(), weights_at.end());
   indices_.insert(indices_.end(), first_bin.begin(), first_bin.end());
   std::int32_t at = 0;
-  for (const auto& of_band : slots) {
+  for (const auto& of_band : partials) {
     indices_.push_back(at);
     at += static_cast<std::int32_t>(of_band.size());
   }
   indices_.push_back(at);
-  for (const auto& of_band : slots) indices_.insert(indices_.end(), of_band.begin(), of_band.end());
+  for (const auto& of_band : partials) indices_.insert(indices_.end(), of_band.begin(), of_band.end());
   counts_ = {lanes, static_cast<int>(rounds), static_cast<int>(bands.size()),
              static_cast<int>(indices_.size()), static_cast<int>(weights_.size())};
 }

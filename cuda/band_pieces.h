@@ -2,8 +2,8 @@
 //
 // In:  the bands of a FrontEnd and the number of lanes that work on a frame.
 // Out: BandTables: in each of `rounds` rounds every lane sums one piece, a run of neighbouring bins
-//      of one band; the piece's sum goes to slot round * lanes + lane, and a band is the sum of its
-//      slots. Mel bands grow with frequency: one band a lane would leave most lanes waiting for
+//      of one band; the piece's sum goes to partial round * lanes + lane, and a band is the sum of its
+//      partials. Mel bands grow with frequency: one band a lane would leave most lanes waiting for
 //      the widest.
 //
 // All lanes of a round take the same number of steps, one bin a step; a lane with a shorter piece
@@ -30,8 +30,8 @@ struct BandView {
   const std::int32_t* steps = nullptr;       // [rounds]
   const std::int32_t* weights_at = nullptr;  // [rounds], of the round's first weight
   const std::int32_t* first_bin = nullptr;   // [rounds][lanes]
-  const std::int32_t* slots_at = nullptr;    // [n_bands + 1], into slots
-  const std::int32_t* slots = nullptr;       // of the bands one after another
+  const std::int32_t* partials_at = nullptr;    // [n_bands + 1], into partials
+  const std::int32_t* partials = nullptr;       // of the bands one after another
   const float* weights = nullptr;            // per round [steps][lanes]
 };
 
@@ -43,7 +43,7 @@ struct BandCounts {
   int indices = 0;
   int weights = 0;
 
-  MELFLOW_HD int slots() const { return rounds * lanes; }
+  MELFLOW_HD int partials() const { return rounds * lanes; }
   MELFLOW_HD BandView view(const std::int32_t* index, const float* weight) const {
     BandView v;
     v.rounds = rounds;
@@ -51,8 +51,8 @@ struct BandCounts {
     v.steps = index;
     v.weights_at = v.steps + rounds;
     v.first_bin = v.weights_at + rounds;
-    v.slots_at = v.first_bin + rounds * lanes;
-    v.slots = v.slots_at + n_bands + 1;
+    v.partials_at = v.first_bin + rounds * lanes;
+    v.partials = v.partials_at + n_bands + 1;
     v.weights = weight;
     return v;
   }

@@ -80,12 +80,12 @@ struct Fused {
     float power[last_points + 1];
   };
 
-  // What the lanes of a frame share: exchanged points, or power [n_bins] and then slots.
+  // What the lanes of a frame share: exchanged points, or power [n_bins] and then partials.
   struct Shared {
     void* memory;
     MELFLOW_HD Stored* points() const { return static_cast<Stored*>(memory); }
     MELFLOW_HD float* power() const { return static_cast<float*>(memory); }
-    MELFLOW_HD float* slots(const Settings& s) const { return power() + s.n_bins; }
+    MELFLOW_HD float* partials(const Settings& s) const { return power() + s.n_bins; }
   };
 
   static MELFLOW_HD void start(int lane, const FusedView& tables, Lane& state) {
@@ -239,14 +239,14 @@ struct Fused {
                                    const Shared& shared) {
     const float* power = shared.power();
     sum_pieces<S::lanes, FusedTables::steps_of>(
-        lane, bands, [power](int k) { return power[k]; }, shared.slots(s));
+        lane, bands, [power](int k) { return power[k]; }, shared.partials(s));
   }
 
   static MELFLOW_HD void write(int lane, const Settings& s, const BandView& bands,
                                const Shared& shared, const Rows& rows, std::size_t row) {
     const float* power = shared.power();
     if (s.is_mel)
-      write_bands<S::lanes>(lane, s, bands, shared.slots(s), rows, row);
+      write_bands<S::lanes>(lane, s, bands, shared.partials(s), rows, row);
     else
       write_bins<S::lanes>(
           lane, s, [power](int k) { return power[k]; }, rows, row);

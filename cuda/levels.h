@@ -57,10 +57,10 @@ MELFLOW_HD float level(const Settings& s, float value) {
   return value;
 }
 
-// One lane's pieces of bands, into slots [rounds * lanes]; bin(k) is the value of a bin. Every
+// One lane's pieces of bands, into partials [rounds * lanes]; bin(k) is the value of a bin. Every
 // round has a multiple of `unit` steps.
 template <int lanes, int unit, class Bin>
-MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, float* slots) {
+MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, float* partials) {
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
@@ -76,22 +76,22 @@ MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, floa
       MELFLOW_UNROLL
       for (int i = 0; i < unit; ++i) sum += weight[i * lanes] * bin(k + i);
     }
-    slots[round * lanes + lane] = sum;
+    partials[round * lanes + lane] = sum;
   }
 }
 
-// One lane's bands of a row, from the slots.
+// One lane's bands of a row, from the partials.
 template <int lanes>
-MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands, const float* slots,
+MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands, const float* partials,
                             const Rows& rows, std::size_t row) {
   const std::size_t at = row * static_cast<std::size_t>(s.columns) + s.levels_at;
   for (int m = lane; m < bands.n_bands; m += lanes) {
     float sum = 0.0F;
-    const int end = bands.slots_at[m + 1];
+    const int end = bands.partials_at[m + 1];
 #if defined(__CUDA_ARCH__)
 #pragma unroll 1
 #endif
-    for (int i = bands.slots_at[m]; i < end; ++i) sum += slots[bands.slots[i]];
+    for (int i = bands.partials_at[m]; i < end; ++i) sum += partials[bands.partials[i]];
     rows.store(at + m, level(s, sum));
   }
 }

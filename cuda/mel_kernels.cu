@@ -137,8 +137,8 @@ class CufftPath {
     spectrum_bytes_ =
         aligned(chunk_ * static_cast<std::size_t>(tables_.settings.n_bins) * sizeof(Complex));
     if (layout_.warp_bytes == 0)
-      slot_bytes_ = aligned(std::size_t{any_size_blocks} * static_cast<std::size_t>(layout_.warps) *
-                            static_cast<std::size_t>(tables_.bands.counts().slots()) * 4);
+      partial_bytes_ = aligned(std::size_t{any_size_blocks} * static_cast<std::size_t>(layout_.warps) *
+                            static_cast<std::size_t>(tables_.bands.counts().partials()) * 4);
     const CufftFunctions& fft = library_.functions();
     check_cufft(fft.create(&plan_), "cufftCreate");
     try {
@@ -153,7 +153,7 @@ class CufftPath {
   CufftPath& operator=(const CufftPath&) = delete;
 
   std::size_t work_bytes() const {
-    return frame_bytes_ + spectrum_bytes_ + slot_bytes_ + aligned(fft_bytes_);
+    return frame_bytes_ + spectrum_bytes_ + partial_bytes_ + aligned(fft_bytes_);
   }
 
   std::string description() const {
@@ -167,9 +167,9 @@ class CufftPath {
     auto* const frames = reinterpret_cast<float*>(work);
     auto* const spectra = reinterpret_cast<Complex*>(work + frame_bytes_);
     std::byte* const behind = work + frame_bytes_ + spectrum_bytes_;
-    auto* const slots = slot_bytes_ > 0 ? reinterpret_cast<float*>(behind) : nullptr;
+    auto* const partials = partial_bytes_ > 0 ? reinterpret_cast<float*>(behind) : nullptr;
     const CufftFunctions& fft = library_.functions();
-    check_cufft(fft.set_work_area(plan_, behind + slot_bytes_), "cufftSetWorkArea");
+    check_cufft(fft.set_work_area(plan_, behind + partial_bytes_), "cufftSetWorkArea");
     check_cufft(fft.set_stream(plan_, stream), "cufftSetStream");
     const float* window =
         launch.sample_type == SampleType::int16 ? window_int16_.data() : window_float_.data();
@@ -180,7 +180,7 @@ class CufftPath {
       check_cufft(fft.execute_real_to_complex(plan_, frames, spectra), "cufftExecR2C");
       launch_levels(stream, layout_,
                     {tables_.settings, band_indices_.data(), band_weights_.data(),
-                     tables_.bands.counts(), spectra, chunk, rows, slots});
+                     tables_.bands.counts(), spectra, chunk, rows, partials});
     }
   }
 
@@ -205,7 +205,7 @@ class CufftPath {
   CufftFunctions::Plan plan_ = 0;
   std::uint32_t chunk_ = 0;  // frames
   // Of the parts of a work area, in this order.
-  std::size_t frame_bytes_ = 0, spectrum_bytes_ = 0, slot_bytes_ = 0, fft_bytes_ = 0;
+  std::size_t frame_bytes_ = 0, spectrum_bytes_ = 0, partial_bytes_ = 0, fft_bytes_ = 0;
 };
 
 // Conditioned frames in front of the work area of the path that takes them.

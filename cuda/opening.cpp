@@ -16,35 +16,35 @@ namespace melflow::cuda {
 
 // The threads' and the owner's together.
 struct Opening::State {
-  State(Gpus& all, LaneSettings what, LaneSize batch)
+  State(Gpus& all, SlotSettings what, SlotSize batch)
       : gpus(all), settings(std::move(what)), size(batch), began(all.now()) {}
 
   // One that is chosen.
-  struct Slot {
+  struct Attempt {
     int index = 0;
     bool is_done = false;
-    std::unique_ptr<LaneDevice> device;
+    std::unique_ptr<SlotDevice> device;
     std::string why;
   };
 
   Gpus& gpus;
-  LaneSettings settings;
-  const LaneSize size;
+  SlotSettings settings;
+  const SlotSize size;
   std::shared_ptr<const FrontEnd> front_end;
   Choice choice;
-  Streams streams;
+  SlotsOf slots;
   const double began;
 
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
   bool is_chosen = false;
   bool is_left = false;  // nobody waits any more
-  std::vector<Slot> slots;
+  std::vector<Attempt> attempts;
   std::vector<LeftOut> left_out;
 
   [[nodiscard]] bool is_done() const {
     return is_chosen &&
-           std::all_of(slots.begin(), slots.end(), [](const Slot& s) { return s.is_done; });
+           std::all_of(attempts.begin(), attempts.end(), [](const Attempt& s) { return s.is_done; });
   }
 };
 
@@ -61,37 +61,37 @@ void on_thread(const std::function<void()>& work) {
 
 }  // namespace
 
-Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSettings settings,
-                 LaneSize size, Choice choice, Streams streams)
+Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings,
+                 SlotSize size, Choice choice, SlotsOf slots)
     : state_(std::make_shared<State>(gpus, std::move(settings), size)) {
   state_->front_end = std::move(front_end);
   state_->choice = std::move(choice);
-  state_->streams = std::move(streams);
+  state_->slots = std::move(slots);
 
-  const auto open = [](const std::shared_ptr<State>& s, std::size_t at, const LaneSettings& each) {
-    std::unique_ptr<LaneDevice> device;
+  const auto open = [](const std::shared_ptr<State>& s, std::size_t at, const SlotSettings& each) {
+    std::unique_ptr<SlotDevice> device;
     std::string why;
     try {
-      device = std::make_unique<LaneDevice>(s->gpus, each.devices[at], each, s->front_end, s->size);
+      device = std::make_unique<SlotDevice>(s->gpus, each.devices[at], each, s->front_end, s->size);
     } catch (const std::exception& e) {
       why = e.what();
     }
     const std::lock_guard lock(s->mutex);
     if (s->is_left) return;  // too late: it is closed here
-    s->slots[at].device = std::move(device);
-    s->slots[at].why = std::move(why);
-    s->slots[at].is_done = true;
+    s->attempts[at].device = std::move(device);
+    s->attempts[at].why = std::move(why);
+    s->attempts[at].is_done = true;
     s->changed.notify_all();
   };
   on_thread([s = state_, open] {
     std::vector<LeftOut> left_out;
-    LaneSettings each = s->settings;
+    SlotSettings each = s->settings;
     each.devices.clear();
     try {
       each.devices = s->choice(left_out);
       if (!each.devices.empty()) {
-        each.streams = s->streams(each.devices.size());
-        each.streams = lanes_of_each(each, *s->front_end, s->size);
+        each.slots = s->slots(each.devices.size());
+        each.slots = slots_of_each(each, *s->front_end, s->size);
       }
     } catch (const std::exception& e) {
       each.devices.clear();
@@ -99,7 +99,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSett
     }
     {
       const std::lock_guard lock(s->mutex);
-      for (const int index : each.devices) s->slots.push_back({index, false, nullptr, ""});
+      for (const int index : each.devices) s->attempts.push_back({index, false, nullptr, ""});
       s->left_out = std::move(left_out);
       s->is_chosen = true;
       s->changed.notify_all();
@@ -118,8 +118,8 @@ Opening::~Opening() {
 std::size_t Opening::opened() const {
   const std::lock_guard lock(state_->mutex);
   return static_cast<std::size_t>(
-      std::count_if(state_->slots.begin(), state_->slots.end(),
-                    [](const State::Slot& s) { return s.device != nullptr; }));
+      std::count_if(state_->attempts.begin(), state_->attempts.end(),
+                    [](const State::Attempt& s) { return s.device != nullptr; }));
 }
 
 Opening::Result Opening::wait() {
@@ -134,17 +134,17 @@ Opening::Result Opening::wait() {
   if (!s.is_chosen)
     out.left_out.push_back(
         {-1, fmt::format("the driver has not answered for {:.0f} s", s.settings.patience)});
-  std::vector<std::unique_ptr<LaneDevice>> devices;
-  for (State::Slot& slot : s.slots) {
-    if (slot.device)
-      devices.push_back(std::move(slot.device));
+  std::vector<std::unique_ptr<SlotDevice>> devices;
+  for (State::Attempt& attempt : s.attempts) {
+    if (attempt.device)
+      devices.push_back(std::move(attempt.device));
     else
       out.left_out.push_back(
-          {slot.index,
-           slot.is_done ? slot.why
+          {attempt.index,
+           attempt.is_done ? attempt.why
                         : fmt::format("has not been opened within {:.0f} s", s.settings.patience)});
   }
-  if (!devices.empty()) out.lanes = std::make_unique<Lanes>(std::move(devices), s.size);
+  if (!devices.empty()) out.slots = std::make_unique<SlotPool>(std::move(devices), s.size);
   return out;
 }
 

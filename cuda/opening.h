@@ -2,9 +2,9 @@
 // things.
 //
 // In:  which devices; how large batches will be.
-// Out: lanes on those that could be had, and why the others could not.
+// Out: slots on those that could be had, and why the others could not.
 //
-// A driver that does not answer is waited for no longer than LaneSettings::patience, and then left
+// A driver that does not answer is waited for no longer than SlotSettings::patience, and then left
 // to itself, with the thread that called it.
 
 #pragma once
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 
 namespace melflow::cuda {
 
@@ -28,19 +28,19 @@ class Opening {
   // Which devices are to be opened; appends those that are not, of those that were asked for. On a
   // thread of its own, since a driver that is asked for its devices starts all of them.
   using Choice = std::function<std::vector<int>(std::vector<LeftOut>& left_out)>;
-  // Lanes of each device, when it is known how many those are.
-  using Streams = std::function<int(std::size_t devices)>;
+  // How many slots each device has, when it is known how many those are.
+  using SlotsOf = std::function<int(std::size_t devices)>;
 
-  // Begins. `settings.devices` and `settings.streams` are what `choice` and `streams` say.
-  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSettings settings, LaneSize size,
-          Choice choice, Streams streams);
+  // Begins. `settings.devices` and `settings.slots` are what `choice` and `slots` say.
+  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings, SlotSize size,
+          Choice choice, SlotsOf slots);
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
   // Waits as wait() does, where nobody did, and closes what was opened.
   ~Opening();
 
   struct Result {
-    std::unique_ptr<Lanes> lanes;  // null where there is no device
+    std::unique_ptr<SlotPool> slots;  // null where there is no device
     std::vector<LeftOut> left_out;
   };
   // Once. Does not throw.

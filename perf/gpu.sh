@@ -226,7 +226,7 @@ step() {
 # What is worth most first: there may be no time for the rest.
 step corpus 60 'Recordings'
 step tests 90 'Tests on the device'
-step bench 120 'Copies, kernels, lanes'
+step bench 120 'Copies, kernels, slots'
 step jobs 120 'Whole jobs'
 step parity 90 'Rows of all presets, against the processor'
 step sanitizer 75 'compute-sanitizer on small tests'

@@ -1,7 +1,7 @@
 // What the framework itself costs: chains of stages that do nothing, so all of the time is the graph's, oneTBB's and
 // the allocator's. Figures are per item and node; 7 nodes are the shape of the main job.
 //
-//   graph/NODES/WORKERS       a plan run by melflow::Runner: bounded queues, memory tickets, ledger, clocks
+//   graph/NODES/WORKERS       a plan run by melflow::Runner: bounded queues, memory reservations, ledger, clocks
 //   tasks/FILES/WORKERS       seven nodes, with so many items (files) a task; `graph` leaves that to the run
 //   plain_tbb/NODES/WORKERS the same chain of unbounded tbb::flow nodes, which have none of these
 #include <benchmark/benchmark.h>

@@ -34,10 +34,10 @@ std::size_t MemoryBudget::peak() const {
   return peak_;
 }
 
-std::shared_ptr<const Ticket> Ticket::try_make(MemoryBudget& budget, std::size_t bytes,
+std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
                                                bool oldest) {
   if (!budget.try_acquire(bytes, oldest)) return nullptr;
-  return std::make_shared<const Ticket>(budget, bytes);
+  return std::make_shared<const Reservation>(budget, bytes);
 }
 
 }  // namespace melflow

@@ -1,6 +1,6 @@
-// The memory budget of a run. An item is admitted only with a ticket for the most memory it can
-// ever need; the ticket travels with the item and gives the bytes back when the last piece of it is
-// gone. A ticket never grows, so nobody can wait for more while holding some.
+// The memory budget of a run. An item is admitted only with a reservation for the most memory it can
+// ever need; the reservation travels with the item and gives the bytes back when the last piece of it is
+// gone. A reservation never grows, so nobody can wait for more while holding some.
 #pragma once
 
 #include <cstddef>
@@ -36,15 +36,15 @@ class MemoryBudget {
 };
 
 /// Bytes of the budget, given back on destruction.
-class Ticket {
+class Reservation {
  public:
   /// Null when the budget has no room now.
-  static std::shared_ptr<const Ticket> try_make(MemoryBudget& budget, std::size_t bytes,
+  static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                 bool oldest);
-  Ticket(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
-  Ticket(const Ticket&) = delete;
-  Ticket& operator=(const Ticket&) = delete;
-  ~Ticket() { budget_.release(bytes_); }
+  Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+  ~Reservation() { budget_.release(bytes_); }
 
  private:
   MemoryBudget& budget_;

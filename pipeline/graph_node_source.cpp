@@ -46,7 +46,7 @@ void GraphNode::admit(Work* work) {
     Item& item = work->out[i];
     auto stream = std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
                                            graph_.sinks(), graph_.nodes().size());
-    item.origins = one_origin({work->ticket, std::move(stream)});
+    item.origins = one_origin({work->reservation, std::move(stream)});
     out.add(item);
   }
   work->items.swap(work->out);

@@ -23,7 +23,7 @@ class StageState {
 };
 
 /// One source item (a file) on its way through the graph. Everything made from it holds a
-/// reference; when the last one is gone the item's line in the ledger is closed.
+/// reference; when the last one is gone the item's record in the ledger is closed.
 class Stream {
  public:
   Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, int sinks, std::size_t stages)
@@ -72,8 +72,8 @@ class Stream {
 
 /// A piece of a stream inside a payload.
 struct Origin {
-  // The ticket is declared first, so it goes back last: whoever it wakes finds the stream closed.
-  std::shared_ptr<const Ticket> ticket;
+  // Declared first, so destroyed last: when the memory is given back the stream is closed already.
+  std::shared_ptr<const Reservation> reservation;
   std::shared_ptr<Stream> stream;
   bool first = true;
   bool last = true;  ///< nothing of this stream follows on this edge
@@ -84,7 +84,7 @@ struct Origin {
 using Origins = std::vector<Origin>;
 
 struct Item {
-  // Declared before the payload, so destroyed after it: memory goes back before its ticket does.
+  // Declared before the payload, so destroyed after it: memory goes back before its reservation does.
   std::shared_ptr<const Origins> origins;
   std::shared_ptr<const void> payload;
   std::size_t bytes = 0;

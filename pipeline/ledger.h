@@ -25,7 +25,7 @@ class Ledger {
     std::size_t found = 0, ok = 0, skipped = 0, failed = 0, not_run = 0, warned = 0;
     [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
   };
-  /// One item's line. `stage` is the node's name, "" for ok without a warning; `reason` is the
+  /// One item's record. `stage` is the node's name, "" for ok without a warning; `reason` is the
   /// reason or, for an ok item, the warning.
   struct Entry {
     Outcome outcome = Outcome::open;
@@ -37,7 +37,7 @@ class Ledger {
   /// Before the run: how many items there are, and the node names that `stage` numbers refer to.
   void open(std::size_t found, std::vector<std::string> stages);
   /// Called for every close, in no special order, from any worker, without a lock held; may close
-  /// further items. Must not throw: a line is closed by a destructor.
+  /// further items. Must not throw: a record is closed by a destructor.
   void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
 
   /// Closes an item once. `stage` counts in the names given to open(), -1 for none.

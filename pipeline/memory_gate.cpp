@@ -30,9 +30,9 @@ bool MemoryGate::pump() {
         continue;
       }
       if (!(w.is_source && source_waits))
-        w.work->ticket =
-            Ticket::try_make(*run_.budget, w.bytes, run_.ledger.oldest_open() == w.work->index);
-      if (w.work->ticket) {
+        w.work->reservation =
+            Reservation::try_make(*run_.budget, w.bytes, run_.ledger.oldest_open() == w.work->index);
+      if (w.work->reservation) {
         granted.push_back(w);
       } else {
         source_waits |= w.is_source;

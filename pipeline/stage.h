@@ -44,7 +44,7 @@ struct StageTraits {
   int max_concurrency = 0;
   /// Gives several blocks for one input; the further ones have to wait for memory.
   bool expands = false;
-  /// What it gives holds something of which there are few (a lane of a device), and the next items
+  /// What it gives holds something of which there are few (a slot of a device), and the next items
   /// wait inside a stage until a later one has given it back.
   bool lends = false;
 };
@@ -115,7 +115,7 @@ class Stage {
     return input_bytes;
   }
 
-  /// Before the first item; throws RunError when the run cannot start. May close lines of the ledger
+  /// Before the first item; throws RunError when the run cannot start. May close records of the ledger
   /// (not the source, which comes first): these items are not run.
   virtual void start(RunContext& /*run*/) {}
   /// At the end, in graph order. Throws RunError when the output cannot be completed.

@@ -46,7 +46,7 @@ class FillingPass {
 /// Has items wait here for others.
 class HoldsItems {
  public:
-  /// After the last item, before any stage's finish(): lets go of them. That closes their lines in
+  /// After the last item, before any stage's finish(): lets go of them. That closes their records in
   /// the ledger, which tells every listener.
   virtual void drop_waiting() = 0;
 

@@ -61,7 +61,7 @@ std::optional<ItemError> caught(F&& call) {
   }
 }
 
-// Payload before ticket, see Item.
+// Payload before reservation, see Item.
 void let_go(Item& item) { const Item done = std::move(item); }
 
 bool has_failed(const Item& item) {
@@ -92,7 +92,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
       Item& item = work.items[work.at];
       if (has_failed(item)) {
         work.cursor.reset();
-        work.ticket.reset();
+        work.reservation.reset();
         work.first_block = true;
         let_go(item);
         continue;
@@ -113,7 +113,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
       if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
         result = std::move(*error);
       const bool has_more = settle(work, item, result, work.out.emplace_back());
-      work.ticket.reset();
+      work.reservation.reset();
       if (!work.out.back().payload) work.out.pop_back();
       if (has_more) {
         o.rest = Rest::block;
@@ -167,11 +167,11 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   out.payload = std::move(given.payload);
   out.bytes = given.bytes;
   out.rows = given.rows;
-  // One of several blocks: the first one is covered by the ticket of what it is cut from, every
+  // One of several blocks: the first one is covered by the reservation of what it is cut from, every
   // other one has its own.
   if (given.more || !work.first_block) {
     const Origin& in = item.origins->front();
-    out.origins = one_origin({work.first_block ? in.ticket : std::move(work.ticket), in.stream,
+    out.origins = one_origin({work.first_block ? in.reservation : std::move(work.reservation), in.stream,
                               in.first && work.first_block, in.last && !given.more});
     work.first_block = false;
   } else {

@@ -3,7 +3,7 @@
 //   Source<Out>            makes items by index; knows their names and sizes
 //   Transform<In, Out>     one item in, one out; const, many at a time
 //   StreamTransform<...>   the same with state that lives from block to block of one stream
-//   Expand<In, Out>        one item in, one or more blocks out, each within the memory ticket
+//   Expand<In, Out>        one item in, one or more blocks out, each within the memory reservation
 //   Combine<In, Out>       many items in, one out (batches)
 //   Sink<In>               takes items, gives none
 //
@@ -125,7 +125,7 @@ class Sink : public ItemStage {
  public:
   /// The item (with its origins) may be kept: its memory stays charged until it is let go, which
   /// has to be by the end of drop_waiting() (HoldsItems), by a process() call or a listener of the
-  /// ledger, and without holding a lock that such a listener takes: it may close the item's line.
+  /// ledger, and without holding a lock that such a listener takes: it may close the item's record.
   virtual std::optional<ItemError> consume(std::shared_ptr<const In> in, ItemContext& context) = 0;
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
     if (auto error = consume(payload_of<In>(item), context)) return std::move(*error);

@@ -32,7 +32,7 @@ class TaskFiles {
   TaskGraph& graph_;
   SourceStage& source_;
   const std::size_t total_;
-  const std::size_t done_before_;  // items whose lines were closed before the start
+  const std::size_t done_before_;  // items whose records were closed before the start
   const std::size_t fixed_;        // files a task; 0: as measured
   const double task_seconds_;      // what a task should take, where that is measured
   const std::size_t room_;         // for the memory of one task [bytes]

@@ -46,7 +46,7 @@ class TaskGraph {
   void memory_freed() { gate_.memory_freed(); }
 
   [[nodiscard]] std::exception_ptr error() const;
-  /// Source items below this index have a stream, which closes their line in the ledger.
+  /// Source items below this index have a stream, which closes their record in the ledger.
   [[nodiscard]] std::size_t admitted() const { return admitted_.load(); }
   void fill(RunReport& report) const;
   [[nodiscard]] std::size_t rows_taken() const;

@@ -63,7 +63,7 @@ struct Work {
   std::size_t at = 0;                    // the item at hand; those before it are done
   std::vector<Item> out;                 // what the stage gave
   std::unique_ptr<StageState> cursor;    // of the item at hand, when it gives several blocks
-  std::shared_ptr<const Ticket> ticket;  // for the next of them
+  std::shared_ptr<const Reservation> reservation;  // for the next of them
   bool first_block = true;
 
   // With an engine, which has all items at once.
@@ -87,7 +87,7 @@ struct Work {
     is_flush = false;
     first_block = true;
     cursor.reset();
-    ticket.reset();
+    reservation.reset();
   }
   [[nodiscard]] bool all_failed() const {
     for (std::size_t i = at; i < items.size(); ++i)

@@ -17,7 +17,7 @@
 
 #include "pipeline/memory.h"
 #include "pipeline/number_type.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -174,7 +174,7 @@ struct MelPart {
   FileAudio file;
   /// Set while the file's other blocks are needed to finish the values: these steps are to be done
   /// when they are all there. Until then a frame has `pending_columns` values.
-  std::shared_ptr<const UnitFinish> pending;
+  std::shared_ptr<const UtteranceSteps> pending;
   int pending_columns = 0;
 
   /// Of float32 rows. Throws std::logic_error for others.

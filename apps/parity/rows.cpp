@@ -28,7 +28,7 @@ void find_normalisation(MelOptions o, ParityRows& rows) {
     const bool each = o.normalize == Normalize::per_feature;
     o.normalize = Normalize::none;
     std::vector<float> levels = rows.values;
-    UnitFinish::of_mel(o).apply(levels.data(), rows.frames, rows.columns);
+    UtteranceSteps::of_mel(o).apply(levels.data(), rows.frames, rows.columns);
     std::vector<double> sums(columns, 0.0), squares(columns, 0.0);
     const auto pass = [&](std::vector<double>& totals, const auto& term) {
       for (std::size_t i = 0; i < levels.size(); ++i)
@@ -58,7 +58,7 @@ ParityRows compute(const MelOptions& options, const std::optional<CepstrumOption
   kernel.frames(SignalView<Sample>{samples.data(), 0, length, length}, 0, out.frames,
                 out.values.data(), scratch);
   find_normalisation(plan.options(), out);
-  UnitFinish::of_mel(plan.options()).apply(out.values.data(), out.frames, out.columns);
+  UtteranceSteps::of_mel(plan.options()).apply(out.values.data(), out.frames, out.columns);
   if (!cepstrum) return out;
   const MemoryRows mel(out.values.data(), out.frames, out.columns);
   std::vector<float> coefficients(static_cast<std::size_t>(out.frames) *

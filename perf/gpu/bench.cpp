@@ -50,7 +50,7 @@ void measure_device(cuda::Gpus& gpus, const cuda::GpuInfo& info, const Effort& e
   report.text("#### Kernels alone, on data in device memory\n\n");
   for (const Geometry& g : all) measure_kernels(*gpu, g, facts.l2_bytes, effort, ceilings, report);
   report.text("#### From host memory through the device and back\n\n");
-  for (const Geometry& g : all) measure_lanes(gpus, info.index, g, effort, ceilings, report);
+  for (const Geometry& g : all) measure_slots(gpus, info.index, g, effort, ceilings, report);
   measure_callback(*gpu, all.front(), effort, report);
 }
 

@@ -30,7 +30,7 @@ class Report {
   // Here and below it is out when they return: whatever ends the program loses no more than what
   // was not measured yet.
   void text(const std::string& markdown) const;
-  // `kind` says what they are of: "link", "kernel", "lanes".
+  // `kind` says what they are of: "link", "kernel", "slots".
   void figures(const char* kind, const Json& figures);
 
  private:
@@ -45,10 +45,10 @@ struct Effort {
   std::size_t sets_over_cache = 4;      // all sets together, in multiples of the L2 cache
   std::size_t copy_bytes = 64U << 20;   // of a large copy
   std::size_t copied_bytes = 1U << 30;  // by one repetition of a copy
-  std::size_t batch_bytes = 16U << 20;  // of samples, a batch through a lane
+  std::size_t batch_bytes = 16U << 20;  // of samples, a batch through a slot
   std::size_t small_batch_bytes = 1U << 20;
-  std::size_t batches = 64;  // of one repetition through lanes
-  std::vector<int> streams = {1, 2, 3, 4, 6, 8, 12};
+  std::size_t batches = 64;  // of one repetition through slots
+  std::vector<int> slots = {1, 2, 3, 4, 6, 8, 12};
 
   static Effort quick();
 };
@@ -110,9 +110,9 @@ void measure_links(cuda::Gpu& gpu, const Effort& effort, Ceilings& ceilings, Rep
 // The kernels of one geometry on data that is in device memory, for every path and operand.
 void measure_kernels(cuda::Gpu& gpu, const Geometry& geometry, std::size_t l2_bytes,
                      const Effort& effort, const Ceilings& ceilings, Report& report);
-// From the host's memory through a device and back, by cuda::Lanes with 1 and more streams, with
+// From the host's memory through a device and back, by cuda::SlotPool with 1 and more slots, with
 // recordings and without, and with small batches.
-void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
+void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
                    const Ceilings& ceilings, Report& report);
 
 // The same way by hand, with a callback of the host between kernels and copy back and without.

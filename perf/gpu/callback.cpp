@@ -1,5 +1,5 @@
 // What the host's callback between the kernels and the copy back costs: the way of a batch,
-// recorded with it and without, on as many streams as lanes are by default.
+// recorded with it and without, on as many slots as slots are by default.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "bench.h"
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 #include "stages/device/kernel_front_end.h"
 #include "stages/features/mel/mel_plan.h"
 
@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Kind = Memory::Kind;
 
-// A stream with its memory, as a lane has it, and the way of a batch recorded twice.
+// A stream with its memory, as a slot has it, and the way of a batch recorded twice.
 struct Way {
   Way(cuda::Gpu& gpu, const MelPlan& plan, const Pack& pack, std::size_t row_bytes)
       : program(gpu.make_mel(kernel_front_end(plan), {}, pack.frames())),
@@ -101,7 +101,7 @@ void measure_callback(cuda::Gpu& gpu, const Geometry& geometry, const Effort& ef
     const std::size_t row_bytes =
         pack.frames() * sizeof(float) * static_cast<std::size_t>(plan.columns());
     std::vector<std::unique_ptr<Way>> ways;
-    for (int i = 0; i < cuda::LaneSettings{}.streams; ++i)
+    for (int i = 0; i < cuda::SlotSettings{}.slots; ++i)
       ways.push_back(std::make_unique<Way>(gpu, plan, pack, row_bytes));
     std::vector<double> with, without;
     for (int i = -1; i < std::max(3, effort.repetitions / 10); ++i) {

@@ -3,7 +3,7 @@
 //   path      fused where it is at least as fast as cuFFT
 //   operands  16-bit ones stay where some kernel gains kGain by them; so do rows of 16 bits, on the
 //             whole way
-//   streams   the fewest that come within kNear of the best, in the geometry that wants most
+//   slots   the fewest that come within kNear of the best, in the geometry that wants most
 //   graphs    on where recordings gain kGain, in large batches or small ones
 //   callback  the one between kernels and copy back may stay where it costs less than kCost
 //   auto      seconds = start + files * each, for either backend, out of the smallest and the
@@ -93,21 +93,21 @@ Decision operands(const Rates& rates) {
   return out;
 }
 
-double link_rate(const Json& lanes) { return lanes["link"]["files_per_second"]; }
+double link_rate(const Json& slots) { return slots["link"]["files_per_second"]; }
 
-// Of two settings of the usual lanes, everything else the same: `changed` against `usual`.
-Decision lanes_gain(const Lines& all, std::string question, const std::string& key,
+// Of two settings of the usual slots, everything else the same: `changed` against `usual`.
+Decision slots_gain(const Lines& all, std::string question, const std::string& key,
                     const Json& changed, const Json& usual, std::string yes, std::string no) {
   Decision out{std::move(question), "", ""};
   double best = 0;
-  const Lines lanes = of_kind(all, "lanes");
-  for (const Json& a : lanes) {
+  const Lines slots = of_kind(all, "slots");
+  for (const Json& a : slots) {
     if (a[key] != changed) continue;
-    for (const Json& b : lanes) {
+    for (const Json& b : slots) {
       const bool is_pair =
           b[key] == usual &&
           std::ranges::all_of(
-              std::vector<std::string>{"geometry", "streams", "small", "rows", "graphs"},
+              std::vector<std::string>{"geometry", "slots", "small", "rows", "graphs"},
               [&](const std::string& k) { return k == key || a[k] == b[k]; });
       if (!is_pair) continue;
       const double gain = link_rate(a) / link_rate(b) - 1;
@@ -120,18 +120,18 @@ Decision lanes_gain(const Lines& all, std::string question, const std::string& k
   return out;
 }
 
-Decision streams(const Lines& all) {
-  Decision out{"streams", "", ""};
+Decision slots(const Lines& all) {
+  Decision out{"slots", "", ""};
   std::map<std::string, std::map<int, double>> rates;
-  for (const Json& line : of_kind(all, "lanes"))
+  for (const Json& line : of_kind(all, "slots"))
     if (!line["small"] && line["graphs"] && line["rows"] == "float32")
-      rates[geometry_of(line)][line["streams"]] = link_rate(line);
+      rates[geometry_of(line)][line["slots"]] = link_rate(line);
   int most = 0;
-  for (const auto& [geometry, by_streams] : rates) {
+  for (const auto& [geometry, by_slots] : rates) {
     double best = 0;
-    for (const auto& [count, rate] : by_streams) best = std::max(best, rate);
+    for (const auto& [count, rate] : by_slots) best = std::max(best, rate);
     const auto enough = std::ranges::find_if(
-        by_streams, [best](const auto& entry) { return entry.second >= kNear * best; });
+        by_slots, [best](const auto& entry) { return entry.second >= kNear * best; });
     add(out.figures,
         fmt::format("{}: {} of {} files/s", geometry, enough->first, with_commas(best)));
     most = std::max(most, enough->first);
@@ -270,16 +270,16 @@ std::string decisions(const std::string& path_of_lines) {
     if (geometry == first)
       if (const auto fused = cases.find("fused, fp32"); fused != cases.end())
         windows = fused->second;
-  for (const Json& line : of_kind(all, "lanes"))
+  for (const Json& line : of_kind(all, "slots"))
     if (geometry_of(line) == first && line["rows"] == "float32")
       files = std::max(files, link_rate(line));
   const Decision table[] = {
       path(rates),
       operands(rates),
-      lanes_gain(all, "rows of 16 bits", "rows", "float16", "float32", "worth it",
+      slots_gain(all, "rows of 16 bits", "rows", "float16", "float32", "worth it",
                  "no gain on the way"),
-      streams(all),
-      lanes_gain(all, "graphs", "graphs", true, false, "on", "no gain: off would do"),
+      slots(all),
+      slots_gain(all, "graphs", "graphs", true, false, "on", "no gain: off would do"),
       callback(all),
       automatic(all),
       workers(all),

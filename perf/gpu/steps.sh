@@ -160,10 +160,10 @@ do_jobs() {
 
 # ---- rows of either backend
 
-# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS STREAMS BATCH [ROWS STATISTICS]
+# run_preset PREFIX PRESET DATA BACKEND PATH OPERANDS SLOTS BATCH [ROWS STATISTICS]
 run_preset() {
   local status=0
-  OUT=$1 PRESET=$2 DATA=$3 BACKEND=$4 MEL_PATH=$5 OPERANDS=$6 STREAMS=$7 BATCH=$8 \
+  OUT=$1 PRESET=$2 DATA=$3 BACKEND=$4 MEL_PATH=$5 OPERANDS=$6 SLOTS=$7 BATCH=$8 \
     ROWS=${9:-float32} STATISTICS=${10:-none} \
     "$BIN/melflow" run "$HERE/gpu/parity.yaml" --quiet >&2 || status=$?
   if [[ $status != 0 ]]; then problem "$2, backend $4, path $5, $6, rows in ${9:-float32}: the run failed"; fi
@@ -191,7 +191,7 @@ parity_of() {
     [[ $kind == auto/fp32 ]] || continue
     # As it is, whatever its unit: a gross error only.
     compared "$preset" "$at"/{cpu,cuda}_preset.h5 --most 0.05 >/dev/null
-    # Other batches in other lanes: the same bytes.
+    # Other batches in other slots: the same bytes.
     run_preset "$at/other_" "$preset" "$data" cuda auto fp32 1 48KiB || continue
     for same in linear levels preset; do
       compared "$preset, small batches" "$at"/{cuda,other}_$same.h5 --same >/dev/null

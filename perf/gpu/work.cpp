@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "cuda/error.h"
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 #include "stages/features/mel/mel_plan.h"
 
 namespace melflow::bench {
@@ -65,7 +65,7 @@ Effort Effort::quick() {
   e.batch_bytes = 1U << 20;
   e.small_batch_bytes = 256U << 10;
   e.batches = 4;
-  e.streams = {1, cuda::LaneSettings{}.streams};
+  e.slots = {1, cuda::SlotSettings{}.slots};
   return e;
 }
 

@@ -1,7 +1,7 @@
 // file_list: the files of a corpus, in the order their rows will have.
 //
 // Out: FileRef, one for every path that matches, also for those that turn out to be no readable
-//      file: whoever reads them says so, and the ledger has a line for each.
+//      file: whoever reads them says so, and the ledger has a record for each.
 
 #include <algorithm>
 #include <memory>

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "stages/device/lane_load.h"
+#include "stages/device/slot_load.h"
 
 namespace melflow {
 
@@ -16,7 +16,7 @@ double cpu_seconds(const MelPlan& plan, const std::optional<WindowGrid>& grid, d
   constexpr double kLongest = 1 << 22;
   const double each = samples / files;
   const double part = std::min(each, kLongest);
-  const LaneLoad load = lane_load(plan, grid, static_cast<std::int64_t>(part));
+  const SlotLoad load = slot_load(plan, grid, static_cast<std::int64_t>(part));
   const double frames = files * static_cast<double>(load.frames) * each / part;
   // 2,952,000 frames/s with a transform of 512 (perf/README.md); others by the transform's steps.
   constexpr double kOf512 = 0.34e-6;

@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "cuda/error.h"
-#include "stages/device/lane_load.h"
+#include "stages/device/slot_load.h"
 
 namespace melflow {
 
-CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
+CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::SlotPool& slots,
                      const SplitDevices& devices, Scratch& scratch, ItemContext& context)
     : batch_(std::move(batch)),
       is_raw_(goes_raw(*front.mel_plan())),
@@ -20,10 +20,10 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, 
                    size_of(front.row_type())),
       parts_(batch_->parts.size()) {
   count_parts(front, scratch, context);
-  const std::vector<Piece> all = pieces(lanes.size(), devices, context);
+  const std::vector<Piece> all = pieces(slots.size(), devices, context);
   for (const Piece& piece : all) {
     if (piece.n_frames == 0) continue;
-    run(piece, &piece == &all.back(), front, lanes, scratch, context);
+    run(piece, &piece == &all.back(), front, slots, scratch, context);
   }
 }
 
@@ -32,7 +32,7 @@ CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch)
 
 CudaBatch::~CudaBatch() {
   // Dropped on the way, because its files failed elsewhere: the device may still be at it.
-  if (lane_) lane_->finish();
+  if (slot_) slot_->finish();
 }
 
 // What every part takes, before anything is put anywhere.
@@ -74,7 +74,7 @@ CudaBatch::Piece CudaBatch::joined(Piece piece, const Part& part) {
   return piece;
 }
 
-std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size,
+std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::SlotSize& size,
                                                 const SplitDevices& devices, ItemContext& context) {
   const auto fits = [&size](const Piece& p) {
     return p.sample_bytes() <= size.sample_bytes && p.n_frames <= size.frames &&
@@ -88,7 +88,7 @@ std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size,
     alone = joined(alone, parts_[i]);
     if (!fits(alone)) {
       context.fail(i, ItemError::failed(fmt::format(
-                          "a block of {} samples and {} frames does not fit into a lane of {} "
+                          "a block of {} samples and {} frames does not fit into a slot of {} "
                           "bytes and {} frames; raise mel.accumulate.bytes",
                           alone.n_samples, alone.n_frames, size.sample_bytes, size.frames)));
       parts_[i].rows.reset();
@@ -104,19 +104,19 @@ std::vector<CudaBatch::Piece> CudaBatch::pieces(const cuda::LaneSize& size,
   return out;
 }
 
-void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cuda::Lanes& lanes,
+void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cuda::SlotPool& slots,
                     Scratch& scratch, ItemContext& context) {
   try {
     piece_ = piece;
-    lane_ = lanes.take(piece.on);
+    slot_ = slots.take(piece.on);
     pack_piece(front, scratch, context);
     if (n_frames_ > 0)
-      lane_->submit(piece_.type, static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type),
+      slot_->submit(piece_.type, static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type),
                     static_cast<std::uint32_t>(n_frames_), piece_.n_files);
     sample_bytes_ += static_cast<std::size_t>(n_samples_) * cuda::bytes_of(piece_.type);
     row_bytes_ += n_frames_ * frame_bytes_;
     if (is_last && n_frames_ > 0) return;
-    if (n_frames_ > 0) lane_->wait();
+    if (n_frames_ > 0) slot_->wait();
     for (std::size_t i = piece.first; i < piece.end; ++i)
       if (parts_[i].rows) parts_[i].data = take_rows(parts_[i], front, context);
   } catch (const cuda::CudaError& e) {
@@ -126,7 +126,7 @@ void CudaBatch::run(const Piece& piece, bool is_last, const MelFront& front, cud
       parts_[i].rows.reset();
     }
   }
-  lane_.reset();
+  slot_.reset();
 }
 
 // A stream may fail elsewhere after it was counted, but not come back: what is packed is never
@@ -167,7 +167,7 @@ std::uint32_t CudaBatch::room(std::int64_t count) {
 template <class Sample>
 void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t count) {
   if (is_counting_) return;
-  std::byte* to = lane_->samples() + place * cuda::bytes_of(piece_.type);
+  std::byte* to = slot_->samples() + place * cuda::bytes_of(piece_.type);
   if ((piece_.type == cuda::SampleType::int16) == (sizeof(Sample) == 2)) {
     std::memcpy(to, samples, static_cast<std::size_t>(count) * sizeof(Sample));
   } else {
@@ -179,7 +179,7 @@ void CudaBatch::put(std::uint32_t place, const Sample* samples, std::int64_t cou
 }
 
 void CudaBatch::put_offset(std::uint32_t offset) {
-  if (!is_counting_) lane_->offsets()[n_frames_] = offset;
+  if (!is_counting_) slot_->offsets()[n_frames_] = offset;
   ++n_frames_;
 }
 
@@ -193,7 +193,7 @@ void CudaBatch::put_raw_frame(std::uint32_t place, const SignalView<Sample>& vie
   put(place, samples, length);
 }
 
-// Frames [from, from + count) of the unit; `place`: where the view's samples lie in the lane.
+// Frames [from, from + count) of the utterance; `place`: where the view's samples lie in the slot.
 template <class Sample>
 void CudaBatch::pack_frames(const SignalView<Sample>& view, std::int64_t from, std::int64_t count,
                             std::optional<std::uint32_t> place, const MelFront& front,
@@ -254,14 +254,14 @@ void CudaBatch::pack(const Windows& in, const MelFront& front, std::uint64_t noi
   out.same_as = scratch.windows_.same_as();
 }
 
-// Of a part's windows, those that were computed come out of the lane one after another.
+// Of a part's windows, those that were computed come out of the slot one after another.
 std::shared_ptr<Buffer> CudaBatch::take_rows(const Part& part, const MelFront& front,
                                              ItemContext& context) const {
   const std::size_t row_bytes = front.info()->values_per_row() * size_of(front.row_type());
   auto out = std::make_shared<Buffer>(
       context.run().pool.lease(static_cast<std::size_t>(part.rows->row_count) * row_bytes));
   if (part.n_frames == 0) return out;  // a block that completes no frame
-  const std::byte* from = lane_->rows() + part.first_frame * frame_bytes_;
+  const std::byte* from = slot_->rows() + part.first_frame * frame_bytes_;
   if (part.same_as.empty()) {
     std::memcpy(out->data(), from, part.n_frames * frame_bytes_);
     return out;

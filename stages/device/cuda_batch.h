@@ -1,4 +1,4 @@
-// cuda_batch.h - a batch on its way through a device: packed into a lane, and rows made of what
+// cuda_batch.h - a batch on its way through a device: packed into a slot, and rows made of what
 // comes out of it.
 //
 // In:  Batch of Windows.
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 #include "pipeline/stage.h"
 #include "stages/device/split_devices.h"
 #include "stages/features/mel_front.h"
@@ -21,7 +21,7 @@
 namespace melflow {
 
 // What is known of a batch on devices; part i belongs to origin i of the item. A batch that does
-// not fit into one lane goes in pieces, one after another.
+// not fit into one slot goes in pieces, one after another.
 class CudaBatch {
  public:
   // Work space of one thread.
@@ -36,9 +36,9 @@ class CudaBatch {
     WindowScratch windows_;
   };
 
-  // Fills a lane and starts it; waits for one, and for all pieces but the last. A part that cannot
+  // Fills a slot and starts it; waits for one, and for all pieces but the last. A part that cannot
   // be computed, or whose device fails, fails its stream.
-  CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::Lanes& lanes,
+  CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::SlotPool& slots,
             const SplitDevices& devices, Scratch& scratch, ItemContext& context);
 
   // One that the processor computes.
@@ -51,12 +51,12 @@ class CudaBatch {
   // What the processor computes; null for a batch on devices.
   [[nodiscard]] const Batch* on_host() const { return is_on_host_ ? batch_.get() : nullptr; }
   // Where the last piece is; null where nothing of it has to be computed.
-  [[nodiscard]] cuda::Lane* lane() const { return lane_.get(); }
+  [[nodiscard]] cuda::Slot* slot() const { return slot_.get(); }
   // Of all pieces.
   [[nodiscard]] std::size_t sample_bytes() const { return sample_bytes_; }
   [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
   [[nodiscard]] std::size_t row_count() const;
-  // Once the lane is copied out: the rows in memory of their own, finished as far as a part can be.
+  // Once the slot is copied out: the rows in memory of their own, finished as far as a part can be.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
                                                      ItemContext& context) const;
 
@@ -64,14 +64,14 @@ class CudaBatch {
   struct Part {
     std::shared_ptr<MelPart> rows;                      // without its data; null: it failed
     cuda::SampleType type = cuda::SampleType::float32;  // in which it goes where it is alone
-    // What it takes of a lane.
+    // What it takes of a slot.
     std::int64_t n_samples = 0;
     std::size_t first_frame = 0, n_frames = 0;
     std::vector<std::int64_t> same_as;  // of windows
     std::vector<float> energies;        // [n_frames], where there is a column for them
     std::shared_ptr<Buffer> data;       // rows of a piece that is done
   };
-  // Parts [first, end), which go through one lane.
+  // Parts [first, end), which go through one slot.
   struct Piece {
     std::size_t first = 0, end = 0;
     cuda::SampleType type = cuda::SampleType::int16;
@@ -87,9 +87,9 @@ class CudaBatch {
   void count_parts(const MelFront& front, Scratch& scratch, ItemContext& context);
   // With `part` behind it.
   [[nodiscard]] static Piece joined(Piece piece, const Part& part);
-  [[nodiscard]] std::vector<Piece> pieces(const cuda::LaneSize& size, const SplitDevices& devices,
+  [[nodiscard]] std::vector<Piece> pieces(const cuda::SlotSize& size, const SplitDevices& devices,
                                           ItemContext& context);
-  void run(const Piece& piece, bool is_last, const MelFront& front, cuda::Lanes& lanes,
+  void run(const Piece& piece, bool is_last, const MelFront& front, cuda::SlotPool& slots,
            Scratch& scratch, ItemContext& context);
   void pack_piece(const MelFront& front, Scratch& scratch, ItemContext& context);
   void pack_part(std::size_t i, const MelFront& front, Scratch& scratch, ItemContext& context);
@@ -102,26 +102,26 @@ class CudaBatch {
                    Part& out);
   // Room for `count` samples behind those that are there; their place.
   std::uint32_t room(std::int64_t count);
-  // The frame at `start`, which reaches over an end of its unit.
+  // The frame at `start`, which reaches over an end of its utterance.
   template <class Sample>
   void put_raw_frame(std::uint32_t place, const SignalView<Sample>& view, std::int64_t start,
                      const MelPlan& plan, Scratch& scratch);
   template <class Sample>
   void put(std::uint32_t place, const Sample* samples, std::int64_t count);
   void put_offset(std::uint32_t offset);
-  // Out of the lane, into memory of their own.
+  // Out of the slot, into memory of their own.
   [[nodiscard]] std::shared_ptr<Buffer> take_rows(const Part& part, const MelFront& front,
                                                   ItemContext& context) const;
   static void put_energies(const Part& part, const MelFront& front, std::byte* rows);
 
   std::shared_ptr<const Batch> batch_;
-  cuda::Lanes::Lease lane_;
+  cuda::SlotPool::Lease slot_;
   bool is_on_host_ = false;
   bool is_raw_ = true;           // samples go as they are; else conditioned here, frame by frame
   bool is_counting_ = false;     // nothing is written yet
   std::size_t frame_bytes_ = 0;  // of a frame's row
   Piece piece_;                  // the one at hand
-  std::int64_t n_samples_ = 0;   // put into the lane so far
+  std::int64_t n_samples_ = 0;   // put into the slot so far
   std::size_t n_frames_ = 0;
   std::size_t sample_bytes_ = 0, row_bytes_ = 0;
   std::vector<Part> parts_;

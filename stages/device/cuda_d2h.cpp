@@ -24,7 +24,7 @@ class CudaD2h final : public Transform<DeviceRows, PinnedRows>, public HasEngine
     return given;
   }
   [[nodiscard]] StageResources resources() const override {
-    return {.passes_on = true, .default_concurrency = 64};  // more than there are lanes
+    return {.passes_on = true, .default_concurrency = 64};  // more than there are slots
   }
   [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
     return std::make_unique<PhaseEngine<DeviceRows, PinnedRows>>(cuda::Phase::copied_out);

@@ -26,12 +26,12 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
     if (!run_) check.error("", "what it gives has to go to cuda_mel");
     return given;
   }
-  // It waits for a lane to be free, and copies into memory that the workers do not need.
+  // It waits for a slot to be free, and copies into memory that the workers do not need.
   [[nodiscard]] StageResources resources() const override {
     return {
-        .passes_on = true, .blocking = true, .default_concurrency = CudaRun::default_h2d_slots()};
+        .passes_on = true, .blocking = true, .default_concurrency = CudaRun::default_h2d_concurrency()};
   }
-  // Asked before the run for the largest block that there can be: lanes are made for that.
+  // Asked before the run for the largest block that there can be: slots are made for that.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     run_->note_block(input);
     return input;
@@ -42,10 +42,10 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   Result<std::shared_ptr<const DeviceBatch>> process(std::shared_ptr<const Batch> in,
                                                      ItemContext& context) const override {
     auto out = std::make_shared<DeviceBatch>();
-    if (cuda::Lanes* lanes = run_->lanes(context.run())) {
+    if (cuda::SlotPool* slots = run_->slots(context.run())) {
       const auto scratch =
           scratch_.lease([this] { return std::make_unique<CudaBatch::Scratch>(run_->front()); });
-      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *lanes,
+      out->batch = std::make_shared<CudaBatch>(std::move(in), run_->front(), *slots,
                                                run_->split_devices(), *scratch, context);
     } else {
       out->batch = std::make_shared<CudaBatch>(std::move(in));

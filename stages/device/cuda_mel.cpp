@@ -47,7 +47,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
     return out;
   }
   [[nodiscard]] StageResources resources() const override {
-    return {.passes_on = true, .default_concurrency = 64};  // more than there are lanes
+    return {.passes_on = true, .default_concurrency = 64};  // more than there are slots
   }
   [[nodiscard]] std::unique_ptr<Engine> engine(int) override {
     return std::make_unique<PhaseEngine<DeviceBatch, DeviceRows>>(cuda::Phase::computed);

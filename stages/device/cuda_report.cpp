@@ -29,7 +29,7 @@ Value use_value(const cuda::DeviceUse& use) {
   if (use.pcie_generation > 0 && use.pcie_width > 0) {
     Value link;
     link.set("generation", count(use.pcie_generation));
-    link.set("lanes", count(use.pcie_width));
+    link.set("width", count(use.pcie_width));
     out.set("pcie", std::move(link));
   }
   if (!use.missing.empty()) out.set("not_known", words(use.missing));
@@ -63,13 +63,13 @@ Value link_value(std::size_t bytes, double span, double link) {
 
 }  // namespace
 
-double link_rate(unsigned generation, unsigned lanes) {
-  // Of a lane: 8 of 10 bits of 2.5 and 5 GT/s, 128 of 130 of 8 to 32, 242 of 256 bytes of 64.
-  constexpr double kOfLane[] = {0, 0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9};
-  return generation < std::size(kOfLane) ? kOfLane[generation] * lanes : 0;
+double link_rate(unsigned generation, unsigned width) {
+  // Of each unit of width: 8 of 10 bits of 2.5 and 5 GT/s, 128 of 130 of 8 to 32, 242 of 256 bytes of 64.
+  constexpr double kOfOne[] = {0, 0.25e9, 0.5e9, 0.9846e9, 1.9692e9, 3.9385e9, 7.5625e9};
+  return generation < std::size(kOfOne) ? kOfOne[generation] * width : 0;
 }
 
-Value rates_value(int device, const cuda::LaneTimes& t, const cuda::DeviceUse* use) {
+Value rates_value(int device, const cuda::SlotTimes& t, const cuda::DeviceUse* use) {
   Value out;
   out.set("device", Value::scalar(std::to_string(device)));
   out.set("batches", count(t.batches));
@@ -91,11 +91,11 @@ Value rates_value(int device, const cuda::LaneTimes& t, const cuda::DeviceUse* u
   return out;
 }
 
-std::vector<std::pair<std::string, Value>> cuda_report(cuda::Lanes& lanes, NumberType rows,
+std::vector<std::pair<std::string, Value>> cuda_report(cuda::SlotPool& slots, NumberType rows,
                                                        const cuda::DeviceUses& uses) {
-  const std::vector<cuda::LaneTimes> each = lanes.times_of_devices();
-  const std::vector<cuda::GpuInfo> devices = lanes.devices();
-  cuda::LaneTimes t;
+  const std::vector<cuda::SlotTimes> each = slots.times_of_devices();
+  const std::vector<cuda::GpuInfo> devices = slots.devices();
+  cuda::SlotTimes t;
   std::vector<Value> names, rates;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const cuda::GpuInfo& g = devices[i];
@@ -107,11 +107,11 @@ std::vector<std::pair<std::string, Value>> cuda_report(cuda::Lanes& lanes, Numbe
   std::vector<std::pair<std::string, Value>> out{
       {"backend", Value::scalar("cuda")},
       {"devices", Value::list(std::move(names))},
-      {"kernels", Value::scalar(lanes.description())},
+      {"kernels", Value::scalar(slots.description())},
       {"row_type", Value::scalar(to_text(rows))},
-      {"lanes", count(lanes.count())},
-      {"sample_bytes_of_lane", count(lanes.size().sample_bytes)},
-      {"frames_of_lane", count(lanes.size().frames)},
+      {"slots", count(slots.count())},
+      {"sample_bytes_of_slot", count(slots.size().sample_bytes)},
+      {"frames_of_slot", count(slots.size().frames)},
       {"batches", count(t.batches)},
       {"replayed", count(t.replayed)},
       {"device_copy_in_seconds", seconds(t.copy_in)},
@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, Value>> cuda_report(cuda::Lanes& lanes, Numbe
       {"bytes_from_device", count(t.bytes_out)},
       {"device_rates", Value::list(std::move(rates))}};
   std::vector<Value> failures;
-  for (const std::string& why : lanes.failures()) failures.push_back(words(why));
+  for (const std::string& why : slots.failures()) failures.push_back(words(why));
   if (!failures.empty()) out.emplace_back("device_failures", Value::list(std::move(failures)));
   add_uses(uses, out);
   return out;

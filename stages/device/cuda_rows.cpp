@@ -1,4 +1,4 @@
-// cuda_rows: rows out of page-locked memory, finished like those of the stage mel; the lane is free
+// cuda_rows: rows out of page-locked memory, finished like those of the stage mel; the slot is free
 // for the next batch. Where there turned out to be no device, the rows are computed here.
 //
 // In:  PinnedRows.

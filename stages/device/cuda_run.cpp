@@ -13,7 +13,7 @@
 #include "stages/corpus/update.h"
 #include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"
-#include "stages/device/lane_load.h"
+#include "stages/device/slot_load.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -71,10 +71,10 @@ std::shared_ptr<cuda::DeviceBudget> memory_of(RunContext& run) {
 
 }  // namespace
 
-int CudaRun::default_h2d_slots() { return std::clamp(available_cpus() / 2, 1, 8); }
+int CudaRun::default_h2d_concurrency() { return std::clamp(available_cpus() / 2, 1, 8); }
 
-cuda::LaneSettings CudaRun::lane_settings(RunContext& run) const {
-  cuda::LaneSettings out;
+cuda::SlotSettings CudaRun::slot_settings(RunContext& run) const {
+  cuda::SlotSettings out;
   out.memory = memory_of(run);
   out.graphs = options_.graphs;
   out.patience = options_.device_timeout;
@@ -112,12 +112,12 @@ void CudaRun::start(RunContext& run) {
   }
   open(run, corpus);
   // An update says whether what it adds is computed as the rest was.
-  if (update_of(run) != Update::none) (void)lanes(run);
+  if (update_of(run) != Update::none) (void)slots(run);
 }
 
 void CudaRun::open(RunContext& run, const Corpus& corpus) {
   const double typical = corpus.files > 0 ? corpus.samples / corpus.files : 0;
-  const cuda::LaneSize size = lane_size(
+  const cuda::SlotSize size = slot_size(
       *front_.mel_plan(), grid_, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
       static_cast<std::int64_t>(typical), largest_block_);
   // What is called on a thread, which a driver may keep beyond the run, has all that it needs.
@@ -129,15 +129,15 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
     if (options.backend == MelBackend::cuda && options.devices.indices.empty()) left_out.clear();
     return indices;
   };
-  // A lane for each batch that is being packed, and two that are under way meanwhile.
-  const int slots = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_slots());
-  const auto streams = [slots, wanted = options_.streams](std::size_t devices) {
+  // A slot for each batch that is being packed, and two that are under way meanwhile.
+  const int packing = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_concurrency());
+  const auto slots = [packing, wanted = options_.slots](std::size_t devices) {
     const int of = static_cast<int>(devices);
-    return wanted.value_or((slots + of - 1) / of + 2);
+    return wanted.value_or((packing + of - 1) / of + 2);
   };
   opening_ = std::make_unique<cuda::Opening>(
       cuda::gpus(), std::make_shared<const cuda::FrontEnd>(kernel_front_end(*front_.mel_plan())),
-      lane_settings(run), size, choice, streams);
+      slot_settings(run), size, choice, slots);
 }
 
 void CudaRun::set_splits(RunContext& run) {
@@ -149,11 +149,11 @@ void CudaRun::set_splits(RunContext& run) {
   if (!unknown.empty()) run.warn("mel.devices: " + unknown);
 }
 
-cuda::Lanes* CudaRun::lanes(RunContext& run) {
+cuda::SlotPool* CudaRun::slots(RunContext& run) {
   const std::lock_guard lock(mutex_);
   if (!is_settled_) settle(run);
   if (!refusal_.empty()) throw RunError(refusal_);
-  return lanes_.get();
+  return slots_.get();
 }
 
 void CudaRun::settle(RunContext& run) {
@@ -169,21 +169,21 @@ void CudaRun::settle(RunContext& run) {
         "mel: backend: cuda: {}; leave it out (devices), or use backend: auto or cpu", all);
     return;
   }
-  if (!result.lanes) {
+  if (!result.slots) {
     run.warn("mel: backend: auto has no device, and rows are the processor's: " + all);
     return use_host("auto: " + all);
   }
   for (const std::string& why : left_out_) run.warn("mel: backend: auto goes on without " + why);
-  use_lanes(std::move(result.lanes));
+  use_slots(std::move(result.slots));
 }
 
-void CudaRun::use_lanes(std::unique_ptr<cuda::Lanes> lanes) {
-  lanes_ = std::move(lanes);
+void CudaRun::use_slots(std::unique_ptr<cuda::SlotPool> slots) {
+  slots_ = std::move(slots);
   front_.set_computed_by(
-      {"cuda", fmt::format("{}, {}, {}", lanes_->devices().front().architecture,
+      {"cuda", fmt::format("{}, {}, {}", slots_->devices().front().architecture,
                            is_fused() ? "fused" : "cufft",
                            OptionType<Operands>::echo(options_.operands).text())});
-  monitor_.emplace(lanes_->devices(), cuda::gpus().patience());
+  monitor_.emplace(slots_->devices(), cuda::gpus().patience());
 }
 
 void CudaRun::use_host(const std::string& why) {
@@ -199,11 +199,11 @@ void CudaRun::finish() {
   opening_.reset();
   if (!is_settled_)
     summary_ = {{"backend", Value::scalar("cuda, which no batch came to", {}, true)}};
-  if (!lanes_) return;
+  if (!slots_) return;
   const cuda::DeviceUses uses = monitor_->finish();
   monitor_.reset();
-  summary_ = cuda_report(*lanes_, front_.row_type(), uses);
-  lanes_.reset();
+  summary_ = cuda_report(*slots_, front_.row_type(), uses);
+  slots_.reset();
 }
 
 }  // namespace melflow

@@ -64,7 +64,7 @@ class CudaRun {
       std::vector<cuda::Opening::LeftOut>& left_out);
   [[nodiscard]] bool is_fused() const;
   // Batches that are packed at the same time, where the configuration does not say.
-  [[nodiscard]] static int default_h2d_slots();
+  [[nodiscard]] static int default_h2d_concurrency();
   // How recordings are cut, from the plan.
   void set_grid(std::optional<WindowGrid> grid) { grid_ = std::move(grid); }
   // A block may have that many bytes.
@@ -76,9 +76,9 @@ class CudaRun {
 
   // Before the first batch, by whichever node comes first: begins to open devices.
   void start(RunContext& run);
-  // Where batches go: lanes of devices, which are waited for, or null for the processor. Throws
+  // Where batches go: slots of devices, which are waited for, or null for the processor. Throws
   // RunError where a device that was asked for cannot be had. From any thread.
-  cuda::Lanes* lanes(RunContext& run);
+  cuda::SlotPool* slots(RunContext& run);
   // The processor computes the rows; false as long as that is not known.
   [[nodiscard]] bool is_on_host() const { return is_on_host_; }
   [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
@@ -96,11 +96,11 @@ class CudaRun {
     double files = 0, samples = 0;
   };
   [[nodiscard]] static Corpus look_at(const RunContext& run);
-  [[nodiscard]] cuda::LaneSettings lane_settings(RunContext& run) const;
+  [[nodiscard]] cuda::SlotSettings slot_settings(RunContext& run) const;
   void set_splits(RunContext& run);
   void open(RunContext& run, const Corpus& corpus);
   void settle(RunContext& run);
-  void use_lanes(std::unique_ptr<cuda::Lanes> lanes);
+  void use_slots(std::unique_ptr<cuda::SlotPool> slots);
   void use_host(const std::string& why);
 
   MelFront front_;
@@ -116,8 +116,8 @@ class CudaRun {
   bool has_started_ = false, is_settled_ = false;
   std::string refusal_;  // why the run cannot go on
   std::unique_ptr<cuda::Opening> opening_;
-  std::unique_ptr<cuda::Lanes> lanes_;
-  std::optional<cuda::DeviceMonitor> monitor_;  // while there are lanes
+  std::unique_ptr<cuda::SlotPool> slots_;
+  std::optional<cuda::DeviceMonitor> monitor_;  // while there are slots
   std::vector<std::string> left_out_;           // for the report
   std::vector<std::pair<std::string, Value>> summary_;
 };

@@ -1,4 +1,4 @@
-// phase_engine.h - batches that are under way in lanes, as an Engine.
+// phase_engine.h - batches that are under way in slots, as an Engine.
 #pragma once
 
 #include <chrono>
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "cuda/completions.h"
-#include "cuda/lane.h"
+#include "cuda/slot.h"
 #include "pipeline/stage_kinds.h"
 #include "stages/device/cuda_batch.h"
 
 namespace melflow {
 
-// Batches whose lane has not reached a phase yet; driven by one thread.
+// Batches whose slot has not reached a phase yet; driven by one thread.
 template <class In, class Out>
 class PhaseEngine final : public Engine {
  public:
@@ -23,14 +23,14 @@ class PhaseEngine final : public Engine {
 
   void begin(void* tag, const Item& item, const ItemContext&) override {
     auto batch = payload_of<In>(item)->batch;
-    cuda::Lane* lane = batch->lane();
+    cuda::Slot* slot = batch->slot();
     // Numbers that never come again: an answer that is late cannot be taken for another's.
     auto* number = reinterpret_cast<void*>(++last_number_);
     under_way_.emplace(number, UnderWay{tag, std::move(batch)});
-    if (lane == nullptr)
+    if (slot == nullptr)
       reached_.post(number);
     else
-      lane->when(phase_, reached_, number);
+      slot->when(phase_, reached_, number);
   }
 
   void collect(std::vector<Done>& done) override {
@@ -64,7 +64,7 @@ class PhaseEngine final : public Engine {
   void fail_broken(std::vector<Done>& done) {
     for (auto it = under_way_.begin(); it != under_way_.end();) {
       try {
-        if (cuda::Lane* lane = it->second.batch->lane()) lane->check();
+        if (cuda::Slot* slot = it->second.batch->slot()) slot->check();
         ++it;
       } catch (const std::exception& e) {
         done.push_back({it->second.tag, ItemError::failed(e.what())});

@@ -104,8 +104,8 @@ void MelBackendOptions::describe(Schema& s) {
           "{train: [0, 1], val: [2]}: files of a split go to its devices, others to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);
-  s.field("streams", streams,
-          "lanes of each CUDA device: batches that are packed, under way or taken out; not set: "
+  s.field("slots", slots,
+          "slots of each CUDA device: batches that are packed, under way or taken out; not set: "
           "its share of h2d's concurrency, and two")
       .range(1, 64)
       .tuning()
@@ -186,7 +186,7 @@ std::vector<NodeSpec> mel_nodes(const NodeSpec& spec) {
   NodeSpec mel = spec;
   mel.options.set("stage", Value::scalar("cuda_mel", spec.mark));
   mel.options.set("from", Value::scalar(spec.name + ".h2d", spec.mark));
-  // The node's queue is where batches come in: behind, they hold lanes that others wait for.
+  // The node's queue is where batches come in: behind, they hold slots that others wait for.
   if (const Value* start_at = spec.options.find("start_at")) {
     first.options.set("start_at", *start_at);
     std::erase_if(mel.options.entries(), [](const Value::Entry& e) { return e.key == "start_at"; });

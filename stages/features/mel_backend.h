@@ -61,7 +61,7 @@ struct MelBackendOptions {
   MelBackend backend = MelBackend::automatic;
   double auto_from = 10;  // [s]
   Devices devices;
-  std::optional<int> streams;
+  std::optional<int> slots;
   bool graphs = true;
   double device_timeout = 60;  // [s]
   cuda::Path path = cuda::Path::automatic;

@@ -112,7 +112,7 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   if (!problems.empty()) return given;
   plan_ = std::make_shared<MelPlan>(options_.mel);
   kernel_ = std::make_unique<MelKernel>(plan_);
-  finish_ = std::make_shared<UnitFinish>(UnitFinish::of_mel(options_.mel));
+  finish_ = std::make_shared<UtteranceSteps>(UtteranceSteps::of_mel(options_.mel));
   always_finite_ = is_always_finite(*plan_);
   if (plan_->empty_bands() > 0)
     check_plan.warning("n_mels",
@@ -212,7 +212,7 @@ void MelFront::finish_windows(std::span<const std::int64_t> same_as, void* rows)
 
 void MelFront::finish_whole(const Windows& in, void* rows, MelPart& out) const {
   if (finish_->empty()) return;
-  if (!finish_->needs_unit() || (in.first && in.last)) {
+  if (!finish_->needs_utterance() || (in.first && in.last)) {
     finish_->apply(static_cast<float*>(rows), out.row_count, plan_->columns());
   } else {
     out.pending = finish_;

@@ -2,7 +2,7 @@
 // against what arrives, the plan, the description of its rows and the memory they take.
 //
 // In:  MelStageOptions; the properties and requirements on its edges.
-// Out: MelPlan, MelKernel, UnitFinish and FeatureInfo, all constant from plan() on.
+// Out: MelPlan, MelKernel, UtteranceSteps and FeatureInfo, all constant from plan() on.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 #include "pipeline/stage.h"
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/features/mel_stage_options.h"
 #include "stages/items.h"
 
@@ -37,7 +37,7 @@ class MelFront {
   [[nodiscard]] const MelOptions& options() const { return options_.mel; }
   [[nodiscard]] const std::shared_ptr<const MelPlan>& mel_plan() const { return plan_; }
   [[nodiscard]] const MelKernel& kernel() const { return *kernel_; }
-  [[nodiscard]] const std::shared_ptr<const UnitFinish>& finish() const { return finish_; }
+  [[nodiscard]] const std::shared_ptr<const UtteranceSteps>& finish() const { return finish_; }
   [[nodiscard]] const std::shared_ptr<const FeatureInfo>& info() const { return info_; }
 
   // In which type rows are given, from plan() on: float32, or what give_required_rows() found.
@@ -78,7 +78,7 @@ class MelFront {
   std::shared_ptr<const MelPlan> plan_;
   std::unique_ptr<MelKernel> kernel_;
   std::shared_ptr<const FeatureInfo> info_;
-  std::shared_ptr<const UnitFinish> finish_;
+  std::shared_ptr<const UtteranceSteps> finish_;
   std::int64_t window_ = 0;  // samples of a row; 0: rows are frames
   double rows_per_sample_ = 0, rows_extra_ = 0;
   NumberType row_type_ = NumberType::float32;

@@ -1,6 +1,6 @@
 // mel_windows.h - the windows of a block that have to be computed, on any backend.
 //
-// Every window is a unit of its own. Windows of the two-stage segmentation fall on each other: a
+// Every window is an utterance of its own. Windows of the two-stage segmentation fall on each other: a
 // row whose samples are those of an earlier row is a copy of it.
 #pragma once
 

@@ -59,8 +59,8 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
     return ItemError::skipped(
         fmt::format("has {} frames, {} are needed", in.first_row + in.row_count, least_frames()));
   auto out = std::make_shared<MelPart>(in);
-  if (in.pending || (step_->needs_unit() && !segments && !in.is_whole())) {
-    auto pending = std::make_shared<UnitFinish>(in.pending ? *in.pending : UnitFinish{});
+  if (in.pending || (step_->needs_utterance() && !segments && !in.is_whole())) {
+    auto pending = std::make_shared<UtteranceSteps>(in.pending ? *in.pending : UtteranceSteps{});
     pending->add(step_);
     if (!in.pending) out->pending_columns = in_->columns;
     out->pending = std::move(pending);
@@ -68,9 +68,9 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
   }
   auto buffer = std::make_shared<Buffer>(context.run().pool.lease(
       static_cast<std::size_t>(in.row_count) * out_->values_per_row() * sizeof(float)));
-  const std::int64_t units = segments ? in.row_count : 1;
+  const std::int64_t utterances = segments ? in.row_count : 1;
   const std::int64_t frames = segments ? in_->frames : in.row_count;
-  for (std::int64_t u = 0; u < units && frames > 0; ++u) {
+  for (std::int64_t u = 0; u < utterances && frames > 0; ++u) {
     // Only read.
     auto* from = const_cast<float*>(in.values()) + u * frames * in_->columns;
     const MemoryRows rows(from, frames, in_->columns);

@@ -1,4 +1,4 @@
-// A stage that does something with finished rows, frame by frame or unit by unit.
+// A stage that does something with finished rows, frame by frame or utterance by utterance.
 //
 // In:  MelBatch.
 // Out: MelBatch with the same rows of other values, perhaps of another width.

@@ -136,7 +136,7 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
       if (i < ready.size() && !ready[i].part)
         i = uses_.earlier.take_over(ready, i, *uses_.files[section]);
     }
-    ready.clear();  // may close files' lines, and so come back here through closed()
+    ready.clear();  // may close files' records, and so come back here through closed()
     if (!is_writer) return;
     const std::lock_guard lock(mutex_);
     ready.swap(queued_);

@@ -111,8 +111,8 @@ void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::in
       const std::int64_t n = std::min(file.rows_at_once(), rows - first);
       values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
       file.read(first, n, values.data());
-      MemoryRows unit(values.data(), n * frames, info_.columns);
-      step->run(unit, unit);
+      MemoryRows utterance(values.data(), n * frames, info_.columns);
+      step->run(utterance, utterance);
       file.write(first, values.data(), n);
     }
   });

@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::int64_t kPieceValues = 1 << 16;
 
-class SpilledRows final : public UnitRows {
+class SpilledRows final : public UtteranceRows {
  public:
   SpilledRows(RowPartFile& file, std::uint64_t begin, std::int64_t rows, int values)
-      : UnitRows(rows, values), file_(file), begin_(begin) {}
+      : UtteranceRows(rows, values), file_(file), begin_(begin) {}
 
   [[nodiscard]] std::int64_t piece() const override {
     return std::max<std::int64_t>(1, kPieceValues / values());
@@ -47,27 +47,27 @@ class SpilledRows final : public UnitRows {
 
 }  // namespace
 
-void finish_spilled(RowPartFile& file, const UnitFinish& finish, std::int64_t rows, int columns,
+void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_t rows, int columns,
                     const TakeRows& take) {
-  auto unit = std::make_unique<SpilledRows>(file, 0, rows, columns);
+  auto utterance = std::make_unique<SpilledRows>(file, 0, rows, columns);
   for (const auto& step : finish.steps()) {
-    const int wanted = step->values_out(unit->values());
-    if (wanted == unit->values()) {
-      step->run(*unit, *unit);
+    const int wanted = step->values_out(utterance->values());
+    if (wanted == utterance->values()) {
+      step->run(*utterance, *utterance);
       continue;
     }
     // Behind the rows that are read, or before them where there is room again.
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wanted) * sizeof(float);
     auto next =
-        std::make_unique<SpilledRows>(file, bytes <= unit->begin() ? 0 : unit->end(), rows, wanted);
-    step->run(*unit, *next);
-    unit = std::move(next);
+        std::make_unique<SpilledRows>(file, bytes <= utterance->begin() ? 0 : utterance->end(), rows, wanted);
+    step->run(*utterance, *next);
+    utterance = std::move(next);
   }
   std::vector<float> room;
-  for (std::int64_t row = 0; row < rows; row += unit->piece()) {
-    const std::int64_t n = std::min(unit->piece(), rows - row);
-    take(row, unit->get(row, n, room), n);
+  for (std::int64_t row = 0; row < rows; row += utterance->piece()) {
+    const std::int64_t n = std::min(utterance->piece(), rows - row);
+    take(row, utterance->get(row, n, room), n);
   }
 }
 

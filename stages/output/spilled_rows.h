@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/output/formats/row_part_file.h"
 
 namespace melflow {
@@ -16,7 +16,7 @@ namespace melflow {
 using TakeRows = std::function<void(std::int64_t row, const float* values, std::int64_t count)>;
 
 // Overwrites the temporary file. Throws RunError.
-void finish_spilled(RowPartFile& file, const UnitFinish& finish, std::int64_t rows, int columns,
+void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_t rows, int columns,
                     const TakeRows& take);
 
 }  // namespace melflow

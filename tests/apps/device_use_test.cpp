@@ -47,7 +47,7 @@ TEST_CASE("device use: figures are numbers in the JSON report, names are texts")
         doctest::Approx(sum / static_cast<double>(samples)).epsilon(0.01));
   CHECK(use["memory_bytes"]["total"] == test::kFakeTotalMemory);
   CHECK(use["memory_bytes"]["most"] == test::fake_memory(0, 1));
-  CHECK(use["pcie"] == nlohmann::json{{"generation", 5}, {"lanes", 16}});
+  CHECK(use["pcie"] == nlohmann::json{{"generation", 5}, {"width", 16}});
 }
 
 TEST_CASE("device use: the summary says it, or why it cannot") {

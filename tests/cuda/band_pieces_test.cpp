@@ -53,12 +53,12 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
       std::vector<float> dense(static_cast<std::size_t>(n_mels) * n_bins, 0.0F);
       std::set<int> used;
       for (int m = 0; m < n_mels; ++m) {
-        for (int i = view.slots_at[m]; i < view.slots_at[m + 1]; ++i) {
-          const int slot = view.slots[i];
-          CHECK(used.insert(slot).second);
-          const int round = slot / lanes, lane = slot % lanes;
+        for (int i = view.partials_at[m]; i < view.partials_at[m + 1]; ++i) {
+          const int partial = view.partials[i];
+          CHECK(used.insert(partial).second);
+          const int round = partial / lanes, lane = partial % lanes;
           for (int step = 0; step < view.steps[round]; ++step) {
-            const int k = view.first_bin[slot] + step;
+            const int k = view.first_bin[partial] + step;
             REQUIRE(k >= 0);
             REQUIRE(k < plan.n_bins());
             const float weight = view.weights[view.weights_at[round] + step * lanes + lane];
@@ -68,8 +68,8 @@ TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads 
       }
       CHECK(dense == test::dense_weights(plan));
       for (int round = 0; round < view.rounds; ++round) CHECK(view.steps[round] % unit == 0);
-      for (int slot = 0; slot < tables.counts().slots(); ++slot)
-        CHECK(view.first_bin[slot] + view.steps[slot / lanes] <= plan.n_bins());
+      for (int partial = 0; partial < tables.counts().partials(); ++partial)
+        CHECK(view.first_bin[partial] + view.steps[partial / lanes] <= plan.n_bins());
     }
   }
 }

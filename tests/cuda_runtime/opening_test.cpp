@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "cuda/opening.h"
-#include "tests/cuda_runtime/lanes_on_runtime.h"
+#include "tests/cuda_runtime/slots_on_runtime.h"
 #include "tests/pipeline/thread_limit.h"
 
 using namespace melflow;
@@ -15,7 +15,7 @@ namespace {
 Opening::Result open_all(Gpus& gpus) {
   const ThreadLimit none(0);
   Opening opening(
-      gpus, front_end_of_columns(), lane_settings({}, 0), {kSampleBytes, kFrames},
+      gpus, front_end_of_columns(), slot_settings({}, 0), {kSampleBytes, kFrames},
       [&gpus](std::vector<Opening::LeftOut>& left_out) {
         std::vector<int> out;
         for (const GpuInfo& g : gpus.list()) out.push_back(g.index);
@@ -33,8 +33,8 @@ TEST_CASE("opening: without threads it is done all the same") {
   {
     ClockedGpus gpus;
     const Opening::Result result = open_all(gpus);
-    REQUIRE(result.lanes != nullptr);
-    CHECK(result.lanes->count() == 2 * 3);
+    REQUIRE(result.slots != nullptr);
+    CHECK(result.slots->count() == 2 * 3);
     CHECK(result.left_out.empty());
   }
   CHECK(runtime.complaints() == "");
@@ -44,7 +44,7 @@ TEST_CASE("opening: without a device it is said why") {
   RecordingRuntime runtime(std::vector<FakeDevice>{});
   ClockedGpus gpus;
   const Opening::Result result = open_all(gpus);
-  CHECK(result.lanes == nullptr);
+  CHECK(result.slots == nullptr);
   REQUIRE(result.left_out.size() == 1);
   CHECK(result.left_out[0].index == -1);
   CHECK(result.left_out[0].why == "no CUDA device was found");
@@ -67,11 +67,11 @@ TEST_CASE("opening: whichever call fails, the other device is there, and nothing
       ClockedGpus gpus;
       const Opening::Result result = open_all(gpus);
       CAPTURE(runtime.failed());
-      REQUIRE(result.lanes != nullptr);
-      // One device is lost, or one lane, or nothing that is needed.
-      CHECK(result.lanes->count() >= 2);
-      CHECK(result.left_out.size() + result.lanes->devices().size() >= 1);
-      if (result.lanes->devices().size() == 1 && gpus.list().size() == 2)
+      REQUIRE(result.slots != nullptr);
+      // One device is lost, or one slot, or nothing that is needed.
+      CHECK(result.slots->count() >= 2);
+      CHECK(result.left_out.size() + result.slots->devices().size() >= 1);
+      if (result.slots->devices().size() == 1 && gpus.list().size() == 2)
         CHECK(result.left_out.at(0).why.find("LaunchFailure") != std::string::npos);
     }
     CHECK(runtime.complaints() == "");

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"
@@ -59,7 +59,7 @@ std::vector<float> rows_of(const MelOptions& options, const Samples& samples) {
   MelKernel::Scratch scratch = kernel.make_scratch();
   kernel.frames(SignalView<std::int16_t>{samples.data(), 0, length, length}, 0, frames, rows.data(),
                 scratch);
-  UnitFinish::of_mel(options).apply(rows.data(), frames, options.n_mels);
+  UtteranceSteps::of_mel(options).apply(rows.data(), frames, options.n_mels);
   return rows;
 }
 

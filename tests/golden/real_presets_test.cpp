@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "tests/support/golden_options.h"
 #include "tests/support/recordings.h"
 #include "tests/support/source_path.h"
@@ -32,7 +32,7 @@ std::vector<float> rows_of(const MelOptions& options, const test::Samples& sampl
   std::vector<float> rows(static_cast<std::size_t>(frames * kernel.plan().columns()));
   MelKernel::Scratch scratch = kernel.make_scratch();
   kernel.frames(SignalView<std::int16_t>{samples.data(), 0, n, n}, 0, frames, rows.data(), scratch);
-  UnitFinish::of_mel(options).apply(rows.data(), frames, kernel.plan().columns());
+  UtteranceSteps::of_mel(options).apply(rows.data(), frames, kernel.plan().columns());
   return rows;
 }
 

@@ -275,7 +275,7 @@ TEST_CASE("cuda opening: those that open are used, whatever the others do") {
   o.n_fft = 256;
   o.n_mels = 4;
   HostGpus gpus({.devices = 3, .hangs_opening = 1});
-  cuda::LaneSettings settings;
+  cuda::SlotSettings settings;
   settings.memory = std::make_shared<cuda::DeviceBudget>(1 << 30, 1 << 30);
   {
     cuda::Opening opening(
@@ -287,8 +287,8 @@ TEST_CASE("cuda opening: those that open are used, whatever the others do") {
     while (opening.opened() < 2 || gpus.counts.hanging == 0) std::this_thread::yield();
     gpus.time = 60.5;
     const cuda::Opening::Result result = opening.wait();
-    REQUIRE(result.lanes != nullptr);
-    CHECK(result.lanes->count() == 2 * 3);
+    REQUIRE(result.slots != nullptr);
+    CHECK(result.slots->count() == 2 * 3);
     REQUIRE(result.left_out.size() == 1);
     CHECK(result.left_out[0].index == 1);
   }

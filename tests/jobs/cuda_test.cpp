@@ -8,7 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 #include "pipeline/number_type.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/audio_files.h"
@@ -88,8 +88,8 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
     REQUIRE(expected.rows() > 0);
     std::string first_bytes;
     for (const char* how :
-         {"", ", accumulate: {bytes: 4KiB}", ", streams: 1, accumulate: {bytes: 60KiB}",
-          ", devices: [1, 0], streams: 2, accumulate: {bytes: 100KiB}"}) {
+         {"", ", accumulate: {bytes: 4KiB}", ", slots: 1, accumulate: {bytes: 60KiB}",
+          ", devices: [1, 0], slots: 2, accumulate: {bytes: 100KiB}"}) {
       CAPTURE(std::string(how));
       HostGpus gpus({.devices = 2});
       {
@@ -124,7 +124,7 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
-    job = run_cuda(cuda_pipeline(cut, mel + ", backend: cuda, streams: 1, accumulate: {bytes: 48KiB}"),
+    job = run_cuda(cuda_pipeline(cut, mel + ", backend: cuda, slots: 1, accumulate: {bytes: 48KiB}"),
               folder, "cuda.h5");
   }
   REQUIRE_MESSAGE(job.complete(), job.text());
@@ -159,9 +159,9 @@ TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches
   make_clips(folder);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  // With one lane: behind the device, nobody could wait for a second batch.
+  // With one slot: behind the device, nobody could wait for a second batch.
   const JobResult job = run_cuda(
-      cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, start_at: 1, accumulate: {queue: 2}"),
+      cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, start_at: 1, accumulate: {queue: 2}"),
       folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   for (const EdgeReport& e : job.report.edges)
@@ -246,14 +246,14 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
                   "room") != std::string::npos);
   CHECK(error_of({.pinned_memory = 10 << 20}, "{host: 256MiB}").find("pinned memory: ") !=
         std::string::npos);
-  // Enough for one batch at a time: fewer lanes.
+  // Enough for one batch at a time: fewer slots.
   CHECK(error_of({.device_memory = 48 << 20}, "{host: 256MiB}") == "");
 }
 
 TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
   const TempFolder folder;
   make_clips(folder);
-  const std::string settings = "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 1MiB}";
+  const std::string settings = "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 1MiB}";
   const auto error_of = [&](bool two, const std::string& memory) {
     HostGpus gpus;
     std::string error;
@@ -292,7 +292,7 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   {
     const cuda::ScopedGpus scope(gpus);
     job =
-        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 32KiB}"),
+        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 32KiB}"),
             folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
@@ -319,7 +319,7 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
   {
     const cuda::ScopedGpus scope(gpus);
     job =
-        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 32KiB}"),
+        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 32KiB}"),
             folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
@@ -402,7 +402,7 @@ TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is 
   REQUIRE_MESSAGE(job.complete(), job.text());
   // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
   CHECK(summary_of(job, "bytes_to_device") ==
-        std::to_string(cuda::LaneMemory::header + 2 * (2 * 4008) + 4 * (2 * 23)));
+        std::to_string(cuda::SlotMemory::header + 2 * (2 * 4008) + 4 * (2 * 23)));
 }
 
 TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same bytes as its own") {
@@ -463,7 +463,7 @@ TEST_CASE("cuda: a sink of 16 bits gets rows that the device rounded, the same b
               first_not_finite(values.data(), values.size(), NumberType::float32, type) < 0;
           CHECK(got.file(f.path).count == (fits ? f.count : 0));
         }
-        // Half of what came back, and of the memory for it: one batch, so that no lane grows.
+        // Half of what came back, and of the memory for it: one batch, so that no slot grows.
         CHECK(2 * gpus.counts.bytes_out == wide_gpus.counts.bytes_out);
         CHECK(summary_of(job, "bytes_from_device") == std::to_string(gpus.counts.bytes_out));
         const std::size_t less = wide_gpus.pinned_taken - gpus.pinned_taken;

@@ -63,7 +63,7 @@ std::string expected_use(int device, std::size_t samples) {
   return fmt::format(
       R"({{"device": {}, "name": "a thread of the host", )"
       R"("utilization_percent": {{"mean": {:.1f}, "most": {}, "samples": {}}}, )"
-      R"("memory_bytes": {{"most": {}, "total": {}}}, "pcie": {{"generation": 5, "lanes": 16}}}})",
+      R"("memory_bytes": {{"most": {}, "total": {}}}, "pcie": {{"generation": 5, "width": 16}}}})",
       device, sum / static_cast<double>(samples), most, samples, most_memory, kFakeTotalMemory);
 }
 

@@ -77,7 +77,7 @@ TEST_CASE("unused options: what has no effect is said") {
       {of_mel("amin: 1e-5"), "mel.amin: has no effect without log: ln, log10 or db"},
       {of_mel("norm_eps: 1e-3"),
        "mel.norm_eps: has no effect without normalize: per_feature or all_features"},
-      {of_mel("streams: 8"), "mel.streams: has no effect without backend: cuda or auto"},
+      {of_mel("slots: 8"), "mel.slots: has no effect without backend: cuda or auto"},
       {of_mel("h2d: {queue: 4}"), "mel.h2d: has no effect without backend: cuda or auto"},
       {{"", "", "", "level: 5"}, "write.level: has no effect without compression: deflate"},
       {{"", "", "", "chunk: 64KiB"},

@@ -141,7 +141,7 @@ TEST_CASE("files per task: an error of the run in the source makes nothing of it
 
 TEST_CASE(
     "files per task: lines that are closed before the run are passed over, inside a task too") {
-  const Watchdog watchdog("files per task: closed lines");
+  const Watchdog watchdog("files per task: closed records");
   for (const char* files : {"1", "4", "16", "auto"})
     for (const std::set<std::size_t>& closed :
          {std::set<std::size_t>{0}, {29}, {1, 2, 3}, {0, 1, 5, 8, 9, 10, 11, 28, 29}}) {

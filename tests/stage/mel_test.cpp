@@ -210,7 +210,7 @@ TEST_CASE("mel: what needs the maximum is done with the window or the whole reco
     MelOptions options = mel_options();
     if (std::string(finish).find("top_db") != std::string::npos) options.top_db = 20;
     options.ref.is_max = std::string(finish).find("max") != std::string::npos;
-    const UnitFinish finish_all = UnitFinish::of_mel(options);
+    const UtteranceSteps finish_all = UtteranceSteps::of_mel(options);
     const std::size_t bands = planned(plain, {})->values_per_row();
     planned(finished, {});
     const auto whole = cut("{}", samples, 0);

@@ -1,5 +1,5 @@
 // mfcc and deltas as stages: what they refuse, and which files they cannot do. Their values are
-// tested with the steps (unit_finish, deltas), their blocks with whole jobs (same_bytes).
+// tested with the steps (utterance_steps, deltas), their blocks with whole jobs (same_bytes).
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// A device that is a thread of the host: the same kernels' phases, run one lane after another, and
+// A device that is a thread of the host: the same kernels' phases, run one slot after another, and
 // streams that notice when what they work on changes under their hands.
 //
 //   HostGpus gpus({.devices = 2});

@@ -25,7 +25,7 @@ struct Named {
   MelOptions options;
 };
 
-// The presets without what is done to whole units, and every setting that matters to a kernel, for
+// The presets without what is done to whole utterances, and every setting that matters to a kernel, for
 // one n_fft.
 std::vector<Named> front_ends(int n_fft);
 
@@ -34,7 +34,7 @@ std::vector<std::int16_t> recording(std::int64_t n);
 // At full scale 1.
 std::vector<double> exact(const std::vector<std::int16_t>& samples);
 
-// The frames of a unit; those that reach over its ends are gathered behind it. Frames that the host
+// The frames of an utterance; those that reach over its ends are gathered behind it. Frames that the host
 // conditions are floats, one after another.
 struct Batch {
   std::vector<std::int16_t> int16;  // empty for those
@@ -81,7 +81,7 @@ MelOptions in_db(MelOptions options);
 Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
                  const std::vector<double>& values, const std::vector<double>& levels);
 
-// Largest difference of levels, in the units of the log.
+// Largest difference of levels, in units of the log.
 double level_error(const MelPlan& plan, const reference::Rows& expected,
                    const std::vector<double>& rows);
 

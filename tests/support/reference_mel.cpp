@@ -98,7 +98,7 @@ std::vector<double> conditioned(const O& o, const std::vector<double>& samples) 
   return out;
 }
 
-// All frames of a unit, [frames][frame_length].
+// All frames of an utterance, [frames][frame_length].
 Rows frames(const O& o, const std::vector<double>& samples) {
   const auto n = static_cast<std::int64_t>(samples.size());
   const std::int64_t length = frame_length(o), step = hop(o);

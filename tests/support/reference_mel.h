@@ -1,6 +1,6 @@
 // reference_mel.h - a mel front end straight from its definition, in double, for tests.
 //
-// In:  MelOptions and a unit's samples (full scale 1).
+// In:  MelOptions and an utterance's samples (full scale 1).
 // Out: rows [frames, columns].
 //
 // Nothing is shared with the code under test but the options struct: the transform is the sum of
@@ -22,11 +22,11 @@ using Rows = std::vector<std::vector<double>>;
 std::vector<double> window(const MelOptions& o);
 // [n_mels][n_bins]
 Rows filterbank(const MelOptions& o);
-// Index of the sample that stands at i of a unit of n samples; -1 for a zero.
+// Index of the sample that stands at i of an utterance of n samples; -1 for a zero.
 std::int64_t padded_index(std::int64_t i, std::int64_t n, MelOptions::PadMode mode);
 // Everything up to and including the log.
 Rows mel(const MelOptions& o, const std::vector<double>& samples);
-// Reference = maximum, top_db and normalisation of a whole unit.
+// Reference = maximum, top_db and normalisation of a whole utterance.
 void finish(const MelOptions& o, Rows& rows);
 // Type 2 or 3, with scipy's factors; [coefficients] of one row.
 std::vector<double> dct(const std::vector<double>& row, int count, int type, bool ortho);

@@ -14,7 +14,7 @@
 
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/features/mel/mel_presets.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "tests/support/reference_mel.h"
 
 namespace melflow {

@@ -156,7 +156,7 @@ TEST_CASE("mel kernel: rows agree with the definition") {
   }
 }
 
-TEST_CASE("mel kernel: short units are padded as numpy pads them") {
+TEST_CASE("mel kernel: short utterances are padded as numpy pads them") {
   for (const auto mode : {O::PadMode::reflect, O::PadMode::constant, O::PadMode::edge}) {
     for (const std::int64_t length : {1, 2, 3, 31, 32, 33, 64, 65}) {
       CAPTURE(name_of(mode));
@@ -220,10 +220,10 @@ std::vector<float> blockwise(const MelKernel& kernel, const std::vector<std::int
   MelKernel::Scratch scratch = kernel.make_scratch();
   std::int64_t seen = 0;
   std::int64_t done = 0;
-  const auto add = [&](std::int64_t begin, std::int64_t until, std::int64_t unit) {
+  const auto add = [&](std::int64_t begin, std::int64_t until, std::int64_t utterance) {
     const std::vector<std::int16_t> block(samples.begin() + begin, samples.begin() + seen);
     rows.resize(static_cast<std::size_t>(until * plan.n_mels()));
-    kernel.frames(SignalView<std::int16_t>{block.data(), begin, seen, unit}, done, until - done,
+    kernel.frames(SignalView<std::int16_t>{block.data(), begin, seen, utterance}, done, until - done,
                   rows.data() + done * plan.n_mels(), scratch);
     done = until;
   };
@@ -236,7 +236,7 @@ std::vector<float> blockwise(const MelKernel& kernel, const std::vector<std::int
   return rows;
 }
 
-TEST_CASE("mel kernel: a unit in blocks gives the bytes of the whole unit") {
+TEST_CASE("mel kernel: an utterance in blocks gives the bytes of the whole utterance") {
   for (const Setting& setting : settings()) {
     for (const std::int64_t length : {1, 150, 1999}) {
       CAPTURE(setting.name);
@@ -266,7 +266,7 @@ TEST_CASE("mel kernel: AVX2 and AVX-512 give the same bytes") {
   }
 }
 
-TEST_CASE("mel kernel: units added one after another, of both sample types, are those alone") {
+TEST_CASE("mel kernel: utterances added one after another, of both sample types, are those alone") {
   MelOptions options;
   options.n_fft = 64;
   options.hop = 30;
@@ -274,26 +274,26 @@ TEST_CASE("mel kernel: units added one after another, of both sample types, are 
   const MelKernel kernel = make_kernel(options);
   MelKernel::Scratch scratch = kernel.make_scratch();
   for (const bool alternate : {false, true}) {
-    std::vector<std::vector<std::int16_t>> units;
+    std::vector<std::vector<std::int16_t>> utterances;
     std::vector<std::vector<float>> as_floats, rows, expected;
     for (int i = 0; i < 40; ++i) {
-      units.push_back(noise(1 + 17 * i, 100 + static_cast<unsigned>(i)));
-      as_floats.push_back(as_float(units.back()));
-      expected.push_back(whole(kernel, units.back()));
+      utterances.push_back(noise(1 + 17 * i, 100 + static_cast<unsigned>(i)));
+      as_floats.push_back(as_float(utterances.back()));
+      expected.push_back(whole(kernel, utterances.back()));
       rows.emplace_back(expected.back().size());
     }
-    for (std::size_t i = 0; i < units.size(); ++i) {
-      const auto n = static_cast<std::int64_t>(units[i].size());
+    for (std::size_t i = 0; i < utterances.size(); ++i) {
+      const auto n = static_cast<std::int64_t>(utterances[i].size());
       const std::int64_t frames = kernel.plan().frames(n);
       if (alternate && i % 3 == 1)
         kernel.add(SignalView<float>{as_floats[i].data(), 0, n, n}, 0, frames, rows[i].data(),
                    scratch);
       else
-        kernel.add(SignalView<std::int16_t>{units[i].data(), 0, n, n}, 0, frames, rows[i].data(),
+        kernel.add(SignalView<std::int16_t>{utterances[i].data(), 0, n, n}, 0, frames, rows[i].data(),
                    scratch);
     }
     kernel.flush(scratch);
-    for (std::size_t i = 0; i < units.size(); ++i) CHECK(same_bytes(rows[i], expected[i]));
+    for (std::size_t i = 0; i < utterances.size(); ++i) CHECK(same_bytes(rows[i], expected[i]));
   }
 }
 
@@ -395,13 +395,13 @@ TEST_CASE("mel kernel: what cannot be computed is refused") {
                   rows.data(), scratch);
   };
   CHECK_NOTHROW(call(0, 200, 200, 0, 7));
-  CHECK_THROWS_WITH_AS(call(0, 200, 200, 0, 8), "frames [0, 8) asked for, the unit has 7",
+  CHECK_THROWS_WITH_AS(call(0, 200, 200, 0, 8), "frames [0, 8) asked for, the utterance has 7",
                        std::out_of_range);
   CHECK_THROWS_WITH_AS(call(0, 200, -1, 0, 7),
-                       "frames [0, 7) asked for, the unit has 6 that are ready", std::out_of_range);
+                       "frames [0, 7) asked for, the utterance has 6 that are ready", std::out_of_range);
   CHECK_THROWS_AS(call(0, 200, 200, -1, 1), std::out_of_range);
   CHECK_THROWS_WITH_AS(call(50, 250, 300, 1, 1),
-                       "a frame needs sample 0 of its unit, given are [50, 250)",
+                       "a frame needs sample 0 of its utterance, given are [50, 250)",
                        std::out_of_range);
 }
 

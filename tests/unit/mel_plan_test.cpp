@@ -55,7 +55,7 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
        "ref is -1, must be from 1.2e-38 to 1e+38"},
       {[](auto& o) { o.ref.value = 2; }, "ref is 2, must be 1 when log is none"},
       {[](auto& o) { o.log = Log::db, o.ref.value = 2, o.ref.is_max = true; },
-       "ref is 2, must be 1 when the unit's maximum is the reference"},
+       "ref is 2, must be 1 when the utterance's maximum is the reference"},
       {[](auto& o) { o.ref.is_max = true; }, "ref is max, must be a number when log is none"},
       {[](auto& o) { o.log_offset = 1; }, "log_offset is 1, must be 0 when log is none"},
       {[](auto& o) { o.log = Log::ln, o.log_offset = -1; },
@@ -193,7 +193,7 @@ TEST_CASE("mel plan: frame counts") {
   }
 }
 
-// Every sample of its unit that frame t looks at.
+// Every sample of its utterance that frame t looks at.
 std::set<std::int64_t> samples_of(const MelPlan& plan, std::int64_t t, std::int64_t length) {
   std::set<std::int64_t> samples;
   for (int i = 0; i < plan.n_fft(); ++i) {
@@ -228,7 +228,7 @@ TEST_CASE("mel plan: ready frames need nothing new, the others nothing before th
                 if (t >= ready) good = good && *samples.begin() >= seen - plan.context();
               }
             }
-            // The next frame really is not ready: longer units see other samples in it.
+            // The next frame really is not ready: longer utterances see other samples in it.
             const std::int64_t length = seen + 200;
             good = good && *samples_of(plan, ready, length).rbegin() >= seen;
           }

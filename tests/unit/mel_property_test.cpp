@@ -1,4 +1,4 @@
-// For random valid options: what a unit's rows are does not depend on the blocks its samples come
+// For random valid options: what an utterance's rows are does not depend on the blocks its samples come
 // in, nor on the pieces its rows are finished in. For random changes that make options invalid: a
 // message that names the option, and no plan.
 
@@ -17,7 +17,7 @@
 #include "stages/features/mel/cepstrum.h"
 #include "stages/features/mel/delta_step.h"
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 #include "stages/features/mel_stage_options.h"
 
 namespace melflow {
@@ -96,10 +96,10 @@ MelOptions random_valid(Random& r) {
 }
 
 // Rows held elsewhere, handed out in pieces of their own size, copied both ways.
-class CopiedRows final : public UnitRows {
+class CopiedRows final : public UtteranceRows {
  public:
   CopiedRows(std::vector<float>& rows, std::int64_t count, int values, std::int64_t piece)
-      : UnitRows(count, values), rows_(rows), piece_(piece) {}
+      : UtteranceRows(count, values), rows_(rows), piece_(piece) {}
   [[nodiscard]] std::int64_t piece() const override { return piece_; }
   const float* get(std::int64_t first, std::int64_t count,
                    std::vector<float>& room) const override {
@@ -124,7 +124,7 @@ bool same_bytes(const std::vector<float>& a, const std::vector<float>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-TEST_CASE("mel property: the blocks of a unit's samples do not show in its rows") {
+TEST_CASE("mel property: the blocks of an utterance's samples do not show in its rows") {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     CAPTURE(seed);
     Random r(seed);
@@ -160,13 +160,13 @@ TEST_CASE("mel property: the blocks of a unit's samples do not show in its rows"
   }
 }
 
-TEST_CASE("mel property: the pieces of a unit's rows do not show in what they are finished to") {
+TEST_CASE("mel property: the pieces of an utterance's rows do not show in what they are finished to") {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);
     Random r(seed);
     const MelOptions options = random_valid(r);
     const int columns = melflow::columns(options);
-    UnitFinish finish = UnitFinish::of_mel(options);
+    UtteranceSteps finish = UtteranceSteps::of_mel(options);
     if (flip(r)) {
       CepstrumOptions c;
       c.n_mfcc = 1 + below(r, columns);

@@ -18,7 +18,7 @@ namespace {
 struct Piece {
   FlacPlace begin, end;
   // Of one that is decoded early; declared first, so that it goes back after the samples.
-  std::shared_ptr<const Ticket> ticket;
+  std::shared_ptr<const Reservation> reservation;
   DecodeAhead::Block block;
   bool is_done = false, is_good = false;
 };
@@ -85,17 +85,17 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     for (;;) {
       if (!pieces_.empty() && pieces_.front()->is_done) {
         if (!pieces_.front()->is_good) break;
-        // Its place is free for another piece only when its ticket is back; without the lock, since
+        // Its place is free for another piece only when its reservation is back; without the lock, since
         // that wakes who waits for memory. Nobody else takes pieces away.
         const std::shared_ptr<Piece> first = pieces_.front();
         lock.unlock();
-        first->ticket.reset();
+        first->reservation.reset();
         lock.lock();
         pieces_.pop_front();
         hire();
         return std::move(first->block);
       }
-      // The block that is asked for is covered by the ticket of whoever asks.
+      // The block that is asked for is covered by the reservation of whoever asks.
       std::shared_ptr<Piece> mine = claim(!pieces_.empty());
       if (!mine && pieces_.empty()) break;
       hire();
@@ -115,7 +115,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
 
   // No piece is decoded any more when it returns, and none will be; the file is let go.
   void close() {
-    std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: tickets wake others
+    std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: reservations wake others
     std::optional<AheadPlan> over;
     std::unique_lock lock(mutex_);
     if (!std::exchange(is_closed_, true)) recordings_.fetch_sub(1);
@@ -152,8 +152,8 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     auto piece = std::make_shared<Piece>();
     if (early && budget_ != nullptr) {
       const std::size_t bytes = BufferPool::rounded(block_bytes()) + plan_.raw->window;
-      piece->ticket = Ticket::try_make(*budget_, bytes, false);
-      if (!piece->ticket) return nullptr;
+      piece->reservation = Reservation::try_make(*budget_, bytes, false);
+      if (!piece->reservation) return nullptr;
     }
     piece->begin = std::exchange(cut_, *std::exchange(next_cut_, std::nullopt));
     piece->end = cut_;

@@ -137,12 +137,12 @@ std::byte* PreloadStore::take(std::size_t bytes) {
 bool PreloadStore::add_slab(std::size_t bytes) {
   const std::size_t need = BufferPool::rounded(bytes);
   if (need > limit_ - taken_) return false;
-  auto ticket = Ticket::try_make(budget_, need, false);
-  if (!ticket) return false;
+  auto reservation = Reservation::try_make(budget_, need, false);
+  if (!reservation) return false;
   slabs_.push_back(pool_.lease(bytes));
   // Page faults are what loading costs beside decoding (measured).
   madvise(slabs_.back().data(), slabs_.back().size(), MADV_HUGEPAGE);
-  tickets_.push_back(std::move(ticket));
+  reservations_.push_back(std::move(reservation));
   taken_ += need;
   return true;
 }

@@ -46,7 +46,7 @@ class PreloadStore final : public AudioStore {
 
   mutable std::mutex mutex_;
   // Memory is leased in slabs: a lease of its own for every file would waste a part of each.
-  std::vector<std::shared_ptr<const Ticket>> tickets_;
+  std::vector<std::shared_ptr<const Reservation>> reservations_;
   std::vector<Buffer> slabs_;
   std::size_t taken_ = 0;                                  // of all slabs [bytes]
   std::byte *free_begin_ = nullptr, *free_end_ = nullptr;  // of the newest slab

@@ -37,10 +37,10 @@ class CepstrumStep final : public FinishStep {
     }
   }
 
-  [[nodiscard]] bool needs_unit() const override { return false; }
+  [[nodiscard]] bool needs_utterance() const override { return false; }
   [[nodiscard]] int values_out(int) const override { return count_; }
 
-  void run(const UnitRows& in, UnitRows& out) const override {
+  void run(const UtteranceRows& in, UtteranceRows& out) const override {
     std::vector<float> room, room_out;
     std::vector<double> sums(static_cast<std::size_t>(count_));
     for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
 

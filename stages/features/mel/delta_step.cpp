@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// A run of rows of one unit and which rows they are.
+// A run of rows of one utterance and which rows they are.
 struct Run {
   std::int64_t first = 0;
   std::vector<float> values;
@@ -34,10 +34,10 @@ class DeltaStep final : public FinishStep {
     }
   }
 
-  [[nodiscard]] bool needs_unit() const override { return true; }
+  [[nodiscard]] bool needs_utterance() const override { return true; }
   [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
 
-  void run(const UnitRows& in, UnitRows& out) const override {
+  void run(const UtteranceRows& in, UtteranceRows& out) const override {
     // Every piece looks at rows beside it, so it is made long enough for that not to count.
     const std::int64_t piece = std::max<std::int64_t>(std::min(in.piece(), out.piece()),
                                                       std::int64_t{4} * o_.order * half_);
@@ -56,8 +56,8 @@ class DeltaStep final : public FinishStep {
   }
 
  private:
-  // Derivative `order` of rows [begin, end), which lie in the unit.
-  [[nodiscard]] Run rows_of(const UnitRows& in, int order, std::int64_t begin,
+  // Derivative `order` of rows [begin, end), which lie in the utterance.
+  [[nodiscard]] Run rows_of(const UtteranceRows& in, int order, std::int64_t begin,
                             std::int64_t end) const {
     Run out{begin, std::vector<float>(static_cast<std::size_t>((end - begin) * in.values()))};
     if (order == 0) {
@@ -86,9 +86,9 @@ class DeltaStep final : public FinishStep {
     return out;
   }
 
-  // Sum of rows from `first` on times the filter's values; the unit's end rows stand for those
+  // Sum of rows from `first` on times the filter's values; the utterance's end rows stand for those
   // outside it.
-  static void apply(const std::vector<double>& filter, const UnitRows& in, const Run& from,
+  static void apply(const std::vector<double>& filter, const UtteranceRows& in, const Run& from,
                     std::int64_t first, float* to) {
     for (int c = 0; c < in.values(); ++c) {
       double sum = 0.0;

@@ -1,12 +1,12 @@
 // delta_step.h - time derivatives of features, appended to them.
 //
-// In:  rows [n, columns] of one unit.
+// In:  rows [n, columns] of one utterance.
 // Out: rows [n, columns * (order + 1)]: the features, their first derivatives, their second, ...
 #pragma once
 
 #include <memory>
 
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 
 namespace melflow {
 

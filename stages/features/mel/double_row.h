@@ -2,7 +2,7 @@
 //
 // In:  SignalView (mel_signal.h), the place of a frame.
 // Out: its row [bands or bins], rounded to float once, at the end; before whatever needs the whole
-//      unit.
+//      utterance.
 //
 // Everything is double: samples, window, transform, power, filterbank and logarithm. A bin's error
 // is about 1e-16 of the frame's largest one, so that a value 100 dB below the peak is as good as
@@ -32,7 +32,7 @@ class DoubleRow {
   explicit DoubleRow(const MelPlan& plan);
 
   Scratch make_scratch() const;
-  // The bands or bins of the frame that starts at sample `start` of the unit. Returns its energy
+  // The bands or bins of the frame that starts at sample `start` of the utterance. Returns its energy
   // where one is asked for, before the logarithm.
   template <class Sample>
   double compute(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,

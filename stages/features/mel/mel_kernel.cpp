@@ -1,7 +1,7 @@
 // mel_kernel.cpp - collects frames into groups and takes each group through the loops.
 //
 // A frame that lies inside the given samples is read straight from them; one that reaches over a
-// unit's end, or is changed before the window, is gathered first. A group that is not full repeats
+// utterance's end, or is changed before the window, is gathered first. A group that is not full repeats
 // its last frame into a row that nobody reads. With precision: double no frame waits.
 
 #include "stages/features/mel/mel_kernel.h"
@@ -156,7 +156,7 @@ void MelKernel::add(const SignalView<Sample>& view, std::int64_t first_frame, st
       view.length >= 0 ? plan.frames(view.length) : plan.frames_ready(view.end);
   if (first_frame < 0 || n_frames < 0 || first_frame > available - n_frames) {
     throw std::out_of_range("frames " + range_text(first_frame, first_frame + n_frames) +
-                            " asked for, the unit has " + std::to_string(available) +
+                            " asked for, the utterance has " + std::to_string(available) +
                             (view.length >= 0 ? "" : " that are ready"));
   }
   const Tables& tables = *tables_;

@@ -1,8 +1,8 @@
 // mel_kernel.h - mel frames on the CPU, as many at once as a vector has lanes; with
 // precision: double one at a time (double_row.h).
 //
-// In:  SignalView (mel_signal.h), samples of a unit, int16 or float, mono.
-// Out: float rows [n_frames, columns], before whatever needs the whole unit (unit_finish.h).
+// In:  SignalView (mel_signal.h), samples of an utterance, int16 or float, mono.
+// Out: float rows [n_frames, columns], before whatever needs the whole utterance (utterance_steps.h).
 //
 // A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
 // or the batch it came in, on the frames computed beside it, nor on the sample type when the values
@@ -39,7 +39,7 @@ class MelKernel {
     AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
     AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
     AlignedBuffer power_;     // [n_bins][width]
-    AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the unit as they are
+    AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the utterance as they are
     AlignedBuffer unread_;    // [columns], the rows of lanes without a frame
     AlignedBuffer work_;      // [frame_length], for the conditioner
     DoubleRow::Scratch doubles_;  // instead of all these with precision: double
@@ -58,7 +58,7 @@ class MelKernel {
   const MelPlan& plan() const { return *plan_; }
   Scratch make_scratch() const;
 
-  // Frames [first_frame, first_frame + n_frames) of the unit into out [n_frames, columns].
+  // Frames [first_frame, first_frame + n_frames) of the utterance into out [n_frames, columns].
   // Safe from many threads, each with its own scratch. Throws std::out_of_range when a frame does
   // not exist, is not ready (length -1), or needs samples outside [begin, end).
   // A NaN among a frame's samples makes the frame NaN.
@@ -66,7 +66,7 @@ class MelKernel {
   void frames(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
               float* out, Scratch& scratch) const;
 
-  // The same for many short units: frames of several are computed together, and a row is there only
+  // The same for many short utterances: frames of several are computed together, and a row is there only
   // after flush(). Until then view.data and out must stay where they are.
   template <class Sample>
   void add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,

@@ -3,11 +3,11 @@
 // In:  the settings of one mel stage.
 // Out: what is wrong with them, and their canonical form: derived defaults filled in.
 //
-// What is done with a frame of a unit (a file or one segment), in this order:
-//   samples * input_scale, + dither, pre-emphasis of the signal, padding at the unit's ends,
+// What is done with a frame of an utterance (a file or one segment), in this order:
+//   samples * input_scale, + dither, pre-emphasis of the signal, padding at the utterance's ends,
 //   frame, - its mean (remove_dc), raw energy, pre-emphasis of the frame, window, energy,
-//   |rfft|^2 + power_offset, ^(power/2), mel bands, log; then whatever needs the whole unit
-//   (unit_finish.h): reference, top_db, normalisation.
+//   |rfft|^2 + power_offset, ^(power/2), mel bands, log; then whatever needs the whole utterance
+//   (utterance_steps.h): reference, top_db, normalisation.
 // Every step but framing, window, rfft and power can be off.
 
 #pragma once
@@ -73,7 +73,7 @@ struct MelOptions {
   enum class Precision { float32, float64 };
   friend constexpr auto names(Precision) { return choice_names("float", "double"); }
 
-  // What a logarithm maps to 0: a value, or the largest of the unit.
+  // What a logarithm maps to 0: a value, or the largest of the utterance.
   struct Reference {
     double value = 1.0;
     bool is_max = false;

@@ -2,9 +2,9 @@
 //
 // In:  MelOptions (mel_options.h), the settings as a user writes them.
 // Out: MelPlan, immutable: resolved options, analysis window [frame_length], sparse filterbank
-//      (per band: first bin, count, weights) and the frame geometry of a unit.
+//      (per band: first bin, count, weights) and the frame geometry of an utterance.
 //
-// A unit is what is transformed on its own: a whole file or one segment. Frame t of a unit covers
+// An utterance is what is transformed on its own: a whole file or one segment. Frame t of an utterance covers
 // its samples [start(t), start(t) + frame_length), followed by zeros up to n_fft.
 
 #pragma once
@@ -57,14 +57,14 @@ class MelPlan {
   double log_factor() const { return log_factor_; }
   double log_shift() const { return log_shift_; }
 
-  // Frames of a unit of n_samples. Centred: 1 + n/hop for even n_fft; else 1 + (n - frame)/hop;
-  // with snip_edges: false, (n + hop/2)/hop; one less with drop_last. A unit without samples has
+  // Frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else 1 + (n - frame)/hop;
+  // with snip_edges: false, (n + hop/2)/hop; one less with drop_last. An utterance without samples has
   // none, nor has an unpadded one shorter than a frame.
   std::int64_t frames(std::int64_t n_samples) const;
-  // Frames that can be computed when the first n_seen samples of a unit are known and whether
+  // Frames that can be computed when the first n_seen samples of an utterance are known and whether
   // more follow is not. Never more than frames(n_seen).
   std::int64_t frames_ready(std::int64_t n_seen) const;
-  // When every ready frame of n_seen samples is computed, the remaining ones (wherever the unit
+  // When every ready frame of n_seen samples is computed, the remaining ones (wherever the utterance
   // ends, right padding included) need no sample before n_seen - context().
   std::int64_t context() const;
 
@@ -75,7 +75,7 @@ class MelPlan {
   int columns_ = 0;
   int frame_length_ = 0;
   int window_begin_ = 0;
-  std::int64_t lead_ = 0;  // frame 0 starts that many samples before the unit; may be negative
+  std::int64_t lead_ = 0;  // frame 0 starts that many samples before the utterance; may be negative
   std::vector<double> window_double_;
   std::vector<float> window_;
   std::vector<MelBand> bands_;

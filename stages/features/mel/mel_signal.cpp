@@ -13,7 +13,7 @@ namespace {
 
 using PadMode = MelOptions::PadMode;
 
-// numpy's 'reflect' and 'symmetric': a unit shorter than the padding is reflected again and again.
+// numpy's 'reflect' and 'symmetric': an utterance shorter than the padding is reflected again and again.
 std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated) {
   if (length == 1) return 0;
   const std::int64_t period = 2 * (length - 1 + repeated);
@@ -24,7 +24,7 @@ std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated)
 
 constexpr std::int64_t kSilence = -1;
 
-// The sample of the unit that stands at i.
+// The sample of the utterance that stands at i.
 std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
   if (i >= 0 && i < length) return i;
   switch (mode) {
@@ -49,7 +49,7 @@ template <class Sample>
 Sample sample_at(const SignalView<Sample>& view, std::int64_t at) {
   if (at < view.begin || at >= view.end) {
     throw std::out_of_range("a frame needs sample " + std::to_string(at) +
-                            " of its unit, given are [" + std::to_string(view.begin) + ", " +
+                            " of its utterance, given are [" + std::to_string(view.begin) + ", " +
                             std::to_string(view.end) + ")");
   }
   return view.data[at - view.begin];

@@ -1,7 +1,7 @@
 // mel_signal.h - the samples of one frame, before the window.
 //
-// In:  SignalView, samples [begin, end) of a unit, int16 or float, mono.
-// Out: float or double [frame_length], padded at the unit's ends; for a front end with scale,
+// In:  SignalView, samples [begin, end) of an utterance, int16 or float, mono.
+// Out: float or double [frame_length], padded at the utterance's ends; for a front end with scale,
 //      dither, pre-emphasis or removal of the mean, with all that done, in the type that is asked
 //      for.
 //
@@ -17,18 +17,18 @@ namespace melflow {
 
 template <class Sample>
 struct SignalView {
-  const Sample* data = nullptr;  // data[0] is sample `begin` of the unit
+  const Sample* data = nullptr;  // data[0] is sample `begin` of the utterance
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t length = -1;  // of the whole unit; -1 while unknown: only ready frames can be had
-  // Dither: the file's own key, and the place of the unit's first sample in the file.
+  std::int64_t length = -1;  // of the whole utterance; -1 while unknown: only ready frames can be had
+  // Dither: the file's own key, and the place of the utterance's first sample in the file.
   std::uint64_t noise_key = 0;
   std::int64_t noise_at = 0;
 };
 
 constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
 
-// The n samples from `start` on as they are, padded where they lie outside the unit. Throws
+// The n samples from `start` on as they are, padded where they lie outside the utterance. Throws
 // std::out_of_range when one is needed that was not given.
 template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,

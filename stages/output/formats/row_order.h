@@ -70,7 +70,7 @@ class RowOrder {
   /// The first rows of files that were given rows and then closed without them, since the last
   /// call: the rows of the section from there on are void.
   [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
-  /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its line in
+  /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its record in
   /// the ledger, which comes back here through closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();
   /// Forgets the rows of a complete file; the caller moves the rows behind it.

@@ -1,21 +1,21 @@
-// Lanes on a CUDA runtime that writes down its calls: how many there are where memory is short, and
+// SlotPool on a CUDA runtime that writes down its calls: how many there are where memory is short, and
 // what becomes of a device that does nothing any more.
 #include <doctest/doctest.h>
 
-#include "tests/cuda_runtime/lanes_on_runtime.h"
+#include "tests/cuda_runtime/slots_on_runtime.h"
 
 using namespace melflow;
 using namespace melflow::cuda;
 using namespace melflow::test;
 
-TEST_CASE("lanes: there are fewer where memory is short, and one at least") {
-  const std::size_t in = LaneMemory::bytes_in({kSampleBytes, kFrames});
-  const std::size_t out = LaneMemory::bytes_out({kSampleBytes, kFrames}, 4 * kColumns);
+TEST_CASE("slots: there are fewer where memory is short, and one at least") {
+  const std::size_t in = SlotMemory::bytes_in({kSampleBytes, kFrames});
+  const std::size_t out = SlotMemory::bytes_out({kSampleBytes, kFrames}, 4 * kColumns);
   const std::size_t scratch = 512;
   struct Row {
     const char* what;
     std::size_t pinned_limit, device_limit, pinned, device;
-    std::size_t lanes;  ///< 0: none, which is an error
+    std::size_t slots;  ///< 0: none, which is an error
     const char* error;
   };
   constexpr std::size_t kPlenty = 1 << 30;
@@ -40,30 +40,30 @@ TEST_CASE("lanes: there are fewer where memory is short, and one at least") {
     RecordingRuntime runtime(std::vector{FakeDevice{.memory = row.device}});
     runtime.pinned_limit = row.pinned;
     std::size_t count = 0;
-    LaneSettings settings = lane_settings({0}, 5);
+    SlotSettings settings = slot_settings({0}, 5);
     settings.memory = std::make_shared<DeviceBudget>(row.pinned_limit, row.device_limit);
     const std::string error = cuda_error_of([&] {
       ClockedGpus gpus;
-      Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
-      count = lanes.count();
+      SlotPool slots(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
+      count = slots.count();
     });
-    CHECK(count == row.lanes);
+    CHECK(count == row.slots);
     CHECK(error.find(row.error) == 0);
-    CHECK((error == "") == (row.lanes > 0));
+    CHECK((error == "") == (row.slots > 0));
     CHECK(settings.memory->pinned_left() == row.pinned_limit);
     CHECK(runtime.complaints() == "");
   }
 }
 
-TEST_CASE("lanes: a device that hangs is given up, and nothing is called on it any more") {
+TEST_CASE("slots: a device that hangs is given up, and nothing is called on it any more") {
   // What it holds stays, so that this runtime has to.
   static auto* const runtime = new RecordingRuntime({{}, {}});
   ClockedGpus gpus;
   {
-    LaneSettings settings = lane_settings({0, 1}, 2);
+    SlotSettings settings = slot_settings({0, 1}, 2);
     settings.patience = 60;
-    Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
-    std::vector<Lanes::Lease> taken{lanes.take(), lanes.take()};
+    SlotPool slots(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
+    std::vector<SlotPool::Lease> taken{slots.take(), slots.take()};
     REQUIRE(taken[0]->owner().info().index == 0);
     // A device that has nothing to do is not one that hangs.
     gpus.time = 1000;
@@ -85,10 +85,10 @@ TEST_CASE("lanes: a device that hangs is given up, and nothing is called on it a
     taken[0]->finish();
     taken[0].reset();
     // The other one goes on.
-    CHECK(lanes.take()->owner().info().index == 1);
-    CHECK(lanes.failures() == std::vector<std::string>{error});
+    CHECK(slots.take()->owner().info().index == 1);
+    CHECK(slots.failures() == std::vector<std::string>{error});
     taken[1].reset();
-    (void)lanes.times();
+    (void)slots.times();
     runtime->hangs = false;
     (void)runtime->take_calls();
   }
@@ -96,27 +96,27 @@ TEST_CASE("lanes: a device that hangs is given up, and nothing is called on it a
   CHECK(runtime->take_calls() == "synchronise stream, synchronise stream");
   CHECK(runtime->streams.size() == 2);
   CHECK(runtime->complaints().find("waited for") == std::string::npos);
-  // It may come back to its lanes whenever it likes.
+  // It may come back to its slots whenever it likes.
   runtime->run();
 }
 
-TEST_CASE("lanes: the time in which a device has nothing to do is its gaps") {
+TEST_CASE("slots: the time in which a device has nothing to do is its gaps") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 2), kSampleBytes, kFrames);
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 2), kSampleBytes, kFrames);
     runtime.works_when_asked = false;
     const auto batch = [&](double begin, double end) {
       gpus.time = begin;
-      const Lanes::Lease lane = lanes.take();
-      submit(*lane, 1);
+      const SlotPool::Lease slot = slots.take();
+      submit(*slot, 1);
       gpus.time = end;
       runtime.run();
     };
     batch(10, 12);
     batch(15, 16);
     batch(16, 20);
-    const LaneTimes t = lanes.times();
+    const SlotTimes t = slots.times();
     CHECK(t.span == doctest::Approx(10));
     CHECK(t.idle == doctest::Approx(3));
   }

@@ -1,4 +1,4 @@
-// Lanes on the recording runtime, and batches whose rows are known.
+// SlotPool on the recording runtime, and batches whose rows are known.
 #pragma once
 
 #include <cstring>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cuda/error.h"
-#include "cuda/lanes.h"
 #include "cuda/machine_gpus.h"
+#include "cuda/slot_pool.h"
 #include "tests/cuda_runtime/recording_kernels.h"
 #include "tests/cuda_runtime/recording_runtime.h"
 
@@ -40,31 +40,31 @@ inline std::shared_ptr<const cuda::FrontEnd> front_end_of_columns() {
   return out;
 }
 
-inline cuda::LaneSettings lane_settings(std::vector<int> devices, int streams) {
-  cuda::LaneSettings out;
+inline cuda::SlotSettings slot_settings(std::vector<int> devices, int slots) {
+  cuda::SlotSettings out;
   out.devices = std::move(devices);
-  out.streams = streams;
+  out.slots = slots;
   out.memory = std::make_shared<cuda::DeviceBudget>(std::size_t{1} << 30, std::size_t{1} << 30);
   return out;
 }
 
 /// Frame t begins with the sample `first` + t.
-inline void fill(cuda::Lane& lane, std::int16_t first, std::uint32_t frames) {
-  auto* samples = reinterpret_cast<std::int16_t*>(lane.samples());
+inline void fill(cuda::Slot& slot, std::int16_t first, std::uint32_t frames) {
+  auto* samples = reinterpret_cast<std::int16_t*>(slot.samples());
   for (std::uint32_t t = 0; t < frames; ++t) {
     samples[8 * t] = static_cast<std::int16_t>(first + static_cast<int>(t));
-    lane.offsets()[t] = 8 * t;
+    slot.offsets()[t] = 8 * t;
   }
 }
 
-inline void submit(cuda::Lane& lane, std::int16_t first, std::uint32_t frames = kFrames) {
-  fill(lane, first, frames);
-  lane.submit(cuda::SampleType::int16, frames * 8 * sizeof(std::int16_t), frames, 1);
+inline void submit(cuda::Slot& slot, std::int16_t first, std::uint32_t frames = kFrames) {
+  fill(slot, first, frames);
+  slot.submit(cuda::SampleType::int16, frames * 8 * sizeof(std::int16_t), frames, 1);
 }
 
-inline bool has_rows_of(const cuda::Lane& lane, std::int16_t first,
+inline bool has_rows_of(const cuda::Slot& slot, std::int16_t first,
                         std::uint32_t frames = kFrames) {
-  const auto* rows = reinterpret_cast<const float*>(lane.rows());
+  const auto* rows = reinterpret_cast<const float*>(slot.rows());
   for (std::uint32_t t = 0; t < frames; ++t)
     for (std::size_t c = 0; c < kColumns; ++c)
       if (rows[t * kColumns + c] !=

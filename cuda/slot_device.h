@@ -1,7 +1,7 @@
-// lane_device.h - one device with its lanes: opened, working or out.
+// lane_device.h - one device with its slots: opened, working or out.
 //
 // A device is out for good once a call on it has failed, or once it has done nothing for longer
-// than LaneSettings::patience although something was under way. What is under way on it then fails;
+// than SlotSettings::patience although something was under way. What is under way on it then fails;
 // nothing is given to it any more. Nothing at all is called on one that hangs, so that nobody waits
 // for it: what it holds stays until the program ends.
 
@@ -18,25 +18,25 @@
 
 #include "cuda/device_budget.h"
 #include "cuda/gpu.h"
-#include "cuda/lane.h"
+#include "cuda/slot.h"
 
 namespace melflow::cuda {
 
-struct LaneSettings {
+struct SlotSettings {
   std::vector<int> devices;              // indices
-  int streams = 8;                       // lanes of each device; fewer where memory is short
+  int slots = 8;                       // slots of each device; fewer where memory is short
   bool graphs = true;                    // batches of equal size are launched from a recording
   double patience = 60;                  // [s]
   std::shared_ptr<DeviceBudget> memory;  // of the run
   KernelOptions kernel;
 };
 
-// Lanes of each device where settings.streams are wanted: as many as memory.pinned allows while as
+// How many slots each device gets where settings.slots are wanted: as many as memory.pinned allows while as
 // much again stays for other nodes of the run, one at least.
-int lanes_of_each(const LaneSettings& settings, const FrontEnd& front_end, const LaneSize& size);
+int slots_of_each(const SlotSettings& settings, const FrontEnd& front_end, const SlotSize& size);
 
 // What a device did, as it says itself; `idle` by the clock of the host.
-struct LaneTimes {
+struct SlotTimes {
   double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
   // Between the first batch that was given to it and the last that came back; in `idle` of that
   // nothing was under way. [s]
@@ -44,20 +44,20 @@ struct LaneTimes {
   std::size_t batches = 0, replayed = 0, files = 0, frames = 0;
   std::size_t bytes_in = 0, bytes_out = 0;
 
-  LaneTimes& operator+=(const LaneTimes& more);
+  SlotTimes& operator+=(const SlotTimes& more);
 };
 
-class LaneDevice {
+class SlotDevice {
  public:
-  // Opens it and takes one lane at least. Throws CudaError, and what Gpu::make_mel() throws.
-  LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
-             std::shared_ptr<const FrontEnd> front_end, const LaneSize& size);
-  LaneDevice(const LaneDevice&) = delete;
-  LaneDevice& operator=(const LaneDevice&) = delete;
-  ~LaneDevice();
+  // Opens it and takes one slot at least. Throws CudaError, and what Gpu::make_mel() throws.
+  SlotDevice(Gpus& gpus, int index, const SlotSettings& settings,
+             std::shared_ptr<const FrontEnd> front_end, const SlotSize& size);
+  SlotDevice(const SlotDevice&) = delete;
+  SlotDevice& operator=(const SlotDevice&) = delete;
+  ~SlotDevice();
 
   [[nodiscard]] const GpuInfo& info() const { return info_; }
-  [[nodiscard]] const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Slot>>& slots() const { return slots_; }
   [[nodiscard]] std::string description() const { return program_->description(); }
   // Of the rows of so many frames.
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
@@ -75,16 +75,16 @@ class LaneDevice {
   void when_out(std::function<void()> tell);
 
   // Of all batches that came back.
-  [[nodiscard]] LaneTimes times() noexcept;
+  [[nodiscard]] SlotTimes times() noexcept;
 
-  // By Lanes, with its lock held.
-  std::deque<Lane*> free;  // the one that is free for longest first
-  int taken = 0;           // lanes
+  // By SlotPool, with its lock held.
+  std::deque<Slot*> free;  // the one that is free for longest first
+  int taken = 0;           // slots
   std::uint64_t last_taken = 0;
 
  private:
-  friend class Lane;
-  friend class LaneMemory;
+  friend class Slot;
+  friend class SlotMemory;
 
   // A batch begins, comes a step further, or has come back.
   void begun();
@@ -92,13 +92,13 @@ class LaneDevice {
   void ended();
 
   Gpus& gpus_;
-  const LaneSettings settings_;
+  const SlotSettings settings_;
   std::shared_ptr<const FrontEnd> front_end_;
   std::unique_ptr<Gpu> gpu_;
   GpuInfo info_;
   std::mutex program_mutex_;
   std::unique_ptr<MelProgram> program_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::unique_ptr<Slot>> slots_;
 
   std::atomic<bool> is_out_{false}, hangs_{false};
   mutable std::mutex mutex_;  // of what follows
@@ -106,7 +106,7 @@ class LaneDevice {
   std::function<void()> tell_;
   int under_way_ = 0;
   double first_begun_ = -1, last_moved_ = 0, last_ended_ = 0;  // [s], of the host's clock
-  LaneTimes times_;
+  SlotTimes times_;
 };
 
 }  // namespace melflow::cuda

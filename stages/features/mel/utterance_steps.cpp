@@ -1,4 +1,4 @@
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 // Calls visit(row values, rows) over all rows in order.
 template <class Visit>
-void over_rows(const UnitRows& in, const Visit& visit) {
+void over_rows(const UtteranceRows& in, const Visit& visit) {
   std::vector<float> room;
   for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
     const std::int64_t n = std::min(in.piece(), in.rows() - first);
@@ -20,7 +20,7 @@ void over_rows(const UnitRows& in, const Visit& visit) {
 
 // Calls change(from, to, rows) over all rows in order; the widths are those of in and out.
 template <class Change>
-void change_rows(const UnitRows& in, UnitRows& out, const Change& change) {
+void change_rows(const UtteranceRows& in, UtteranceRows& out, const Change& change) {
   std::vector<float> room, room_out;
   for (std::int64_t first = 0; first < in.rows(); first += in.piece()) {
     const std::int64_t n = std::min(in.piece(), in.rows() - first);
@@ -34,9 +34,9 @@ void change_rows(const UnitRows& in, UnitRows& out, const Change& change) {
 class LevelStep final : public FinishStep {
  public:
   LevelStep(bool ref_max, std::optional<float> range) : ref_max_(ref_max), range_(range) {}
-  [[nodiscard]] bool needs_unit() const override { return true; }
+  [[nodiscard]] bool needs_utterance() const override { return true; }
 
-  void run(const UnitRows& in, UnitRows& out) const override {
+  void run(const UtteranceRows& in, UtteranceRows& out) const override {
     float largest = -std::numeric_limits<float>::infinity();
     over_rows(in, [&](const float* values, std::int64_t n) {
       const std::int64_t count = n * in.values();
@@ -62,7 +62,7 @@ class LevelStep final : public FinishStep {
 };
 
 // to = (from - mean) * factor, column by column.
-void scale_rows(const UnitRows& in, UnitRows& out, const std::vector<double>& mean,
+void scale_rows(const UtteranceRows& in, UtteranceRows& out, const std::vector<double>& mean,
                 const std::vector<double>& divisor) {
   const auto columns = static_cast<std::size_t>(in.values());
   change_rows(in, out, [&](const float* from, float* to, std::int64_t n) {
@@ -82,8 +82,8 @@ class FixedStep final : public FinishStep {
  public:
   FixedStep(std::vector<double> mean, std::vector<double> std)
       : mean_(std::move(mean)), std_(std::move(std)) {}
-  [[nodiscard]] bool needs_unit() const override { return false; }
-  void run(const UnitRows& in, UnitRows& out) const override {
+  [[nodiscard]] bool needs_utterance() const override { return false; }
+  void run(const UtteranceRows& in, UtteranceRows& out) const override {
     scale_rows(in, out, spread(mean_, in.values(), 0.0), spread(std_, in.values(), 1.0));
   }
 
@@ -95,9 +95,9 @@ class StatisticsStep final : public FinishStep {
  public:
   StatisticsStep(bool per_column, bool variance, double eps)
       : per_column_(per_column), variance_(variance), eps_(eps) {}
-  [[nodiscard]] bool needs_unit() const override { return true; }
+  [[nodiscard]] bool needs_utterance() const override { return true; }
 
-  void run(const UnitRows& in, UnitRows& out) const override {
+  void run(const UtteranceRows& in, UtteranceRows& out) const override {
     const auto columns = static_cast<std::size_t>(in.values());
     std::vector<double> mean(columns, 0.0), divisor(columns, 1.0);
     const double count =
@@ -121,7 +121,7 @@ class StatisticsStep final : public FinishStep {
  private:
   // Sums term(value, totals as they come) of each column into totals, row after row.
   template <class Term>
-  static void sum(const UnitRows& in, std::vector<double>& totals, const Term& term) {
+  static void sum(const UtteranceRows& in, std::vector<double>& totals, const Term& term) {
     const std::vector<double> given = totals;
     std::fill(totals.begin(), totals.end(), 0.0);
     over_rows(in, [&](const float* values, std::int64_t n) {
@@ -143,9 +143,9 @@ class StatisticsStep final : public FinishStep {
 
 }  // namespace
 
-UnitFinish UnitFinish::of_mel(const MelOptions& o) {
+UtteranceSteps UtteranceSteps::of_mel(const MelOptions& o) {
   using Normalize = MelOptions::Normalize;
-  UnitFinish finish;
+  UtteranceSteps finish;
   if (o.ref.is_max || o.top_db) {
     std::optional<float> range;
     if (o.top_db) {
@@ -165,14 +165,14 @@ UnitFinish UnitFinish::of_mel(const MelOptions& o) {
   return finish;
 }
 
-bool UnitFinish::needs_unit() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->needs_unit(); });
+bool UtteranceSteps::needs_utterance() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->needs_utterance(); });
 }
 
-void UnitFinish::apply(float* data, std::int64_t rows, int values) const {
+void UtteranceSteps::apply(float* data, std::int64_t rows, int values) const {
   if (rows == 0) return;
-  MemoryRows unit(data, rows, values);
-  for (const auto& step : steps_) step->run(unit, unit);
+  MemoryRows utterance(data, rows, values);
+  for (const auto& step : steps_) step->run(utterance, utterance);
 }
 
 std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> range) {

@@ -1,4 +1,4 @@
-// From the host's memory through a device and back, as a run does it: cuda::Lanes.
+// From the host's memory through a device and back, as a run does it: cuda::SlotPool.
 //
 // link    samples lie in page-locked memory already: copies and kernels alone
 // packed  samples come from ordinary memory and rows go back there, copied by a thread for each
@@ -16,7 +16,7 @@
 
 #include "bench.h"
 #include "cuda/error.h"
-#include "cuda/lanes.h"
+#include "cuda/slot_pool.h"
 #include "stages/device/kernel_front_end.h"
 #include "stages/features/mel/mel_plan.h"
 
@@ -25,36 +25,36 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void fill(cuda::Lane& lane, const Pack& pack) {
-  std::memcpy(lane.offsets(), pack.offsets.data(), pack.frames() * sizeof(std::uint32_t));
-  std::memcpy(lane.samples(), pack.samples.data(), pack.sample_bytes());
+void fill(cuda::Slot& slot, const Pack& pack) {
+  std::memcpy(slot.offsets(), pack.offsets.data(), pack.frames() * sizeof(std::uint32_t));
+  std::memcpy(slot.samples(), pack.samples.data(), pack.sample_bytes());
 }
 
-void submit(cuda::Lane& lane, const Pack& pack, cuda::Completions& done) {
-  lane.submit(cuda::SampleType::int16, pack.sample_bytes(), pack.frames());
-  lane.when(cuda::Phase::copied_out, done, &lane);
+void submit(cuda::Slot& slot, const Pack& pack, cuda::Completions& done) {
+  slot.submit(cuda::SampleType::int16, pack.sample_bytes(), pack.frames());
+  slot.when(cuda::Phase::copied_out, done, &slot);
 }
 
 // Before `done` goes away: a batch that is under way would be posted there.
 struct FinishAtEnd {
-  const std::vector<cuda::Lanes::Lease>& lanes;
+  const std::vector<cuda::SlotPool::Lease>& slots;
   ~FinishAtEnd() {
-    for (const auto& lane : lanes) lane->finish();
+    for (const auto& slot : slots) slot->finish();
   }
 };
 
-// The next tags; throws where a lane's device has failed and no more will come.
-std::vector<void*> next(cuda::Completions& done, const std::vector<cuda::Lanes::Lease>& lanes) {
+// The next tags; throws where a slot's device has failed and no more will come.
+std::vector<void*> next(cuda::Completions& done, const std::vector<cuda::SlotPool::Lease>& slots) {
   std::vector<void*> tags;
   while (!done.wait(tags, 1.0))
-    for (const auto& lane : lanes) lane->check();
+    for (const auto& slot : slots) slot->check();
   return tags;
 }
 
-double link_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t batches) {
-  std::vector<cuda::Lanes::Lease> leases;
-  for (std::size_t i = 0; i < lanes.count(); ++i) {
-    leases.push_back(lanes.take());
+double link_seconds(cuda::SlotPool& slots, const Pack& pack, std::size_t batches) {
+  std::vector<cuda::SlotPool::Lease> leases;
+  for (std::size_t i = 0; i < slots.count(); ++i) {
+    leases.push_back(slots.take());
     fill(*leases.back(), pack);
   }
   cuda::Completions done;
@@ -68,31 +68,31 @@ double link_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t batches) {
       ++finished;
       if (started == batches) continue;
       ++started;
-      submit(*static_cast<cuda::Lane*>(tag), pack, done);
+      submit(*static_cast<cuda::Slot*>(tag), pack, done);
     }
   }
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double packed_seconds(cuda::Lanes& lanes, const Pack& pack, std::size_t row_bytes,
+double packed_seconds(cuda::SlotPool& slots, const Pack& pack, std::size_t row_bytes,
                       std::size_t batches) {
   std::atomic<std::size_t> started{0};
-  std::vector<std::exception_ptr> errors(lanes.count());
+  std::vector<std::exception_ptr> errors(slots.count());
   const auto begin = Clock::now();
   {
     std::vector<std::jthread> threads;
-    for (std::size_t t = 0; t < lanes.count(); ++t) {
+    for (std::size_t t = 0; t < slots.count(); ++t) {
       threads.emplace_back([&, t] {
         try {
           std::vector<std::byte> rows(row_bytes);
           cuda::Completions done;
           while (started++ < batches) {
-            const std::vector<cuda::Lanes::Lease> lane{lanes.take()};
-            const FinishAtEnd guard{lane};
-            fill(*lane.front(), pack);
-            submit(*lane.front(), pack, done);
-            next(done, lane);
-            std::memcpy(rows.data(), lane.front()->rows(), row_bytes);
+            const std::vector<cuda::SlotPool::Lease> slot{slots.take()};
+            const FinishAtEnd guard{slot};
+            fill(*slot.front(), pack);
+            submit(*slot.front(), pack, done);
+            next(done, slot);
+            std::memcpy(rows.data(), slot.front()->rows(), row_bytes);
           }
         } catch (...) {
           errors[t] = std::current_exception();
@@ -124,38 +124,38 @@ Json figures(double seconds, std::size_t batches, const Pack& pack, std::size_t 
 }
 
 struct Case {
-  int streams = 0;
+  int slots = 0;
   NumberType rows = NumberType::float32;
   bool graphs = true;
 };
 
 Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const cuda::FrontEnd>& front_end,
              const Pack& pack, const Case& one, const Effort& effort, const Ceilings& ceilings) {
-  cuda::LaneSettings settings;
+  cuda::SlotSettings settings;
   settings.devices = {index};
-  settings.streams = one.streams;
+  settings.slots = one.slots;
   settings.graphs = one.graphs;
   settings.kernel.rows = one.rows;
   settings.memory =
       std::make_shared<cuda::DeviceBudget>(std::size_t{16} << 30, std::size_t{16} << 30);
   try {
-    cuda::Lanes lanes(gpus, front_end, settings, pack.sample_bytes(), pack.frames());
-    const std::size_t row_bytes = lanes.row_bytes(pack.frames());
+    cuda::SlotPool slots(gpus, front_end, settings, pack.sample_bytes(), pack.frames());
+    const std::size_t row_bytes = slots.row_bytes(pack.frames());
     // Small ones in a quarter of the bytes.
     const std::size_t batches =
         std::max(effort.batches, effort.batches * effort.batch_bytes / pack.sample_bytes() / 4);
     std::vector<double> link, packed;
     for (int i = -1; i < std::max(3, effort.repetitions / 10); ++i) {
-      const double a = link_seconds(lanes, pack, batches);
-      const double b = packed_seconds(lanes, pack, row_bytes, batches);
-      if (i < 0) continue;  // lanes have their recordings now
+      const double a = link_seconds(slots, pack, batches);
+      const double b = packed_seconds(slots, pack, row_bytes, batches);
+      if (i < 0) continue;  // slots have their recordings now
       link.push_back(a);
       packed.push_back(b);
     }
     const auto of = [&](const std::vector<double>& seconds) {
       return figures(median(seconds), batches, pack, bytes_in(pack), row_bytes, ceilings);
     };
-    return {{"lanes", lanes.count()},
+    return {{"slots", slots.count()},
             {"bytes_out_of_batch", row_bytes},
             {"link", of(link)},
             {"packed", of(packed)}};
@@ -165,7 +165,7 @@ Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const cuda::Fron
 }
 
 std::string row(const Case& one, const Pack& pack, const Json& r) {
-  const std::string begin = fmt::format("| {} | {:.1f} | {} | {} ", one.streams,
+  const std::string begin = fmt::format("| {} | {:.1f} | {} | {} ", one.slots,
                                         static_cast<double>(bytes_in(pack)) / (1 << 20),
                                         to_text(one.rows), one.graphs ? "on" : "off");
   if (r.contains("error"))
@@ -182,14 +182,14 @@ std::string row(const Case& one, const Pack& pack, const Json& r) {
 
 }  // namespace
 
-void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
+void measure_slots(cuda::Gpus& gpus, int index, const Geometry& geometry, const Effort& effort,
                    const Ceilings& ceilings, Report& report) {
   const auto front_end =
       std::make_shared<const cuda::FrontEnd>(kernel_front_end(MelPlan(geometry.options)));
   const Pack large(geometry, effort.batch_bytes), small(geometry, effort.small_batch_bytes);
   report.text(
       fmt::format("**{}**; batches of {} and {} files\n\n"
-                  "| streams | in [MiB] | rows | graphs | link: files/s | in [GB/s] | out [GB/s] | "
+                  "| slots | in [MiB] | rows | graphs | link: files/s | in [GB/s] | out [GB/s] | "
                   "of the link, "
                   "in | packed: files/s | in [GB/s] | of the link, in "
                   "|\n|---|---|---|---|---|---|---|---|---|---|---|\n",
@@ -197,14 +197,14 @@ void measure_lanes(cuda::Gpus& gpus, int index, const Geometry& geometry, const 
   const auto add = [&](const Pack& pack, const Case& one) {
     const Json found = measure(gpus, index, front_end, pack, one, effort, ceilings);
     report.text(row(one, pack, found));
-    Json line{{"geometry", geometry.name},  {"streams", one.streams},
+    Json line{{"geometry", geometry.name},  {"slots", one.slots},
               {"bytes_in", bytes_in(pack)}, {"small", &pack == &small},
               {"rows", to_text(one.rows)},  {"graphs", one.graphs}};
     line.update(found);
-    report.figures("lanes", line);
+    report.figures("slots", line);
   };
-  for (const int streams : effort.streams) add(large, {streams});
-  const int usual = cuda::LaneSettings{}.streams;
+  for (const int slots : effort.slots) add(large, {slots});
+  const int usual = cuda::SlotSettings{}.slots;
   add(large, {usual, NumberType::float16});  // bfloat16 is as large
   add(small, {usual});
   for (const Pack* pack : {&large, &small}) add(*pack, {usual, NumberType::float32, false});

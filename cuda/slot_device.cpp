@@ -1,4 +1,4 @@
-#include "cuda/lane_device.h"
+#include "cuda/slot_device.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,16 +9,16 @@
 
 namespace melflow::cuda {
 
-int lanes_of_each(const LaneSettings& settings, const FrontEnd& front_end, const LaneSize& size) {
+int slots_of_each(const SlotSettings& settings, const FrontEnd& front_end, const SlotSize& size) {
   const std::size_t of_frame =
       size_of(settings.kernel.rows) * static_cast<std::size_t>(front_end.settings.columns);
-  const std::size_t pinned = LaneMemory::bytes_in(size) + LaneMemory::bytes_out(size, of_frame);
+  const std::size_t pinned = SlotMemory::bytes_in(size) + SlotMemory::bytes_out(size, of_frame);
   const std::size_t room = settings.memory->pinned_left() / 2 / settings.devices.size();
   return static_cast<int>(
-      std::clamp<std::size_t>(room / pinned, 1, static_cast<std::size_t>(settings.streams)));
+      std::clamp<std::size_t>(room / pinned, 1, static_cast<std::size_t>(settings.slots)));
 }
 
-LaneTimes& LaneTimes::operator+=(const LaneTimes& more) {
+SlotTimes& SlotTimes::operator+=(const SlotTimes& more) {
   copy_in += more.copy_in;
   compute += more.compute;
   copy_out += more.copy_out;
@@ -33,42 +33,42 @@ LaneTimes& LaneTimes::operator+=(const LaneTimes& more) {
   return *this;
 }
 
-LaneDevice::LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
-                       std::shared_ptr<const FrontEnd> front_end, const LaneSize& size)
+SlotDevice::SlotDevice(Gpus& gpus, int index, const SlotSettings& settings,
+                       std::shared_ptr<const FrontEnd> front_end, const SlotSize& size)
     : gpus_(gpus),
       settings_(settings),
       front_end_(std::move(front_end)),
       gpu_(gpus.open(index)),
       info_(gpu_->info()),
       program_(gpu_->make_mel(*front_end_, settings_.kernel, size.frames)) {
-  for (int i = 0; i < settings_.streams; ++i) {
+  for (int i = 0; i < settings_.slots; ++i) {
     try {
-      lanes_.push_back(std::make_unique<Lane>(*this, size));
+      slots_.push_back(std::make_unique<Slot>(*this, size));
     } catch (const CudaError&) {
       if (i == 0) throw;
       break;
     }
   }
-  for (const auto& lane : lanes_) free.push_back(lane.get());
+  for (const auto& slot : slots_) free.push_back(slot.get());
 }
 
-LaneDevice::~LaneDevice() = default;
+SlotDevice::~SlotDevice() = default;
 
-std::size_t LaneDevice::row_bytes(std::uint32_t frames) const {
+std::size_t SlotDevice::row_bytes(std::uint32_t frames) const {
   return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(front_end_->settings.columns);
 }
 
-std::string LaneDevice::why() const {
+std::string SlotDevice::why() const {
   const std::lock_guard lock(mutex_);
   return why_;
 }
 
-void LaneDevice::when_out(std::function<void()> tell) {
+void SlotDevice::when_out(std::function<void()> tell) {
   const std::lock_guard lock(mutex_);
   tell_ = std::move(tell);
 }
 
-void LaneDevice::put_out(const std::string& why, bool hangs) noexcept {
+void SlotDevice::put_out(const std::string& why, bool hangs) noexcept {
   std::function<void()> tell;
   {
     const std::lock_guard lock(mutex_);
@@ -81,7 +81,7 @@ void LaneDevice::put_out(const std::string& why, bool hangs) noexcept {
   if (tell) tell();
 }
 
-void LaneDevice::check() {
+void SlotDevice::check() {
   std::string hangs;
   {
     const std::lock_guard lock(mutex_);
@@ -97,7 +97,7 @@ void LaneDevice::check() {
   throw CudaError(why());
 }
 
-void LaneDevice::begun() {
+void SlotDevice::begun() {
   const std::lock_guard lock(mutex_);
   const double now = gpus_.now();
   if (first_begun_ < 0)
@@ -107,22 +107,22 @@ void LaneDevice::begun() {
   if (under_way_++ == 0) last_moved_ = now;
 }
 
-void LaneDevice::moved() {
+void SlotDevice::moved() {
   const std::lock_guard lock(mutex_);
   last_moved_ = gpus_.now();
 }
 
-void LaneDevice::ended() {
+void SlotDevice::ended() {
   const std::lock_guard lock(mutex_);
   last_moved_ = last_ended_ = gpus_.now();
   --under_way_;
   times_.span = last_ended_ - first_begun_;
 }
 
-LaneTimes LaneDevice::times() noexcept {
-  for (const auto& lane : lanes_) {
+SlotTimes SlotDevice::times() noexcept {
+  for (const auto& slot : slots_) {
     try {
-      lane->note_times();
+      slot->note_times();
     } catch (const std::exception& e) {
       put_out(e.what());
     }

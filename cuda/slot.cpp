@@ -1,4 +1,4 @@
-#include "cuda/lane.h"
+#include "cuda/slot.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "cuda/error.h"
-#include "cuda/lane_device.h"
+#include "cuda/slot_device.h"
 
 namespace melflow::cuda {
 namespace {
@@ -25,19 +25,19 @@ double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // ---- memory -----------------------------------------------------------------------------------
 
-std::size_t LaneMemory::samples_at(const LaneSize& size) {
+std::size_t SlotMemory::samples_at(const SlotSize& size) {
   return header + aligned(size.frames * sizeof(std::uint32_t));
 }
 
-std::size_t LaneMemory::bytes_in(const LaneSize& size) {
+std::size_t SlotMemory::bytes_in(const SlotSize& size) {
   return samples_at(size) + aligned(size.sample_bytes);
 }
 
-std::size_t LaneMemory::bytes_out(const LaneSize& size, std::size_t bytes_of_frame) {
+std::size_t SlotMemory::bytes_out(const SlotSize& size, std::size_t bytes_of_frame) {
   return aligned(size.frames * bytes_of_frame);
 }
 
-LaneMemory::LaneMemory(LaneDevice& device, const LaneSize& size) : device_(device) {
+SlotMemory::SlotMemory(SlotDevice& device, const SlotSize& size) : device_(device) {
   const std::size_t in = bytes_in(size);
   const std::size_t out = bytes_out(size, device.row_bytes(1));
   const std::size_t more = aligned(device.program_->scratch_bytes());
@@ -63,13 +63,13 @@ LaneMemory::LaneMemory(LaneDevice& device, const LaneSize& size) : device_(devic
   release();
   throw CudaError(fmt::format(
       "{} memory: there is no room for the {:.1f} MiB of a batch; lower mel.accumulate.bytes or "
-      "mel.streams",
+      "mel.slots",
       has_pinned ? "device" : "pinned", mib(wanted)));
 }
 
-LaneMemory::~LaneMemory() { release(); }
+SlotMemory::~SlotMemory() { release(); }
 
-void LaneMemory::release() {
+void SlotMemory::release() {
   Gpu& gpu = *device_.gpu_;
   for (std::byte* pinned : {host_in, host_out})
     if (pinned != nullptr) gpu.release_pinned(pinned);
@@ -78,30 +78,30 @@ void LaneMemory::release() {
   device_.settings_.memory->refund(device_.info_.index, pinned_bytes_, device_bytes_);
 }
 
-// ---- a lane -----------------------------------------------------------------------------------
+// ---- a slot -----------------------------------------------------------------------------------
 
-Lane::Lane(LaneDevice& device, const LaneSize& size)
+Slot::Slot(SlotDevice& device, const SlotSize& size)
     : device_(device),
       size_(size),
-      samples_at_(LaneMemory::samples_at(size)),
+      samples_at_(SlotMemory::samples_at(size)),
       memory_(device, size),
       stream_(device.gpu_->make_stream()),
       may_record_(device.settings_.graphs) {}
 
-Lane::~Lane() { finish(); }
+Slot::~Slot() { finish(); }
 
 // The whole way of a batch: what a recording holds, too.
-void Lane::enqueue(const Batch& batch) {
+void Slot::enqueue(const Batch& batch) {
   Stream& s = *stream_;
-  const LaneMemory& m = memory_;
+  const SlotMemory& m = memory_;
   s.mark(0);
-  s.copy_in(m.device_in, m.host_in, LaneMemory::header + batch.frames * sizeof(std::uint32_t));
+  s.copy_in(m.device_in, m.host_in, SlotMemory::header + batch.frames * sizeof(std::uint32_t));
   s.copy_in(m.device_in + samples_at_, samples(), batch.sample_bytes);
   s.mark(1);
   MelWork work;
   work.samples = m.device_in + samples_at_;
   work.sample_type = batch.type;
-  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + LaneMemory::header);
+  work.offsets = reinterpret_cast<const std::uint32_t*>(m.device_in + SlotMemory::header);
   work.n_frames = reinterpret_cast<const std::uint32_t*>(m.device_in);
   work.capacity = batch.frames;
   work.rows = m.device_out;
@@ -119,7 +119,7 @@ void Lane::enqueue(const Batch& batch) {
 }
 
 // A recording copies what it was made for, so what it is used for may not be much less.
-bool Lane::is_recorded(const Batch& batch) const {
+bool Slot::is_recorded(const Batch& batch) const {
   const auto fits = [](std::size_t wanted, std::size_t made) {
     return wanted <= made && wanted >= made - made / 10;
   };
@@ -127,7 +127,7 @@ bool Lane::is_recorded(const Batch& batch) const {
          fits(batch.sample_bytes, recorded_.sample_bytes) && fits(batch.frames, recorded_.frames);
 }
 
-void Lane::record_again(const Batch& batch) {
+void Slot::record_again(const Batch& batch) {
   try {
     recording_ = stream_->record([&] { enqueue(batch); });
     recorded_ = batch;
@@ -138,7 +138,7 @@ void Lane::record_again(const Batch& batch) {
   }
 }
 
-bool Lane::replay() {
+bool Slot::replay() {
   try {
     stream_->launch(*recording_);
     return true;
@@ -150,7 +150,7 @@ bool Lane::replay() {
   }
 }
 
-void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
+void Slot::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
                   std::size_t files) {
   const Batch batch{type, sample_bytes, frames};
   bool replays = false;
@@ -158,7 +158,7 @@ void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
   try {
     device_.check();
     if (sample_bytes > size_.sample_bytes || frames > size_.frames)
-      throw CudaError(fmt::format("a batch of {} bytes and {} frames, in a lane for {} and {}",
+      throw CudaError(fmt::format("a batch of {} bytes and {} frames, in a slot for {} and {}",
                                   sample_bytes, frames, size_.sample_bytes, size_.frames));
     note_times();
     std::memcpy(memory_.host_in, &frames, sizeof frames);
@@ -182,16 +182,16 @@ void Lane::submit(SampleType type, std::size_t sample_bytes, std::uint32_t frame
   }
   has_times_ = true;
   const std::lock_guard lock(device_.mutex_);
-  LaneTimes& sum = device_.times_;
+  SlotTimes& sum = device_.times_;
   ++sum.batches;
   if (replays) ++sum.replayed;
   sum.files += files;
   sum.frames += frames;
-  sum.bytes_in += LaneMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
+  sum.bytes_in += SlotMemory::header + frames * sizeof(std::uint32_t) + sample_bytes;
   sum.bytes_out += device_.row_bytes(frames);
 }
 
-void Lane::note_times() {
+void Slot::note_times() {
   if (!std::exchange(has_times_, false)) return;
   {
     // A batch that failed on the way has none.
@@ -207,7 +207,7 @@ void Lane::note_times() {
   device_.times_.copy_out += out;
 }
 
-void Lane::when(Phase phase, Completions& to, void* tag) {
+void Slot::when(Phase phase, Completions& to, void* tag) {
   {
     const std::lock_guard lock(mutex_);
     if (phases_reached_ <= static_cast<int>(phase)) {
@@ -218,7 +218,7 @@ void Lane::when(Phase phase, Completions& to, void* tag) {
   to.post(tag);
 }
 
-void Lane::check() {
+void Slot::check() {
   device_.check();
   try {
     stream_->check();
@@ -229,7 +229,7 @@ void Lane::check() {
 }
 
 // The device calls back; one that broke or hangs does not, so that it is asked now and then.
-void Lane::wait() {
+void Slot::wait() {
   std::unique_lock lock(mutex_);
   while (phases_reached_ < all_phases) {
     lock.unlock();
@@ -239,7 +239,7 @@ void Lane::wait() {
   }
 }
 
-void Lane::finish() noexcept {
+void Slot::finish() noexcept {
   {
     const std::lock_guard lock(mutex_);
     notices_.clear();
@@ -252,8 +252,8 @@ void Lane::finish() noexcept {
   phases_reached_ = all_phases;
 }
 
-// Posts with the mutex held: once a tag is out, this lane may be somebody else's.
-void Lane::reached(Phase phase) {
+// Posts with the mutex held: once a tag is out, this slot may be somebody else's.
+void Slot::reached(Phase phase) {
   phase == Phase::copied_out ? device_.ended() : device_.moved();
   const std::lock_guard lock(mutex_);
   phases_reached_ = static_cast<int>(phase) + 1;

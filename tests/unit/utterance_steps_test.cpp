@@ -1,6 +1,6 @@
-// The steps that finish a unit's rows, against the definition in double precision.
+// The steps that finish an utterance's rows, against the definition in double precision.
 
-#include "stages/features/mel/unit_finish.h"
+#include "stages/features/mel/utterance_steps.h"
 
 #include <doctest/doctest.h>
 
@@ -49,7 +49,7 @@ double largest_error(const Table& t) {
   return worst;
 }
 
-TEST_CASE("unit finish: reference = maximum, top_db and normalisation as they are defined") {
+TEST_CASE("utterance finish: reference = maximum, top_db and normalisation as they are defined") {
   std::vector<MelOptions> table;
   for (const auto log : {O::Log::db, O::Log::log10, O::Log::ln}) {
     for (const auto normalize : {O::Normalize::none, O::Normalize::fixed, O::Normalize::per_feature,
@@ -78,40 +78,40 @@ TEST_CASE("unit finish: reference = maximum, top_db and normalisation as they ar
     for (const int rows : {1, 2, 37}) {
       CAPTURE(rows);
       Table t = levels(rows, 10, 17);
-      UnitFinish::of_mel(o).apply(t.values.data(), rows, 10);
+      UtteranceSteps::of_mel(o).apply(t.values.data(), rows, 10);
       reference::finish(o, t.exact);
       CHECK(largest_error(t) < 2e-5);
     }
   }
 }
 
-TEST_CASE("unit finish: what needs the unit says so, and nothing to do is nothing") {
+TEST_CASE("utterance finish: what needs the utterance says so, and nothing to do is nothing") {
   O o;
-  CHECK(UnitFinish::of_mel(o).empty());
-  CHECK_FALSE(UnitFinish::of_mel(o).needs_unit());
+  CHECK(UtteranceSteps::of_mel(o).empty());
+  CHECK_FALSE(UtteranceSteps::of_mel(o).needs_utterance());
   o.log = O::Log::db;
   o.normalize = O::Normalize::fixed;
   o.norm_mean = {0};
-  CHECK_FALSE(UnitFinish::of_mel(o).empty());
-  CHECK_FALSE(UnitFinish::of_mel(o).needs_unit());
+  CHECK_FALSE(UtteranceSteps::of_mel(o).empty());
+  CHECK_FALSE(UtteranceSteps::of_mel(o).needs_utterance());
   o.top_db = 80;
-  CHECK(UnitFinish::of_mel(o).needs_unit());
+  CHECK(UtteranceSteps::of_mel(o).needs_utterance());
   o.top_db.reset();
   o.ref.is_max = true;
-  CHECK(UnitFinish::of_mel(o).needs_unit());
+  CHECK(UtteranceSteps::of_mel(o).needs_utterance());
   o.ref.is_max = false;
   o.normalize = O::Normalize::per_feature;
   o.norm_mean.clear();
-  CHECK(UnitFinish::of_mel(o).needs_unit());
+  CHECK(UtteranceSteps::of_mel(o).needs_utterance());
 }
 
-TEST_CASE("unit finish: a NaN stays where it is, and equal values have no spread") {
+TEST_CASE("utterance finish: a NaN stays where it is, and equal values have no spread") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> rows{nan, -3, -90, -10};
   O o;
   o.log = O::Log::db;
   o.top_db = 20;
-  UnitFinish::of_mel(o).apply(rows.data(), 2, 2);
+  UtteranceSteps::of_mel(o).apply(rows.data(), 2, 2);
   CHECK(std::isnan(rows[0]));
   CHECK(rows[1] == -3.0F);
   CHECK(rows[2] == -23.0F);
@@ -122,7 +122,7 @@ TEST_CASE("unit finish: a NaN stays where it is, and equal values have no spread
   for (const float x : equal) CHECK(x == 0.0F);
 }
 
-TEST_CASE("unit finish: torchaudio's 10 log10 of magnitudes, as docs/features.md has it") {
+TEST_CASE("utterance finish: torchaudio's 10 log10 of magnitudes, as docs/features.md has it") {
   MelOptions o;
   o.power = 1;
   o.log = MelOptions::Log::log10;
@@ -133,13 +133,13 @@ TEST_CASE("unit finish: torchaudio's 10 log10 of magnitudes, as docs/features.md
   const std::vector<float> magnitudes{3.0F, 1e-3F, 2.9e-8F, 1e-9F};
   std::vector<float> rows;
   for (const float x : magnitudes) rows.push_back(std::log10(x));
-  UnitFinish::of_mel(o).apply(rows.data(), 2, 2);
+  UtteranceSteps::of_mel(o).apply(rows.data(), 2, 2);
   for (std::size_t i = 0; i < rows.size(); ++i)
     CHECK(rows[i] ==
           doctest::Approx(std::max(10 * std::log10(magnitudes[i]), 10 * std::log10(3.0F) - 80)));
 }
 
-TEST_CASE("unit finish: an infinite value does not take the others' floor with it") {
+TEST_CASE("utterance finish: an infinite value does not take the others' floor with it") {
   const float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> rows{-10, infinity, -90, -20};
   level_step(false, 30.0F)

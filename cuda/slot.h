@@ -1,9 +1,9 @@
-// lane.h - one batch at a time on its way through a device and back.
+// slot.h - one batch at a time on its way through a device and back.
 //
-// In:  samples and the places of frames, in the lane's pinned memory.
-// Out: rows, in the lane's pinned memory.
+// In:  samples and the places of frames, in the slot's pinned memory.
+// Out: rows, in the slot's pinned memory.
 //
-// A lane has a stream, and pinned and device memory of one size, taken once and used for batch
+// A slot has a stream, and pinned and device memory of one size, taken once and used for batch
 // after batch. What is done for a batch (copy, kernels, copy) is given to the stream at once. When
 // batches come in equal sizes that is recorded, and launched as a whole from then on; one that is
 // much smaller goes plainly.
@@ -22,31 +22,31 @@
 
 namespace melflow::cuda {
 
-class LaneDevice;
+class SlotDevice;
 
 // The largest batch.
-struct LaneSize {
+struct SlotSize {
   std::size_t sample_bytes = 0;
   std::uint32_t frames = 0;
 };
 
 enum class Phase { computed, copied_out };
 
-// Pinned and device memory of a lane.
-class LaneMemory {
+// Pinned and device memory of a slot.
+class SlotMemory {
  public:
   // Throws CudaError where there is none left, or more is taken than is allowed.
-  LaneMemory(LaneDevice& device, const LaneSize& size);
-  LaneMemory(const LaneMemory&) = delete;
-  LaneMemory& operator=(const LaneMemory&) = delete;
-  ~LaneMemory();
+  SlotMemory(SlotDevice& device, const SlotSize& size);
+  SlotMemory(const SlotMemory&) = delete;
+  SlotMemory& operator=(const SlotMemory&) = delete;
+  ~SlotMemory();
 
   static constexpr std::size_t header = 256;  // the count of frames, and nothing else
   // Of samples, behind the places of the frames.
-  [[nodiscard]] static std::size_t samples_at(const LaneSize& size);
-  // What a lane takes. [bytes]
-  [[nodiscard]] static std::size_t bytes_in(const LaneSize& size);
-  [[nodiscard]] static std::size_t bytes_out(const LaneSize& size, std::size_t bytes_of_frame);
+  [[nodiscard]] static std::size_t samples_at(const SlotSize& size);
+  // What a slot takes. [bytes]
+  [[nodiscard]] static std::size_t bytes_in(const SlotSize& size);
+  [[nodiscard]] static std::size_t bytes_out(const SlotSize& size, std::size_t bytes_of_frame);
 
   std::byte* host_in = nullptr;
   std::byte* host_out = nullptr;
@@ -57,27 +57,27 @@ class LaneMemory {
  private:
   void release();
 
-  LaneDevice& device_;
+  SlotDevice& device_;
   std::size_t pinned_bytes_ = 0, device_bytes_ = 0;  // as charged
 };
 
-class Lane {
+class Slot {
  public:
   // Throws CudaError.
-  Lane(LaneDevice& device, const LaneSize& size);
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
-  ~Lane();
+  Slot(SlotDevice& device, const SlotSize& size);
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+  ~Slot();
 
-  [[nodiscard]] const LaneDevice& owner() const { return device_; }
+  [[nodiscard]] const SlotDevice& owner() const { return device_; }
 
   // ---- while it is filled: nothing of it is under way
 
   [[nodiscard]] std::byte* samples() const { return memory_.host_in + samples_at_; }
   [[nodiscard]] std::uint32_t* offsets() const {
-    return reinterpret_cast<std::uint32_t*>(memory_.host_in + LaneMemory::header);
+    return reinterpret_cast<std::uint32_t*>(memory_.host_in + SlotMemory::header);
   }
-  // Starts the batch, at most of the lane's size. `files`: for the report. Throws CudaError; then
+  // Starts the batch, at most of the slot's size. `files`: for the report. Throws CudaError; then
   // the device is out.
   void submit(SampleType type, std::size_t sample_bytes, std::uint32_t frames,
               std::size_t files = 0);
@@ -100,7 +100,7 @@ class Lane {
   [[nodiscard]] const std::byte* rows() const { return memory_.host_out; }
 
  private:
-  friend class LaneDevice;
+  friend class SlotDevice;
 
   struct Batch {
     SampleType type = SampleType::int16;
@@ -122,14 +122,14 @@ class Lane {
   bool replay();
   void reached(Phase phase);
   template <Phase phase>
-  static void reach(void* lane) {
-    static_cast<Lane*>(lane)->reached(phase);
+  static void reach(void* slot) {
+    static_cast<Slot*>(slot)->reached(phase);
   }
   // Of the last batch, into the device's account. Throws CudaError.
   void note_times();
 
-  LaneDevice& device_;
-  const LaneSize size_;
+  SlotDevice& device_;
+  const SlotSize size_;
   const std::size_t samples_at_;
   static constexpr int all_phases = 2;
 
@@ -138,7 +138,7 @@ class Lane {
   int phases_reached_ = all_phases;  // nothing is under way
   std::vector<Notice> notices_;
 
-  LaneMemory memory_;
+  SlotMemory memory_;
   std::unique_ptr<Stream> stream_;
 
   Batch last_;

@@ -1,8 +1,8 @@
-// Lanes on a CUDA runtime that writes down its calls: what a batch is made of, when it is recorded,
-// which lane is next, and what becomes of everything when a call fails.
+// SlotPool on a CUDA runtime that writes down its calls: what a batch is made of, when it is recorded,
+// which slot is next, and what becomes of everything when a call fails.
 #include <doctest/doctest.h>
 
-#include "tests/cuda_runtime/lanes_on_runtime.h"
+#include "tests/cuda_runtime/slots_on_runtime.h"
 
 using namespace melflow;
 using namespace melflow::cuda;
@@ -16,19 +16,19 @@ std::string plain_batch(std::uint32_t frames) {
          std::to_string(4 * kColumns * frames) + ", mark, call";
 }
 
-// Of the next batches, one after another in the same lane.
-std::vector<std::string> calls_of(RecordingRuntime& runtime, Lanes& lanes,
+// Of the next batches, one after another in the same slot.
+std::vector<std::string> calls_of(RecordingRuntime& runtime, SlotPool& slots,
                                   const std::vector<std::uint32_t>& frames) {
   std::vector<std::string> out;
   std::int16_t first = 0;
   for (const std::uint32_t n : frames) {
     first = static_cast<std::int16_t>(first + 10);
-    const Lanes::Lease lane = lanes.take();
+    const SlotPool::Lease slot = slots.take();
     (void)runtime.take_calls();
-    submit(*lane, first, n);
+    submit(*slot, first, n);
     out.push_back(runtime.take_calls());
     runtime.run();
-    CHECK(has_rows_of(*lane, first, n));
+    CHECK(has_rows_of(*slot, first, n));
   }
   return out;
 }
@@ -41,29 +41,29 @@ std::string behind_times(const std::string& calls) {
 
 }  // namespace
 
-TEST_CASE("lanes: a batch is copied in, computed and copied out, with its times and two calls") {
+TEST_CASE("slots: a batch is copied in, computed and copied out, with its times and two calls") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
     runtime.works_when_asked = false;
-    const Lanes::Lease lane = lanes.take();
+    const SlotPool::Lease slot = slots.take();
     (void)runtime.take_calls();
-    submit(*lane, 7, 60);
+    submit(*slot, 7, 60);
     CHECK(runtime.take_calls() == plain_batch(60));
     Completions done;
     int computed = 0, copied_out = 0, late = 0;
-    lane->when(Phase::copied_out, done, &copied_out);
-    lane->when(Phase::computed, done, &computed);
+    slot->when(Phase::copied_out, done, &copied_out);
+    slot->when(Phase::computed, done, &computed);
     std::vector<void*> tags;
     CHECK(!done.wait(tags, 0));
     runtime.run();
-    lane->when(Phase::computed, done, &late);
+    slot->when(Phase::computed, done, &late);
     CHECK(done.wait(tags, 0));
     CHECK(tags == std::vector<void*>{&computed, &copied_out, &late});
-    CHECK(has_rows_of(*lane, 7, 60));
+    CHECK(has_rows_of(*slot, 7, 60));
     // A step is a millisecond: two copies and their mark, the kernel and its, the copy out and its.
-    const LaneTimes t = lanes.times();
+    const SlotTimes t = slots.times();
     CHECK(t.copy_in == doctest::Approx(0.003));
     CHECK(t.compute == doctest::Approx(0.002));
     CHECK(t.copy_out == doctest::Approx(0.002));
@@ -76,12 +76,12 @@ TEST_CASE("lanes: a batch is copied in, computed and copied out, with its times 
   CHECK(runtime.complaints() == "");
 }
 
-TEST_CASE("lanes: equal batches are recorded once and launched as a whole, where graphs are on") {
+TEST_CASE("slots: equal batches are recorded once and launched as a whole, where graphs are on") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
-    const auto calls = calls_of(runtime, lanes, {100, 100, 100, 95, 60, 60});
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
+    const auto calls = calls_of(runtime, slots, {100, 100, 100, 95, 60, 60});
     CHECK(calls[0] == plain_batch(100));
     CHECK(behind_times(calls[1]) ==
           "begin recording, " + plain_batch(100) + ", end recording, instantiate, launch graph");
@@ -89,87 +89,87 @@ TEST_CASE("lanes: equal batches are recorded once and launched as a whole, where
     CHECK(behind_times(calls[3]) == "launch graph");  // as large, up to a tenth
     CHECK(behind_times(calls[4]) == plain_batch(60));
     CHECK(behind_times(calls[5]).starts_with("begin recording, "));
-    CHECK(lanes.times().replayed == 4);
-    CHECK(lanes.times().batches == 6);
+    CHECK(slots.times().replayed == 4);
+    CHECK(slots.times().batches == 6);
   }
   CHECK(runtime.complaints() == "");
   {
     ClockedGpus gpus;
-    LaneSettings settings = lane_settings({0}, 1);
+    SlotSettings settings = slot_settings({0}, 1);
     settings.graphs = false;
-    Lanes lanes(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
-    for (const std::string& calls : calls_of(runtime, lanes, {100, 100, 100}))
+    SlotPool slots(gpus, front_end_of_columns(), settings, kSampleBytes, kFrames);
+    for (const std::string& calls : calls_of(runtime, slots, {100, 100, 100}))
       CHECK(behind_times(calls) == plain_batch(100));
-    CHECK(lanes.times().replayed == 0);
+    CHECK(slots.times().replayed == 0);
   }
   CHECK(runtime.complaints() == "");
 }
 
-TEST_CASE("lanes: what cannot be recorded, or launched from its recording, goes plainly") {
+TEST_CASE("slots: what cannot be recorded, or launched from its recording, goes plainly") {
   for (const std::string failing : {"begin recording", "instantiate", "launch graph"}) {
     CAPTURE(failing);
     RecordingRuntime runtime;
     {
       ClockedGpus gpus;
-      Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
-      calls_of(runtime, lanes, {100});
+      SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
+      calls_of(runtime, slots, {100});
       // Behind the three times of the first batch.
       const long before = failing == "begin recording" ? 0 : failing == "instantiate" ? 13 : 14;
       runtime.fail_at(runtime.calls() + 3 + before, cudaErrorMemoryAllocation);
-      const auto calls = calls_of(runtime, lanes, {100, 100, 100});
+      const auto calls = calls_of(runtime, slots, {100, 100, 100});
       CHECK(runtime.failed() == failing);
       CHECK(calls[0].ends_with(failing + ", " + plain_batch(100)));
       CHECK(behind_times(calls[1]) == plain_batch(100));
-      CHECK(lanes.times().replayed == 0);
-      CHECK(lanes.failures().empty());
+      CHECK(slots.times().replayed == 0);
+      CHECK(slots.failures().empty());
     }
     CHECK(runtime.complaints() == "");
   }
 }
 
 TEST_CASE(
-    "lanes: the device with the fewest batches is next, and of it the lane free for longest") {
+    "slots: the device with the fewest batches is next, and of it the slot free for longest") {
   RecordingRuntime runtime({{}, {}, {}});
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
-    CHECK(lanes.count() == 6);
-    std::vector<Lanes::Lease> taken;
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
+    CHECK(slots.count() == 6);
+    std::vector<SlotPool::Lease> taken;
     std::vector<int> order;
     for (int i = 0; i < 6; ++i) {
-      taken.push_back(lanes.take());
+      taken.push_back(slots.take());
       order.push_back(taken.back()->owner().info().index);
     }
     CHECK(order == std::vector<int>{0, 1, 2, 0, 1, 2});
     // Device 1 has none under way, 2 one, 0 two.
-    Lane* const first_free = taken[4].get();
+    Slot* const first_free = taken[4].get();
     taken[4].reset();
-    Lane* const next_free = taken[1].get();
+    Slot* const next_free = taken[1].get();
     taken[1].reset();
     taken[5].reset();
-    taken[1] = lanes.take();
+    taken[1] = slots.take();
     CHECK(taken[1].get() == first_free);
     // One each: the one that was asked for longer ago, which is 2.
-    taken[5] = lanes.take();
+    taken[5] = slots.take();
     CHECK(taken[5]->owner().info().index == 2);
-    taken[4] = lanes.take();
+    taken[4] = slots.take();
     CHECK(taken[4].get() == next_free);
     // Only of some.
     taken[0].reset();
     taken[1].reset();
     taken[2].reset();
     const std::vector<int> on{2};
-    CHECK(lanes.take(on)->owner().info().index == 2);
+    CHECK(slots.take(on)->owner().info().index == 2);
   }
   CHECK(runtime.complaints() == "");
 }
 
-TEST_CASE("lanes: a device that fails is out, the others go on, and without any it is said why") {
+TEST_CASE("slots: a device that fails is out, the others go on, and without any it is said why") {
   RecordingRuntime runtime({{}, {}});
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0, 1}, 2), kSampleBytes, kFrames);
-    std::vector<Lanes::Lease> taken{lanes.take(), lanes.take(), lanes.take()};
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0, 1}, 2), kSampleBytes, kFrames);
+    std::vector<SlotPool::Lease> taken{slots.take(), slots.take(), slots.take()};
     submit(*taken[2], 1);  // on device 0, where it comes back
     runtime.fail_at(runtime.calls() + 4, cudaErrorLaunchFailure);
     const std::string error = cuda_error_of([&] { submit(*taken[0], 1); });
@@ -179,40 +179,40 @@ TEST_CASE("lanes: a device that fails is out, the others go on, and without any 
     taken[0].reset();
     taken[2].reset();
     for (int i = 0; i < 3; ++i) {
-      const Lanes::Lease lane = lanes.take();
-      CHECK(lane->owner().info().index == 1);
-      submit(*lane, 5);
-      lane->wait();
-      CHECK(has_rows_of(*lane, 5));
+      const SlotPool::Lease slot = slots.take();
+      CHECK(slot->owner().info().index == 1);
+      submit(*slot, 5);
+      slot->wait();
+      CHECK(has_rows_of(*slot, 5));
     }
     // Also for whoever wants the other one.
     const std::vector<int> on{0};
-    CHECK(lanes.take(on)->owner().info().index == 1);
+    CHECK(slots.take(on)->owner().info().index == 1);
     runtime.fail_at(runtime.calls(), cudaErrorLaunchFailure);
     CHECK(cuda_error_of([&] { taken[1]->check(); }) != "");
     taken[1].reset();
-    CHECK(cuda_error_of([&] { (void)lanes.take(); }) ==
+    CHECK(cuda_error_of([&] { (void)slots.take(); }) ==
           "no device works any more; cudaLaunchKernel: cudaErrorLaunchFailure; cudaStreamQuery on "
           "device 1: cudaErrorLaunchFailure, a sentence about it");
-    CHECK(lanes.failures().size() == 2);
+    CHECK(slots.failures().size() == 2);
   }
   CHECK(runtime.complaints() == "");
 }
 
-TEST_CASE("lanes: a batch that is larger than a lane is a defect that is said, not written") {
+TEST_CASE("slots: a batch that is larger than a slot is a defect that is said, not written") {
   RecordingRuntime runtime;
   {
     ClockedGpus gpus;
-    Lanes lanes(gpus, front_end_of_columns(), lane_settings({0}, 1), kSampleBytes, kFrames);
-    const Lanes::Lease lane = lanes.take();
-    CHECK(cuda_error_of([&] { lane->submit(SampleType::int16, kSampleBytes, kFrames + 1); }) ==
-          "a batch of 1600 bytes and 101 frames, in a lane for 1600 and 100");
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0}, 1), kSampleBytes, kFrames);
+    const SlotPool::Lease slot = slots.take();
+    CHECK(cuda_error_of([&] { slot->submit(SampleType::int16, kSampleBytes, kFrames + 1); }) ==
+          "a batch of 1600 bytes and 101 frames, in a slot for 1600 and 100");
   }
   CHECK(runtime.complaints() == "");
 }
 
-// Everything that lanes do, so that every call can fail once, or that one and all behind it.
-TEST_CASE("lanes: whichever call fails, rows are right or it is said, and nothing stays behind") {
+// Everything that slots do, so that every call can fail once, or that one and all behind it.
+TEST_CASE("slots: whichever call fails, rows are right or it is said, and nothing stays behind") {
   struct Life {
     int right = 0, failed = 0;
     std::string error;
@@ -222,20 +222,20 @@ TEST_CASE("lanes: whichever call fails, rows are right or it is said, and nothin
     Life out;
     try {
       ClockedGpus gpus;
-      Lanes lanes(gpus, front_end, lane_settings({0, 1}, 2), kSampleBytes, kFrames);
+      SlotPool slots(gpus, front_end, slot_settings({0, 1}, 2), kSampleBytes, kFrames);
       for (int i = 0; i < 12; ++i) {
         const auto first = static_cast<std::int16_t>(100 * i);
         try {
-          const Lanes::Lease lane = lanes.take();
-          submit(*lane, first);
-          lane->wait();
-          has_rows_of(*lane, first) ? ++out.right : throw std::logic_error("wrong rows");
+          const SlotPool::Lease slot = slots.take();
+          submit(*slot, first);
+          slot->wait();
+          has_rows_of(*slot, first) ? ++out.right : throw std::logic_error("wrong rows");
         } catch (const CudaError& e) {
           ++out.failed;
           out.error = e.what();
         }
       }
-      (void)lanes.times();
+      (void)slots.times();
     } catch (const CudaError& e) {
       out.error = e.what();
     }

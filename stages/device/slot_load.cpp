@@ -1,4 +1,4 @@
-#include "stages/device/lane_load.h"
+#include "stages/device/slot_load.h"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@ namespace {
 // A batch is full when one more like its last part would be too many: what it may be longer by.
 constexpr double kHeadroom = 1.25;
 
-// Frames of a unit that reach over its ends: each has its samples for itself.
+// Frames of an utterance that reach over its ends: each has its samples for itself.
 std::int64_t frames_over_ends(const MelPlan& plan, std::int64_t samples, std::int64_t frames) {
   std::int64_t n = 0;
   while (n < frames && plan.start(n) < 0) ++n;
@@ -40,9 +40,9 @@ std::int64_t distinct_windows(const WindowGrid& g, std::int64_t longs) {
 
 }  // namespace
 
-LaneLoad lane_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
+SlotLoad slot_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                    std::int64_t samples) {
-  LaneLoad out;
+  SlotLoad out;
   std::int64_t over = 0;
   if (!grid) {
     out.frames = plan.frames(samples);
@@ -61,14 +61,14 @@ LaneLoad lane_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
   return out;
 }
 
-cuda::LaneSize lane_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
+cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                          std::size_t batch_bytes, std::int64_t typical_samples,
                          std::size_t block_bytes) {
   constexpr std::int64_t kInt16 = sizeof(std::int16_t), kFloat = sizeof(float);
   const std::int64_t sample_bytes = goes_raw(plan) ? kInt16 : kFloat;
   // A window more for a tail that is padded, whose frames are all for themselves.
   const auto with_tail = [&](std::int64_t samples) {
-    LaneLoad load = lane_load(plan, grid, samples);
+    SlotLoad load = slot_load(plan, grid, samples);
     const std::int64_t more = grid ? grid->per_long * plan.frames(grid->length) : 0;
     load.frames += more;
     load.samples += packed_frames(plan, more);
@@ -78,12 +78,12 @@ cuda::LaneSize lane_size(const MelPlan& plan, const std::optional<WindowGrid>& g
   const std::int64_t longest = static_cast<std::int64_t>(block_bytes) / kInt16;
   const std::int64_t typical =
       std::clamp<std::int64_t>(typical_samples, 1, std::max<std::int64_t>(longest, 1));
-  const LaneLoad each = lane_load(plan, grid, typical);
+  const SlotLoad each = slot_load(plan, grid, typical);
   const double files =
       kHeadroom * static_cast<double>(batch_bytes) / static_cast<double>(kInt16 * typical);
   // A block may begin in the middle of a recording, with what frames across the seam need.
-  LaneLoad block = with_tail(longest + (grid ? grid->long_hop : plan.context()));
-  LaneLoad block_of_floats = with_tail(static_cast<std::int64_t>(block_bytes) / kFloat +
+  SlotLoad block = with_tail(longest + (grid ? grid->long_hop : plan.context()));
+  SlotLoad block_of_floats = with_tail(static_cast<std::int64_t>(block_bytes) / kFloat +
                                        (grid ? grid->long_hop : plan.context()));
   const double bytes = std::max({files * static_cast<double>(sample_bytes * each.samples),
                                  static_cast<double>(sample_bytes * block.samples),

@@ -1,12 +1,12 @@
-// Jobs with backend: cuda and the lanes they go through: as many as can be used, of a size that is
+// Jobs with backend: cuda and the slots they go through: as many as can be used, of a size that is
 // right from the start, and batches that do not fit are split.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <thread>
 
-#include "cuda/lane.h"
-#include "stages/device/lane_load.h"
+#include "cuda/slot.h"
+#include "stages/device/slot_load.h"
 #include "stages/features/mel/mel_plan.h"
 #include "tests/jobs/cuda_jobs.h"
 #include "tests/support/host_gpu.h"
@@ -30,7 +30,7 @@ JobResult run_on(HostGpus& gpus, const TempFolder& folder, const std::string& se
 
 }  // namespace
 
-TEST_CASE("cuda lanes: what a recording takes is what crosses the link for it, to the byte") {
+TEST_CASE("cuda slots: what a recording takes is what crosses the link for it, to the byte") {
   struct Row {
     const char* name;
     std::string segment, mel;
@@ -79,33 +79,33 @@ TEST_CASE("cuda lanes: what a recording takes is what crosses the link for it, t
       const JobResult job = run_on(gpus, folder, row.segment,
                                    "sample_rate: 16000, n_mels: 20, backend: cuda, " + row.mel);
       const MelPlan plan(row.options);
-      const LaneLoad load = lane_load(plan, row.grid, samples);
-      const std::int64_t bytes = cuda::LaneMemory::header + 4 * load.frames +
+      const SlotLoad load = slot_load(plan, row.grid, samples);
+      const std::int64_t bytes = cuda::SlotMemory::header + 4 * load.frames +
                                  load.samples * (row.options.dither > 0 ? 4 : 2);
       CHECK(number_in(job, "bytes_to_device") == static_cast<std::size_t>(bytes));
     }
   }
 }
 
-TEST_CASE("cuda lanes: batches of the two-stage job fit as they are, with little to spare") {
+TEST_CASE("cuda slots: batches of the two-stage job fit as they are, with little to spare") {
   const TempFolder folder;
   for (unsigned i = 0; i < 60; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 20'480, kRate, i);
   HostGpus gpus;
   const JobResult job = run_on(
       gpus, folder, ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
-      "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, streams: 2, "
+      "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, slots: 2, "
       "accumulate: {bytes: 512KiB}");
   CHECK(number_in(job, "batches") == job.stage("mel.h2d").items_in);
   // Windows of 512 begin every 256 samples: 79 a file, of 40,960 bytes. A quarter is there for
   // batches that are longer by one.
   const std::size_t files = 512 * 1024 * 5 / 4 / 40'960;
-  const std::size_t frames = number_in(job, "frames_of_lane");
+  const std::size_t frames = number_in(job, "frames_of_slot");
   CHECK(frames >= (files - 1) * 79);
   CHECK(frames <= (files + 1) * 79 + 1);
 }
 
-TEST_CASE("cuda lanes: a batch that does not fit into a lane goes in pieces, the same bytes") {
+TEST_CASE("cuda slots: a batch that does not fit into a slot goes in pieces, the same bytes") {
   const TempFolder folder;
   for (unsigned i = 0; i < 7; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 30'000 + 77 * i, kRate, i);
@@ -118,11 +118,11 @@ TEST_CASE("cuda lanes: a batch that does not fit into a lane goes in pieces, the
         "n_mels: 20, log: db, top_db: 60"}) {
     CAPTURE(std::string(mel));
     HostGpus gpus;
-    const std::string on = std::string(mel) + ", backend: cuda, streams: 1";
+    const std::string on = std::string(mel) + ", backend: cuda, slots: 1";
     const JobResult whole = run_on(gpus, folder, "", on);
     CHECK(number_in(whole, "batches") == whole.stage("mel.h2d").items_in);
     const Output expected = read_output(folder / "out.h5");
-    // Three files of a batch have 180 KB, a lane is for a block of 64.
+    // Three files of a batch have 180 KB, a slot is for a block of 64.
     const JobResult split = run_on(gpus, folder, "", on + ", accumulate: {bytes: 4KiB}");
     CHECK(number_in(split, "batches") > 2 * split.stage("mel.h2d").items_in);
     const Output got = read_output(folder / "out.h5");
@@ -132,39 +132,39 @@ TEST_CASE("cuda lanes: a batch that does not fit into a lane goes in pieces, the
   }
 }
 
-TEST_CASE("cuda lanes: no memory is taken but at the beginning") {
+TEST_CASE("cuda slots: no memory is taken but at the beginning") {
   const TempFolder folder;
   make_clips(folder);
   HostGpus gpus;
   const JobResult job = run_on(
-      gpus, folder, "", "preset: whisper, backend: cuda, streams: 2, accumulate: {bytes: 4KiB}");
-  const std::size_t frames = number_in(job, "frames_of_lane");
-  const cuda::LaneSize size{number_in(job, "sample_bytes_of_lane"),
+      gpus, folder, "", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 4KiB}");
+  const std::size_t frames = number_in(job, "frames_of_slot");
+  const cuda::SlotSize size{number_in(job, "sample_bytes_of_slot"),
                             static_cast<std::uint32_t>(frames)};
-  CHECK(gpus.pinned_taken == 2 * (cuda::LaneMemory::bytes_in(size) +
-                                  cuda::LaneMemory::bytes_out(size, 80 * sizeof(float))));
+  CHECK(gpus.pinned_taken == 2 * (cuda::SlotMemory::bytes_in(size) +
+                                  cuda::SlotMemory::bytes_out(size, 80 * sizeof(float))));
   // A recording of several blocks is one file, and what gives no frame does not come to a device.
   for (const auto& [name, value] : job.stage("mel").summary)
     if (name == "device_rates") CHECK(value.items().at(0).find("files")->text() == "9");
 }
 
 TEST_CASE(
-    "cuda lanes: as many as batches are packed at once, shared by the devices, and two more") {
+    "cuda slots: as many as batches are packed at once, shared by the devices, and two more") {
   const TempFolder folder;
   make_clips(folder);
-  const auto lanes = [&](int devices, const std::string& mel) {
+  const auto slots = [&](int devices, const std::string& mel) {
     HostGpus gpus({.devices = devices});
     return number_in(run_on(gpus, folder, "",
                             "preset: whisper, backend: cuda, accumulate: {bytes: 64KiB}" + mel),
-                     "lanes");
+                     "slots");
   };
-  CHECK(lanes(1, ", h2d: {concurrency: 1}") == 3);
-  CHECK(lanes(1, ", h2d: {concurrency: 6}") == 8);
-  CHECK(lanes(2, ", h2d: {concurrency: 5}") == 2 * (3 + 2));
-  CHECK(lanes(2, ", h2d: {concurrency: 5}, streams: 4") == 8);
+  CHECK(slots(1, ", h2d: {concurrency: 1}") == 3);
+  CHECK(slots(1, ", h2d: {concurrency: 6}") == 8);
+  CHECK(slots(2, ", h2d: {concurrency: 5}") == 2 * (3 + 2));
+  CHECK(slots(2, ", h2d: {concurrency: 5}, slots: 4") == 8);
 }
 
-TEST_CASE("cuda lanes: a device that breaks between two pieces fails the files behind it") {
+TEST_CASE("cuda slots: a device that breaks between two pieces fails the files behind it") {
   const TempFolder folder;
   for (unsigned i = 0; i < 6; ++i)
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 31'000, kRate, i);
@@ -172,7 +172,7 @@ TEST_CASE("cuda lanes: a device that breaks between two pieces fails the files b
   HostGpus gpus({.break_at = 3});
   const cuda::ScopedGpus scope(gpus);
   const JobResult job = run_cuda(
-      cuda_pipeline("", "preset: whisper, backend: cuda, streams: 1, accumulate: {bytes: 4KiB}"),
+      cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 4KiB}"),
       folder, "out.h5");
   const Ledger::Counts& c = job.report.counts;
   CHECK(c.ok + c.failed == 6);
@@ -183,7 +183,7 @@ TEST_CASE("cuda lanes: a device that breaks between two pieces fails the files b
 }
 
 TEST_CASE(
-    "cuda lanes: a device that hangs is given up after the limit, and the run ends in order") {
+    "cuda slots: a device that hangs is given up after the limit, and the run ends in order") {
   const TempFolder folder;
   for (unsigned i = 0; i < 40; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
@@ -193,7 +193,7 @@ TEST_CASE(
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
   const std::string mel =
-      "preset: whisper, backend: cuda, streams: 1, graphs: off, device_timeout: 5, "
+      "preset: whisper, backend: cuda, slots: 1, graphs: off, device_timeout: 5, "
       "accumulate: {bytes: 32KiB}";
   const JobResult job = run_job(cuda_pipeline("", mel), options, [&](Runner&) {
     while (gpus.counts.hung_streams == 0) std::this_thread::yield();
@@ -215,7 +215,7 @@ TEST_CASE(
   CHECK(read_output(folder / "out.h5").rows() > 0);
 }
 
-TEST_CASE("cuda lanes: graphs can be off") {
+TEST_CASE("cuda slots: graphs can be off") {
   const TempFolder folder;
   for (unsigned i = 0; i < 20; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 8192, kRate, i);
@@ -223,7 +223,7 @@ TEST_CASE("cuda lanes: graphs can be off") {
     HostGpus gpus;
     const JobResult job = run_on(gpus, folder, ", length: 512",
                                  "sample_rate: 16000, n_fft: 512, center: false, n_mels: 20, "
-                                 "backend: cuda, streams: 1, accumulate: {bytes: 48KiB}" +
+                                 "backend: cuda, slots: 1, accumulate: {bytes: 48KiB}" +
                                      graphs);
     CHECK(gpus.counts.replays == static_cast<long>(number_in(job, "replayed")));
     return number_in(job, "replayed");
@@ -233,7 +233,7 @@ TEST_CASE("cuda lanes: graphs can be off") {
   CHECK(replayed(", graphs: off") == 0);
 }
 
-TEST_CASE("cuda lanes: files of a split go to its devices, others to any") {
+TEST_CASE("cuda slots: files of a split go to its devices, others to any") {
   const TempFolder folder;
   const auto put = [&](const char* split, unsigned n) {
     for (unsigned i = 0; i < n; ++i)
@@ -276,7 +276,7 @@ TEST_CASE("cuda lanes: files of a split go to its devices, others to any") {
   CHECK(warnings == "mel.devices: there is no split vall; there are train, val, test");
 }
 
-TEST_CASE("cuda lanes: devices of splits are checked like others") {
+TEST_CASE("cuda slots: devices of splits are checked like others") {
   const TempFolder folder;
   make_clips(folder);
   HostGpus gpus;

@@ -1,4 +1,4 @@
-// lanes.h - the lanes of all devices of a run, and who gets which.
+// slots.h - the slots of all devices of a run, and who gets which.
 
 #pragma once
 
@@ -12,30 +12,30 @@
 #include <string>
 #include <vector>
 
-#include "cuda/lane_device.h"
+#include "cuda/slot_device.h"
 
 namespace melflow::cuda {
 
-class Lanes {
+class SlotPool {
  public:
-  // At least one device; lanes of all of them are of this size.
-  Lanes(std::vector<std::unique_ptr<LaneDevice>> devices, const LaneSize& size);
+  // At least one device; slots of all of them are of this size.
+  SlotPool(std::vector<std::unique_ptr<SlotDevice>> devices, const SlotSize& size);
   // Opens devices one after another and takes memory for batches of this size: `sample_bytes`,
   // `frames`. Throws std::runtime_error that says what was needed, what there is and what to lower.
-  Lanes(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const LaneSettings& settings,
+  SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const SlotSettings& settings,
         std::size_t sample_bytes, std::uint32_t frames);
-  Lanes(const Lanes&) = delete;
-  Lanes& operator=(const Lanes&) = delete;
-  ~Lanes();
+  SlotPool(const SlotPool&) = delete;
+  SlotPool& operator=(const SlotPool&) = delete;
+  ~SlotPool();
 
-  // A lane that nothing is under way in: of the device that works and has the fewest batches, the
+  // A slot that nothing is under way in: of the device that works and has the fewest batches, the
   // one that is free for longest. Who asked first is served first. `on`: of these devices, by index,
   // as long as one of them works; none: of any. Throws CudaError when no device works any more.
-  using Lease = std::shared_ptr<Lane>;
+  using Lease = std::shared_ptr<Slot>;
   [[nodiscard]] Lease take(std::span<const int> on = {});
 
-  // The largest batch of a lane.
-  [[nodiscard]] const LaneSize& size() const { return size_; }
+  // The largest batch of a slot.
+  [[nodiscard]] const SlotSize& size() const { return size_; }
   [[nodiscard]] std::size_t count() const;
   // Of the rows of so many frames.
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
@@ -43,26 +43,26 @@ class Lanes {
   [[nodiscard]] std::string description() const { return devices_.front()->description(); }
   // Of each device, in the order of devices(), but what was under way on one that went out; when
   // nothing is under way.
-  [[nodiscard]] std::vector<LaneTimes> times_of_devices() noexcept;
-  [[nodiscard]] LaneTimes times() noexcept;
+  [[nodiscard]] std::vector<SlotTimes> times_of_devices() noexcept;
+  [[nodiscard]] SlotTimes times() noexcept;
   // Of devices that went out, in the order of devices().
   [[nodiscard]] std::vector<std::string> failures() const;
 
  private:
   struct Waiter {
     std::span<const int> on;
-    Lane* lane = nullptr;
+    Slot* slot = nullptr;
   };
-  [[nodiscard]] bool may_take(const LaneDevice& device, std::span<const int> on) const;
+  [[nodiscard]] bool may_take(const SlotDevice& device, std::span<const int> on) const;
   [[nodiscard]] bool has_any(std::span<const int> on) const;
   // With the lock held: null where all are taken.
-  Lane* pick(std::span<const int> on);
-  // With the lock held: lanes that are free to those who wait.
+  Slot* pick(std::span<const int> on);
+  // With the lock held: slots that are free to those who wait.
   void deal();
-  void give_back(Lane* lane);
+  void give_back(Slot* slot);
 
-  const LaneSize size_;
-  std::vector<std::unique_ptr<LaneDevice>> devices_;
+  const SlotSize size_;
+  std::vector<std::unique_ptr<SlotDevice>> devices_;
   mutable std::mutex mutex_;
   std::condition_variable dealt_;
   std::list<Waiter*> waiters_;  // who came first first

@@ -1,10 +1,10 @@
-// unit_finish.h - what can only be done, or is simplest done, when all rows of a unit are known.
+// utterance_steps.h - what can only be done, or is simplest done, when all rows of an utterance are known.
 //
-// In:  a unit's rows (a file's or one segment's frames), float [rows, values], in memory or in a
+// In:  an utterance's rows (a file's or one segment's frames), float [rows, values], in memory or in a
 //      file, in the order of time.
 // Out: the same number of rows, each step having changed them, perhaps with other widths.
 //
-// A step sees the rows only through UnitRows and goes over them in one order, so the result does
+// A step sees the rows only through UtteranceRows and goes over them in one order, so the result does
 // not depend on where they lie, on the pieces they come in, or on the blocks that made them.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace melflow {
 
-class UnitRows {
+class UtteranceRows {
  public:
-  UnitRows(std::int64_t rows, int values) : rows_(rows), values_(values) {}
-  UnitRows(const UnitRows&) = delete;
-  UnitRows& operator=(const UnitRows&) = delete;
-  virtual ~UnitRows() = default;
+  UtteranceRows(std::int64_t rows, int values) : rows_(rows), values_(values) {}
+  UtteranceRows(const UtteranceRows&) = delete;
+  UtteranceRows& operator=(const UtteranceRows&) = delete;
+  virtual ~UtteranceRows() = default;
 
   [[nodiscard]] std::int64_t rows() const { return rows_; }
   [[nodiscard]] int values() const { return values_; }
@@ -42,9 +42,9 @@ class UnitRows {
 };
 
 // Rows in memory, all of them one piece.
-class MemoryRows final : public UnitRows {
+class MemoryRows final : public UtteranceRows {
  public:
-  MemoryRows(float* data, std::int64_t rows, int values) : UnitRows(rows, values), data_(data) {}
+  MemoryRows(float* data, std::int64_t rows, int values) : UtteranceRows(rows, values), data_(data) {}
   [[nodiscard]] std::int64_t piece() const override { return rows(); }
   const float* get(std::int64_t first, std::int64_t, std::vector<float>&) const override {
     return data_ + first * values();
@@ -66,21 +66,21 @@ class FinishStep {
   virtual ~FinishStep() = default;
 
   // False: a row's result depends on that row alone.
-  [[nodiscard]] virtual bool needs_unit() const = 0;
+  [[nodiscard]] virtual bool needs_utterance() const = 0;
   [[nodiscard]] virtual int values_out(int values_in) const { return values_in; }
   // `in` and `out` are the same object when the width stays.
-  virtual void run(const UnitRows& in, UnitRows& out) const = 0;
+  virtual void run(const UtteranceRows& in, UtteranceRows& out) const = 0;
 };
 
 // Steps one after another.
-class UnitFinish {
+class UtteranceSteps {
  public:
   // Reference = maximum, top_db and normalisation, as the options ask for.
-  static UnitFinish of_mel(const MelOptions& options);
+  static UtteranceSteps of_mel(const MelOptions& options);
 
   void add(std::shared_ptr<const FinishStep> step) { steps_.push_back(std::move(step)); }
   [[nodiscard]] bool empty() const { return steps_.empty(); }
-  [[nodiscard]] bool needs_unit() const;
+  [[nodiscard]] bool needs_utterance() const;
   [[nodiscard]] std::span<const std::shared_ptr<const FinishStep>> steps() const { return steps_; }
   // In place: every step keeps the width. `data` [rows, values].
   void apply(float* data, std::int64_t rows, int values) const;
@@ -89,7 +89,7 @@ class UnitFinish {
   std::vector<std::shared_ptr<const FinishStep>> steps_;
 };
 
-// Level relative to the unit's maximum: reference = maximum (it becomes 0), then a floor `range`
+// Level relative to the utterance's maximum: reference = maximum (it becomes 0), then a floor `range`
 // below it, in the unit of the rows. As librosa.power_to_db(ref=np.max, top_db=...) and
 // torchaudio's AmplitudeToDB. NaN stays NaN.
 std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> range);
@@ -97,7 +97,7 @@ std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> 
 // (x - mean) / std by given statistics, one or one for each column; empty std: 1.
 std::shared_ptr<const FinishStep> fixed_step(std::vector<double> mean, std::vector<double> std);
 
-// (x - mean) / (std + eps) with the unit's own mean and unbiased standard deviation (0 for a single
+// (x - mean) / (std + eps) with the utterance's own mean and unbiased standard deviation (0 for a single
 // value), of each column or of all values; without `variance` only the mean is subtracted. NeMo's
 // normalize_batch.
 std::shared_ptr<const FinishStep> statistics_step(bool per_column, bool variance, double eps);
