@@ -48,6 +48,8 @@ void TaskFiles::make(Work& work) {
   const std::size_t files = most();
   std::size_t weight = 0;
   work.index = next_;
+  work.out.reserve(std::min(files, last_files_));
+  work.costs.reserve(std::min(files, last_files_));
   // Their indices follow each other.
   while (next_ < total_ && work.out.size() < files && next_ == work.index + work.out.size()) {
     MadeAhead::Made made =
@@ -68,6 +70,7 @@ void TaskFiles::make(Work& work) {
     ++next_;
     skip_done();
   }
+  last_files_ = work.out.size();
 }
 
 std::size_t TaskFiles::most() const {

@@ -41,6 +41,7 @@ class TaskFiles {
   const double task_seconds_;      // what a task should take, where that is measured
   const std::size_t room_;         // for the memory of one task [bytes]
   std::size_t next_ = 0;
+  std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};
   std::optional<MadeAhead::Made> next_item_;  // was made, and did not fit
 
