@@ -135,8 +135,8 @@ TEST_CASE("made ahead: the source waits for what is being made, and does not mak
 
 TEST_CASE("made ahead: closed lines are passed over, whole ranges of them, too") {
   const Watchdog watchdog("made ahead: closed lines");
-  for (const std::size_t first : {std::size_t{0}, std::size_t{1}, MadeAhead::kRange,
-                                  2 * MadeAhead::kRange + 3})
+  for (const std::size_t first :
+       {std::size_t{0}, std::size_t{1}, MadeAhead::kRange, 2 * MadeAhead::kRange + 3})
     for (const std::size_t count : {std::size_t{1}, MadeAhead::kRange, 7 * MadeAhead::kRange}) {
       CAPTURE(first);
       CAPTURE(count);

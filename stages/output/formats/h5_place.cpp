@@ -58,7 +58,7 @@ void transfer(const H5Place& where, const char* name, const std::string& bytes, 
   expect(there == bytes, name);
 }
 
-// Texts likewise, which end in '\0'. let_go(texts): what HDF5 has read of those is not needed any more.
+// Texts likewise, which end in '\0'. let_go(texts): HDF5 has read them, and they are not needed any more.
 template <class Write, class Read, class LetGo>
 void transfer(const H5Place& where, const char* name, const std::vector<const char*>& texts,
               const Write& write, const Read& read, const LetGo& let_go) {
@@ -178,7 +178,8 @@ void H5Place::attribute(const char* name, const std::string& text) const {
   const Hid type = h5_type(ColumnType::text), space(H5Screate(H5S_SCALAR), H5Sclose, name);
   Hid a = make_attribute(*this, name, type, space);
   transfer(
-      *this, name, std::vector{text.c_str()}, [&](const void* from) { return H5Awrite(a, type, from); },
+      *this, name, std::vector{text.c_str()},
+      [&](const void* from) { return H5Awrite(a, type, from); },
       [&](void* to) { return H5Aread(a, type, to); },
       [&](char** texts) { h5_check(H5Dvlen_reclaim(type, space, H5P_DEFAULT, texts), name); });
   a.close(name);
