@@ -29,13 +29,14 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kLongestUsage = 2000;  // of a complaint about an argument [bytes]
+constexpr std::size_t kLongestUsage = 2000;  // of what CLI11 says of an argument [bytes]
 
 constexpr const char* kFooter = R"(Example:
   melflow init first.yaml                      a commented configuration to start from
   DATA=clips OUT=features.h5 melflow run first.yaml
   melflow inspect features.h5
   melflow show features.h5 --file some.wav -o mel.png
+  melflow run --help                           what a verb takes
 
 Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped,
 2 usage, 78 the configuration is wrong.)";
@@ -66,10 +67,13 @@ const Verb* find_verb(std::string_view name) {
 
 // CLI11 only says that the argument "was not expected".
 std::string wrong_verb(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-' || find_verb(argv[1]) != nullptr) return {};
-  const std::string word = argv[1];
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  if (argc < 2)
+    return fmt::format("a verb is missing; the verbs are {}; `melflow --help` says what they do",
+                       fmt::join(names, ", "));
+  if (argv[1][0] == '-' || find_verb(argv[1]) != nullptr) return {};
+  const std::string word = argv[1];
   return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
                      did_you_mean(word, names), fmt::join(names, ", "));
 }
@@ -101,14 +105,16 @@ int run_verb(int argc, char** argv) {
       "in YAML.",
       "melflow"};
   app.set_version_flag("--version", std::string("melflow ") + kVersion, "prints the version");
-  app.set_help_flag("-h,--help", "prints this help; melflow VERB --help: that of a verb");
+  app.set_help_flag("-h,--help", "prints this help");
   app.require_subcommand(1);
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
   // What CLI11 quotes of the command line is anybody's text.
-  app.failure_message([](const CLI::App* verb, const CLI::Error& e) {
-    return CLI::FailureMessage::simple(
-        verb, CLI::Error(e.get_name(), one_line(e.what()), CLI::ExitCodes(e.get_exit_code())));
+  app.failure_message([](const CLI::App* its, const CLI::Error& e) {
+    std::string command = its->get_name();
+    for (const CLI::App* verb : its->get_subcommands()) command += " " + verb->get_name();
+    return fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
+                       excerpt(e.what(), kLongestUsage));
   });
   std::map<std::string, Action> actions;
   for (const Verb& verb : kVerbs)
@@ -125,7 +131,7 @@ int run_verb(int argc, char** argv) {
     std::ostringstream out, err;
     const int code = app.exit(e, out, err);
     put(stdout, out.str());
-    put(stderr, shortened(err.str(), kLongestUsage));
+    put(stderr, err.str());
     return code == 0 ? kDone : kUsage;
   }
   try {

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "config/text_check.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -36,12 +37,6 @@ void add_size(const Value& v, Size& size) {
     add_size(e.value, size);
   }
 }
-
-// Ends the reading: the rest is not worth a look.
-struct Refusal {
-  Mark mark;
-  std::string message;
-};
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -67,7 +62,8 @@ class TreeBuilder final : public YAML::EventHandler {
     Value v;
     v.set_mark(mark_of(mark));
     if (it == anchors_.end())
-      problem(mark_of(mark), "this alias stands inside what it refers to");
+      problem(mark_of(mark),
+              "this alias stands inside the value that it refers to; write out here what is meant");
     else
       v = it->second;
     Size size;
@@ -82,7 +78,7 @@ class TreeBuilder final : public YAML::EventHandler {
     check_tag(mark, tag);
     check_quote(mark);
     if (text.find('\0') != text.npos)
-      problem(mark_of(mark), "a text cannot have the character \\0 in it");
+      problem(mark_of(mark), "a text cannot have the character \\0 in it; remove it");
     take({1, text.size()}, mark);
     put(Value::scalar(text, mark_of(mark), quoted), anchor);
   }
@@ -129,7 +125,8 @@ class TreeBuilder final : public YAML::EventHandler {
 
   void check_tag(const YAML::Mark& mark, const std::string& tag) {
     if (tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:")) return;
-    problem(mark_of(mark), fmt::format("the tag {} has no meaning here", excerpt(tag)));
+    problem(mark_of(mark),
+            fmt::format("the tag {} has no meaning in a pipeline; remove it", excerpt(tag)));
   }
 
   // yaml-cpp takes the rest of the text for a string whose closing quote is missing.
@@ -149,7 +146,8 @@ class TreeBuilder final : public YAML::EventHandler {
         ++at;
       }
     }
-    problem(mark_of(mark), fmt::format("the {} opened here is never closed", quote));
+    problem(mark_of(mark),
+            fmt::format("the text that this {0} begins has no {0} at its end", quote));
     out_.complete = false;
   }
 
@@ -158,17 +156,23 @@ class TreeBuilder final : public YAML::EventHandler {
     size_.values += more.values;
     size_.bytes += more.bytes;
     if (size_.values > kMostValues)
-      throw Refusal{mark_of(mark), fmt::format("more than {} keys and values, those that aliases stand for "
-                                               "counted with them",
-                                               kMostValues)};
+      throw Refusal{mark_of(mark),
+                    fmt::format("here the configuration has more than {} keys and values, which is "
+                                "the most (what an alias stands for is counted each time)",
+                                kMostValues)};
     if (size_.bytes > kMostBytes)
       throw Refusal{mark_of(mark),
-                    fmt::format("aliases make this larger than {} MiB", kMostBytes >> 20)};
+                    fmt::format("with what its aliases stand for, the configuration has more than "
+                                "{} MiB of text here, which is the most",
+                                kMostBytes >> 20)};
   }
 
   void open(Value v, YAML::anchor_t anchor) {
     if (open_.size() >= kMostDepth)
-      throw Refusal{v.mark(), fmt::format("more than {} maps and lists inside each other", kMostDepth)};
+      throw Refusal{
+          v.mark(),
+          fmt::format("maps and lists may stand inside each other {} deep; this one is deeper",
+                      kMostDepth)};
     Open& top = open_.emplace_back();
     top.value = std::move(v);
     top.anchor = anchor;
@@ -191,7 +195,7 @@ class TreeBuilder final : public YAML::EventHandler {
       top.value.items().push_back(std::move(v));
     } else if (!top.key) {
       top.key = Key{v.text(), v.mark(), v.is_scalar()};
-      if (!v.is_scalar()) problem(v.mark(), "a key must be a plain text");
+      if (!v.is_scalar()) problem(v.mark(), "this key is a map or a list; a key must be a text");
     } else {
       Key key = std::move(*top.key);
       top.key.reset();
@@ -209,8 +213,9 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     const auto first = std::find_if(entries.begin(), entries.end(),
                                     [&](const Value::Entry& e) { return e.key == key.text; });
-    problem(key.mark, fmt::format("'{}' is already given at line {}, column {}", excerpt(key.text),
-                                  first->key_mark.line, first->key_mark.column));
+    problem(key.mark,
+            fmt::format("'{}' is already given at line {}, column {}; remove one of the two",
+                        excerpt(key.text), first->key_mark.line, first->key_mark.column));
   }
 
   void merge(Open& top, const Key& key, Value v) {
@@ -218,7 +223,9 @@ class TreeBuilder final : public YAML::EventHandler {
         v.is_list() ? std::move(v.items()) : std::vector<Value>{std::move(v)};
     for (const Value& source : sources) {
       if (!source.is_map()) {
-        problem(key.mark, "'<<' takes a map, or a list of maps");
+        problem(
+            key.mark,
+            "'<<' puts the entries of a map here: give it a map or a list of maps, such as *name");
         return;
       }
       for (const Value::Entry& e : source.entries())
@@ -251,34 +258,6 @@ class Probe final : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {}
   void OnMapEnd() override {}
 };
-
-bool is_control(char c) {
-  return (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
-}
-
-// Where a text is no YAML, whatever stands there: the parser would take U+0004 for the end, and guess
-// at other encodings.
-std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t length = utf8_length(text, i);
-    if (length == 0)
-      return Refusal{at, fmt::format("the byte 0x{:02x} is no part of UTF-8; a path with such bytes "
-                                     "can come from a variable: ${{NAME}}",
-                                     byte)};
-    if (is_control(text[i]))
-      return Refusal{at, fmt::format("the control character U+{:04X} cannot stand here", byte)};
-    if (i >= kMostText)
-      return Refusal{at, fmt::format("a configuration has at most {} MiB", kMostText >> 20)};
-    at.column += static_cast<int>(length);
-    if (text[i] == '\n') {
-      ++at.line;
-      at.column = 1;
-    }
-    i += length;
-  }
-  return {};
-}
 
 std::string line_of(const std::string& text, int line) {
   std::istringstream in(text);
@@ -323,7 +302,9 @@ Document read_document(const std::string& given, const std::string& name) {
     std::istringstream in(text);
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(builder)) {
-      out.problems.add({file, 1, 1}, "there is nothing in it; `melflow init` writes a first one");
+      out.problems.add(
+          {file, 1, 1},
+          "there is nothing in this configuration; `melflow init FILE` writes one to start from");
       out.complete = false;
       return out;
     }
@@ -335,8 +316,8 @@ Document read_document(const std::string& given, const std::string& name) {
     }
     if (next.start) {
       out.problems.add({file, next.start->line + 1, next.start->column + 1},
-                       "a second document begins here (after '---', or by its indentation), and "
-                       "only one is read");
+                       "a second document begins here (after '---', or by its indentation), but a "
+                       "configuration is one; put all keys into the first");
       out.complete = false;
     }
   } catch (const Refusal& refusal) {
@@ -345,8 +326,9 @@ Document read_document(const std::string& given, const std::string& name) {
   } catch (const YAML::Exception& e) {
     out.complete = false;
     const int line = std::max(e.mark.line, 0);
-    out.problems.add({file, line + 1, std::max(e.mark.column, 0) + 1},
-                     "not valid YAML: " + excerpt(e.msg, 200) + hint(line_of(text, line), e.msg));
+    out.problems.add(
+        {file, line + 1, std::max(e.mark.column, 0) + 1},
+        "this is not valid YAML: " + excerpt(e.msg, 200) + hint(line_of(text, line), e.msg));
   }
   return out;
 }

@@ -17,8 +17,7 @@
 
 namespace melflow {
 
-constexpr std::size_t kMostText = std::size_t{1} << 20;  ///< of a configuration [bytes]
-constexpr std::size_t kMostDepth = 64;                   ///< maps and lists inside each other
+constexpr std::size_t kMostDepth = 64;  ///< maps and lists inside each other
 
 struct Document {
   Value root;

@@ -10,6 +10,7 @@
 
 #include "config/document.h"
 #include "config/overrides.h"
+#include "config/text_check.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
 #include "pipeline/text.h"
@@ -38,7 +39,8 @@ class Reader {
     Document document = read_document(text, name);
     problems_ = std::move(document.problems);
     if (document.complete && !document.root.is_map())
-      error(document.root.mark(), "a map is expected here, with 'version' and 'graph'");
+      error(document.root.mark(),
+            "the configuration is no map; it must have the keys 'version' and 'graph'");
     if (!document.complete || !document.root.is_map()) throw ConfigError(std::move(problems_));
 
     Value& root = document.root;
@@ -63,13 +65,16 @@ class Reader {
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end())
-        error(e.key_mark, excerpt(e.key) + ": unknown key" + did_you_mean(e.key, known));
+        error(e.key_mark,
+              fmt::format("{}: there is no such key at the top level{}; the keys are {}",
+                          excerpt(e.key), did_you_mean(e.key, known), fmt::join(known, ", ")));
       else
         schema.read(Value::map({e}), "", problems_);
     }
     if (root.find("version") == nullptr)
       error(start_of(root),
-            fmt::format("version: is missing; write 'version: {}' at the top", kConfigVersion));
+            fmt::format("version: this key is missing; write 'version: {}' at the top",
+                        kConfigVersion));
     spec_.memory_mark = whole_file();
     if (const Value* memory = root.find("memory")) {
       const Value* host = memory->find("host");
@@ -87,27 +92,31 @@ class Reader {
     const Value* graph = root.find(kGraphKey);
     if (graph == nullptr || graph->is_null() || (graph->is_map() && graph->entries().empty())) {
       error(graph == nullptr ? start_of(root) : graph->mark(),
-            "graph: has no nodes; `melflow init` writes a first one");
+            "graph: there are no nodes in it; `melflow init FILE` writes a pipeline to start from");
       return;
     }
     if (!graph->is_map()) {
-      error(graph->mark(), "graph: a map of nodes is expected here");
+      error(graph->mark(),
+            "graph: this is no map; write each node as NAME: {stage: STAGE, from: NODE}");
       return;
     }
     if (graph->entries().size() > kMostNodes) {
       error(graph->entries()[kMostNodes].key_mark,
-            fmt::format("graph: has {} nodes, there may be {}", graph->entries().size(), kMostNodes));
+            fmt::format("graph: has {} nodes; at most {} are allowed", graph->entries().size(),
+                        kMostNodes));
       return;
     }
     for (const Value::Entry& e : graph->entries()) {
       if (!is_node_name(e.key))
-        error(e.key_mark,
-              fmt::format("'{}' is no name for a node: letters, digits, _, - and . are, {} at most",
-                          excerpt(e.key), kLongestName));
+        error(e.key_mark, fmt::format("'{}' cannot be the name of a node; names are made of 1 to "
+                                      "{} letters, digits, '_', '-' and '.'",
+                                      excerpt(e.key), kLongestName));
       if (e.key.size() > kLongestName) continue;  // messages would begin with it
       Value node = e.value;
       if (!node.is_map()) {
-        error(e.key_mark, fmt::format("{}: a map with 'stage' and its options is expected", e.key));
+        error(e.key_mark, fmt::format("{0}: a node must be a map with 'stage' and its options: "
+                                      "{0}: {{stage: STAGE, from: NODE}}",
+                                      e.key));
         node = Value::map({}, e.key_mark);
       }
       spec_.nodes.push_back({e.key, e.key_mark, std::move(node)});
@@ -167,7 +176,7 @@ Plan load_plan(const std::filesystem::path& file, const LoadOptions& options,
   const Mark mark{std::make_shared<const std::string>(file.string()), 0, 0};
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored))
-    throw ConfigError("this is a folder, a YAML file is expected", mark);
+    throw ConfigError("this is a folder; name a YAML file", mark);
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   // A byte more than there may be: a device has no end.

@@ -54,8 +54,10 @@ class Override {
   void apply() {
     std::vector<std::string> path = split(set_.name);
     for (const std::string& part : path)
-      if (part.empty()) return problem("an option is named like mel.n_mels");
-    if (path.size() > kMostDepth) return problem("no option is that deep");
+      if (part.empty())
+        return problem("this names no option; an option has a name like mel.n_mels");
+    if (path.size() > kMostDepth)
+      return problem(fmt::format("no option has a name of more than {} parts", kMostDepth));
     Value* at = start(path);
     if (at == nullptr) return;
     const std::string option = path.back();
@@ -93,7 +95,7 @@ class Override {
       Value* found = graph->find(node);
       if (found == nullptr) continue;
       if (n == path.size()) {
-        problem(fmt::format("this is a node: name one of its options, as in {}.queue", node));
+        problem(fmt::format("this is a node; name one of its options, as in {}.queue", node));
         return nullptr;
       }
       path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n));
@@ -112,9 +114,8 @@ class Override {
       if (name == path.front()) return &root_;
     if (graph != nullptr)
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
-    problem(
-        fmt::format("there is no node '{}'{}", excerpt(path.front()),
-                        did_you_mean(path.front(), known)));
+    problem(fmt::format("there is no node '{}' and no such key at the top level{}",
+                        excerpt(path.front()), did_you_mean(path.front(), known)));
     return nullptr;
   }
 

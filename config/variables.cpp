@@ -51,9 +51,8 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   const std::size_t split = inside.find(":-");
   const std::string name(inside.substr(0, split));
   if (!is_name(name))
-    throw Failure{
-        fmt::format("'${{{}}}' is no variable: write ${{NAME}} or ${{NAME:-default}}",
-                    excerpt(inside))};
+    throw Failure{fmt::format("'${{{}}}' is no variable; write ${{NAME}} or ${{NAME:-default}}",
+                              excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;
   if (const std::string* given = find(name))
@@ -64,7 +63,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2), depth + 1);
   if (!value)
     throw Failure{
-        fmt::format("the variable {0} is not set: give --var {0}=VALUE, set it in the "
+        fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "
                     "environment, or write a default: ${{{0}:-VALUE}}",
                     excerpt(name))};
   return *value;
@@ -72,7 +71,9 @@ std::string Variables::look_up(std::string_view inside, int depth) {
 
 std::string Variables::expand_text(std::string_view text, int depth) {
   if (depth > kMostNested)
-    throw Failure{fmt::format("more than {} defaults of variables inside each other", kMostNested)};
+    throw Failure{
+        fmt::format("defaults of variables may stand inside each other {} deep; this one is deeper",
+                    kMostNested)};
   std::string out;
   while (!text.empty()) {
     const std::size_t dollar = text.find('$');
@@ -85,14 +86,18 @@ std::string Variables::expand_text(std::string_view text, int depth) {
     } else if (text.starts_with('{')) {
       text.remove_prefix(1);
       const std::size_t end = closing_brace(text);
-      if (end == std::string_view::npos) throw Failure{"'${' without its '}'"};
+      if (end == std::string_view::npos)
+        throw Failure{
+            "this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character $"};
       out += look_up(text.substr(0, end), depth);
       if (bytes_ + out.size() > kMostBytes)
-        throw Failure{fmt::format("with variables filled in the configuration has more than {} MiB",
-                                  kMostBytes >> 20)};
+        throw Failure{
+            fmt::format("with its variables filled in, the configuration has more than {} MiB of "
+                        "text here, which is the most",
+                        kMostBytes >> 20)};
       text.remove_prefix(end + 1);
     } else {
-      throw Failure{"'$' stands alone: write ${NAME} for a variable, $$ for the character"};
+      throw Failure{"'$' stands alone; write ${NAME} for a variable, $$ for the character $"};
     }
   }
   return out;
@@ -120,8 +125,8 @@ void Variables::check_unused(Problems& problems) const {
   for (const Assignment& a : given_) {
     if (asked_.count(a.name) > 0) continue;
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
-                 fmt::format("{0}: nothing in the configuration uses ${{{0}}}{1}", excerpt(a.name),
-                             did_you_mean(a.name, asked)));
+                 fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",
+                             excerpt(a.name), did_you_mean(a.name, asked)));
   }
 }
 

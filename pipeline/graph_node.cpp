@@ -109,15 +109,17 @@ Work* GraphNode::own(Work* message) {
   return mine;
 }
 
-// From here on it has its turn and its place in the nodes behind. Returns whether it begins there
-// at once, which only a single one can say, and not of what has a turn to wait for.
-bool GraphNode::address(Work& work, Clock::time_point now) {
-  work.index = work.items.front().origins->front().stream->index();
-  work.came = Came::by_queue;
+void GraphNode::issue_turns(Work& work) {
   for (GraphNode* d : down_)
     if (d->in_order_)
       for (const Item& i : work.items)
         d->turns_.issue(*i.origins, static_cast<std::uint32_t>(d->branch_), work.turns);
+}
+
+// From here on it has its place in the nodes behind, and before that its turn. Returns whether it begins there
+// at once, which only a single one can say, and not of what has a turn to wait for.
+bool GraphNode::address(Work& work, Clock::time_point now) {
+  work.came = Came::by_queue;
   const bool is_full = places_.is_full();
   if (down_.size() == 1) {
     GraphNode& d = *down_.front();
@@ -225,6 +227,8 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
     sent->items.swap(work->out);
     sent->count = goes_on ? work->count++ : work->count;
     if (!goes_on) work->renew();
+    sent->index = sent->items.front().origins->front().stream->index();
+    issue_turns(*sent);
     // It has arrived behind before it has left here, so that nobody takes the input for over.
     f.gave = !address(*sent, now);
   }

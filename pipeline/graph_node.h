@@ -114,6 +114,7 @@ class GraphNode {
   struct AsyncBody;
 
   Work* own(Work* message);
+  void issue_turns(Work& work);
   bool address(Work& work, Clock::time_point now);
   void send(Work* work, Clock::time_point now);
   void offer(Clock::time_point now, Came came) { let_in(places_.offer(now, came)); }

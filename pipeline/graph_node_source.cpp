@@ -24,8 +24,11 @@ void GraphNode::make() {
   f.goes_on = f.gave = !made->out.empty();
   let_in(places_.finish(Clock::now(), f));
   if (f.goes_on) {
+    const std::size_t files = made->out.size();
     Work* work = made.release();
     graph_.gate().ask(work, *this, work->cost);
+    // Others may make the next task meanwhile.
+    if (!graph_.is_stopping()) graph_.files().work_ahead(files);
   } else {
     end_input();
   }
@@ -39,16 +42,13 @@ void GraphNode::granted(Work* work) {
     graph_.resume(*this, work);
 }
 
+// The next task may be made as soon as this one has its place behind; what else it needs is made
+// meanwhile.
 void GraphNode::admit(Work* work) {
   graph_.admitted(work->index + work->out.size());
   Passed out;
-  for (std::size_t i = 0; i < work->out.size(); ++i) {
-    Item& item = work->out[i];
-    auto stream = std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
-                                           graph_.sinks(), graph_.nodes().size());
-    item.origins = one_origin({work->reservation, std::move(stream)});
-    out.add(item);
-  }
+  for (const Item& item : work->out) out.add(item);
+  std::shared_ptr<const Reservation> reservation = std::move(work->reservation);
   work->items.swap(work->out);
   work->renew();
   const Clock::time_point now = Clock::now();
@@ -60,6 +60,11 @@ void GraphNode::admit(Work* work) {
   else
     wait_again(cursor_.get());
   if (begins) free_place(now, 0);
+  for (std::size_t i = 0; i < work->items.size(); ++i)
+    work->items[i].origins = one_origin(
+        {reservation, std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
+                                          graph_.sinks(), graph_.nodes().size())});
+  reservation.reset();  // or it would come back after its files
   send(work, now);
   if (is_last) end_input();
 }

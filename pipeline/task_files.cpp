@@ -26,8 +26,8 @@ constexpr std::size_t kTasksUnderWayPerWorker = 4;
 
 TaskFiles::TaskFiles(TaskGraph& graph)
     : graph_(graph),
-      source_(graph.context().source),
-      total_(source_.count()),
+      ahead_(graph.plan(), graph.context().source, graph.context().ledger),
+      total_(graph.context().source.count()),
       done_before_(graph.context().ledger.counts().closed()),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
@@ -48,26 +48,29 @@ void TaskFiles::make(Work& work) {
   const std::size_t files = most();
   std::size_t weight = 0;
   work.index = next_;
+  work.out.reserve(std::min(files, last_files_));
+  work.costs.reserve(std::min(files, last_files_));
   // Their indices follow each other.
   while (next_ < total_ && work.out.size() < files && next_ == work.index + work.out.size()) {
-    SourceItem item =
-        next_item_ ? *std::exchange(next_item_, std::nullopt) : source_.item(next_);
-    const std::size_t cost = admission_cost(graph_.plan(), item.info);
+    MadeAhead::Made made =
+        next_item_ ? *std::exchange(next_item_, std::nullopt) : ahead_.take(next_);
+    const auto& [item, cost] = made;
     weight += item.info.bytes + kWeightOfFile;
     const bool fits = work.cost + cost <= room_ &&
                       (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= task_seconds_);
     if (!work.out.empty() && !fits) {
-      next_item_ = std::move(item);
+      next_item_ = std::move(made);
       break;
     }
     weight_ += item.info.bytes + kWeightOfFile;
     work.costs.push_back(cost);
     work.cost += cost;
-    work.out.push_back({nullptr, std::move(item.payload), item.info.bytes, 0});
+    work.out.push_back({nullptr, std::move(made.item.payload), item.info.bytes, 0});
     ++made_;
     ++next_;
     skip_done();
   }
+  last_files_ = work.out.size();
 }
 
 std::size_t TaskFiles::most() const {

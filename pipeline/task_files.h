@@ -1,13 +1,15 @@
 // Which source items go into one task of the graph. A task should be worth what handing it from node
 // to node costs, so several small files go together: as many as the plan says or, where that is left
 // to the run, as take some 100 µs on a worker, which is what oneTBB advises, and longer where there
-// are more than 25 of them. Only the source's node asks, one call at a time.
+// are more than 25 of them. Only the source's node asks, one call at a time,
+// but for what is made ahead.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <optional>
 
+#include "pipeline/made_ahead.h"
 #include "pipeline/work.h"
 
 namespace melflow {
@@ -21,6 +23,8 @@ class TaskFiles {
   /// Makes the next ones: `out`, `costs`, `cost` and `index` of `work`, which stays empty when there
   /// are no more.
   void make(Work& work);
+  /// For who has made a task of `files`: makes some of later ones, while others may make the next.
+  void work_ahead(std::size_t files) { ahead_.work_ahead(files); }
   /// All of them have been made.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_.load(); }
 
@@ -30,15 +34,16 @@ class TaskFiles {
   [[nodiscard]] std::size_t most() const;
 
   TaskGraph& graph_;
-  SourceStage& source_;
+  MadeAhead ahead_;
   const std::size_t total_;
   const std::size_t done_before_;  // items whose records were closed before the start
   const std::size_t fixed_;        // files a task; 0: as measured
   const double task_seconds_;      // what a task should take, where that is measured
   const std::size_t room_;         // for the memory of one task [bytes]
   std::size_t next_ = 0;
+  std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};
-  std::optional<SourceItem> next_item_;  // was made, and did not fit
+  std::optional<MadeAhead::Made> next_item_;  // was made, and did not fit
 
   // What a file costs: so many seconds of a worker per unit of weight.
   std::size_t made_ = 0, weight_ = 0;

@@ -169,13 +169,24 @@ void Manifest::close() {
 }
 
 std::string Manifest::relative(std::size_t i) const {
-  return folders_[folder_of_[i]] + (text_.c_str() + names_[i]);
+  const std::string_view folder = folders_[folder_of_[i]], name = text_.c_str() + names_[i];
+  std::string out;
+  out.reserve(folder.size() + name.size());
+  out.append(folder).append(name);
+  return out;
 }
 
 std::string Manifest::path(std::size_t i) const {
-  std::string below = relative(i);
-  if (root_.empty() || below.starts_with('/')) return below;
-  return root_ + (root_.ends_with('/') ? "" : "/") + below;
+  const std::string_view folder = folders_[folder_of_[i]], name = text_.c_str() + names_[i];
+  std::string out;
+  out.reserve(root_.size() + 1 + folder.size() + name.size());
+  const bool is_absolute = folder.empty() ? name.starts_with('/') : folder.starts_with('/');
+  if (!root_.empty() && !is_absolute) {
+    out.append(root_);
+    if (!root_.ends_with('/')) out.push_back('/');
+  }
+  out.append(folder).append(name);
+  return out;
 }
 
 FileStamp stamp_of(const std::string& path, int* error) {

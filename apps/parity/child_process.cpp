@@ -47,7 +47,9 @@ int run_child(std::vector<std::string> command, const std::string& output) {
     throw RunError(fmt::format("{}: cannot be started: {}", command[0], std::strerror(error)));
   int status = 0;
   while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw RunError(fmt::format("{}: {}", command[0], std::strerror(errno)));
+    if (errno != EINTR)
+      throw RunError(
+          fmt::format("{}: its end cannot be waited for: {}", command[0], std::strerror(errno)));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -118,7 +118,7 @@ Action add_compare(CLI::App& verb) {
       "a file that `melflow run` wrote, or a pipeline: a YAML file, or the name of one that comes "
       "with melflow";
   verb.add_option("A", arguments->a, what)->required();
-  verb.add_option("B", arguments->b, "likewise")->required();
+  verb.add_option("B", arguments->b, "what to compare it with, likewise")->required();
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.footer(

@@ -53,8 +53,8 @@ Contract of_file(const std::string& path) {
     out.stages = stages_of(parse_settings(file.text("features")));
   } catch (const std::exception&) {
     throw RunError(path +
-                   ": does not say what its features are (its attribute 'features' is missing, or "
-                   "no list of stages)");
+                   ": does not say what its features are: its attribute 'features' is missing, or "
+                   "is no list of stages; was the file written by melflow?");
   }
   return out;
 }
@@ -66,7 +66,9 @@ Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (features != nullptr && to_json(*features) != to_json(n.stage->contract()))
-      throw RunError(path + ": has several outputs, and their features differ");
+      throw RunError(
+          path +
+          ": has several outputs whose features differ; name one of the files that it wrote");
     features = &n.stage->contract();
     sink = n.stage.get();
   }

@@ -92,8 +92,8 @@ int write_template(const std::string& path, bool force) {
 Action add_init(CLI::App& verb) {
   auto path = std::make_shared<std::string>("melflow.yaml");
   auto force = std::make_shared<bool>(false);
-  verb.add_option("FILE", *path, "where to")->capture_default_str();
-  verb.add_flag("--force", *force, "replaces a file that is there");
+  verb.add_option("FILE", *path, "the file to write")->capture_default_str();
+  verb.add_flag("--force", *force, "replaces FILE where it is there already");
   verb.footer("Example:\n  melflow init mine.yaml");
   return [path, force] { return write_template(*path, *force); };
 }

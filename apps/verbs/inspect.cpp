@@ -290,10 +290,10 @@ Action add_inspect(CLI::App& verb) {
                   "or the name of one that comes with melflow")
       ->required();
   verb.add_flag("--json", arguments->json, "prints one JSON document");
-  verb.add_flag("--files", arguments->files, "also every file with its rows");
+  verb.add_flag("--files", arguments->files, "also lists every file with its rows");
   CLI::Option* contract =
       verb.add_flag("--contract", arguments->contract,
-                    "only the settings that can change a value of the features, one a line");
+                    "prints only the settings that can change a value of the features, one a line");
   arguments->overrides.add_to(verb);
   for (const char* name : {"--set", "--var"}) verb.get_option(name)->needs(contract);
   verb.footer(

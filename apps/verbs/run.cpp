@@ -137,8 +137,9 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
                 "goes to stderr");
-  verb.add_flag("-q,--quiet", arguments.quiet, "no progress and no summary, only what failed, and warnings");
-  verb.add_flag("--no-progress", arguments.no_progress, "no progress, but the summary");
+  verb.add_flag("-q,--quiet", arguments.quiet,
+                "prints no progress and no summary, only warnings and what failed");
+  verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
 }
 
 }  // namespace
@@ -148,7 +149,7 @@ Action add_update(CLI::App& verb) {
   add_arguments(verb, *arguments);
   auto compact = std::make_shared<bool>(false);
   verb.add_flag("--compact", *compact,
-                "put all rows in the order of the files: what a run from the beginning makes");
+                "puts all rows in the order of the files, as a run from the beginning does");
   verb.footer(
       "A file is the same when its path, size and time of change are. Rows of such files stay as "
       "they\n"

@@ -52,7 +52,8 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
   for (std::size_t i = 0; i < std::min(kShownPaths, hits.size()); ++i)
     list += (list.empty() ? "" : ", ") + excerpt(hits[i]->path, kLongestPath);
   if (hits.size() > kShownPaths) list += fmt::format(" … and {} more", hits.size() - kShownPaths);
-  throw RunError(fmt::format("{}: '{}' could be any of {}", f.path(), excerpt(wanted), list));
+  throw RunError(fmt::format("{}: '{}' could be any of {}; write more of the path", f.path(),
+                             excerpt(wanted), list));
 }
 
 // Why a file has no rows.
@@ -76,14 +77,18 @@ Range parse_rows(const std::string& text, std::int64_t count) {
     if (part.empty()) return fallback;
     std::int64_t n = 0;
     if (!detail::parse_integer(Value::scalar(part), n).empty())
-      throw RunError(fmt::format("--rows {}: A:B is expected, such as 0:500", excerpt(text)));
+      throw RunError(fmt::format("--rows {}: this is no range of rows; write A:B, such as 0:500",
+                                 excerpt(text)));
     return std::clamp<std::int64_t>(n < 0 ? n + count : n, 0, count);
   };
-  if (colon == std::string::npos) throw RunError(fmt::format("--rows {}: A:B is expected", excerpt(text)));
+  if (colon == std::string::npos)
+    throw RunError(fmt::format("--rows {}: this is no range of rows; write A:B, such as 0:500",
+                               excerpt(text)));
   const std::int64_t begin = number(text.substr(0, colon), 0);
   const std::int64_t end = number(text.substr(colon + 1), count);
   if (begin >= end)
-    throw RunError(fmt::format("--rows {}: there are no such rows, the file has {}", text, count));
+    throw RunError(
+        fmt::format("--rows {}: there are no such rows; the recording has {}", text, count));
   return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end)};
 }
 
@@ -140,8 +145,9 @@ Action add_show(CLI::App& verb) {
   verb.add_option("--file", arguments->path,
                   "the recording: its path in FILE, or as much of the end as is unique")
       ->required();
-  verb.add_option("-o,--output", arguments->picture, "the picture to write")->required();
-  verb.add_option("--rows", arguments->rows, "only these rows of it, as in 0:500")
+  verb.add_option("-o,--output", arguments->picture, "the picture (PNG) to write")->required();
+  verb.add_option("--rows", arguments->rows,
+                  "draws only these rows, as in 0:500; a negative number counts from the end")
       ->type_name("A:B");
   verb.footer("Example:\n  melflow show features.h5 --file en/hello.wav -o mel.png");
   return [arguments] { return show(*arguments); };

@@ -58,7 +58,8 @@ int print_list() {
 
 Action add_stages(CLI::App& verb) {
   auto arguments = std::make_shared<StagesArguments>();
-  verb.add_option("NAME", arguments->name, "one stage");
+  verb.add_option("NAME", arguments->name,
+                  "the stage to show with its options; without it all stages are listed");
   CLI::Option* markdown = verb.add_flag("--markdown", arguments->markdown,
                                         "prints all stages as Markdown (docs/stages.md)");
   verb.add_flag("--json-schema", arguments->json_schema,

@@ -26,15 +26,18 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFooter =
-    R"(Rows are computed in single and in double precision (mel's option 'precision'), and both compared.
-A value passes when |ours - theirs| <= atol + rtol |theirs| + own_error: the tolerance of the
-library's own tests (1e-4 where it tests no values; atol not for linear values), and how far the
-library is from its definition. Always allowed is what an error of 1e-5 of the bands beside it comes to,
-and of a level 1e-4, smaller own errors not being in the vectors. In single precision a value may
-also be off by what an error of 1e-6 of the frame's largest amplitude comes to. In the table 'max
-error' is that of the value nearest to its limit, less own_error.
+    R"(Rows are computed in single and in double precision (the option 'precision' of mel), and both are
+compared. A value passes when
+  |ours - theirs| <= atol + rtol |theirs| + own_error
+where atol and rtol are the tolerance of the library's own tests, or 1e-4 where it tests no values,
+and own_error is how far the library itself is from its definition. For linear values atol is 0.
+A value may also differ by as much as an error of 1e-5 in the bands beside it makes, and a level by
+1e-4, because the vectors leave out own errors smaller than that. In single precision it may differ
+by as much as an error of 1e-6 of the frame's largest amplitude makes.
+The column 'max error' shows the error of the value that is nearest to its limit, less own_error.
 With --reference the mean and the standard deviation of each column over all rows are compared, too.
-Exit status: 0 all passed, 1 one failed. docs/parity.md has more.
+
+Exit status: 0 all values pass, 1 one does not. docs/parity.md has more.
 
 Example:
   melflow verify-parity
@@ -56,8 +59,9 @@ void check_names(const std::vector<std::string>& wanted, const ParityVectors& ve
   for (const auto& [name, tolerance] : vectors.presets) names.push_back(name);
   for (const std::string& name : wanted)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw RunError(fmt::format("there are no vectors of '{}'{}; there are of {}", name,
-                                 did_you_mean(name, names), fmt::join(names, ", ")));
+      throw RunError(
+          fmt::format("there are no golden vectors of a preset '{}'{}; there are some of {}", name,
+                      did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 ParityVectors load_vectors(const ParityArguments& arguments) {
@@ -109,14 +113,15 @@ const MelPreset& preset_of(const ParityArguments& arguments) {
   for (const ParityLibrary& l : parity_libraries()) {
     if (l.name != arguments.library) continue;
     if (arguments.presets.size() > 1)
-      throw RunError("with --reference only one --preset can be given");
+      throw RunError(
+          "--reference compares with one preset, but several are given; leave only one --preset");
     const std::string name = arguments.presets.empty() ? l.presets.front() : arguments.presets[0];
     if (std::find(l.presets.begin(), l.presets.end(), name) == l.presets.end())
-      throw RunError(fmt::format("'{}' is no preset of {}, which has {}", name, l.name,
-                                 fmt::join(l.presets, ", ")));
+      throw RunError(fmt::format("--preset {}: {} has no such preset; those that it has are {}",
+                                 name, l.name, fmt::join(l.presets, ", ")));
     return *find_preset(name);
   }
-  throw RunError(arguments.library + " is no library that can be asked");
+  throw RunError(fmt::format("--reference {}: this library cannot be asked", arguments.library));
 }
 
 struct AskedOptions {
@@ -133,7 +138,8 @@ AskedOptions options_of(const ParityArguments& arguments, const MelPreset& prese
   root.set("graph", std::move(graph));
   Problems problems;
   apply_overrides(root, arguments.overrides.assignments(), problems);
-  if (root.entries().size() > 1) problems.add({}, "--set: only options of mel can be set here");
+  if (root.entries().size() > 1)
+    problems.add({}, "--set: only options of mel can be set here, as in mel.n_mels=64");
   const Value& node = *root.find("graph")->find("mel");
   MelStageOptions stage;
   Schema schema;
@@ -143,8 +149,10 @@ AskedOptions options_of(const ParityArguments& arguments, const MelPreset& prese
   for (const Value::Entry& e : node.entries())
     if (e.key_mark.file != nullptr) out.changed.push_back(e.key);
   for (const std::string& name : out.changed) {
-    if (name == "preset") problems.add({}, "mel.preset: give it by --preset");
-    if (name == "precision") problems.add({}, "mel.precision: both are compared in any case");
+    if (name == "preset") problems.add({}, "mel.preset: here the preset is given by --preset");
+    if (name == "precision")
+      problems.add(
+          {}, "mel.precision: rows of both precisions are always compared; leave this option out");
   }
   if (problems.empty())
     for (const MelOptionProblem& p : check(out.mel)) problems.add({}, "mel." + p.message);
@@ -197,29 +205,34 @@ CLI::Validator is_one_of(const std::vector<std::string>& names) {
 
 Action add_verify_parity(CLI::App& verb) {
   auto arguments = std::make_shared<ParityArguments>();
-  verb.add_option("--preset", arguments->presets, "only this one; may be given many times")
+  verb.add_option("--preset", arguments->presets,
+                  "compares this preset only; may be given several times")
       ->type_name("NAME")
       ->allow_extra_args(false);
-  verb.add_flag("--all", arguments->all, "a line for each case");
+  verb.add_flag("--all", arguments->all, "prints a line for each case instead of each preset");
   verb.add_flag("--json", arguments->json, "prints one JSON document");
-  verb.add_option("--vectors", arguments->vectors, "another file of golden vectors")
+  verb.add_option("--vectors", arguments->vectors,
+                  "takes the golden vectors from this file instead of melflow's own")
       ->type_name("PATH");
   std::vector<std::string> libraries;
   for (const ParityLibrary& l : parity_libraries()) libraries.push_back(l.name);
-  CLI::Option* reference = verb.add_option("--reference", arguments->library,
-                                           "asks the Python library itself, about FILEs: " +
-                                               fmt::format("{}", fmt::join(libraries, ", ")))
-                               ->type_name("LIBRARY")
-                               ->check(is_one_of(libraries));
+  CLI::Option* reference =
+      verb.add_option("--reference", arguments->library,
+                      "compares with what this Python library makes of FILEs: " +
+                          fmt::format("{}", fmt::join(libraries, ", ")))
+          ->type_name("LIBRARY")
+          ->check(is_one_of(libraries));
   CLI::Option* files =
-      verb.add_option("FILE", arguments->files, "recordings, for --reference")->needs(reference);
+      verb.add_option("FILE", arguments->files, "the recordings for --reference")->needs(reference);
   reference->needs(files);
-  verb.add_option("--python", arguments->python, "the Python that has the library; python3")
+  verb.add_option("--python", arguments->python,
+                  "the Python interpreter that has the library; by default python3")
       ->type_name("PATH")
       ->needs(reference);
   arguments->overrides.add_sets_to(verb);
   verb.get_option("--set")->needs(reference)->description(
-      "another value of an option of the preset, for both: mel.sample_rate=8000");
+      "gives an option of the preset another value, for melflow and for the library: "
+      "mel.sample_rate=8000");
   verb.footer(kFooter);
   return [arguments] {
     return arguments->library.empty() ? verify_vectors(*arguments) : verify_files(*arguments);

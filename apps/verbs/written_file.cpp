@@ -36,8 +36,8 @@ WrittenFile::WrittenFile(std::string path, const std::vector<std::string>& input
     : path_(without_links(std::move(path))) {
   for (const std::string& input : inputs)
     if (is_same_file(path_, input))
-      throw RunError(fmt::format("{}: is what is read and would be replaced; write elsewhere",
-                                 path_));
+      throw RunError(
+          fmt::format("{}: this file is read and would be replaced; write to another", path_));
   struct stat st {};
   const bool is_there = stat(path_.c_str(), &st) == 0;
   if (is_there && S_ISDIR(st.st_mode)) fail(path_, EISDIR);

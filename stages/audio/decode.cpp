@@ -346,14 +346,14 @@ class Decode final : public Expand<RawBytes, Waveform> {
   // its own. Whatever does not fit becomes further blocks.
   [[nodiscard]] std::size_t output_bound(const SourceInfo& source, std::size_t) const override {
     std::size_t bytes = options_.block.count;
-    if (has_plain_samples(source.name) && source.bytes < bytes / 2)
-      bytes = std::max<std::size_t>(2 * source.bytes, 4096);
     if (options_.fit) {
       std::size_t padded = options_.block.count;
       if (!options_.fit->is_time() || expected_rate_ > 0)
         padded = std::min<std::size_t>(
             padded, static_cast<std::size_t>(options_.fit->at(expected_rate_)) * sizeof(float));
       bytes = std::max<std::size_t>(padded, 4096);
+    } else if (source.bytes < bytes / 2 && has_plain_samples(source.name)) {
+      bytes = std::max<std::size_t>(2 * source.bytes, 4096);
     }
     return BufferPool::rounded(bytes);
   }

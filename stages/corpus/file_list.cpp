@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/made_ahead.h"
 #include "pipeline/registry.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
@@ -46,7 +47,7 @@ struct SourceOptions {
   }
 };
 
-class FileList final : public Source<FileRef>, public ManifestSource {
+class FileList final : public Source<FileRef>, public ManifestSource, public MakesAhead {
  public:
   explicit FileList(SourceOptions options)
       : options_(std::move(options.corpus)),
@@ -95,6 +96,8 @@ class FileList final : public Source<FileRef>, public ManifestSource {
     return manifest_.memory_bytes() +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
   }
+  // Every item asks the system, which takes longer than all else here.
+  [[nodiscard]] bool makes_ahead() const override { return true; }
   [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
     file->path = manifest_.path(i);

@@ -60,9 +60,9 @@ void MelStageOptions::describe(Schema& s) {
     Field& f = row.member == MelOptions::Member(&MelOptions::sample_rate)
                    ? field(sample_rate)
                    : std::visit([&](auto m) -> Field& { return field(mel.*m); }, row.member);
-    if (std::isfinite(row.range.lowest)) f.lowest = row.range.lowest;
+    if (const double lowest = row.range.lowest; std::isfinite(lowest))
+      row.range.excludes_lowest ? f.greater_than(lowest) : f.at_least(lowest);
     if (std::isfinite(row.range.highest)) f.highest = row.range.highest;
-    f.lowest_exclusive = row.range.excludes_lowest;
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
       f.used_with(std::string(what), [this, met = are_met] { return met(mel); });
   }

@@ -88,9 +88,9 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
     const char* message;
   };
   const Row rows[] = {
-      {{}, "A subcommand is required"},
+      {{}, "a verb is missing; the verbs are run, update, init, "},
       {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
-      {{"run"}, "FILE is required"},
+      {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"}, "--sett"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},
        "'mel.n_mels' is not of the form NODE.OPTION=VALUE"},

@@ -214,13 +214,14 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
     const char *file, *rows, *message;
   };
   const Row rows[] = {
-      {"one.wav", ":", "'one.wav' could be any of en/one.wav, fr/one.wav\n"},
+      {"one.wav", ":",
+       "'one.wav' could be any of en/one.wav, fr/one.wav; write more of the path\n"},
       {"ne.wav", ":", "there is no file 'ne.wav' in it"},
       {"en/on.wav", ":", "there is no file 'en/on.wav' in it, did you mean 'en/one.wav'?"},
       {"not.wav", ":", "fr/not.wav has no rows: failed (decode: "},
-      {"en/one.wav", "30:10", "there are no such rows, the file has 101"},
-      {"en/one.wav", "ten", "A:B is expected"},
-      {"en/one.wav", "a:b", "A:B is expected"},
+      {"en/one.wav", "30:10", "there are no such rows; the recording has 101"},
+      {"en/one.wav", "ten", "--rows ten: this is no range of rows; write A:B, such as 0:500"},
+      {"en/one.wav", "a:b", "--rows a:b: this is no range of rows; write A:B, such as 0:500"},
   };
   for (const Row& row : rows) {
     const Ended e = show(row.file, {std::string("--rows=") + row.rows});

@@ -98,7 +98,9 @@ TEST_CASE("parity: the JSON document has every case, and --preset limits") {
   CHECK(has(lines.out, "left out: RuntimeError: "));
   const Ended wrong = verify(folder, {"--preset", "wisper"});
   CHECK(wrong.code == 1);
-  CHECK(has(wrong.err, "there are no vectors of 'wisper', did you mean 'whisper'?; there are of "));
+  CHECK(has(wrong.err,
+            "there are no golden vectors of a preset 'wisper', did you mean 'whisper'?; there are "
+            "some of "));
 }
 
 TEST_CASE("parity: an altered vector fails, with its row and column named") {
@@ -215,7 +217,8 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
       {{"--python", "x"}, 2, "--python requires --reference"},
       {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
        1,
-       "melflow: 'nemo' is no preset of whisper, which has whisper, whisper_large_v3\n"},
+       "melflow: --preset nemo: whisper has no such preset; those that it has are whisper, "
+       "whisper_large_v3\n"},
       {{"--reference", "librosa", "a.wav", "--python", "no_such_python"},
        1,
        "melflow: no_such_python: cannot be started: No such file or directory\n"},
@@ -349,8 +352,8 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
       {"mel.n_mel=3", "mel.n_mel: unknown option, did you mean 'n_mels'?"},
       {"mel.n_mels=0", "mel.n_mels: 0 is out of range"},
       {"mel.win_length=900", "mel.win_length is 900, must be at most n_fft (512) samples"},
-      {"mel.precision=double", "mel.precision: both are compared in any case"},
-      {"mel.preset=nemo", "mel.preset: give it by --preset"},
+      {"mel.precision=double", "mel.precision: rows of both precisions are always compared"},
+      {"mel.preset=nemo", "mel.preset: here the preset is given by --preset"},
       {"memory.host=1GiB", "--set: only options of mel can be set here"},
       {"decode.block=1MiB", "decode.block: there is no node 'decode'"},
   };

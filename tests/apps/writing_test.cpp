@@ -91,7 +91,7 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
     const std::string rows = read_text(folder / "a.npy");
     const Ended e = shell(folder, "\"$1\" show a.npy --file a.wav -o a.npy");
     CHECK(e.code == 1);
-    CHECK(has(e.err, "a.npy: is what is read and would be replaced"));
+    CHECK(has(e.err, "a.npy: this file is read and would be replaced"));
     CHECK(read_text(folder / "a.npy") == rows);
     CHECK(shell(folder, "\"$1\" show a.npy --file a.wav -o /dev/full").code == 1);
     CHECK(is_device("/dev/full"));

@@ -122,6 +122,7 @@ void RandomGraph::draw_bounds() {
     n.own_threads = !n.elsewhere && own_threads && one_in(3);
     if (n.elsewhere) set("elsewhere", "true");
     if (n.own_threads) set("own_threads", "true");
+    if (is_source && one_in(2)) set("ahead", "true");
     if (is_source)
       set("files_per_task", files < 3 ? "1" : files < 5 ? "auto" : std::to_string(upto(64)));
   }

@@ -6,9 +6,12 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "pipeline/made_ahead.h"
 
 namespace melflow::test {
 
@@ -50,6 +53,7 @@ struct StageOptions {
   bool own_threads = false;
   bool elsewhere = false;  // step: items are under way in an engine, done in any order
   bool fills = false;      // of that engine: gives none back before it had all its slots full
+  bool ahead = false;      // numbers: some are made before their turn
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come one by one
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
@@ -63,6 +67,7 @@ struct StageOptions {
     s.field("own_threads", own_threads, "");
     s.field("elsewhere", elsewhere, "");
     s.field("fills", fills, "");
+    s.field("ahead", ahead, "").tuning();
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
     s.field("holes", holes, "");
@@ -160,13 +165,18 @@ class Bounded : public Base, public HoldsItems, protected Common {
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 
-class Numbers final : public Bounded<Source<Number>> {
+class Numbers final : public Bounded<Source<Number>>, public MakesAhead {
  public:
   static constexpr const char* kName = "numbers";
   using Bounded::Bounded;
+  bool makes_ahead() const override { return options_.ahead; }
   std::size_t count() const override { return static_cast<std::size_t>(options_.items); }
   SourceItem item(std::size_t index) override {
-    const Visit visit(world_, log_);
+    std::optional<Visit> visit;  // bounds are about what is made in its turn
+    if (options_.ahead)
+      ++log_.started;
+    else
+      visit.emplace(world_, log_);
     SourceItem out;
     auto number = std::make_shared<const Number>(world_.live, index, 0, first_value(index), 0);
     act(*number, nullptr);

@@ -11,66 +11,66 @@
 
 using namespace melflow;
 
-TEST_CASE("budget: tickets add up to the capacity and not a byte more") {
+TEST_CASE("budget: reservations add up to the capacity and not a byte more") {
   MemoryBudget budget(1000, 0);
-  auto a = Ticket::try_make(budget, 400, false);
-  auto b = Ticket::try_make(budget, 600, false);
+  auto a = Reservation::try_make(budget, 400, false);
+  auto b = Reservation::try_make(budget, 600, false);
   REQUIRE(a);
   REQUIRE(b);
   CHECK(budget.used() == 1000);
-  CHECK_FALSE(Ticket::try_make(budget, 1, false));
-  CHECK_FALSE(Ticket::try_make(budget, 1, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, false));
+  CHECK_FALSE(Reservation::try_make(budget, 1, true));
   a.reset();
   CHECK(budget.used() == 600);
-  CHECK(Ticket::try_make(budget, 400, false));
+  CHECK(Reservation::try_make(budget, 400, false));
   CHECK(budget.peak() == 1000);
   CHECK(budget.capacity() == 1000);
 }
 
 TEST_CASE("budget: only the oldest item may use the reserve") {
   MemoryBudget budget(1000, 300);
-  const auto a = Ticket::try_make(budget, 700, false);
+  const auto a = Reservation::try_make(budget, 700, false);
   REQUIRE(a);
-  CHECK_FALSE(Ticket::try_make(budget, 1, false));
-  const auto b = Ticket::try_make(budget, 300, true);
+  CHECK_FALSE(Reservation::try_make(budget, 1, false));
+  const auto b = Reservation::try_make(budget, 300, true);
   CHECK(b);
-  CHECK_FALSE(Ticket::try_make(budget, 1, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, true));
 }
 
 TEST_CASE("budget: whoever uses the reserve leaves the others less, never more") {
   MemoryBudget budget(1000, 300);
-  const auto oldest = Ticket::try_make(budget, 500, true);
+  const auto oldest = Reservation::try_make(budget, 500, true);
   REQUIRE(oldest);
-  CHECK_FALSE(Ticket::try_make(budget, 201, false));
-  CHECK(Ticket::try_make(budget, 200, false));
+  CHECK_FALSE(Reservation::try_make(budget, 201, false));
+  CHECK(Reservation::try_make(budget, 200, false));
 }
 
 TEST_CASE("budget: a reserve larger than the capacity is the whole capacity") {
   MemoryBudget budget(100, 1000);
-  CHECK_FALSE(Ticket::try_make(budget, 1, false));
-  CHECK(Ticket::try_make(budget, 100, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, false));
+  CHECK(Reservation::try_make(budget, 100, true));
 }
 
 TEST_CASE("budget: a request larger than everything is refused, not wrapped around") {
   MemoryBudget budget(100, 0);
-  const auto some = Ticket::try_make(budget, 50, true);
-  CHECK_FALSE(Ticket::try_make(budget, static_cast<std::size_t>(-1), true));
-  CHECK_FALSE(Ticket::try_make(budget, static_cast<std::size_t>(-40), true));
+  const auto some = Reservation::try_make(budget, 50, true);
+  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-1), true));
+  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-40), true));
   CHECK(budget.used() == 50);
 }
 
-TEST_CASE("budget: a returned ticket is announced once, after its bytes are back") {
+TEST_CASE("budget: a returned reservation is announced once, after its bytes are back") {
   MemoryBudget budget(100, 0);
   int calls = 0;
   budget.on_release([&] {
     ++calls;
     // No lock is held: asking again from here must not hang.
-    CHECK(Ticket::try_make(budget, 0, false));
+    CHECK(Reservation::try_make(budget, 0, false));
     CHECK(budget.used() == 0);
   });
-  auto ticket = Ticket::try_make(budget, 100, false);
-  const auto shared = ticket;
-  ticket.reset();
+  auto reservation = Reservation::try_make(budget, 100, false);
+  const auto shared = reservation;
+  reservation.reset();
   CHECK(calls == 0);
   budget.on_release({});
 }
@@ -88,8 +88,8 @@ TEST_CASE("budget: hard cap under contention") {
       const bool oldest = t == 0;
       for (int i = 0; i < 20000; ++i) {
         const std::size_t bytes = 1 + random() % 4000;
-        const auto ticket = Ticket::try_make(budget, bytes, oldest);
-        if (!ticket) continue;
+        const auto reservation = Reservation::try_make(budget, bytes, oldest);
+        if (!reservation) continue;
         // Counted after taking and before giving back, so never more than what is really out.
         if (held.fetch_add(bytes) + bytes > kCapacity) ++over;
         if (budget.used() > kCapacity) ++over;

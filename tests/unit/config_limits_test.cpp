@@ -34,26 +34,40 @@ TEST_CASE("config limits: a text that nobody writes is refused at the place wher
     std::string text, problem;
   };
   const Row rows[] = {
-      {"lists in lists", repeated("[", 400) + repeated("]", 400), "t.yaml:1:65: more than 64 maps and lists inside each other"},
-      {"maps in maps", repeated("{a: ", 1000), "t.yaml:1:253: more than 64 maps and lists inside each other"},
-      {"lists of dashes", repeated("- ", 1000), "t.yaml:1:129: more than 64 maps and lists inside each other"},
-      {"keys that are maps", repeated("? ", 1000), "t.yaml:1:129: more than 64 maps and lists inside each other"},
+      {"lists in lists", repeated("[", 400) + repeated("]", 400),
+       "t.yaml:1:65: maps and lists may stand inside each other 64 deep; this one is deeper"},
+      {"maps in maps", repeated("{a: ", 1000),
+       "t.yaml:1:253: maps and lists may stand inside each other 64 deep; this one is deeper"},
+      {"lists of dashes", repeated("- ", 1000),
+       "t.yaml:1:129: maps and lists may stand inside each other 64 deep; this one is deeper"},
+      {"keys that are maps", repeated("? ", 1000),
+       "t.yaml:1:129: maps and lists may stand inside each other 64 deep; this one is deeper"},
       {"many values", "a: [" + repeated("x,", 30'000) + "]",
-       "t.yaml:1:40003: more than 20000 keys and values, those that aliases stand for counted with them"},
+       "t.yaml:1:40003: here the configuration has more than 20000 keys and values, which is the "
+       "most (what an alias stands for is counted each time)"},
       {"aliases of a long text",
        "a: &a " + std::string(100'000, 'x') + "\nb: [" + repeated("*a,", 1000) + "]\n",
-       "t.yaml:2:125: aliases make this larger than 4 MiB"},
-      {"a long text", "a: |\n  " + repeated("x\n  ", 300'000), "t.yaml:262144:4: a configuration has at most 1 MiB"},
+       "t.yaml:2:125: with what its aliases stand for, the configuration has more than 4 MiB of "
+       "text here, which is the most"},
+      {"a long text", "a: |\n  " + repeated("x\n  ", 300'000),
+       "t.yaml:262144:4: the configuration is longer than 1 MiB, which is the most that is read"},
       {"a character nought", std::string("version: 1\ngr\0aph: {}\n", 22),
-       "t.yaml:2:3: the control character U+0000 cannot stand here"},
+       "t.yaml:2:3: a configuration cannot have control characters in it; remove U+0000 here"},
       {"what the parser takes for the end", "version: 1\n# \x04\ngraph: {}\n",
-       "t.yaml:2:3: the control character U+0004 cannot stand here"},
-      {"an escape code", "a: \x1b[31mred\n", "t.yaml:1:4: the control character U+001B cannot stand here"},
+       "t.yaml:2:3: a configuration cannot have control characters in it; remove U+0004 here"},
+      {"an escape code", "a: \x1b[31mred\n",
+       "t.yaml:1:4: a configuration cannot have control characters in it; remove U+001B here"},
       {"Latin-1", "a: 1\nb: M\xFCnchen\n",
-       "t.yaml:2:5: the byte 0xfc is no part of UTF-8; a path with such bytes can come from a variable: ${NAME}"},
-      {"UTF-16", std::string("\xFF\xFE" "a\0:\0", 6),
-       "t.yaml:1:1: the byte 0xff is no part of UTF-8; a path with such bytes can come from a variable: ${NAME}"},
-      {"a nought as an escape", R"(a: "x\0y")", R"(t.yaml:1:4: a text cannot have the character \0 in it)"},
+       "t.yaml:2:5: the byte 0xfc is no part of UTF-8, which configurations are written in; a path "
+       "with such bytes can come from a variable: ${NAME}"},
+      {"UTF-16",
+       std::string("\xFF\xFE"
+                   "a\0:\0",
+                   6),
+       "t.yaml:1:1: the byte 0xff is no part of UTF-8, which configurations are written in; a path "
+       "with such bytes can come from a variable: ${NAME}"},
+      {"a nought as an escape", R"(a: "x\0y")",
+       R"(t.yaml:1:4: a text cannot have the character \0 in it; remove it)"},
   };
   for (const Row& row : rows) {
     INFO(row.name);
@@ -85,8 +99,9 @@ TEST_CASE("config limits: a graph of many nodes is refused before they are looke
   std::string text = "version: 1\nx: &x {stage: scale, from: files}\ngraph:\n  files: {stage: list}\n";
   for (int i = 0; i < 3000; ++i) text += fmt::format("  n{}: *x\n", i);
   CHECK(problems_of(text) ==
-        "t.yaml:2:1: x: unknown key\n"
-        "t.yaml:260:3: graph: has 3001 nodes, there may be 256");
+        "t.yaml:2:1: x: there is no such key at the top level; the keys are version, memory, "
+        "max_failures, workers, graph\n"
+        "t.yaml:260:3: graph: has 3001 nodes; at most 256 are allowed");
 }
 
 TEST_CASE("config limits: variables inside each other, and what they grow to") {
@@ -100,13 +115,16 @@ TEST_CASE("config limits: variables inside each other, and what they grow to") {
   CHECK(option(load(with_root(nested(16))), "files", "root") == R"("x")");
   for (const std::size_t depth : {17, 40'000})
     CHECK(problems_of(with_root(nested(depth))) ==
-          "t.yaml:3:30: more than 16 defaults of variables inside each other");
+          "t.yaml:3:30: defaults of variables may stand inside each other 16 deep; this one is "
+          "deeper");
   CHECK(problems_of(with_root(repeated("${MELFLOW_NOT:-", 50'000))) ==
-        "t.yaml:3:30: '${' without its '}'");
+        "t.yaml:3:30: this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the "
+        "character $");
   LoadOptions options;
   options.vars = {{"LONG", std::string(100'000, 'x')}};
   CHECK(problems_of(with_root(repeated("${LONG}", 10'000)), options) ==
-        "t.yaml:3:30: with variables filled in the configuration has more than 4 MiB");
+        "t.yaml:3:30: with its variables filled in, the configuration has more than 4 MiB of text "
+        "here, which is the most");
 }
 
 TEST_CASE("config limits: a long value is not told whole") {
@@ -119,13 +137,16 @@ TEST_CASE("config limits: a long value is not told whole") {
       {"gain: " + longer, "scale.gain: '" + shown + "' found where a number is expected"},
       {"mode: " + longer, "scale.mode: '" + shown + "' is not one of soft, hard"},
       {"block: " + std::string(1'000'000, '9'),
-       "scale.block: '" + std::string(100, '9') + "… (1000000 bytes)' found where a size is expected, such as 65536, "
-       "64KiB or 1.5GiB"},
+       "scale.block: '" + std::string(100, '9') +
+           "… (1000000 bytes)' found where a size is expected, such as 65536, "
+           "64KiB or 1.5GiB"},
       {"strict: " + longer, "scale.strict: '" + shown + "' found where true or false is expected"},
-      {"queue: " + std::string(100'000, '9'), "scale.queue: " + std::string(100, '9') + "… (100000 bytes) is too large"},
+      {"queue: " + std::string(100'000, '9'),
+       "scale.queue: " + std::string(100, '9') + "… (100000 bytes) is too large"},
       {"from: " + longer, "scale.from: there is no node '" + shown + "'"},
       {longer + ": 1", "scale." + shown + ": unknown option of scale"},
-      {"gain: !" + longer + " 3", "the tag !" + std::string(99, 'y') + "… (1000001 bytes) has no meaning here"},
+      {"gain: !" + longer + " 3", "the tag !" + std::string(99, 'y') +
+                                      "… (1000001 bytes) has no meaning in a pipeline; remove it"},
   };
   for (const Row& row : rows) {
     const std::string all = problems_of(
@@ -144,16 +165,23 @@ TEST_CASE("config limits: --set and --var of any kind") {
   };
   const Row rows[] = {
       {{repeated("a.", 60'000) + "a", "1"},
-       "--set: " + repeated("a.", 50) + "… (120001 bytes): no option is that deep"},
+       "--set: " + repeated("a.", 50) +
+           "… (120001 bytes): no option has a name of more than 64 parts"},
       {{std::string(100'000, 'n') + ".a", "1"},
-       "--set: " + std::string(100, 'n') + "… (100002 bytes): there is no node '" + std::string(100, 'n') +
-           "… (100000 bytes)'"},
+       "--set: " + std::string(100, 'n') + "… (100002 bytes): there is no node '" +
+           std::string(100, 'n') + "… (100000 bytes)' and no such key at the top level"},
       {{"scale.gain", repeated("[", 400) + repeated("]", 400)},
-       "--set: scale.gain: column 65: more than 64 maps and lists inside each other"},
-      {{"scale.gain", "\"\x01\""}, "--set: scale.gain: column 2: the control character U+0001 cannot stand here"},
+       "--set: scale.gain: column 65: maps and lists may stand inside each other 64 deep; this one "
+       "is deeper"},
+      {{"scale.gain", "\"\x01\""},
+       "--set: scale.gain: column 2: a configuration cannot have control characters in it; remove "
+       "U+0001 here"},
       {{"scale.gain", "1e999"}, "--set: scale.gain: '1e999' found where a number is expected"},
-      {{"scale.queue", "-99999999999999999999"}, "--set: scale.queue: -99999999999999999999 is too small"},
-      {{"scale.gain", repeated("${A:-", 30'000)}, "--set: '${' without its '}'"},
+      {{"scale.queue", "-99999999999999999999"},
+       "--set: scale.queue: -99999999999999999999 is too small"},
+      {{"scale.gain", repeated("${A:-", 30'000)},
+       "--set: this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character "
+       "$"},
   };
   for (const Row& row : rows) {
     LoadOptions options;
@@ -167,6 +195,8 @@ TEST_CASE("config limits: --set and --var of any kind") {
 }
 
 TEST_CASE("config limits: a file without an end is read as far as there may be one") {
-  CHECK_THROWS_WITH_AS((void)load_plan("/dev/zero", {}, config_registry()),
-                       "/dev/zero:1:1: the control character U+0000 cannot stand here", ConfigError);
+  CHECK_THROWS_WITH_AS(
+      (void)load_plan("/dev/zero", {}, config_registry()),
+      "/dev/zero:1:1: a configuration cannot have control characters in it; remove U+0000 here",
+      ConfigError);
 }

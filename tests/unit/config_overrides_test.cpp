@@ -96,13 +96,14 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
   };
   const Row rows[] = {
       {"${MELFLOW_TEST_NOT_SET}",
-       "the variable MELFLOW_TEST_NOT_SET is not set: give --var MELFLOW_TEST_NOT_SET=VALUE, set "
+       "the variable MELFLOW_TEST_NOT_SET is not set; give --var MELFLOW_TEST_NOT_SET=VALUE, set "
        "it in the environment, or write a default: ${MELFLOW_TEST_NOT_SET:-VALUE}"},
-      {"${}", "'${}' is no variable: write ${NAME} or ${NAME:-default}"},
-      {"${1X}", "'${1X}' is no variable: write ${NAME} or ${NAME:-default}"},
-      {"${A-b}", "'${A-b}' is no variable: write ${NAME} or ${NAME:-default}"},
-      {"${OPEN", "'${' without its '}'"},
-      {"$HOME", "'$' stands alone: write ${NAME} for a variable, $$ for the character"},
+      {"${}", "'${}' is no variable; write ${NAME} or ${NAME:-default}"},
+      {"${1X}", "'${1X}' is no variable; write ${NAME} or ${NAME:-default}"},
+      {"${A-b}", "'${A-b}' is no variable; write ${NAME} or ${NAME:-default}"},
+      {"${OPEN",
+       "this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character $"},
+      {"$HOME", "'$' stands alone; write ${NAME} for a variable, $$ for the character $"},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -123,7 +124,7 @@ TEST_CASE("config: a --var that nothing uses is a problem") {
   CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list, root: \"${DATA:-data}\"}\n  out: "
                     "{stage: keep, from: files}\n",
                     options) ==
-        "--var: DAT: nothing in the configuration uses ${DAT}, did you mean 'DATA'?");
+        "--var: DAT: nothing in the configuration uses the variable ${DAT}, did you mean 'DATA'?");
 }
 
 TEST_CASE("config: --set overrides and adds options") {
@@ -177,19 +178,25 @@ TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing")
     const char* problem;
   };
   const Row rows[] = {
-      {{"scael.gain", "1"}, "--set: scael.gain: there is no node 'scael', did you mean 'scale'?"},
-      {{"memry.host", "1"}, "--set: memry.host: there is no node 'memry', did you mean 'memory'?"},
+      {{"scael.gain", "1"},
+       "--set: scael.gain: there is no node 'scael' and no such key at the top level, did you mean "
+       "'scale'?"},
+      {{"memry.host", "1"},
+       "--set: memry.host: there is no node 'memry' and no such key at the top level, did you mean "
+       "'memory'?"},
       {{"graph.scael.gain", "1"},
-       "--set: graph.scael.gain: there is no node 'scael', did you mean 'scale'?"},
-      {{"scale", "1"}, "--set: scale: this is a node: name one of its options, as in scale.queue"},
-      {{"scale..gain", "1"}, "--set: scale..gain: an option is named like mel.n_mels"},
+       "--set: graph.scael.gain: there is no node 'scael' and no such key at the top level, did "
+       "you mean 'scale'?"},
+      {{"scale", "1"}, "--set: scale: this is a node; name one of its options, as in scale.queue"},
+      {{"scale..gain", "1"},
+       "--set: scale..gain: this names no option; an option has a name like mel.n_mels"},
       {{"scale.gian", "1"}, "--set: scale.gian: unknown option of scale, did you mean 'gain'?"},
       {{"scale.gain", "loud"}, "--set: scale.gain: 'loud' found where a number is expected"},
       {{"scale.gain", "7"}, "--set: scale.gain: 7 does not go with it"},
       {{"scale.span.length", "0"},
        "--set: scale.span.length: 0 is out of range, allowed is 1 to 100"},
       {{"scale.mode", "[soft"},
-       "--set: scale.mode: column 1: not valid YAML: end of sequence flow not found"},
+       "--set: scale.mode: column 1: this is not valid YAML: end of sequence flow not found"},
       {{"version", "3"}, "--set: version: 3 is out of range, allowed is 1 to 1"},
   };
   for (const Row& row : rows) {
@@ -228,7 +235,7 @@ TEST_CASE("config: a problem in an alias stands at the anchor, once for each nod
                     "  one: {stage: scale, from: files, span: &s {length: \"${MELFLOW_NOT}\"}}\n"
                     "  two: {stage: scale, from: one, span: *s}\n"
                     "  out: {stage: keep, from: two}\n") ==
-        "t.yaml:4:54: the variable MELFLOW_NOT is not set: give --var MELFLOW_NOT=VALUE, set it in "
+        "t.yaml:4:54: the variable MELFLOW_NOT is not set; give --var MELFLOW_NOT=VALUE, set it in "
         "the environment, or write a default: ${MELFLOW_NOT:-VALUE}");
 }
 
@@ -239,5 +246,6 @@ TEST_CASE("config: aliases of aliases end before they fill the memory") {
   const Document d = read_document(text, "t.yaml");
   CHECK_FALSE(d.complete);
   CHECK(d.problems.str() ==
-        "t.yaml:6:15: more than 20000 keys and values, those that aliases stand for counted with them");
+        "t.yaml:6:15: here the configuration has more than 20000 keys and values, which is the "
+        "most (what an alias stands for is counted each time)");
 }

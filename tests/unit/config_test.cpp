@@ -65,20 +65,26 @@ TEST_CASE("config: each problem of the text stands at its place") {
   };
   const std::string scale = kScale;
   const Row rows[] = {
-      {"nothing", "", "t.yaml:1:1: there is nothing in it; `melflow init` writes a first one"},
+      {"nothing", "",
+       "t.yaml:1:1: there is nothing in this configuration; `melflow init FILE` writes one to "
+       "start from"},
       {"only a comment", "# here\n",
-       "t.yaml:1:1: there is nothing in it; `melflow init` writes a first one"},
-      {"a list", "- 1\n", "t.yaml:1:1: a map is expected here, with 'version' and 'graph'"},
+       "t.yaml:1:1: there is nothing in this configuration; `melflow init FILE` writes one to "
+       "start from"},
+      {"a list", "- 1\n",
+       "t.yaml:1:1: the configuration is no map; it must have the keys 'version' and 'graph'"},
       {"no version", with_scale(scale, ""),
-       "t.yaml:2:1: version: is missing; write 'version: 1' at the top"},
+       "t.yaml:2:1: version: this key is missing; write 'version: 1' at the top"},
       {"another version", with_scale(scale, "version: 2"),
        "t.yaml:1:10: version: 2 is out of range, allowed is 1 to 1"},
       {"version is no number", with_scale(scale, "version: one"),
        "t.yaml:1:10: version: 'one' found where an integer is expected"},
       {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
-       "t.yaml:2:1: memry: unknown key, did you mean 'memory'?"},
+       "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'?; the keys "
+       "are version, memory, max_failures, workers, graph"},
       {"a key nothing resembles", with_scale(scale, "version: 1\nzzzzzz: 1"),
-       "t.yaml:2:1: zzzzzz: unknown key"},
+       "t.yaml:2:1: zzzzzz: there is no such key at the top level; the keys are version, memory, "
+       "max_failures, workers, graph"},
       {"unknown key of memory", with_scale(scale, "version: 1\nmemory: {hots: 1GiB}"),
        "t.yaml:2:10: memory.hots: unknown option, did you mean 'host'?"},
       {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
@@ -91,18 +97,25 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"workers out of range", with_scale(scale, "version: 1\nworkers: -1"),
        "t.yaml:2:10: workers: -1 is out of range, allowed is 0 to 1024"},
       {"no graph", "version: 1\n",
-       "t.yaml:1:1: graph: has no nodes; `melflow init` writes a first one"},
+       "t.yaml:1:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
+       "start from"},
       {"an empty graph", "version: 1\ngraph:\n",
-       "t.yaml:2:1: graph: has no nodes; `melflow init` writes a first one"},
+       "t.yaml:2:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
+       "start from"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
-       "t.yaml:2:8: graph: a map of nodes is expected here"},
+       "t.yaml:2:8: graph: this is no map; write each node as NAME: {stage: STAGE, from: NODE}"},
       {"a node is no map", with_scale("  scale: 12"),
-       "t.yaml:4:3: scale: a map with 'stage' and its options is expected", 1},
+       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
+       "STAGE, from: NODE}",
+       1},
       {"a node is empty", with_scale("  scale:"),
-       "t.yaml:4:3: scale: a map with 'stage' and its options is expected", 1},
+       "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
+       "STAGE, from: NODE}",
+       1},
       {"a node's name",
        "version: 1\ngraph:\n  'my files': {stage: list}\n  out: {stage: keep, from: my files}\n",
-       "t.yaml:3:3: 'my files' is no name for a node: letters, digits, _, - and . are, 100 at most"},
+       "t.yaml:3:3: 'my files' cannot be the name of a node; names are made of 1 to 100 letters, "
+       "digits, '_', '-' and '.'"},
       {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
        "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
       {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),
@@ -114,23 +127,25 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"found by the stage itself", with_scale("  scale: {stage: scale, from: files, gain: 7}"),
        "t.yaml:4:44: scale.gain: 7 does not go with it"},
       {"a second document", "version: 1\n---\ngraph: {}\n",
-       "t.yaml:2:1: a second document begins here (after '---', or by its indentation), and only "
-       "one is read"},
+       "t.yaml:2:1: a second document begins here (after '---', or by its indentation), but a "
+       "configuration is one; put all keys into the first"},
       {"a key given twice in a node",
        with_scale("  scale:\n    stage: scale\n    from: files\n    gain: 3\n    gain: 4"),
-       "t.yaml:8:5: 'gain' is already given at line 7, column 5"},
+       "t.yaml:8:5: 'gain' is already given at line 7, column 5; remove one of the two"},
       {"a node given twice", with_scale(scale + "\n" + scale),
-       "t.yaml:5:3: 'scale' is already given at line 4, column 3"},
+       "t.yaml:5:3: 'scale' is already given at line 4, column 3; remove one of the two"},
       {"a key at the top given twice", with_scale(scale, "version: 1\nversion: 1"),
-       "t.yaml:2:1: 'version' is already given at line 1, column 1"},
+       "t.yaml:2:1: 'version' is already given at line 1, column 1; remove one of the two"},
       {"a tag", with_scale("  scale: {stage: scale, from: files, gain: !big 3}"),
-       "t.yaml:4:44: the tag !big has no meaning here"},
+       "t.yaml:4:44: the tag !big has no meaning in a pipeline; remove it"},
       {"a list as key", with_scale(scale, "version: 1\n? [a, b]\n: 3"),
-       "t.yaml:2:3: a key must be a plain text"},
+       "t.yaml:2:3: this key is a map or a list; a key must be a text"},
       {"an alias inside itself", with_scale(scale, "version: &v [*v]"),
-       "t.yaml:1:14: this alias stands inside what it refers to", 1},
+       "t.yaml:1:14: this alias stands inside the value that it refers to; write out here what is "
+       "meant",
+       1},
       {"a quote never closed", with_scale(scale) + "  more: {stage: \"keep, from: scale}\n",
-       "t.yaml:6:17: the \" opened here is never closed", 1},
+       "t.yaml:6:17: the text that this \" begins has no \" at its end", 1},
   };
   for (const Row& row : rows) {
     INFO(row.name);
@@ -155,17 +170,20 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
     std::string text, problem;
   };
   const Row rows[] = {
-      {"version: 1\ngraph:\n  a: b: c\n", "t.yaml:3:7: not valid YAML: illegal map value"},
+      {"version: 1\ngraph:\n  a: b: c\n", "t.yaml:3:7: this is not valid YAML: illegal map value"},
       {"version: 1\ngraph:\n\ta: 1\n",
-       "t.yaml:3:3: not valid YAML: illegal map value; indent with spaces, this line begins with "
+       "t.yaml:3:3: this is not valid YAML: illegal map value; indent with spaces, this line "
+       "begins with "
        "a tab"},
       {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
-       "t.yaml:2:29: not valid YAML: end of map flow not found; between { } and [ ] a variable "
+       "t.yaml:2:29: this is not valid YAML: end of map flow not found; between { } and [ ] a "
+       "variable "
        "must be in quotes: \"${NAME}\""},
       {"graph:\n  a: {include: **/*.wav}\n",
-       "t.yaml:2:16: not valid YAML: the referenced anchor is not defined; a text that begins with "
+       "t.yaml:2:16: this is not valid YAML: the referenced anchor is not defined; a text that "
+       "begins with "
        "* must be in quotes"},
-      {"graph: {a: {}\n", "t.yaml:2:1: not valid YAML: end of map flow not found"},
+      {"graph: {a: {}\n", "t.yaml:2:1: this is not valid YAML: end of map flow not found"},
   };
   for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
 }
@@ -173,7 +191,7 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
 TEST_CASE("config: a quote that the end of the file closes is a problem") {
   CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list}\n  out:\n    stage: keep\n    "
                     "from: files\n    path: 'out.h5\n") ==
-        "t.yaml:7:11: the ' opened here is never closed");
+        "t.yaml:7:11: the text that this ' begins has no ' at its end");
   // Doubled and escaped quotes do not close one.
   const std::string head = "version: 1\ngraph:\n  files: {stage: list}\n";
   CHECK(problems_of(head + "  out: {stage: keep, from: files, path: 'it''s'}\n").empty());
@@ -192,15 +210,17 @@ TEST_CASE("config: problems of every level come out in one go") {
                     "  scale: {stage: scale, from: fiels, mode: loud}\n"
                     "  out: {stage: keep, from: scale}\n",
                     options) ==
-        "--var: UNUSED: nothing in the configuration uses ${UNUSED}\n"
-        "--set: scal.gain: there is no node 'scal', did you mean 'scale'?\n"
+        "--var: UNUSED: nothing in the configuration uses the variable ${UNUSED}\n"
+        "--set: scal.gain: there is no node 'scal' and no such key at the top level, did you mean "
+        "'scale'?\n"
         "--set: scale.gain: 99 is out of range, allowed is -60 to 60\n"
-        "t.yaml:2:1: wrokers: unknown key, did you mean 'workers'?\n"
+        "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'?; the "
+        "keys are version, memory, max_failures, workers, graph\n"
         "t.yaml:4:3: files: nothing takes its output (number); a graph ends in a sink\n"
-        "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set: give --var "
+        "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "
         "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
         "${MELFLOW_TEST_NOT_SET:-VALUE}\n"
-        "t.yaml:4:57: 'root' is already given at line 4, column 24\n"
+        "t.yaml:4:57: 'root' is already given at line 4, column 24; remove one of the two\n"
         "t.yaml:5:31: scale.from: there is no node 'fiels', did you mean 'files'?\n"
         "t.yaml:5:44: scale.mode: 'loud' is not one of soft, hard");
 }
@@ -225,8 +245,10 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
     }
     return std::string();
   };
-  CHECK(problem(file) == file.string() + ":2:1: not: unknown key");
-  CHECK(problem(folder) == folder.string() + ": this is a folder, a YAML file is expected");
+  CHECK(problem(file) == file.string() +
+                             ":2:1: not: there is no such key at the top level; the keys are "
+                             "version, memory, max_failures, workers, graph");
+  CHECK(problem(folder) == folder.string() + ": this is a folder; name a YAML file");
   CHECK(problem(folder / "two.yaml") ==
         (folder / "two.yaml").string() + ": cannot be read: No such file or directory");
   std::ofstream(file) << with_scale(kScale);
@@ -234,6 +256,6 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   std::ofstream(file) << "\xEF\xBB\xBF" + with_scale(kScale);  // with a byte order mark
   CHECK(load_plan(file, {}, config_registry()).nodes.size() == 3);
   std::ofstream(file) << "";
-  CHECK(problem(file).find("there is nothing in it") != std::string::npos);
+  CHECK(problem(file).find("there is nothing in this configuration") != std::string::npos);
   std::filesystem::remove_all(folder);
 }

@@ -37,7 +37,7 @@ TEST_CASE("ledger: counts every outcome, and the sum is what was found") {
   CHECK(ledger.outcome(5) == Outcome::open);
 }
 
-TEST_CASE("ledger: oldest_open is the first line that is not closed") {
+TEST_CASE("ledger: oldest_open is the first record that is not closed") {
   Ledger ledger;
   ledger.open(4, {});
   CHECK(ledger.oldest_open() == 0);
@@ -114,9 +114,9 @@ TEST_CASE("ledger: closes from many threads are all counted") {
   CHECK(ledger.entry(12).reason == "reason 5");
 }
 
-// ---- what closes a line: the last reference to a stream ---------------------------------------
+// ---- what closes a record: the last reference to a stream ---------------------------------------
 
-TEST_CASE("stream: the last reference closes its line with what became of it") {
+TEST_CASE("stream: the last reference closes its record with what became of it") {
   struct Row {
     const char* what;
     void (*act)(Stream&);

@@ -105,10 +105,11 @@ std::optional<PlainSamples> find_plain(const ReadBytes& bytes, std::uint64_t fil
 bool has_plain_samples(std::string_view path) {
   const std::size_t dot = path.rfind('.');
   if (dot == path.npos) return false;
-  const std::string ending(path.substr(dot + 1));
+  const std::string_view ending = path.substr(dot + 1);
   constexpr std::array names{"wav", "aif", "aiff", "au", "snd", "w64", "rf64", "bw64", "raw"};
   for (const char* name : names)
-    if (strcasecmp(ending.c_str(), name) == 0) return true;
+    if (ending.size() == std::strlen(name) && strncasecmp(ending.data(), name, ending.size()) == 0)
+      return true;
   return false;
 }
 

@@ -35,7 +35,7 @@ class AudioStore {
   AudioStore& operator=(const AudioStore&) = delete;
   virtual ~AudioStore() = default;
 
-  /// What is stored of source item `index` with this stamp, or null. One call at a time.
+  /// What is stored of source item `index` with this stamp, or null. From any thread.
   virtual std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) = 0;
   /// From any thread. Null: the store takes nothing more.
   virtual std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) = 0;

@@ -39,16 +39,16 @@ CacheKey FileKeys::operator()(std::size_t index) const {
 class CacheStore::Cached final : public StoredAudio {
  public:
   Cached(const Info& info, std::shared_ptr<AudioCacheFile> file, const AudioCacheFile::Entry& entry,
-         std::shared_ptr<std::atomic<std::size_t>> damaged)
+         std::shared_ptr<Verified> verified)
       : StoredAudio(info),
         file_(std::move(file)),
         entry_(entry),
         pieces_(file_->samples(entry)),
-        damaged_(std::move(damaged)) {}
+        verified_(std::move(verified)) {}
 
   [[nodiscard]] bool verify() const override {
     const bool is_good = !pieces_.empty() && file_->verify(entry_) && has_whole_samples();
-    if (!is_good) ++*damaged_;
+    ++(is_good ? verified_->good : verified_->damaged);
     return is_good;
   }
 
@@ -74,7 +74,7 @@ class CacheStore::Cached final : public StoredAudio {
   std::shared_ptr<AudioCacheFile> file_;
   AudioCacheFile::Entry entry_;
   std::vector<std::span<const std::byte>> pieces_;
-  std::shared_ptr<std::atomic<std::size_t>> damaged_;
+  std::shared_ptr<Verified> verified_;
 };
 
 class CacheStore::Adding final : public AudioStore::Entry {
@@ -134,7 +134,7 @@ CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const Cache
       keys_(files.manifest()),
       files_(files),
       takes_more_(file_->is_writer()),
-      damaged_(std::make_shared<std::atomic<std::size_t>>(0)) {
+      verified_(std::make_shared<Verified>()) {
   if (!file_->note().empty())
     run.warn(fmt::format("{}: {}{}", file_->path(), file_->note(),
                          takes_more_ ? "" : "; what is not in it is decoded and not stored"));
@@ -143,13 +143,12 @@ CacheStore::CacheStore(RunContext& run, const ManifestSource& files, const Cache
 std::shared_ptr<const StoredAudio> CacheStore::find(std::size_t index, const FileStamp& stamp) {
   const auto entry = file_->find(keys_(index), stamp);
   if (!entry) return nullptr;
-  ++found_;
   file_->prefetch(*entry);
   const StoredAudio::Info info{static_cast<SampleType>(entry->type),
                                entry->sample_rate,
                                entry->count,
                                {entry->file_rate, entry->file_frames}};
-  return std::make_shared<Cached>(info, file_, *entry, damaged_);
+  return std::make_shared<Cached>(info, file_, *entry, verified_);
 }
 
 std::unique_ptr<AudioStore::Entry> CacheStore::begin(std::size_t index, RunContext& run) {
@@ -172,9 +171,9 @@ void CacheStore::finish(RunContext& run) {
 std::vector<std::pair<std::string, Value>> CacheStore::summary() const {
   const auto number = [](std::size_t n) { return Value::scalar(std::to_string(n)); };
   std::vector<std::pair<std::string, Value>> out{{"cache", Value::scalar(file_->path(), {}, true)},
-                                                 {"from_cache", number(found_ - *damaged_)},
+                                                 {"from_cache", number(verified_->good)},
                                                  {"added", number(added_)}};
-  if (*damaged_ > 0) out.emplace_back("damaged", number(*damaged_));
+  if (verified_->damaged > 0) out.emplace_back("damaged", number(verified_->damaged));
   return out;
 }
 

@@ -52,8 +52,11 @@ class CacheStore final : public AudioStore {
   FileKeys keys_;
   const ManifestSource& files_;
   std::atomic<bool> takes_more_;
-  std::size_t found_ = 0;
-  std::shared_ptr<std::atomic<std::size_t>> damaged_;  // outlives the store with its last sample
+  // Of what was asked for: it outlives the store with its last sample.
+  struct Verified {
+    std::atomic<std::size_t> good{0}, damaged{0};
+  };
+  std::shared_ptr<Verified> verified_;
   std::atomic<std::size_t> added_{0};
 };
 

@@ -1,6 +1,7 @@
 #include "stages/output/formats/h5_place.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory_resource>
 #include <new>
 #include <utility>
@@ -57,21 +58,16 @@ void transfer(const H5Place& where, const char* name, const std::string& bytes, 
   expect(there == bytes, name);
 }
 
-// Texts likewise. let_go(texts): what HDF5 has read of those is not needed any more.
+// Texts likewise, which end in '\0'. let_go(texts): HDF5 has read them, and they are not needed any more.
 template <class Write, class Read, class LetGo>
-void transfer(const H5Place& where, const char* name, const std::vector<std::string>& texts,
+void transfer(const H5Place& where, const char* name, const std::vector<const char*>& texts,
               const Write& write, const Read& read, const LetGo& let_go) {
-  if (where.writes()) {
-    std::vector<const char*> from;
-    from.reserve(texts.size());
-    for (const std::string& t : texts) from.push_back(t.c_str());
-    return h5_check(write(from.data()), name);
-  }
+  if (where.writes()) return h5_check(write(texts.data()), name);
   std::vector<char*> there(texts.size(), nullptr);
   h5_check(read(there.data()), name);
   bool is_same = true;
   for (std::size_t i = 0; i < texts.size(); ++i)
-    is_same = is_same && there[i] != nullptr && texts[i].c_str() == std::string_view(there[i]);
+    is_same = is_same && there[i] != nullptr && std::strcmp(texts[i], there[i]) == 0;
   let_go(there.data());
   expect(is_same, name);
 }
@@ -146,13 +142,21 @@ void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, con
 void H5Place::texts(const char* name, std::size_t count,
                     const std::function<std::string(std::size_t)>& text) const {
   const Hid type = h5_type(ColumnType::text);
-  std::vector<std::string> texts;
+  std::string all;  // one behind the other
+  std::vector<std::size_t> begins;
+  std::vector<const char*> texts;
   TextMemory room;
   in_pieces(
       *this, name, type, {count}, kAtOnce, H5P_DEFAULT,
       [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
+        all.clear();
+        begins.clear();
+        for (hsize_t i = first; i < first + n; ++i) {
+          begins.push_back(all.size());
+          all.append(text(i)).push_back('\0');
+        }
         texts.clear();
-        for (hsize_t i = first; i < first + n; ++i) texts.push_back(text(i));
+        for (const std::size_t at : begins) texts.push_back(all.data() + at);
         transfer(
             *this, name, texts,
             [&](const void* from) { return H5Dwrite(set, type, memory, file, H5P_DEFAULT, from); },
@@ -174,7 +178,8 @@ void H5Place::attribute(const char* name, const std::string& text) const {
   const Hid type = h5_type(ColumnType::text), space(H5Screate(H5S_SCALAR), H5Sclose, name);
   Hid a = make_attribute(*this, name, type, space);
   transfer(
-      *this, name, std::vector{text}, [&](const void* from) { return H5Awrite(a, type, from); },
+      *this, name, std::vector{text.c_str()},
+      [&](const void* from) { return H5Awrite(a, type, from); },
       [&](void* to) { return H5Aread(a, type, to); },
       [&](char** texts) { h5_check(H5Dvlen_reclaim(type, space, H5P_DEFAULT, texts), name); });
   a.close(name);

@@ -1,0 +1,46 @@
+#include "config/text_check.h"
+
+#include <fmt/format.h>
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+bool is_control(char c) {
+  return (c >= 0 && c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7F;
+}
+
+}  // namespace
+
+// The parser would take U+0004 for the end of the text, and guess at other encodings.
+std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0)
+      return Refusal{at,
+                     fmt::format("the byte 0x{:02x} is no part of UTF-8, which configurations are "
+                                 "written in; a path with such bytes can come from a variable: "
+                                 "${{NAME}}",
+                                 byte)};
+    if (is_control(text[i]))
+      return Refusal{at, fmt::format("a configuration cannot have control characters in it; remove "
+                                     "U+{:04X} here",
+                                     byte)};
+    if (i >= kMostText)
+      return Refusal{at,
+                     fmt::format("the configuration is longer than {} MiB, which is the most that "
+                                 "is read",
+                                 kMostText >> 20)};
+    at.column += static_cast<int>(length);
+    if (text[i] == '\n') {
+      ++at.line;
+      at.column = 1;
+    }
+    i += length;
+  }
+  return {};
+}
+
+}  // namespace melflow

@@ -1,0 +1,76 @@
+// Source items that are made before it is their turn. The source's visit is what workers cannot do
+// at once, so whatever an item costs there is the limit from some number of workers on: asking the
+// system for a file's size alone is a microsecond. So a worker that has just made a task for the
+// graph also makes as many items further ahead, while another one is at the source already.
+//
+// Items are made in ranges, each by whoever claims it first, and each item once. Where the source
+// comes to a range that nobody has begun it makes these items itself; where one is being made it
+// waits for that, which goes on without anything of the graph's.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+struct Plan;
+class Ledger;
+
+/// What a source can do beside making items one after the other.
+class MakesAhead {
+ public:
+  /// True: item() is called from several threads at once, each with other indices, and for items
+  /// that a run which is stopped never comes to; also after a call for the same index that threw.
+  [[nodiscard]] virtual bool makes_ahead() const = 0;
+
+ protected:
+  ~MakesAhead() = default;
+};
+
+class MadeAhead {
+ public:
+  static constexpr std::size_t kRange = 32;       // items
+  static constexpr std::size_t kMostAhead = 128;  // ranges
+
+  /// Items whose lines in the ledger are closed are passed over.
+  MadeAhead(const Plan& plan, SourceStage& source, const Ledger& ledger);
+
+  struct Made {
+    SourceItem item;
+    std::size_t cost = 0;  ///< of the budget [bytes]
+  };
+  /// One call at a time, with indices that grow. Throws what item() throws.
+  Made take(std::size_t index);
+  /// From any worker, whose task has `items` of them: makes as many ahead, in whole ranges, unless
+  /// there are enough. Throws nothing.
+  void work_ahead(std::size_t items) noexcept;
+
+ private:
+  enum class State : std::uint8_t { untouched, being_made, made, over };
+  // `made` belongs to who has made it being_made, then to who takes.
+  struct Range {
+    std::atomic<State> state{State::untouched};
+    std::vector<Made> made;
+  };
+
+  [[nodiscard]] Made make(std::size_t index) const;
+  void make(Range& range, std::size_t first) noexcept;
+  void enter(std::size_t range);
+  static void pass(Range& range);
+  [[nodiscard]] std::size_t claim(std::size_t ahead);
+
+  const Plan& plan_;
+  SourceStage& source_;
+  const Ledger& ledger_;
+  const std::size_t total_;
+  std::vector<Range> ranges_;            // none where the source does not make ahead
+  std::size_t entered_ = 0;              // ranges below this one are over, but for the last of them
+  std::atomic<std::size_t> at_{0};       // the range that is taken from
+  std::atomic<std::size_t> claimed_{0};  // ranges below this one are claimed, or over
+};
+
+}  // namespace melflow
