@@ -5,7 +5,7 @@
 
 using namespace melflow;
 
-TEST_CASE("cuda report: a link by its generation and lanes") {
+TEST_CASE("cuda report: a link by its generation and width") {
   // PCI Express, one way: 2.5 and 5 GT/s in 8 of 10 bits, 8, 16 and 32 in 128 of 130, 64 in flits.
   CHECK(link_rate(1, 16) == doctest::Approx(4.0e9));
   CHECK(link_rate(2, 8) == doctest::Approx(4.0e9));
@@ -18,7 +18,7 @@ TEST_CASE("cuda report: a link by its generation and lanes") {
 }
 
 TEST_CASE("cuda report: rates of a device, with its share of the link where that is known") {
-  cuda::LaneTimes t;
+  cuda::SlotTimes t;
   t.span = 4;
   t.idle = 1;
   t.copy_in = 2;
