@@ -76,10 +76,6 @@ MELFLOW_HD std::uint16_t bfloat16_bits(float value) {
 #endif
 }
 
-MELFLOW_HD float float_of_bfloat16(std::uint16_t bits) {
-  return float_of(static_cast<std::uint32_t>(bits) << 16);
-}
-
 // A complex number as it lies between the passes of a transform.
 template <NumberType type>
 struct Operand;

@@ -58,12 +58,6 @@ void NodeOptions::describe(Schema& s) {
       .tuning();
 }
 
-const PlanNode* Plan::find(const std::string& name) const {
-  for (const PlanNode& n : nodes)
-    if (n.name == name) return &n;
-  return nullptr;
-}
-
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
   thread_local std::vector<std::size_t> bound;  // asked for every file
   bound.resize(plan.nodes.size());

@@ -86,8 +86,6 @@ struct Plan {
   std::vector<Problem> warnings;
   /// The last so many of them are about this machine: told, and not stored in outputs.
   std::size_t machine_warnings = 0;
-
-  [[nodiscard]] const PlanNode* find(const std::string& name) const;
 };
 
 /// The bytes of the budget that one block of this source item can need at most.

@@ -63,11 +63,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   }
   return last[b.size()];
 }
-}  // namespace
 
-ConfigError::ConfigError(std::string message, Mark mark)
-    : ConfigError(one(std::move(message), std::move(mark))) {}
-
+// "" where none is near enough.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;
@@ -83,6 +80,11 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   }
   return best;
 }
+
+}  // namespace
+
+ConfigError::ConfigError(std::string message, Mark mark)
+    : ConfigError(one(std::move(message), std::move(mark))) {}
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);

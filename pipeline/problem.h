@@ -55,11 +55,8 @@ class RunError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The candidate nearest to `word` by edit distance, or "" when none is near enough to suggest, or
-/// the word too long for a slip of the keyboard.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
-
-/// ", did you mean 'x'?" or "" when nothing is near.
+/// ", did you mean 'x'?" of the candidate nearest to `word` by edit distance; "" when none is near
+/// enough to suggest, or the word too long for a slip of the keyboard.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace melflow

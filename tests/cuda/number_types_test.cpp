@@ -7,19 +7,21 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/support/bfloat16.h"
+
 namespace melflow::cuda {
 namespace {
 
 TEST_CASE("number types: every float16 and bfloat16 is itself again") {
   for (std::uint32_t bits = 0; bits <= 0xFFFFU; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
-    const float a = float_of_float16(half), b = float_of_bfloat16(half);
+    const float a = float_of_float16(half), b = test::float_of_bfloat16(half);
     if (std::isnan(a))
       CHECK(std::isnan(float_of_float16(float16_bits(a))));
     else
       CHECK(float16_bits(a) == half);
     if (std::isnan(b))
-      CHECK(std::isnan(float_of_bfloat16(bfloat16_bits(b))));
+      CHECK(std::isnan(test::float_of_bfloat16(bfloat16_bits(b))));
     else
       CHECK(bfloat16_bits(b) == half);
   }

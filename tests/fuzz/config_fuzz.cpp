@@ -3,9 +3,10 @@
 // the build:
 //
 //   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/config_fuzz.cpp
-//     tests/unit/config_stages.cpp config/{document,load,overrides,variables}.cpp pipeline/{cpu,graph_builder,
-//     graph_checks,graph_draft,graph_expand,item,ledger,budget,memory,plan,plan_checks,plan_settings,problem,registry,
-//     schema,text,value}.cpp -lyaml-cpp -lfmt -lpthread -o config_fuzz
+//     tests/unit/config_stages.cpp config/{document,load,overrides,text_check,variables}.cpp
+//     pipeline/{cpu,facts,graph_builder,graph_checks,graph_draft,graph_expand,item,ledger,budget,
+//     memory,plan,plan_checks,plan_settings,problem,registry,schema,stage_abilities,text,value}.cpp
+//     -lyaml-cpp -lfmt -lpthread -o config_fuzz
 //   ./config_fuzz -max_len=20000 -timeout=5 -max_total_time=600 -dict=tests/fuzz/config.dict FOLDER config/pipelines
 #include <cstdint>
 #include <cstdlib>

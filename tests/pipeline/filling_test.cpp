@@ -10,6 +10,7 @@
 #include "pipeline/graph_builder.h"
 #include "pipeline/runner.h"
 #include "tests/support/concurrency_probe.h"
+#include "tests/support/plan_node.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
@@ -182,11 +183,12 @@ TEST_CASE("filling: a source's node goes behind the last one that gives its port
   std::vector<std::string> names;
   for (const PlanNode& n : plan.nodes) names.push_back(n.name);
   CHECK(names == std::vector<std::string>{"tree", "first", "second", "tree.tap", "basket"});
-  const PlanNode& tap_node = *plan.find("tree.tap");
+  const PlanNode& tap_node = *test::node_of(plan, "tree.tap");
   CHECK(tap_node.is_inserted);
   CHECK(tap_node.concurrency == 3);
   CHECK(plan.nodes[static_cast<std::size_t>(tap_node.from)].name == "second");
-  CHECK(plan.nodes[static_cast<std::size_t>(plan.find("basket")->from)].name == "tree.tap");
+  CHECK(plan.nodes[static_cast<std::size_t>(test::node_of(plan, "basket")->from)].name ==
+        "tree.tap");
   // The configuration is stored as it was written.
   const Value* graph = plan.settings.config.find("graph");
   REQUIRE(graph != nullptr);

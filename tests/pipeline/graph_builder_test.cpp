@@ -7,6 +7,7 @@
 
 #include "pipeline/cpu.h"
 #include "tests/pipeline/test_graph.h"
+#include "tests/support/plan_node.h"
 
 using namespace melflow;
 using test::Graph;
@@ -137,8 +138,8 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(plan.nodes[2].concurrency == 3);
   CHECK(plan.nodes[2].queue == 7);
   CHECK(plan.workers == 5);
-  CHECK(plan.find("a") == &plan.nodes[1]);
-  CHECK(plan.find("b") == nullptr);
+  CHECK(test::node_of(plan, "a") == &plan.nodes[1]);
+  CHECK(test::node_of(plan, "b") == nullptr);
   CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
   CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
   // The contract: settings of the stages on the way, without their names or what is tuning only.
@@ -180,7 +181,7 @@ TEST_CASE("builder: an auto queue has bounds and is stored as auto, a number is 
   for (const Row& row : {Row{"a", "auto", "0", 10, 144}, Row{"b", "auto", "0", 9, 72},
                          Row{"c", "5", "0.3", 5, 5}, Row{"out", "auto", "0", 301, 4800}}) {
     CAPTURE(row.name);
-    const PlanNode& n = *plan.find(row.name);
+    const PlanNode& n = *test::node_of(plan, row.name);
     CHECK(n.least_queue == row.least);
     CHECK(n.greatest_queue == row.greatest);
     const Value& stored = *plan.settings.config.find("graph")->find(row.name);

@@ -7,6 +7,7 @@
 #include "stages/device/kernel_front_end.h"
 #include "stages/features/mel/mel_presets.h"
 #include "stages/features/mel/mel_signal.h"
+#include "tests/support/bfloat16.h"
 
 namespace melflow::cuda::testing {
 
@@ -148,8 +149,8 @@ std::vector<double> RowBuffer::values() const {
       continue;
     }
     const auto half = static_cast<std::uint16_t>(bytes_[i / 2] >> (i % 2 * 16));
-    out.push_back(static_cast<double>(type_ == NumberType::float16 ? float_of_float16(half)
-                                                                   : float_of_bfloat16(half)));
+    out.push_back(static_cast<double>(
+        type_ == NumberType::float16 ? float_of_float16(half) : test::float_of_bfloat16(half)));
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "tests/support/plan_node.h"
 #include "tests/unit/config_stages.h"
 
 using namespace melflow;
@@ -150,7 +151,7 @@ TEST_CASE("config: --set overrides and adds options") {
   CHECK(plan.host_memory == std::size_t{2} << 30);
   CHECK(*plan.max_failures.count == 7);
   CHECK(plan.workers == 5);
-  CHECK(plan.find("scale")->queue == 9);
+  CHECK(test::node_of(plan, "scale")->queue == 9);
 }
 
 TEST_CASE("config: --set with null, a variable and a quoted text") {

@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include "tests/support/plan_node.h"
+
 namespace {
 using namespace melflow;
 
@@ -155,7 +157,7 @@ std::vector<std::string> lines(const std::string& text) {
 }
 
 std::string option(const Plan& plan, const std::string& node, const std::string& name) {
-  const Value echo = plan.find(node)->config->schema().echo();
+  const Value echo = test::node_of(plan, node)->config->schema().echo();
   const Value* at = &echo;
   std::size_t begin = 0;
   while (at != nullptr) {

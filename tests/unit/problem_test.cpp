@@ -49,9 +49,9 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
                          {"x", ""},
                          {"", ""}}) {
     CAPTURE(std::string(row.word));
-    CHECK(nearest(row.word, names) == row.nearest);
+    const std::string nearest = row.nearest;
+    CHECK(did_you_mean(row.word, names) ==
+          (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
   }
-  CHECK(did_you_mean("n_mel", names) == ", did you mean 'n_mels'?");
-  CHECK(did_you_mean("colour", names).empty());
-  CHECK(nearest("anything", {}).empty());
+  CHECK(did_you_mean("anything", {}).empty());
 }

@@ -1,0 +1,13 @@
+// What the 16 bits of a bfloat16 stand for: they are the upper half of a float.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace melflow::test {
+
+inline float float_of_bfloat16(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+}  // namespace melflow::test

@@ -1,0 +1,17 @@
+// A node of a plan, by its name.
+#pragma once
+
+#include <string_view>
+
+#include "pipeline/plan.h"
+
+namespace melflow::test {
+
+/// Null where there is none.
+inline const PlanNode* node_of(const Plan& plan, std::string_view name) {
+  for (const PlanNode& node : plan.nodes)
+    if (node.name == name) return &node;
+  return nullptr;
+}
+
+}  // namespace melflow::test
