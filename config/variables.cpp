@@ -60,7 +60,8 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
     value = set;
   const bool has_default = split != std::string_view::npos;
-  if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2), depth + 1);
+  if (has_default && (!value || value->empty()))
+    return expand_text(inside.substr(split + 2), depth + 1);
   if (!value)
     throw Failure{
         fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "

@@ -55,7 +55,8 @@ LaneDevice::LaneDevice(Gpus& gpus, int index, const LaneSettings& settings,
 LaneDevice::~LaneDevice() = default;
 
 std::size_t LaneDevice::row_bytes(std::uint32_t frames) const {
-  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(front_end_->settings.columns);
+  return frames * size_of(settings_.kernel.rows) *
+         static_cast<std::size_t>(front_end_->settings.columns);
 }
 
 std::string LaneDevice::why() const {

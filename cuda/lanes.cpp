@@ -41,8 +41,8 @@ Lanes::Lanes(std::vector<std::unique_ptr<LaneDevice>> devices, const LaneSize& s
   }
 }
 
-Lanes::Lanes(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const LaneSettings& settings,
-             std::size_t sample_bytes, std::uint32_t frames)
+Lanes::Lanes(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end,
+             const LaneSettings& settings, std::size_t sample_bytes, std::uint32_t frames)
     : Lanes(open(gpus, front_end, settings, {sample_bytes, frames}), {sample_bytes, frames}) {}
 
 Lanes::~Lanes() {

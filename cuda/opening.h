@@ -32,8 +32,8 @@ class Opening {
   using Streams = std::function<int(std::size_t devices)>;
 
   // Begins. `settings.devices` and `settings.streams` are what `choice` and `streams` say.
-  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSettings settings, LaneSize size,
-          Choice choice, Streams streams);
+  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, LaneSettings settings,
+          LaneSize size, Choice choice, Streams streams);
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
   // Waits as wait() does, where nobody did, and closes what was opened.

@@ -29,8 +29,12 @@ using cuda::CudaError;
 
 class HostMel final : public cuda::MelProgram {
  public:
-  HostMel(const cuda::FrontEnd& front_end, const cuda::KernelOptions& options, std::uint32_t most_frames)
-      : operands_(options.operands), rows_(options.rows), any_(front_end), fft_(front_end.settings.n_fft) {
+  HostMel(const cuda::FrontEnd& front_end, const cuda::KernelOptions& options,
+          std::uint32_t most_frames)
+      : operands_(options.operands),
+        rows_(options.rows),
+        any_(front_end),
+        fft_(front_end.settings.n_fft) {
     const bool has_fused = cuda::has_fused_kernel(front_end);
     if (has_fused && options.path != cuda::Path::cufft)
       fused_ = std::make_unique<cuda::FusedTables>(front_end, options.operands);
