@@ -5,8 +5,8 @@ namespace melflow {
 
 enum ExitCode : int {
   kDone = 0,
-  kRunFailed = 1,  ///< also: two features differ (compare), a value disagrees (verify-parity)
-  kUsage = 2,      ///< also: what should be compared cannot be read (compare, as diff does)
+  kRunFailed = 1,       ///< also: two features differ (compare), a value disagrees (verify-parity)
+  kUsage = 2,           ///< also: what should be compared cannot be read (compare, as diff does)
   kSomeFailed = 3,      ///< done, but some files failed; they are listed
   kStopped = 75,        ///< EX_TEMPFAIL: stopped cleanly before its end
   kConfiguration = 78,  ///< EX_CONFIG: nothing was started

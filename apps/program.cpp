@@ -92,8 +92,8 @@ void give_spare_memory() {
 int report_problems(const ConfigError& e) {
   put(stderr, e.problems().str() + "\n");
   const std::size_t n = e.problems().size();
-  complain(fmt::format("{} problem{} in the configuration, nothing was started", n,
-                       n == 1 ? "" : "s"));
+  complain(
+      fmt::format("{} problem{} in the configuration, nothing was started", n, n == 1 ? "" : "s"));
   return kConfiguration;
 }
 

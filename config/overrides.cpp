@@ -37,7 +37,8 @@ Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
   if (set.value.find_first_of("[{\"'") == 0) {
     Document d = read_document(set.value, "--set");
     for (const Problem& p : d.problems.sorted())
-      problems.add(mark, fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
+      problems.add(mark,
+                   fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
     v = std::move(d.root);
   } else if (!set.value.empty() && !is_null_text(set.value)) {
     v = Value::scalar(set.value);

@@ -38,9 +38,10 @@ struct TopLevelOptions {
     s.group("memory", memory, "budgets");
     s.field("max_failures", max_failures,
             "more failed files than this end the run; no limit when not set");
-    s.field("workers", workers,
-            "threads that compute; 0 or auto: as many as there are cores; a run takes at most four a "
-            "core, or eight")
+    s.field(
+         "workers", workers,
+         "threads that compute; 0 or auto: as many as there are cores; a run takes at most four a "
+         "core, or eight")
         .range(0, 1024)
         .tuning();
   }

@@ -1,5 +1,6 @@
 #include "config/variables.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <optional>
@@ -17,9 +18,8 @@ constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
 bool is_name(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) != 0) return false;
-  for (const char c : text)
-    if (c != '_' && std::isalnum(static_cast<unsigned char>(c)) == 0) return false;
-  return true;
+  return std::ranges::all_of(text,
+                             [](unsigned char c) { return c == '_' || std::isalnum(c) != 0; });
 }
 
 // `text` begins behind "${": where its own } is, the ones of variables inside left out.
@@ -60,7 +60,8 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
     value = set;
   const bool has_default = split != std::string_view::npos;
-  if (has_default && (!value || value->empty())) return expand_text(inside.substr(split + 2), depth + 1);
+  if (has_default && (!value || value->empty()))
+    return expand_text(inside.substr(split + 2), depth + 1);
   if (!value)
     throw Failure{
         fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "
@@ -123,7 +124,7 @@ void Variables::expand(Value& value, Problems& problems) {
 void Variables::check_unused(Problems& problems) const {
   const std::vector<std::string> asked(asked_.begin(), asked_.end());
   for (const Assignment& a : given_) {
-    if (asked_.count(a.name) > 0) continue;
+    if (asked_.contains(a.name)) continue;
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
                  fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",
                              excerpt(a.name), did_you_mean(a.name, asked)));

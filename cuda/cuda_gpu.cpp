@@ -30,7 +30,8 @@ void use(int device) { must(cudaSetDevice(device), "cudaSetDevice", device); }
 
 class CudaMel final : public MelProgram {
  public:
-  CudaMel(int device, const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
+  CudaMel(int device, const FrontEnd& front_end, const KernelOptions& options,
+          std::uint32_t most_frames)
       : device_(device), kernels_(std::in_place, front_end, options, most_frames) {
     // Copies of tables need not have arrived when they return, and streams do not wait for them.
     // They are on the null stream, which alone is waited for.

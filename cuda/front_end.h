@@ -61,9 +61,9 @@ struct FrontEnd {
   std::vector<float> window;  // [frame_length], for samples that are used as they are
   // What samples are multiplied with beside the window, by their type.
   float scale_int16 = 1.0F / 32768.0F, scale_float = 1.0F;
-  double largest_sum = 1.0;  // that a frame of samples at full scale, times the window, can have
-  std::vector<Band> bands;      // [n_levels], or empty for a spectrogram
-  std::vector<float> weights;   // of the bands one after another
+  double largest_sum = 1.0;    // that a frame of samples at full scale, times the window, can have
+  std::vector<Band> bands;     // [n_levels], or empty for a spectrogram
+  std::vector<float> weights;  // of the bands one after another
   // Samples may be given as they were decoded; else as conditioned floats.
   bool takes_int16 = true;
   std::optional<ConditionSettings> condition;  // what a kernel does to frames before the window

@@ -13,7 +13,6 @@
 
 namespace melflow::cuda {
 
-
 struct FusedArguments {
   Settings settings;
   FusedView tables;
@@ -26,7 +25,6 @@ struct FusedArguments {
   Rows rows;
   std::uint32_t frame_bytes;  // of shared memory
 };
-
 
 using FusedKernel = void (*)(FusedArguments);
 

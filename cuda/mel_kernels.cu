@@ -131,8 +131,8 @@ class CufftPath {
         layout_(levels_layout(tables_)) {
     const auto n = static_cast<std::size_t>(tables_.settings.n_fft);
     // The same for any batch: another count may make cuFFT compute in another order.
-    chunk_ = static_cast<std::uint32_t>(
-        std::max<std::size_t>(chunk_bytes / (n * sizeof(float)), 1));
+    chunk_ =
+        static_cast<std::uint32_t>(std::max<std::size_t>(chunk_bytes / (n * sizeof(float)), 1));
     frame_bytes_ = aligned(chunk_ * n * sizeof(float));
     spectrum_bytes_ =
         aligned(chunk_ * static_cast<std::size_t>(tables_.settings.n_bins) * sizeof(Complex));
@@ -175,8 +175,9 @@ class CufftPath {
         launch.sample_type == SampleType::int16 ? window_int16_.data() : window_float_.data();
     for (std::uint32_t first = 0; first < launch.capacity; first += chunk_) {
       const Chunk chunk{first, std::min(chunk_, launch.capacity - first), launch.n_frames};
-      launch_window(stream, launch.sample_type,
-                    {tables_.settings, window, launch.samples, launch.offsets, chunk, chunk_, frames});
+      launch_window(
+          stream, launch.sample_type,
+          {tables_.settings, window, launch.samples, launch.offsets, chunk, chunk_, frames});
       check_cufft(fft.execute_real_to_complex(plan_, frames, spectra), "cufftExecR2C");
       launch_levels(stream, layout_,
                     {tables_.settings, band_indices_.data(), band_weights_.data(),
@@ -246,16 +247,15 @@ class Conditioning {
 class MelKernels::Impl {
  public:
   Impl(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
-      : options_(options),
-        most_frames_(most_frames),
-        takes_int16_(front_end.takes_int16) {
+      : options_(options), most_frames_(most_frames), takes_int16_(front_end.takes_int16) {
     require(most_frames >= 1 && most_frames <= 1U << 30,
             "a launch has from 1 to 2^30 frames, not " + std::to_string(most_frames));
-    const bool fused =
-        options.path == Path::fused || (options.path == Path::automatic && has_fused_kernel(front_end));
+    const bool fused = options.path == Path::fused ||
+                       (options.path == Path::automatic && has_fused_kernel(front_end));
     if (fused) {
-      require(has_fused_kernel(front_end), "no fused kernel has n_fft " + std::to_string(front_end.settings.n_fft) +
-                                   " and room for " + std::to_string(front_end.settings.columns) + " columns");
+      require(has_fused_kernel(front_end),
+              "no fused kernel has n_fft " + std::to_string(front_end.settings.n_fft) +
+                  " and room for " + std::to_string(front_end.settings.columns) + " columns");
       fused_.emplace(front_end, options);
     } else {
       require(options.operands == NumberType::float32,
@@ -303,7 +303,8 @@ class MelKernels::Impl {
   std::optional<CufftPath> cufft_;
 };
 
-MelKernels::MelKernels(const FrontEnd& front_end, const KernelOptions& options, std::uint32_t most_frames)
+MelKernels::MelKernels(const FrontEnd& front_end, const KernelOptions& options,
+                       std::uint32_t most_frames)
     : impl_(std::make_unique<Impl>(front_end, options, most_frames)) {}
 MelKernels::~MelKernels() = default;
 MelKernels::MelKernels(MelKernels&&) noexcept = default;

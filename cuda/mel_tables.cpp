@@ -88,10 +88,12 @@ AnySizeTables::AnySizeTables(const FrontEnd& front_end)
     : settings(front_end.settings),
       window_int16(scaled_window(front_end, SampleType::int16, 1.0F)),
       window_float(scaled_window(front_end, SampleType::float32, 1.0F)) {
-  if (settings.is_mel) bands = BandTables(front_end.bands, front_end.weights, settings.n_bins, lanes, 1);
+  if (settings.is_mel)
+    bands = BandTables(front_end.bands, front_end.weights, settings.n_bins, lanes, 1);
 }
 
-FusedTables::FusedTables(const FrontEnd& front_end, NumberType operands) : settings(front_end.settings) {
+FusedTables::FusedTables(const FrontEnd& front_end, NumberType operands)
+    : settings(front_end.settings) {
   const float scale = operands == NumberType::float16 ? operand_scale(front_end) : 1.0F;
   settings.power_scale = 1.0F / (scale * scale);
   const float factor = 0.5F * scale;  // the halves of even and odd part: fused_phases.h

@@ -67,8 +67,7 @@ GraphSpec chain(int nodes, int workers, int files = 0) {
     NodeSpec n;
     n.name = fmt::format("n{}", i);
     n.options.set("stage", Value::scalar(i == 0 ? "numbers" : i + 1 == nodes ? "drop" : "pass"));
-    if (i == 0 && files > 0)
-      n.options.set("files_per_task", Value::scalar(std::to_string(files)));
+    if (i == 0 && files > 0) n.options.set("files_per_task", Value::scalar(std::to_string(files)));
     if (i > 0) n.options.set("from", Value::scalar(fmt::format("n{}", i - 1)));
     spec.nodes.push_back(std::move(n));
   }
@@ -78,8 +77,8 @@ GraphSpec chain(int nodes, int workers, int files = 0) {
 void report(benchmark::State& state, int nodes) {
   const double items = static_cast<double>(state.iterations()) * kItems;
   state.counters["items/s"] = benchmark::Counter(items, benchmark::Counter::kIsRate);
-  state.counters["s_per_item_node"] = benchmark::Counter(
-      items * nodes, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["s_per_item_node"] =
+      benchmark::Counter(items * nodes, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void run(benchmark::State& state, int nodes, int workers, int files) {
@@ -124,6 +123,9 @@ void plain_tbb(benchmark::State& state) {
 }  // namespace
 
 BENCHMARK(graph)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(tasks)->ArgsProduct({{1, 64, 512}, {1, 2, 16}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(tasks)
+    ->ArgsProduct({{1, 64, 512}, {1, 2, 16}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(plain_tbb)->ArgsProduct({{2, 7}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 BENCHMARK_MAIN();

@@ -25,8 +25,8 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own,
     }
     std::vector<std::string> known = names;
     known.insert(known.end(), common.begin(), common.end());
-    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key), d.info->name,
-                                        did_you_mean(e.key, known)));
+    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
+                                        d.info->name, did_you_mean(e.key, known)));
   }
   d.config->schema().read(known_options, path, graph.problems);
   d.config->schema().find_unused(known_options, path, graph.unused);
@@ -102,9 +102,8 @@ void connect(GraphDraft& graph, NodeDraft& node) {
         it = std::find(names.begin(), names.end(), graph.outlets[written]);
     }
     if (it == names.end())
-      graph.error(mark_of(spec, "from"),
-                  fmt::format("{}.from: there is no node '{}'{}", spec.name, excerpt(from),
-                              did_you_mean(from, names)));
+      graph.error(mark_of(spec, "from"), fmt::format("{}.from: there is no node '{}'{}", spec.name,
+                                                     excerpt(from), did_you_mean(from, names)));
     else
       node.from.push_back(static_cast<int>(it - names.begin()));
   }

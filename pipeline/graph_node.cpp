@@ -267,9 +267,13 @@ bool GraphNode::holds() const { return calls_.holds() && !graph_.is_aborting(); 
 void GraphNode::try_end() {
   if (!places_.may_end()) return;
   switch (places_.try_end(Clock::now(), [this] { return holds(); })) {
-    case NodePlaces::End::not_yet: return;
-    case NodePlaces::End::flush: send_flush(); return;
-    case NodePlaces::End::now: break;
+    case NodePlaces::End::not_yet:
+      return;
+    case NodePlaces::End::flush:
+      send_flush();
+      return;
+    case NodePlaces::End::now:
+      break;
   }
   // The stage itself is not asked for its half-made batch: it may be what failed.
   calls_.cancel_held();

@@ -17,11 +17,16 @@ std::size_t thread_number() {
 
 const char* to_text(Outcome outcome) {
   switch (outcome) {
-    case Outcome::open: return "open";
-    case Outcome::ok: return "ok";
-    case Outcome::skipped: return "skipped";
-    case Outcome::failed: return "failed";
-    case Outcome::not_run: return "not run";
+    case Outcome::open:
+      return "open";
+    case Outcome::ok:
+      return "ok";
+    case Outcome::skipped:
+      return "skipped";
+    case Outcome::failed:
+      return "failed";
+    case Outcome::not_run:
+      return "not run";
   }
   return "";
 }
@@ -55,10 +60,18 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     r.reason = reason_number(reason);
     publish();
     switch (outcome) {
-      case Outcome::ok: ++counts_.ok; break;
-      case Outcome::skipped: ++counts_.skipped; break;
-      case Outcome::failed: ++counts_.failed; break;
-      default: ++counts_.not_run; break;
+      case Outcome::ok:
+        ++counts_.ok;
+        break;
+      case Outcome::skipped:
+        ++counts_.skipped;
+        break;
+      case Outcome::failed:
+        ++counts_.failed;
+        break;
+      default:
+        ++counts_.not_run;
+        break;
     }
     if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
   }
@@ -105,8 +118,6 @@ Ledger::Entry Ledger::entry(std::size_t index) const {
           *reasons_.at(r.reason)};
 }
 
-Outcome Ledger::outcome(std::size_t index) const {
-  return records_.at(index).outcome;
-}
+Outcome Ledger::outcome(std::size_t index) const { return records_.at(index).outcome; }
 
 }  // namespace melflow

@@ -141,11 +141,11 @@ class NodePlaces {
   const std::size_t start_level_;
 
   mutable tbb::spin_mutex mutex_;
-  int running_ = 0;            // in the stage
-  std::size_t called_ = 0;     // let in, and not begun
-  std::size_t offered_ = 0;    // lie in the queue and can be let in
-  std::size_t waiting_ = 0;    // have a place in the queue
-  std::size_t again_ = 0;      // will come again
+  int running_ = 0;          // in the stage
+  std::size_t called_ = 0;   // let in, and not begun
+  std::size_t offered_ = 0;  // lie in the queue and can be let in
+  std::size_t waiting_ = 0;  // have a place in the queue
+  std::size_t again_ = 0;    // will come again
   bool is_open_ = true;
   bool input_over_ = false;
   bool is_ended_ = false;

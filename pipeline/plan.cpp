@@ -5,8 +5,8 @@
 namespace melflow {
 
 std::string OptionType<CountOrShare>::parse(const Value& v, CountOrShare& out) {
-  std::string bad = detail::describe_value(v) +
-                    " found where a count or a share is expected, such as 10 or 1%";
+  std::string bad =
+      detail::describe_value(v) + " found where a count or a share is expected, such as 10 or 1%";
   if (v.is_null()) return out = {}, "";
   if (!v.is_scalar() || v.text().empty()) return bad;
   std::string text = v.text();
@@ -50,10 +50,11 @@ void NodeOptions::describe(Schema& s) {
           "of the places it begins with), or when no more can come; 0: at once")
       .range(0, 1)
       .tuning();
-  s.field("files_per_task", files_per_task,
-          "of the source: files that go from node to node together until they become a batch or are "
-          "written, each with its own entry in the report; auto: as many as take some 100 µs of a "
-          "worker's time, fewer towards the end of the list; never more than memory.host has room for")
+  s.field(
+       "files_per_task", files_per_task,
+       "of the source: files that go from node to node together until they become a batch or are "
+       "written, each with its own entry in the report; auto: as many as take some 100 µs of a "
+       "worker's time, fewer towards the end of the list; never more than memory.host has room for")
       .range(1, kMostFilesPerTask)
       .tuning();
 }

@@ -14,11 +14,11 @@ namespace melflow {
 
 /// Where a stage's time went, in slot-seconds: the five add up to graph_seconds x concurrency.
 struct StageTime {
-  double busy = 0;              ///< processing
-  double waiting_input = 0;     ///< nothing to do yet
-  double blocked_output = 0;    ///< the next queue is full, or the memory budget is
-  double waiting_core = 0;      ///< ready, but no worker free
-  double idle_after_end = 0;    ///< all its work is done
+  double busy = 0;            ///< processing
+  double waiting_input = 0;   ///< nothing to do yet
+  double blocked_output = 0;  ///< the next queue is full, or the memory budget is
+  double waiting_core = 0;    ///< ready, but no worker free
+  double idle_after_end = 0;  ///< all its work is done
   [[nodiscard]] double total() const {
     return busy + waiting_input + blocked_output + waiting_core + idle_after_end;
   }
@@ -59,7 +59,7 @@ struct RunReport {
   Ending ending = Ending::complete;
   std::string error;  ///< why a failed run failed
   double wall_seconds = 0;
-  double graph_seconds = 0;  ///< part of it: the stages at work; what their times add up to
+  double graph_seconds = 0;    ///< part of it: the stages at work; what their times add up to
   double filling_seconds = 0;  ///< part of it, too: the filling pass before that
   int workers = 1;
   Ledger::Counts counts;
@@ -67,10 +67,10 @@ struct RunReport {
   std::vector<EdgeReport> edges;
   std::vector<Joint> joints;  ///< what oneTBB was told, in that order
   std::size_t memory_budget = 0;
-  std::size_t memory_peak = 0;           ///< the most that was promised at once
-  std::size_t memory_index = 0;          ///< part of the peak: the index of source items
-  double memory_wait_seconds = 0;        ///< reading waited for the budget
-  std::size_t resident_peak = 0;         ///< VmHWM
+  std::size_t memory_peak = 0;     ///< the most that was promised at once
+  std::size_t memory_index = 0;    ///< part of the peak: the index of source items
+  double memory_wait_seconds = 0;  ///< reading waited for the budget
+  std::size_t resident_peak = 0;   ///< VmHWM
   std::vector<std::string> warnings;
 };
 

@@ -59,7 +59,7 @@ class Runner::Impl {
   std::size_t kept_bytes_ = 0;   // by stages, beside the items
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
   std::size_t keep_memory_ = 0;  // Filling::memory
-  std::mutex warnings_mutex_;  // one of its own: a stop() may make a stage warn
+  std::mutex warnings_mutex_;    // one of its own: a stop() may make a stage warn
   std::vector<std::string> warnings_;
   std::atomic<bool> stop_requested_{false};
   std::atomic<bool> too_many_failures_{false};
@@ -95,8 +95,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
   reserve_ = std::min(reserve, room);
   // A block for every worker stays beside what is kept, or one file after the other would be done.
   const std::size_t working =
-      reserve_ +
-      std::min(static_cast<std::size_t>(plan_.workers) * plan_.largest_block, room / 4);
+      reserve_ + std::min(static_cast<std::size_t>(plan_.workers) * plan_.largest_block, room / 4);
   keep_memory_ = room - std::min(room, working);
   budget_ = std::make_unique<MemoryBudget>(room, reserve_);
 }
@@ -167,8 +166,8 @@ void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
 // is under way meanwhile out of the rest.
 void Runner::Impl::fill(RunContext& run, RunReport& report) {
   Filling filling{.memory = keep_memory_, .end = [this] { graph_->stop(); }};
-  const auto asked = std::find_if(
-      plan_.nodes.begin(), plan_.nodes.end(), [&filling](const PlanNode& n) {
+  const auto asked =
+      std::find_if(plan_.nodes.begin(), plan_.nodes.end(), [&filling](const PlanNode& n) {
         return n.faces.filling != nullptr && n.faces.filling->begin_filling(filling);
       });
   if (asked == plan_.nodes.end()) return;
@@ -181,8 +180,7 @@ void Runner::Impl::fill(RunContext& run, RunReport& report) {
   if (ledger_.counts().closed() > 0)  // what the run proper passes over
     for (std::size_t i = 0; i < found; ++i)
       if (ledger_.outcome(i) != Outcome::open) filling_ledger_.close(i, Outcome::not_run, -1, "");
-  filling_budget_ =
-      std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
+  filling_budget_ = std::make_unique<MemoryBudget>(budget_->capacity() - keep_memory_, reserve_);
   RunContext first{.pool = run.pool,
                    .ledger = filling_ledger_,
                    .settings = run.settings,
@@ -234,7 +232,8 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
       report.ending = Ending::failed;
       const bool no_memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
       if (report.error.empty())
-        report.error = no_memory ? plan_.nodes[i].name + ": out of memory; lower memory.host" : e.what();
+        report.error =
+            no_memory ? plan_.nodes[i].name + ": out of memory; lower memory.host" : e.what();
     }
     report.stages[i].summary = stage.summary();
   }

@@ -56,8 +56,9 @@ void TaskFiles::make(Work& work) {
         next_item_ ? *std::exchange(next_item_, std::nullopt) : ahead_.take(next_);
     const auto& [item, cost] = made;
     weight += item.info.bytes + kWeightOfFile;
-    const bool fits = work.cost + cost <= room_ &&
-                      (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= task_seconds_);
+    const bool fits =
+        work.cost + cost <= room_ &&
+        (fixed_ > 0 || static_cast<double>(weight) * seconds_per_weight_ <= task_seconds_);
     if (!work.out.empty() && !fits) {
       next_item_ = std::move(made);
       break;
@@ -76,8 +77,7 @@ void TaskFiles::make(Work& work) {
 std::size_t TaskFiles::most() const {
   if (fixed_ > 0) return fixed_;
   if (seconds_per_weight_ == 0) return 1;
-  const std::size_t tasks =
-      kTasksLeftPerWorker * static_cast<std::size_t>(graph_.plan().workers);
+  const std::size_t tasks = kTasksLeftPerWorker * static_cast<std::size_t>(graph_.plan().workers);
   return std::clamp<std::size_t>((total_ - next_) / tasks, 1, NodeOptions::kMostFilesPerTask);
 }
 

@@ -47,7 +47,7 @@ class TaskFiles {
 
   // What a file costs: so many seconds of a worker per unit of weight.
   std::size_t made_ = 0, weight_ = 0;
-  std::size_t measure_at_ = 16;  // files made
+  std::size_t measure_at_ = 16;    // files made
   double seconds_per_weight_ = 0;  // 0: not known yet
 };
 

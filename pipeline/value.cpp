@@ -94,8 +94,8 @@ std::string to_json(const Value& value) {
       return "null";
     case Value::Kind::scalar: {
       const std::string& t = value.text();
-      const bool bare = !value.quoted() &&
-                        (t == "true" || t == "false" || t == "null" || is_json_number(t));
+      const bool bare =
+          !value.quoted() && (t == "true" || t == "false" || t == "null" || is_json_number(t));
       return bare ? t : quote(t);
     }
     case Value::Kind::list: {

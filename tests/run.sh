@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and passes all the tests: as released, then under
-# AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test that
-# fails, so the last lines are always ctest's own.
+# Installs what is missing, checks the format, builds, and passes all the tests: as released, then
+# under AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test
+# that fails, so the last lines are always ctest's own.
+#
+# A sanitizer is given what it can find something in. AddressSanitizer: every test of the libraries,
+# so of all code that reads files of strangers; not the program, whose tests are of its output, nor
+# the benchmarks, nor kernels, which run on a device (their phases, on the host, are in it).
+# ThreadSanitizer: the framework and whole jobs, which is where threads meet.
 #
 # In:  tests/run.sh [--repeat N] [--busy N] [PRESET...]     default: release asan tsan
 #      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
@@ -30,9 +35,15 @@ export MELFLOW_TEST_AUDIO=$repository/build/test-audio
 bash tests/support/fetch_audio.sh "$MELFLOW_TEST_AUDIO" \
   asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav alsa-utils
 
+# Skipped, and said so, where clang-format 14 is not there.
+bash tests/check.sh format || [[ $? == 77 ]]
+
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  # Without these ccache keeps nothing that was compiled with a precompiled header.
+  sloppiness=$(ccache --get-config sloppiness)
+  export CCACHE_SLOPPINESS=${sloppiness:+$sloppiness, }pch_defines,time_macros
 fi
 
 loops=() red=()
@@ -59,12 +70,14 @@ run_tests() {
 for preset in "${presets[@]}"; do
   printf '\n== %s\n' "$preset"
   cmake --preset "$preset"
-  # Threads meet in the framework and in whole jobs; the rest is built for the other two only.
   targets=() tests=()
-  if [[ $preset == tsan ]]; then
-    targets=(--target melflow_pipeline_tests melflow_jobs_tests)
-    tests=(--tests-regex '^(pipeline|jobs)\.')
-  fi
+  case $preset in
+    asan) targets=(--target melflow_tests) ;;
+    tsan)
+      targets=(--target melflow_pipeline_tests melflow_jobs_tests)
+      tests=(--tests-regex '^(pipeline|jobs)\.')
+      ;;
+  esac
   cmake --build --preset "$preset" "${targets[@]}"
   for ((i = ${#loops[@]}; i < busy; ++i)); do
     while :; do :; done &

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "stages/features/mel/mel_signal.h"
 #include "pipeline/graph_builder.h"
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"

@@ -70,9 +70,9 @@ std::string bar_line(const Progress& p, double rate, int width) {
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {}", clock_text(p.seconds));
   const double share = share_done(c);
-  std::string text = fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share,
-                                 p.is_filling ? "loading " : "", count_text(c.closed()),
-                                 count_text(c.found), rate_text(rate), left_text(c, rate));
+  std::string text =
+      fmt::format(" {:3.0f}%  {}{}/{} files  {}/s  {}", 100 * share, p.is_filling ? "loading " : "",
+                  count_text(c.closed()), count_text(c.found), rate_text(rate), left_text(c, rate));
   const auto room = [&] { return width - static_cast<int>(text.size()); };
   // The bar keeps its length while the figures grow.
   const int wanted = width < 100 ? 12 : 24;

@@ -37,8 +37,7 @@ std::string stage_text(const Json& settings) {
 
 std::string difference_text(const ContractDifference& d, const Contract& a, const Contract& b) {
   if (d.in_a && d.in_b)
-    return fmt::format("{}: {} in {}, {} in {}", d.setting, shown(d.a), a.path,
-                       shown(d.b), b.path);
+    return fmt::format("{}: {} in {}, {} in {}", d.setting, shown(d.a), a.path, shown(d.b), b.path);
   const Json& value = d.in_a ? d.a : d.b;
   const std::string& path = d.in_a ? a.path : b.path;
   if (value.is_object())
@@ -93,7 +92,7 @@ int compare(const CompareArguments& arguments) {
       say(stdout, "equal: same features (hash {})\n", a.feature_hash);
     else
       say(stdout, "different: {} (hash {} and {})\n", plural(all.size(), "difference"),
-                 a.feature_hash, b.feature_hash);
+          a.feature_hash, b.feature_hash);
     for (const std::string& remark : remarks) say(stdout, "note: {}\n", remark);
   }
   return all.empty() ? kDone : kRunFailed;

@@ -95,7 +95,7 @@ std::string sample_rates(const FeatureFile& f) {
 }
 
 std::string groups_text(const char* title, const std::map<int, Group>& groups,
-                  const std::vector<std::string>& names) {
+                        const std::vector<std::string>& names) {
   std::string out;
   std::size_t shown = 0;
   for (const auto& [index, g] : groups) {
@@ -104,8 +104,8 @@ std::string groups_text(const char* title, const std::map<int, Group>& groups,
       break;
     }
     out += fmt::format("{:<14}{:<16} {:>14} {:>18} {:>12}\n", shown++ == 0 ? title : "",
-               excerpt(name_of(names, index)), plural(g.files, "file"),
-               plural(static_cast<std::size_t>(g.rows), "row"), seconds_text(g.seconds));
+                       excerpt(name_of(names, index)), plural(g.files, "file"),
+                       plural(static_cast<std::size_t>(g.rows), "row"), seconds_text(g.seconds));
   }
   return out;
 }
@@ -131,11 +131,12 @@ std::string settings_text(const FeatureFile& f) {
 }
 
 std::string files_text(const FeatureFile& f) {
-  std::string out = fmt::format("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status", "first row", "rows", "Hz",
-             "seconds", "label", "path");
+  std::string out = fmt::format("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status",
+                                "first row", "rows", "Hz", "seconds", "label", "path");
   for (const FeatureFile::Entry& e : f.files())
-    out += fmt::format("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status), e.offset,
-               e.count, e.sample_rate, e.duration, excerpt(name_of(f.labels(), e.label)), path_text(e.path));
+    out += fmt::format("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status),
+                       e.offset, e.count, e.sample_rate, e.duration,
+                       excerpt(name_of(f.labels(), e.label)), path_text(e.path));
   return out;
 }
 
@@ -159,7 +160,7 @@ std::string remarks_text(const FeatureFile& f) {
   }
   if (f.remarks().size() > kShownRemarks)
     out += fmt::format("  … and {} more (all with --json)\n",
-               count_text(f.remarks().size() - kShownRemarks));
+                       count_text(f.remarks().size() - kShownRemarks));
   return out;
 }
 
@@ -178,26 +179,32 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   const auto count = [&](const char* name) {
     return count_text(static_cast<std::size_t>(number(name)));
   };
-  std::string out = fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()), bytes_text(static_cast<double>(f.file_bytes())),
-             f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
-  out += fmt::format("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(), excerpt(f.unit()));
+  std::string out =
+      fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()),
+                  bytes_text(static_cast<double>(f.file_bytes())),
+                  f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
+  out += fmt::format("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(),
+                     excerpt(f.unit()));
   if (!f.band_hz().empty()) {
     const auto [low, high] = frequency_range(f.band_hz());
     out += fmt::format("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
   }
-  if (!f.text("preset").empty()) out += fmt::format("{:<14}{}\n", "preset", excerpt(f.text("preset")));
-  out += fmt::format("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"), number("n_fft"),
-             number("hop_length"));
-  out += fmt::format("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"), count("ok"),
-             count("skipped"), count("failed"));
+  if (!f.text("preset").empty())
+    out += fmt::format("{:<14}{}\n", "preset", excerpt(f.text("preset")));
+  out += fmt::format("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"),
+                     number("n_fft"), number("hop_length"));
+  out += fmt::format("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"),
+                     count("ok"), count("skipped"), count("failed"));
   out += fmt::format("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");
   out += fmt::format("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
   if (!f.labels().empty()) out += groups_text("labels", by_label(f), f.labels());
   if (!f.splits().empty()) out += groups_text("splits", by_split(f), f.splits());
-  if (!f.targets().empty()) out += fmt::format("{:<14}{}\n", "targets",
+  if (!f.targets().empty())
+    out += fmt::format("{:<14}{}\n", "targets",
                        excerpt(fmt::format("{}", fmt::join(f.targets(), ", ")), kLongestReason));
-  out += fmt::format("{:<14}melflow {} ({}, {})\n", "written by", excerpt(f.text("melflow_version")),
-             excerpt(f.text("backend")), excerpt(f.text("instruction_set")));
+  out +=
+      fmt::format("{:<14}melflow {} ({}, {})\n", "written by", excerpt(f.text("melflow_version")),
+                  excerpt(f.text("backend")), excerpt(f.text("instruction_set")));
   out += fmt::format("{:<14}{}\n", "feature hash", excerpt(f.text("feature_hash")));
   out += settings_text(f);
   out += warnings_text(f);

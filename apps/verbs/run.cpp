@@ -88,8 +88,7 @@ RunReport run_watched(Runner& runner, const RunArguments& arguments) {
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
                   std::FILE* out) {
-  std::string text =
-      summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
+  std::string text = summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
   if (!remarks.empty()) text += "\nnot plainly ok:\n" + remarks_text(remarks, kShownRemarks);
   put(out, text);
 }
@@ -108,8 +107,8 @@ int run(const RunArguments& arguments, JsonReport& json) {
   if (!arguments.quiet)
     print_report(report, runner, remarks, arguments.json == "-" ? stderr : stdout);
   else
-    put(stderr, warnings_text(report, runner.plan()) +
-                    failures_text(report, remarks, kShownRemarks));
+    put(stderr,
+        warnings_text(report, runner.plan()) + failures_text(report, remarks, kShownRemarks));
   json.write(report_json(report, runner.plan(), remarks, code));
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)

@@ -59,7 +59,8 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
 // Why a file has no rows.
 std::string excuse(const FeatureFile& f, const FeatureFile::Entry& e) {
   for (const FeatureFile::Remark& r : f.remarks())
-    if (r.path == e.path) return fmt::format("{} ({}: {})", to_text(r.status), excerpt(r.stage),
+    if (r.path == e.path)
+      return fmt::format("{} ({}: {})", to_text(r.status), excerpt(r.stage),
                          excerpt(r.reason, kLongestReason));
   return to_text(e.status);
 }
@@ -110,8 +111,7 @@ int show(const ShowArguments& arguments) {
   const FeatureFile file(arguments.file);
   const FeatureFile::Entry& entry = find_entry(file, arguments.path);
   if (entry.count == 0)
-    throw RunError(
-        fmt::format("{}: {} has no rows: {}", file.path(),
+    throw RunError(fmt::format("{}: {} has no rows: {}", file.path(),
                                excerpt(entry.path, kLongestPath), excuse(file, entry)));
   const Range range = parse_rows(arguments.rows, entry.count);
   const std::uint64_t rows = range.end - range.begin;
@@ -132,8 +132,8 @@ int show(const ShowArguments& arguments) {
   s.title = entry.path;
   const Canvas picture = draw(s);
   written.write(picture.png());
-  say(stdout, "{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(), picture.height(),
-             plural(rows, "row"), excerpt(entry.path, kLongestPath));
+  say(stdout, "{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(),
+      picture.height(), plural(rows, "row"), excerpt(entry.path, kLongestPath));
   return kDone;
 }
 

@@ -37,7 +37,7 @@ int print_stage(const std::string& name) {
     return kUsage;
   }
   say(stdout, "{}: {}\n\n  {}\n\nOptions:\n", stage->name, stage->summary,
-             ports_text(stage->traits));
+      ports_text(stage->traits));
   print_options(stage->configure()->schema());
   say(stdout, "\nOptions of every node:\n");
   NodeOptions common;

@@ -37,8 +37,8 @@ int validate(const PlanArguments& arguments) {
   const Plan plan = arguments.load();
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
   say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
-             mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
-             plural(static_cast<std::size_t>(plan.workers), "worker"));
+      mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
+      plural(static_cast<std::size_t>(plan.workers), "worker"));
   return kDone;
 }
 

@@ -176,7 +176,7 @@ int verify_files(const ParityArguments& arguments) {
     results.push_back(check.check(recordings[i], answer.rows[i]));
     if (!arguments.json && recordings[i].file_rate > 0 && recordings[i].file_rate != rate)
       say(stdout, "{}: resampled from {} to {} Hz, for both\n", recordings[i].path,
-                 recordings[i].file_rate, rate);
+          recordings[i].file_rate, rate);
   }
   const auto statistics = check.statistics();
   const std::vector<ParityResult> of_rows(statistics.begin(), statistics.end());

@@ -110,7 +110,8 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
   Result<Block> next(ItemContext& context) override {
     auto block = next_block(context);
     if (block && !block->more && raw_->fd)
-      if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_)) return std::move(*error);
+      if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_))
+        return std::move(*error);
     return block;
   }
 

@@ -14,8 +14,7 @@ struct KeepState final : StageState {
   std::unique_ptr<AudioStore::Entry> entry;
 };
 
-class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>,
-                        public FillingPass {
+class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, public FillingPass {
  public:
   explicit KeepAudio(NoOptions) {}
 

@@ -20,8 +20,8 @@ std::int64_t Length::at(double sample_rate) const {
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
   const std::string& t = v.text();
   std::string bad = detail::describe_value(v) +
-                          " found where a number of samples or a time is expected, such as 512, "
-                          "10s or 25ms";
+                    " found where a number of samples or a time is expected, such as 512, "
+                    "10s or 25ms";
   if (!v.is_scalar()) return bad;
   double number = 0;
   const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);

@@ -190,11 +190,10 @@ class Listing {
       return manifest_.split(d.first) != manifest_.split(d.second);
     };
     if (const auto d = std::find_if(doubles.begin(), doubles.end(), crosses); d != doubles.end())
-      text +=
-          fmt::format("; {} in another split: {} is in {} and in {}",
-                      std::count_if(doubles.begin(), doubles.end(), crosses),
-                      manifest_.relative(d->second), split_of(manifest_, d->first),
-                      split_of(manifest_, d->second));
+      text += fmt::format("; {} in another split: {} is in {} and in {}",
+                          std::count_if(doubles.begin(), doubles.end(), crosses),
+                          manifest_.relative(d->second), split_of(manifest_, d->first),
+                          split_of(manifest_, d->second));
     warn_(text + ". Every line gives rows of its own");
   }
 

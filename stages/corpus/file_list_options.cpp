@@ -83,10 +83,11 @@ void FileListOptions::describe(Schema& s) {
        "split")
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
-  s.field("split_update", split_update,
-          "what an update does with splits: ratio: keep, files of the earlier output stay in their "
-          "split, and new ones of their groups go there, too; redraw, all are drawn as in a run from "
-          "the beginning, and a remark counts those that move")
+  s.field(
+       "split_update", split_update,
+       "what an update does with splits: ratio: keep, files of the earlier output stay in their "
+       "split, and new ones of their groups go there, too; redraw, all are drawn as in a run from "
+       "the beginning, and a remark counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 
@@ -101,8 +102,9 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
   if (!o.groups_by_pattern()) return;
   // The library's parser goes a call deeper with every bracket.
   if (constexpr std::size_t kLongest = 1000; o.split_group.size() > kLongest)
-    return check.error("split_group", fmt::format("a regular expression has at most {} bytes, not {}",
-                                                  kLongest, o.split_group.size()));
+    return check.error("split_group",
+                       fmt::format("a regular expression has at most {} bytes, not {}", kLongest,
+                                   o.split_group.size()));
   try {
     const std::regex pattern(o.split_group);
     if (pattern.mark_count() != 1)

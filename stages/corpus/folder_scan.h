@@ -20,7 +20,7 @@ class FolderScan {
   };
   struct Found {
     std::string_view folder;  ///< below the root; "" or ends in '/'
-    std::string_view name;    ///< ends in '/' for a folder that matches nothing and cannot be listed
+    std::string_view name;  ///< ends in '/' for a folder that matches nothing and cannot be listed
     bool is_folder = false;
     int error = 0;  ///< why the folder cannot be listed, so that nobody knows what is in it
   };

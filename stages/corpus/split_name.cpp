@@ -13,8 +13,9 @@ namespace melflow {
 namespace {
 
 // What else is in an output, by these names: groups and datasets, and the index of a .npy.
-constexpr std::array<std::string_view, 10> kTaken{"band_hz", "files",  "index",      "labels",  "mel",
-                                                  "remarks", "splits", "statistics", "targets", "warnings"};
+constexpr std::array<std::string_view, 10> kTaken{"band_hz", "files",   "index",  "labels",
+                                                  "mel",     "remarks", "splits", "statistics",
+                                                  "targets", "warnings"};
 constexpr std::size_t kLongest = 100;  // of a file's name there are 255 [bytes]
 
 bool is_usable(std::string_view name) {
@@ -44,8 +45,10 @@ int rank_of(std::string name) {
 std::string split_name_problem(std::string_view name) {
   if (is_usable(name)) return {};
   return fmt::format(
-      "'{}' cannot be the name of a split: it becomes part of names in the output, so it has 1 to {} "
-      "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of {}",
+      "'{}' cannot be the name of a split: it becomes part of names in the output, so it has 1 to "
+      "{} "
+      "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
+      "{}",
       excerpt(name), kLongest, fmt::join(kTaken, ", "));
 }
 

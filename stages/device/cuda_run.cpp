@@ -58,7 +58,8 @@ std::vector<cuda::GpuInfo> CudaRun::choose(const cuda::Gpus& gpus, const MelBack
 }
 
 bool CudaRun::is_fused() const {
-  return options_.path != cuda::Path::cufft && cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
+  return options_.path != cuda::Path::cufft &&
+         cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
 }
 
 namespace {

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "pipeline/plan.h"
 #include "pipeline/observer.h"
+#include "pipeline/plan.h"
 
 namespace melflow {
 

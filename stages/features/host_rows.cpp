@@ -30,8 +30,8 @@ std::shared_ptr<const MelBatch> HostRows::compute(const Batch& in, ItemContext& 
   auto out = std::make_shared<MelBatch>();
   out->info = front_.info();
   out->parts.resize(in.parts.size());
-  const auto scratch = scratch_.lease(
-      [this] { return std::make_unique<Scratch>(front_.kernel().make_scratch()); });
+  const auto scratch =
+      scratch_.lease([this] { return std::make_unique<Scratch>(front_.kernel().make_scratch()); });
   for (std::size_t i = 0; i < in.parts.size(); ++i) {
     if (context.item().origins->at(i).stream->failed()) continue;
     auto part = compute(*in.parts[i], i, *scratch, context);

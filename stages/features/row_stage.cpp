@@ -77,8 +77,8 @@ Result<std::shared_ptr<const MelPart>> RowStage::changed(const MelPart& in,
     MemoryRows result(buffer->as<float>() + u * frames * out_->columns, frames, out_->columns);
     step_->run(rows, result);
   }
-  if (auto error = unstorable(buffer->as<float>(), in.first_row, in.row_count, *out_,
-                              NumberType::float32))
+  if (auto error =
+          unstorable(buffer->as<float>(), in.first_row, in.row_count, *out_, NumberType::float32))
     return std::move(*error);
   out->data = std::move(buffer);
   return std::shared_ptr<const MelPart>(std::move(out));

@@ -22,8 +22,8 @@ class FileState {
   /// another owner or another link (a backup), which are no reason.
   [[nodiscard]] bool is_same_content(const FileState& other) const {
     return size_ == other.size_ && is_equal(modified_, other.modified_) &&
-           (is_equal(changed_, other.changed_) || mode_ != other.mode_ ||
-            owner_ != other.owner_ || group_ != other.group_ || links_ != other.links_);
+           (is_equal(changed_, other.changed_) || mode_ != other.mode_ || owner_ != other.owner_ ||
+            group_ != other.group_ || links_ != other.links_);
   }
 
  private:

@@ -28,16 +28,15 @@ constexpr int kMostLinks = 40;               // as the kernel follows
 bool is_named(int fd, const std::string& path) {
   struct stat mine {
   }, named{};
-  return fstat(fd, &mine) == 0 && lstat(path.c_str(), &named) == 0 &&
-         named.st_ino == mine.st_ino && named.st_dev == mine.st_dev;
+  return fstat(fd, &mine) == 0 && lstat(path.c_str(), &named) == 0 && named.st_ino == mine.st_ino &&
+         named.st_dev == mine.st_dev;
 }
 
 std::string head_of(int fd) {
   std::string head(kSearched, '\0');
   std::size_t size = 0;
   while (size < head.size()) {
-    const ssize_t n =
-        ::pread(fd, head.data() + size, head.size() - size, static_cast<off_t>(size));
+    const ssize_t n = ::pread(fd, head.data() + size, head.size() - size, static_cast<off_t>(size));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     size += static_cast<std::size_t>(n);
@@ -152,8 +151,7 @@ UniqueFd create_own(const std::string& path, std::string_view mark, const Recogn
     UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (fd) {
       const Lock lock = lock_file(fd.get());
-      if (lock == Lock::taken)
-        throw RunError(fmt::format("{}: another run is writing it", path));
+      if (lock == Lock::taken) throw RunError(fmt::format("{}: another run is writing it", path));
       if (is_unlocked != nullptr) *is_unlocked = lock == Lock::unsupported;
       if (is_named(fd.get(), path)) return fd;
       continue;

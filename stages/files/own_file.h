@@ -48,7 +48,7 @@ bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
 /// A new file, empty and locked. One of ours that is there already, from a run that was ended, is removed; throws
 /// RunError for any other, where another run has it, and where nothing can be made. `is_unlocked`: the file system has
 /// no locks.
-UniqueFd create_own(const std::string& path, std::string_view mark, const Recognizer& recognizer = {},
-                    bool* is_unlocked = nullptr);
+UniqueFd create_own(const std::string& path, std::string_view mark,
+                    const Recognizer& recognizer = {}, bool* is_unlocked = nullptr);
 
 }  // namespace melflow

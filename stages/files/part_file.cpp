@@ -30,13 +30,17 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
     throw RunError(fmt::format(
         "{}: is a {}, not a file; {}.path takes the name of a file, which is written beside it and "
         "gets its name when it is complete",
-        target, S_ISFIFO(st.st_mode) ? "FIFO" : S_ISSOCK(st.st_mode) ? "socket" : "device", stage));
+        target,
+        S_ISFIFO(st.st_mode)   ? "FIFO"
+        : S_ISSOCK(st.st_mode) ? "socket"
+                               : "device",
+        stage));
   if (has_name(target + ".replaced")) refuse_foreign(target + ".replaced");
   if (existing == Existing::refuse)
-    throw RunError(fmt::format(
-        "{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
-        "go on with it (melflow update)",
-        target, stage));
+    throw RunError(
+        fmt::format("{}: exists already; remove it, write elsewhere, set overwrite: true on {}, or "
+                    "go on with it (melflow update)",
+                    target, stage));
 }
 
 PartFile::PartFile(const std::string& target, std::string stage, Existing existing,
@@ -78,8 +82,7 @@ void PartFile::open_target() {
   fd_ = UniqueFd(::open(target_.c_str(), O_RDWR | O_CLOEXEC));
   if (!fd_) throw RunError(fmt::format("{}: cannot be written: {}", target_, std::strerror(errno)));
   const Lock lock = lock_file(fd_.get());
-  if (lock == Lock::taken)
-    throw RunError(fmt::format("{}: another program is using it", target_));
+  if (lock == Lock::taken) throw RunError(fmt::format("{}: another program is using it", target_));
   is_unlocked_ = lock == Lock::unsupported;
   // A run that makes it anew has its .part locked; one that ended needs it no more.
   const UniqueFd part = open_locked(part_);
@@ -127,7 +130,7 @@ void PartFile::recover(const std::string& name) {
 }
 
 void PartFile::fail(const std::string& what, int error) const {
-  const char* left = extends() ? "it is made what it was before the update"
+  const char* left = extends()  ? "it is made what it was before the update"
                      : settled_ ? "what was written is kept"
                                 : "the unfinished file is removed";
   if (error == ENOSPC || error == EDQUOT)

@@ -42,7 +42,6 @@ class NpyWrite final : public RowSink {
     return RowSink::plan(given, below, check);
   }
 
-
  private:
   [[nodiscard]] bool has_ending() const { return target().path.ends_with(kNpyEnding); }
 

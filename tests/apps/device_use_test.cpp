@@ -19,7 +19,7 @@ Ended run_on_device(const std::string& nvml, std::vector<std::string> more) {
   test::write_wav(folder / "clips/a.wav", 16000, 0.5);
   test::write_text(folder / "p.yaml",
                    test::nodes_to_mel("root: clips", "preset: whisper, backend: cuda") +
-                   "  write: {stage: npy_write, from: mel, path: out.npy}\n");
+                       "  write: {stage: npy_write, from: mel, path: out.npy}\n");
   std::vector<std::string> command{MELFLOW_ON_HOST_GPU, "run", "p.yaml"};
   command.insert(command.end(), more.begin(), more.end());
   return run(folder, command, {{"MELFLOW_NVML", nvml}});

@@ -31,8 +31,26 @@
 
 namespace {
 
-enum Kind { kOpen, kOpendir, kReaddir, kStat, kRead, kPread, kWrite, kPwrite, kFtruncate, kFsync,
-            kClose, kRename, kUnlink, kFlock, kMmap, kFallocate, kThread, kKinds };
+enum Kind {
+  kOpen,
+  kOpendir,
+  kReaddir,
+  kStat,
+  kRead,
+  kPread,
+  kWrite,
+  kPwrite,
+  kFtruncate,
+  kFsync,
+  kClose,
+  kRename,
+  kUnlink,
+  kFlock,
+  kMmap,
+  kFallocate,
+  kThread,
+  kKinds
+};
 constexpr const char* kNames[kKinds] = {
     "open",  "opendir", "readdir", "stat",   "read",  "pread", "write",     "pwrite", "ftruncate",
     "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread"};
@@ -130,14 +148,14 @@ mode_t mode_of(int flags, va_list list) {
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 extern "C" {
 
-#define OPEN(name)                                                        \
-  int name(const char* path, int flags, ...) {                            \
-    static const auto real = next<int(const char*, int, mode_t)>(#name);  \
-    va_list list;                                                         \
-    va_start(list, flags);                                                \
-    const mode_t mode = mode_of(flags, list);                             \
-    va_end(list);                                                         \
-    return fails(kOpen, path) ? -1 : real(path, flags, mode);             \
+#define OPEN(name)                                                       \
+  int name(const char* path, int flags, ...) {                           \
+    static const auto real = next<int(const char*, int, mode_t)>(#name); \
+    va_list list;                                                        \
+    va_start(list, flags);                                               \
+    const mode_t mode = mode_of(flags, list);                            \
+    va_end(list);                                                        \
+    return fails(kOpen, path) ? -1 : real(path, flags, mode);            \
   }
 OPEN(open)
 OPEN(open64)
@@ -152,19 +170,19 @@ OPEN(open64)
   }
 OPENAT(openat)
 OPENAT(openat64)
-#define FOPEN(name)                                                   \
-  FILE* name(const char* path, const char* mode) {                    \
+#define FOPEN(name)                                                        \
+  FILE* name(const char* path, const char* mode) {                         \
     static const auto real = next<FILE*(const char*, const char*)>(#name); \
-    return fails(kOpen, path) ? nullptr : real(path, mode);           \
+    return fails(kOpen, path) ? nullptr : real(path, mode);                \
   }
 FOPEN(fopen)
 FOPEN(fopen64)
 
 // What is compiled with checks of sizes calls these.
-#define OPEN_2(name)                                              \
-  int name(const char* path, int flags) {                         \
-    static const auto real = next<int(const char*, int)>(#name);  \
-    return fails(kOpen, path) ? -1 : real(path, flags);           \
+#define OPEN_2(name)                                             \
+  int name(const char* path, int flags) {                        \
+    static const auto real = next<int(const char*, int)>(#name); \
+    return fails(kOpen, path) ? -1 : real(path, flags);          \
   }
 OPEN_2(__open_2)
 OPEN_2(__open64_2)
@@ -186,26 +204,26 @@ struct dirent64* readdir64(DIR* folder) {
   return fails(kReaddir) ? nullptr : real(folder);
 }
 
-#define STAT(name, type)                                            \
-  int name(const char* path, type* st) noexcept {                   \
-    static const auto real = next<int(const char*, type*)>(#name);  \
-    return fails(kStat, path) ? -1 : real(path, st);                \
+#define STAT(name, type)                                           \
+  int name(const char* path, type* st) noexcept {                  \
+    static const auto real = next<int(const char*, type*)>(#name); \
+    return fails(kStat, path) ? -1 : real(path, st);               \
   }
 STAT(stat, struct stat)
 STAT(lstat, struct stat)
 STAT(stat64, struct stat64)
 STAT(lstat64, struct stat64)
-#define FSTAT(name, type)                                   \
-  int name(int fd, type* st) noexcept {                     \
-    static const auto real = next<int(int, type*)>(#name);  \
-    return fails(kStat, #name) ? -1 : real(fd, st);         \
+#define FSTAT(name, type)                                  \
+  int name(int fd, type* st) noexcept {                    \
+    static const auto real = next<int(int, type*)>(#name); \
+    return fails(kStat, #name) ? -1 : real(fd, st);        \
   }
 FSTAT(fstat, struct stat)
 FSTAT(fstat64, struct stat64)
-#define FSTATAT(name, type)                                                   \
-  int name(int at, const char* path, type* st, int flags) noexcept {          \
-    static const auto real = next<int(int, const char*, type*, int)>(#name);  \
-    return fails(kStat, path) ? -1 : real(at, path, st, flags);               \
+#define FSTATAT(name, type)                                                  \
+  int name(int at, const char* path, type* st, int flags) noexcept {         \
+    static const auto real = next<int(int, const char*, type*, int)>(#name); \
+    return fails(kStat, path) ? -1 : real(at, path, st, flags);              \
   }
 FSTATAT(fstatat, struct stat)
 FSTATAT(fstatat64, struct stat64)
@@ -219,10 +237,10 @@ ssize_t read(int fd, void* to, size_t bytes) {
   return fails(kRead, "", bytes) ? -1 : real(fd, to, bytes);
 }
 ssize_t __read_chk(int fd, void* to, size_t bytes, size_t) { return read(fd, to, bytes); }
-#define PREAD(name)                                                            \
-  ssize_t name(int fd, void* to, size_t bytes, off_t at) {                     \
+#define PREAD(name)                                                             \
+  ssize_t name(int fd, void* to, size_t bytes, off_t at) {                      \
     static const auto real = next<ssize_t(int, void*, size_t, off_t)>("pread"); \
-    return fails(kPread, "", bytes) ? -1 : real(fd, to, bytes, at);            \
+    return fails(kPread, "", bytes) ? -1 : real(fd, to, bytes, at);             \
   }
 PREAD(pread)
 PREAD(pread64)
@@ -247,28 +265,28 @@ ssize_t write(int fd, const void* from, size_t bytes) {
   }
 PWRITE(pwrite)
 PWRITE(pwrite64)
-#define PWRITEV(name)                                                                      \
-  ssize_t name(int fd, const iovec* pieces, int count, off_t at) {                         \
-    static const auto real = next<ssize_t(int, const iovec*, int, off_t)>("pwritev");      \
-    size_t bytes = count > 0 ? pieces->iov_len : 0;                                        \
-    const size_t whole = bytes;                                                            \
-    if (fails(kPwrite, "pwritev", bytes)) return -1;                                       \
+#define PWRITEV(name)                                                                              \
+  ssize_t name(int fd, const iovec* pieces, int count, off_t at) {                                 \
+    static const auto real = next<ssize_t(int, const iovec*, int, off_t)>("pwritev");              \
+    size_t bytes = count > 0 ? pieces->iov_len : 0;                                                \
+    const size_t whole = bytes;                                                                    \
+    if (fails(kPwrite, "pwritev", bytes)) return -1;                                               \
     return bytes == whole ? real(fd, pieces, count, at) : pwrite(fd, pieces->iov_base, bytes, at); \
   }
 PWRITEV(pwritev)
 PWRITEV(pwritev64)
 
-#define FTRUNCATE(name)                                     \
-  int name(int fd, off_t bytes) noexcept {                  \
-    static const auto real = next<int(int, off_t)>(#name);  \
-    return fails(kFtruncate) ? -1 : real(fd, bytes);        \
+#define FTRUNCATE(name)                                    \
+  int name(int fd, off_t bytes) noexcept {                 \
+    static const auto real = next<int(int, off_t)>(#name); \
+    return fails(kFtruncate) ? -1 : real(fd, bytes);       \
   }
 FTRUNCATE(ftruncate)
 FTRUNCATE(ftruncate64)
-#define FSYNC(name)                                  \
-  int name(int fd) {                                 \
-    static const auto real = next<int(int)>(#name);  \
-    return fails(kFsync) ? -1 : real(fd);            \
+#define FSYNC(name)                                 \
+  int name(int fd) {                                \
+    static const auto real = next<int(int)>(#name); \
+    return fails(kFsync) ? -1 : real(fd);           \
   }
 FSYNC(fsync)
 FSYNC(fdatasync)
@@ -300,17 +318,17 @@ int flock(int fd, int what) noexcept {
   static const auto real = next<int(int, int)>("flock");
   return fails(kFlock) ? -1 : real(fd, what);
 }
-#define MMAP(name)                                                                          \
+#define MMAP(name)                                                                           \
   void* name(void* at, size_t bytes, int access, int flags, int fd, off_t offset) noexcept { \
-    static const auto real = next<void*(void*, size_t, int, int, int, off_t)>(#name);       \
-    return fails(kMmap) ? MAP_FAILED : real(at, bytes, access, flags, fd, offset);          \
+    static const auto real = next<void*(void*, size_t, int, int, int, off_t)>(#name);        \
+    return fails(kMmap) ? MAP_FAILED : real(at, bytes, access, flags, fd, offset);           \
   }
 MMAP(mmap)
 MMAP(mmap64)
-#define FALLOCATE(name)                                            \
-  int name(int fd, off_t at, off_t bytes) {                        \
-    static const auto real = next<int(int, off_t, off_t)>(#name);  \
-    return fails(kFallocate) ? errno : real(fd, at, bytes);        \
+#define FALLOCATE(name)                                           \
+  int name(int fd, off_t at, off_t bytes) {                       \
+    static const auto real = next<int(int, off_t, off_t)>(#name); \
+    return fails(kFallocate) ? errno : real(fd, at, bytes);       \
   }
 FALLOCATE(posix_fallocate)
 FALLOCATE(posix_fallocate64)

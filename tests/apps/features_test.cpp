@@ -68,9 +68,9 @@ TEST_CASE("features: no library says anything of its own, however many workers t
   const TempFolder folder;
   for (unsigned i = 0; i < 20; ++i)
     test::write_wav(folder / "data/a/" + std::to_string(i) + ".wav", 8000, 0.3, i);
-  const Ended e =
-      run_pipeline(folder, "demo", {"-q", "--workers", std::to_string(most_workers()), "--set",
-                                    "write.statistics=all", "--set", "write.normalize=true"});
+  const Ended e = run_pipeline(folder, "demo",
+                               {"-q", "--workers", std::to_string(most_workers()), "--set",
+                                "write.statistics=all", "--set", "write.normalize=true"});
   CHECK(e.code == 0);
   CHECK(e.out + e.err == "");
 }

@@ -5,7 +5,8 @@
 
 using namespace melflow;
 
-TEST_CASE("hardening: the program is position independent, its tables read-only, its calls checked") {
+TEST_CASE(
+    "hardening: the program is position independent, its tables read-only, its calls checked") {
   const test::TempFolder folder;
   const auto read = [&](const char* what) {
     const test::Ended e = run(folder, {"/usr/bin/env", "readelf", "-W", what, MELFLOW_PROGRAM});

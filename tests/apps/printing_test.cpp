@@ -25,7 +25,9 @@ const std::string kMelflow = MELFLOW_PROGRAM;
 const std::string kToy = MELFLOW_TOY_PROGRAM;
 
 // Clears a screen, ends a line, sets a title, writes from right to left, and is no UTF-8 at its end.
-const std::string kEvil = "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B" "31m\xE2\x80\xAE\x07\x9B";
+const std::string kEvil =
+    "x\x1b[2J\r\nfake: ok\x7f\xC2\x9B"
+    "31m\xE2\x80\xAE\x07\x9B";
 const std::string kShown = "x\\u001b[2J\\u000d\\nfake: ok\\u007f\\u009b31m\\u202e\\u0007\\x9b";
 
 // Nothing but lines of characters that are shown.
@@ -160,25 +162,30 @@ TEST_CASE("printing: JSON is harmless, too, and has the names as they are") {
   CHECK(nlohmann::json::parse(inspect.out)["remarks"][0]["path"] == evil + ".wav");
 }
 
-TEST_CASE("printing: --quiet tells what failed, the first ten and the others by reason, and nothing of a good run") {
+TEST_CASE(
+    "printing: --quiet tells what failed, the first ten and the others by reason, and nothing of a "
+    "good run") {
   const TempFolder folder;
   write_toy(folder, 400);
-  const Ended bad = run(folder, {kToy, "run", "toy.yaml", "-q", "--set", "work.fail_every=4", "--set",
-                                 "work.skip_every=10"});
+  const Ended bad = run(folder, {kToy, "run", "toy.yaml", "-q", "--set", "work.fail_every=4",
+                                 "--set", "work.skip_every=10"});
   CHECK(bad.code == 3);
   CHECK(bad.out.empty());
-  CHECK(bad.err.starts_with("100 of 400 files failed:\n"
-                            "  toy/0003: work: failed: is broken\n"
-                            "  toy/0007: work: failed: is broken\n"));
-  CHECK(bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json)\n"
-                          "    90 files: work: failed: is broken\n"));
+  CHECK(
+      bad.err.starts_with("100 of 400 files failed:\n"
+                          "  toy/0003: work: failed: is broken\n"
+                          "  toy/0007: work: failed: is broken\n"));
+  CHECK(
+      bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json)\n"
+                        "    90 files: work: failed: is broken\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
   CHECK(good.code == 0);
   CHECK(good.out + good.err == "");
 }
 
-TEST_CASE("printing: warnings are printed with --quiet, stored in the output and shown by inspect") {
+TEST_CASE(
+    "printing: warnings are printed with --quiet, stored in the output and shown by inspect") {
   const TempFolder folder;
   test::write_wav(folder / "data/a.wav", 8000, 0.3, 1);
   // 400 bands on 129 bins of the transform leave some of them empty.
@@ -186,7 +193,8 @@ TEST_CASE("printing: warnings are printed with --quiet, stored in the output and
   const std::string warning = "mel.n_mels: ";
   for (const std::string out : {"out.h5", "out.npy"}) {
     CAPTURE(out);
-    std::vector<std::string> arguments{"run", "p.yaml", "-q", "--set", "mel.n_mels=400", "--set", "write.path=" + out};
+    std::vector<std::string> arguments{"run",   "p.yaml",           "-q", "--set", "mel.n_mels=400",
+                                       "--set", "write.path=" + out};
     if (out == "out.npy") arguments.insert(arguments.end(), {"--set", "write.stage=npy_write"});
     const Ended e = call(folder, arguments);
     CHECK(e.code == 0);
@@ -214,7 +222,7 @@ TEST_CASE("printing: remarks on a run, which come during it, are treated as thos
   test::write_text(folder / "labels.csv", "path,label\na.wav,one\n");
   write_pipeline(folder);
   const Ended e = call(folder, {"run", "p.yaml", "-q", "--set", "files.labels=file", "--set",
-                                   "files.label_file=labels.csv"});
+                                "files.label_file=labels.csv"});
   CHECK(e.code == 0);
   CHECK(e.err == "warning: labels.csv: 1 of 2 files have no label there\n");
   CHECK(has(call(folder, {"inspect", "out.h5"}).out,
@@ -244,8 +252,9 @@ TEST_CASE("printing: a long argument is not told whole") {
   };
   for (const std::vector<std::string>& arguments : all) {
     const Ended e = call(folder, arguments);
-    INFO(arguments.front().substr(0, 20) << " " << (arguments.size() > 2 ? arguments[2].substr(0, 20) : "") << ": "
-                                         << e.code << " " << e.err.substr(0, 300));
+    INFO(arguments.front().substr(0, 20)
+         << " " << (arguments.size() > 2 ? arguments[2].substr(0, 20) : "") << ": " << e.code << " "
+         << e.err.substr(0, 300));
     const bool is_refused = e.code == 1 || e.code == 2 || e.code == 78;
     CHECK(is_refused);
     CHECK(e.out.empty());

@@ -116,11 +116,12 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
   CHECK(json["config"]["graph"]["work"]["fail_every"] == 40);
 }
 
-TEST_CASE("run: the report says what became of an auto queue, and how long a node waited for its own") {
+TEST_CASE(
+    "run: the report says what became of an auto queue, and how long a node waited for its own") {
   const TempFolder folder;
   write_toy(folder, 40);
-  const Ended e = run(folder, command({"--json=r.json", "--set", "work.queue=8", "--set",
-                                       "work.start_at=0.5"}));
+  const Ended e = run(
+      folder, command({"--json=r.json", "--set", "work.queue=8", "--set", "work.start_at=0.5"}));
   CHECK(e.code == 0);
   CHECK(has(e.out, "work began with 4 in its queue, "));
   CHECK(has(e.out, " auto "));

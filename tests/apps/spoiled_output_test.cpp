@@ -27,7 +27,8 @@ void make_output(const TempFolder& folder, const std::string& out) {
   test::write_wav(folder / "data/en/one.wav", 8000, 1.0, 1);
   test::write_wav(folder / "data/en/two.wav", 8000, 0.5, 2);
   test::write_wav(folder / "data/fr/one.wav", 8000, 2.0, 3);
-  const Ended e = run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}});
+  const Ended e =
+      run(folder, {kMelflow, "run", "update.yaml", "-q"}, {{"DATA", "data"}, {"OUT", out}});
   INFO(e.err);
   REQUIRE(e.code == 0);
 }
@@ -53,8 +54,10 @@ void check_rows(const std::string& name, const std::vector<Row>& rows) {
   make_output(folder, name);
   REQUIRE(test::python_says("apps/spoil_output.py",
                             fmt::format("'{}' '{}'", folder / name, folder.path().string())) == "");
-  test::write_text(folder / "normalize.yaml", test::nodes_to_mel(
-      "root: data", "sample_rate: 8000, n_mels: 80, n_fft: 512, log: db") + R"(  normalize: {stage: normalize, from: mel, file: "${OUT}"}
+  test::write_text(
+      folder / "normalize.yaml",
+      test::nodes_to_mel("root: data", "sample_rate: 8000, n_mels: 80, n_fft: 512, log: db") +
+          R"(  normalize: {stage: normalize, from: mel, file: "${OUT}"}
   write: {stage: hdf5_write, from: normalize, path: x.h5}
 )");
   for (const Row& row : rows) {
@@ -104,7 +107,8 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
        {"a text too short for what follows", "out.h5: is damaged"},
        {"a heap of no bytes", "out.h5: is damaged"},
        {"a heap beyond the file", "out.h5: is damaged"},
-       {"files behind a link", "out.h5: is damaged, or not as docs/output-format.md describes it"}});
+       {"files behind a link",
+        "out.h5: is damaged, or not as docs/output-format.md describes it"}});
 }
 
 TEST_CASE("spoiled output: .npy, each number that its index dictates") {
@@ -125,9 +129,8 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
 TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipes are no outputs") {
   const TempFolder folder;
   make_output(folder, "out.h5");
-  REQUIRE(test::python_says("apps/spoil_output.py",
-                            fmt::format("'{}' '{}'", folder / "out.h5", folder.path().string())) ==
-          "");
+  REQUIRE(test::python_says("apps/spoil_output.py", fmt::format("'{}' '{}'", folder / "out.h5",
+                                                                folder.path().string())) == "");
   const std::string out = "settings that are nested deeply/out.h5";
   CHECK(run(folder, {kMelflow, "inspect", out, "--json"}).code == 0);
   CHECK(run(folder, {kMelflow, "show", out, "--file", "two.wav", "-o", "a.png"}).code == 0);

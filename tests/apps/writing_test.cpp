@@ -42,12 +42,18 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
     const char* arguments;
     int code;
   };
-  const Row rows[] = {{"graph toy.yaml", 1},         {"validate toy.yaml", 1},
-                      {"validate --json toy.yaml", 1}, {"stages", 1},
-                      {"stages --markdown", 1},      {"compare toy.yaml b.yaml", 2},
-                      {"compare --json toy.yaml b.yaml", 2}, {"inspect --contract toy.yaml", 1},
-                      {"init new.yaml", 1},          {"--help", 1},
-                      {"--version", 1},              {"run --json toy.yaml", 1},
+  const Row rows[] = {{"graph toy.yaml", 1},
+                      {"validate toy.yaml", 1},
+                      {"validate --json toy.yaml", 1},
+                      {"stages", 1},
+                      {"stages --markdown", 1},
+                      {"compare toy.yaml b.yaml", 2},
+                      {"compare --json toy.yaml b.yaml", 2},
+                      {"inspect --contract toy.yaml", 1},
+                      {"init new.yaml", 1},
+                      {"--help", 1},
+                      {"--version", 1},
+                      {"run --json toy.yaml", 1},
                       // The output counts; its summary is lost, which is said.
                       {"run toy.yaml", 0}};
   for (const Row& row : rows) {
@@ -63,9 +69,8 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
 TEST_CASE("writing: with stdout and stderr closed nothing is printed into the output") {
   const TempFolder folder;
   test::write_wav(folder / "clips/a.wav", 16000, 0.5);
-  write_text(folder / "p.yaml",
-             test::nodes_to_mel("root: clips", "sample_rate: 16000, n_mels: 8") +
-             "  write: {stage: npy_write, from: mel, path: \"${OUT}\"}\n");
+  write_text(folder / "p.yaml", test::nodes_to_mel("root: clips", "sample_rate: 16000, n_mels: 8") +
+                                    "  write: {stage: npy_write, from: mel, path: \"${OUT}\"}\n");
   REQUIRE(shell(folder, "OUT=a.npy \"$1\" run p.yaml").code == 0);
   REQUIRE(shell(folder, "OUT=b.npy exec \"$1\" run p.yaml <&- >&- 2>&-").code == 0);
   CHECK(read_text(folder / "a.npy") == read_text(folder / "b.npy"));
@@ -74,8 +79,7 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
   SUBCASE("an output does not replace the pipeline that makes it") {
     const std::string yaml = read_text(folder / "p.yaml");
     std::filesystem::copy(folder / "p.yaml", folder / "p.npy");
-    const Ended e =
-        shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true");
+    const Ended e = shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true");
     CHECK(e.code == 1);
     CHECK(has(e.err, "p.npy: is what this run reads and would be replaced by the output"));
     CHECK(read_text(folder / "p.npy") == yaml);
@@ -145,10 +149,9 @@ TEST_CASE("writing: that a JSON report cannot be written is known before the run
 TEST_CASE("writing: a second signal ends the program behind a terminal that takes nothing") {
   const TempFolder folder;
   write_toy(folder, 20);
-  Process process(folder,
-                  {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set",
-                   "work.begun=begun"},
-                  {}, true);
+  Process process(
+      folder, {kToy, "run", "toy.yaml", "--set", "work.wait_ms=60000", "--set", "work.begun=begun"},
+      {}, true);
   process.type("\x13");  // Ctrl-S
   process.wait_until([&] { return std::filesystem::exists(folder / "begun"); });
   process.send(SIGINT);

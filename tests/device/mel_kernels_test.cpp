@@ -283,7 +283,8 @@ TEST_CASE("device: what cannot be launched is refused") {
   o.n_fft = 480;
   const MelPlan plan(o);
   CHECK_FALSE(has_fused_kernel(kernel_front_end(plan)));
-  CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {Path::fused, {}, {}}, 10), std::invalid_argument);
+  CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {Path::fused, {}, {}}, 10),
+                  std::invalid_argument);
   CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {Path::cufft, NumberType::float16, {}}, 10),
                   std::invalid_argument);
   CHECK_THROWS_AS(MelKernels(kernel_front_end(plan), {}, 0), std::invalid_argument);

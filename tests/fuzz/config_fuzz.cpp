@@ -40,10 +40,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const melflow::LoadOptions options =
       options_of(end == all.npos ? std::string() : all.substr(end + 1));
   try {
-    (void)melflow::load_plan_text(all.substr(0, end), "f", options, melflow::test::config_registry());
+    (void)melflow::load_plan_text(all.substr(0, end), "f", options,
+                                  melflow::test::config_registry());
   } catch (const melflow::ConfigError& e) {
     for (const melflow::Problem& p : e.problems().sorted())
-      if (p.str().size() > 2100 + melflow::Problems::kLongestMessage || p.mark.file == nullptr) std::abort();
+      if (p.str().size() > 2100 + melflow::Problems::kLongestMessage || p.mark.file == nullptr)
+        std::abort();
   }
   return 0;
 }

@@ -279,7 +279,8 @@ TEST_CASE("cuda opening: those that open are used, whatever the others do") {
   settings.memory = std::make_shared<cuda::DeviceBudget>(1 << 30, 1 << 30);
   {
     cuda::Opening opening(
-        gpus, std::make_shared<const cuda::FrontEnd>(kernel_front_end(MelPlan(o))), settings, {1024, 16},
+        gpus, std::make_shared<const cuda::FrontEnd>(kernel_front_end(MelPlan(o))), settings,
+        {1024, 16},
         [](std::vector<cuda::Opening::LeftOut>&) {
           return std::vector<int>{0, 1, 2};
         },

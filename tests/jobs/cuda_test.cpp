@@ -82,7 +82,8 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.name));
-    const JobResult on_cpu = run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
+    const JobResult on_cpu =
+        run_cuda(cuda_pipeline(c.segment, c.mel + ", backend: cpu"), folder, "cpu.h5");
     REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
     const Output expected = read_output(folder / "cpu.h5");
     REQUIRE(expected.rows() > 0);
@@ -141,7 +142,8 @@ TEST_CASE("cuda: the nodes around mel are there, with bounds of their own") {
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}, {"OUT", folder / "out.h5"}};
   options.sets = {{"mel.h2d.queue", "4"}, {"mel.d2h.concurrency", "2"}};
-  const JobResult job = run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
+  const JobResult job =
+      run_job(cuda_pipeline("", "preset: whisper, backend: auto, queue: 7"), options);
   REQUIRE_MESSAGE(job.complete(), job.text());
   std::string names;
   for (const StageReport& s : job.report.stages) names += s.name + " ";
@@ -213,7 +215,7 @@ TEST_CASE("cuda: what cannot be had is an error before the run") {
     std::string problem;
     try {
       run_cuda(cuda_pipeline("", std::string("preset: whisper, backend: cuda, ") + row.mel), folder,
-          "out.h5");
+               "out.h5");
     } catch (const ConfigError& e) {
       problem = e.what();
     }
@@ -263,8 +265,8 @@ TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
       yaml.replace(yaml.find("{host: 256MiB}"), 14, "{host: 256MiB, " + memory + "}");
       if (two)
         yaml += "  other:   {stage: mel, from: batch, " + settings +
-                "}\n  write2:  {stage: hdf5_write, from: other, path: \"" +
-                (folder / "other.h5") + "\", overwrite: true}\n";
+                "}\n  write2:  {stage: hdf5_write, from: other, path: \"" + (folder / "other.h5") +
+                "\", overwrite: true}\n";
       error = run_cuda(yaml, folder, "out.h5").error;
     }
     CHECK(gpus.complaints() == "");
@@ -334,13 +336,15 @@ TEST_CASE("cuda: rows come from devices of one kind") {
   make_clips(folder);
   HostGpus gpus({.devices = 2, .second_architecture = "another"});
   const cuda::ScopedGpus scope(gpus);
-  const JobResult all = run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
+  const JobResult all =
+      run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda"), folder, "all.h5");
   REQUIRE_MESSAGE(all.complete(), all.text());
   for (const auto& [name, value] : all.stage("mel").summary)
     if (name == "devices") CHECK(value.items().size() == 1);
   std::string problem;
   try {
-    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder, "both.h5");
+    run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, devices: [0, 1]"), folder,
+             "both.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }
@@ -354,7 +358,8 @@ TEST_CASE("cuda: sizes without a fused kernel need cuFFT") {
   HostGpus gpus({.why_no_cufft = "cuFFT is not here"});
   const cuda::ScopedGpus scope(gpus);
   const std::string mel = "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 20";
-  const JobResult automatic = run_cuda(cuda_pipeline("", mel + ", backend: auto"), folder, "auto.h5");
+  const JobResult automatic =
+      run_cuda(cuda_pipeline("", mel + ", backend: auto"), folder, "auto.h5");
   REQUIRE_MESSAGE(automatic.complete(), automatic.text());
   CHECK(read_output(folder / "auto.h5").texts.at("backend") == "cpu");
   CHECK(automatic.stage("mel").summary.at(0).second.text().find("cuFFT is not here") !=
@@ -375,8 +380,8 @@ TEST_CASE("cuda: frames are conditioned on the device, so that samples cross the
     HostGpus gpus;
     const cuda::ScopedGpus scope(gpus);
     const JobResult job =
-        run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel), folder,
-            "out.h5");
+        run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda, accumulate: {bytes: 2MiB}" + mel),
+                 folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(gpus.complaints() == "");
     return std::stoll(summary_of(job, "bytes_to_device"));
@@ -398,7 +403,8 @@ TEST_CASE("cuda: what crosses the link is the same whichever file of a batch is 
   write_wav(folder.file("clips/b.wav"), 4003, kRate, 2);
   HostGpus gpus;
   const cuda::ScopedGpus scope(gpus);
-  const JobResult job = run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
+  const JobResult job =
+      run_cuda(cuda_pipeline("", "preset: kaldi, backend: cuda"), folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   // 16-bit samples, and an offset for each of 400 samples every 160: 23 a file.
   CHECK(summary_of(job, "bytes_to_device") ==
@@ -549,8 +555,8 @@ TEST_CASE("cuda: a file with rows that are not finite fails as on the processor"
   const cuda::ScopedGpus scope(gpus);
   for (const bool is_half : {false, true}) {
     std::string yaml = cuda_pipeline("",
-                                "sample_rate: 16000, n_fft: 512, output: spectrogram, "
-                                "input_scale: 100, backend: cuda");
+                                     "sample_rate: 16000, n_fft: 512, output: spectrogram, "
+                                     "input_scale: 100, backend: cuda");
     if (is_half) yaml.replace(yaml.find("overwrite: true"), 15, "overwrite: true, dtype: float16");
     const JobResult job = run_cuda(yaml, folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
@@ -594,13 +600,14 @@ TEST_CASE("cuda: rows of 16 bits are taken over and added to by an update") {
 TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   const TempFolder folder;
   make_clips(folder);
-  const JobResult on_cpu =
-      run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
+  const JobResult on_cpu = run_cuda(
+      cuda_pipeline("", "preset: whisper, precision: double, backend: cpu"), folder, "cpu.h5");
   REQUIRE_MESSAGE(on_cpu.complete(), on_cpu.text());
   HostGpus gpus;
   {
     const cuda::ScopedGpus scope(gpus);
-    const JobResult job = run_cuda(cuda_pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
+    const JobResult job =
+        run_cuda(cuda_pipeline("", "preset: whisper, precision: double"), folder, "out.h5");
     REQUIRE_MESSAGE(job.complete(), job.text());
     std::string told;
     for (const auto& [name, value] : job.stage("mel").summary) told += value.text();
@@ -615,7 +622,8 @@ TEST_CASE("cuda: precision: double is the processor's, and auto goes there") {
   const cuda::ScopedGpus scope(none);
   std::string problem;
   try {
-    run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cuda"), folder, "out2.h5");
+    run_cuda(cuda_pipeline("", "preset: whisper, precision: double, backend: cuda"), folder,
+             "out2.h5");
   } catch (const ConfigError& e) {
     problem = e.what();
   }

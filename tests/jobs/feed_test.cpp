@@ -18,9 +18,9 @@ namespace {
 // Clips of many kinds and rates, two that take several blocks, and some that leave no rows or have
 // a remark.
 void make_corpus(const TempFolder& folder) {
-  write_clips(folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
-              {.seed = 11, .count = 25, .longest = 30'000,
-               .long_ones = {11, 12}, .long_frames = 600'000});
+  write_clips(
+      folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
+      {.seed = 11, .count = 25, .longest = 30'000, .long_ones = {11, 12}, .long_frames = 600'000});
   write_wav(folder.file("clips/3/whole.wav"), 9000);
   copy_truncated(folder / "clips/3/whole.wav", folder / "clips/3/cut.wav", -4000);
 }
@@ -434,8 +434,8 @@ TEST_CASE("feed: a stopped run leaves what it stored") {
     write_wav(folder.file("clips/" + std::to_string(i) + ".wav"), 40'000, 16000, i + 1);
   const std::string feed = "feed: cache, cache_path: " + (folder / "cache");
   const JobResult job =
-      run_and_stop(with_feed(speech_pipeline({}), feed), in_out(folder / "clips", folder / "out.h5"),
-                   {.let_in = 24, .closed = 20});
+      run_and_stop(with_feed(speech_pipeline({}), feed),
+                   in_out(folder / "clips", folder / "out.h5"), {.let_in = 24, .closed = 20});
   CHECK(job.report.ending == Ending::stopped);
   const std::size_t added = number(job, "added");
   CHECK(added >= 20);

@@ -69,7 +69,8 @@ const std::vector<std::string> kSet{"out.index.npy", "out.index.json", "out.npy"
 
 }  // namespace
 
-TEST_CASE("outputs: a run that was ended between its renames is completed, then the next is refused") {
+TEST_CASE(
+    "outputs: a run that was ended between its renames is completed, then the next is refused") {
   const TempFolder folder;
   make_corpus(folder);
   REQUIRE(run(folder, "out.npy", "stage: npy_write").complete());
@@ -129,8 +130,8 @@ TEST_CASE("outputs: what the run reads is not replaced") {
     const JobResult job = run(folder, out, overwrite, files);
     CAPTURE(job.text());
     CHECK_FALSE(job.started);
-    CHECK(job.error == folder / out + ": is " + what +
-                           " and would be replaced by the output; write elsewhere");
+    CHECK(job.error ==
+          folder / out + ": is " + what + " and would be replaced by the output; write elsewhere");
   };
   refused("clips/train/2.wav", "a file of the corpus");
   refused("clips/train/../train/2.wav", "a file of the corpus");
@@ -214,7 +215,8 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
 TEST_CASE("outputs: chunks that an ended run left are known as such") {
   const TempFolder folder;
   make_corpus(folder);
-  REQUIRE(run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
+  REQUIRE(
+      run(folder, "out.h5", "stage: hdf5_write, layout: chunked, compression: deflate").complete());
   // Before its end: HDF5's first bytes, and no index yet. Here of one that is complete.
   std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
   const JobResult job = run(folder, "out.h5", "stage: hdf5_write, layout: chunked");
@@ -234,8 +236,9 @@ TEST_CASE("outputs: who asks for one that is not there is told what is") {
     return std::string();
   };
   folder.write("out.npy.part", "rows");
-  CHECK(told().ends_with("out.npy.part is there: a run is still writing it, or was ended before it "
-                         "was complete"));
+  CHECK(
+      told().ends_with("out.npy.part is there: a run is still writing it, or was ended before it "
+                       "was complete"));
   write_commit(folder / "out.npy.commit", '0', kSet);
   CHECK(told().find("out.npy.part is complete, but a run was ended before its files had their "
                     "names") != std::string::npos);

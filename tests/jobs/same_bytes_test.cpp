@@ -10,8 +10,9 @@ namespace {
 // Clips of many lengths and kinds, one much longer than the smallest block, and some that leave no
 // rows between them.
 void make_corpus(const TempFolder& folder) {
-  write_clips(folder, {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"},
-              {.seed = 7, .count = 36, .longest = 40'000, .long_ones = {11}, .long_frames = 700'000});
+  write_clips(
+      folder, {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"},
+      {.seed = 7, .count = 36, .longest = 40'000, .long_ones = {11}, .long_frames = 700'000});
 }
 
 }  // namespace

@@ -102,7 +102,8 @@ inline void write_clips(const TempFolder& folder, const std::vector<const char*>
     write_audio(
         folder.file("clips/" + std::to_string(i % 4) + "/" + std::to_string(i) + "." + kind.ending),
         kind, rates[i % 3],
-        test_signal(clips.long_ones.contains(i) ? clips.long_frames : frames, kind.channels, i + 1));
+        test_signal(clips.long_ones.contains(i) ? clips.long_frames : frames, kind.channels,
+                    i + 1));
   }
   folder.write("clips/1/bad.wav", "this is not sound");
   folder.write("clips/2/empty.wav", "");

@@ -154,7 +154,8 @@ TEST_CASE("targets and sets of labels are in the index, as the manifest has them
     CHECK(read.files()[3].split == 1);
   }
   {
-    const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose, "file");
+    const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose,
+                   "file");
     REQUIRE(H5Ldelete(file, "files/targets", H5P_DEFAULT) >= 0);
   }
   CHECK_THROWS_WITH_AS(FeatureFile{folder / "out.h5"},

@@ -65,14 +65,14 @@ TEST_CASE("bounds: a stage really runs as many items at once as it may, and not 
     World world;
     Meeting meeting(3);  // hangs if fewer than three are ever inside together
     world.hooks["a"] = meet(meeting);
-    const Outcomes o = test::run(
-        Graph()
-            .node("files", "numbers", "", {{"items", "100"}})
-            .node("a", "step", "files",
-                  {{"concurrency", "3"}, {"own_threads", own_threads ? "true" : "false"}})
-            .node("out", "keep", "a")
-            .workers(own_threads ? 1 : 4),
-        world);
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "100"}})
+                      .node("a", "step", "files",
+                            {{"concurrency", "3"}, {"own_threads", own_threads ? "true" : "false"}})
+                      .node("out", "keep", "a")
+                      .workers(own_threads ? 1 : 4),
+                  world);
     CHECK(world.log("a").probe.peak() == 3);
     CHECK(stage(o.report, "a").peak_concurrency == 3);
   }
@@ -84,19 +84,21 @@ TEST_CASE("bounds: stages that wait for a device run on threads of their own, be
   World world;
   Meeting meeting(4);
   world.hooks["wait"] = meet(meeting);
-  const Outcomes o = test::run(
-      Graph()
-          .node("files", "numbers", "", {{"items", "50"}, {"own_threads", "true"}})
-          .node("a", "step", "files", {{"concurrency", "1"}, {"queue", "1"}})
-          .node("wait", "step", "a", {{"concurrency", "4"}, {"queue", "3"}, {"own_threads", "true"}})
-          .node("out", "keep", "wait", {{"own_threads", "true"}, {"concurrency", "2"}})
-          .workers(1),
-      world);
+  const Outcomes o =
+      test::run(Graph()
+                    .node("files", "numbers", "", {{"items", "50"}, {"own_threads", "true"}})
+                    .node("a", "step", "files", {{"concurrency", "1"}, {"queue", "1"}})
+                    .node("wait", "step", "a",
+                          {{"concurrency", "4"}, {"queue", "3"}, {"own_threads", "true"}})
+                    .node("out", "keep", "wait", {{"own_threads", "true"}, {"concurrency", "2"}})
+                    .workers(1),
+                world);
   CHECK(o.report.counts.ok == 50);
   CHECK(world.log("wait").probe.peak() == 4);
 }
 
-TEST_CASE("bounds: an engine has as many items under way as it has slots, and their order stays free") {
+TEST_CASE(
+    "bounds: an engine has as many items under way as it has slots, and their order stays free") {
   const Watchdog watchdog("bounds: engine");
   World world;
   // Hangs if it never has five together.
@@ -126,13 +128,13 @@ TEST_CASE("bounds: what an engine does not begin fails, and what breaks the run 
       if (n.item % 10 == 4) return ItemError::skipped("not wanted");
       return {};
     };
-    const Outcomes o = test::run(
-        Graph()
-            .node("files", "numbers", "", {{"items", "100"}})
-            .node("a", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
-            .node("out", "keep", "a")
-            .workers(2),
-        world);
+    const Outcomes o =
+        test::run(Graph()
+                      .node("files", "numbers", "", {{"items", "100"}})
+                      .node("a", "step", "files", {{"concurrency", "5"}, {"elsewhere", "true"}})
+                      .node("out", "keep", "a")
+                      .workers(2),
+                  world);
     const Ledger::Counts& c = o.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == 100);
     if (breaks) {
@@ -153,7 +155,8 @@ TEST_CASE("bounds: blocks of one item run side by side only where the stage says
     return Graph()
         .node("files", "numbers", "", {{"items", "1"}})
         .node("cut", "expand", "files", {{"blocks", "900"}})
-        .node("a", "step", "cut", {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
+        .node("a", "step", "cut",
+              {{"concurrency", "4"}, {"any_order", any_order ? "true" : "false"}})
         .node("out", "keep", "a")
         .workers(3);
   };
@@ -219,15 +222,15 @@ TEST_CASE("bounds: the slowest branch of a fan-out holds back the stage before i
     if (++fast == 3) gate.open();
     return {};
   };
-  const Outcomes o = test::run(
-      Graph()
-          .node("files", "numbers", "", {{"items", "80"}})
-          .node("a", "step", "files", {{"concurrency", "1"}})
-          .node("slow", "keep", "a",
-                {{"queue", "2"}, {"concurrency", "1"}, {"own_threads", "true"}})
-          .node("fast", "keep", "a", {{"queue", "50"}})
-          .workers(2),
-      world);
+  const Outcomes o =
+      test::run(Graph()
+                    .node("files", "numbers", "", {{"items", "80"}})
+                    .node("a", "step", "files", {{"concurrency", "1"}})
+                    .node("slow", "keep", "a",
+                          {{"queue", "2"}, {"concurrency", "1"}, {"own_threads", "true"}})
+                    .node("fast", "keep", "a", {{"queue", "50"}})
+                    .workers(2),
+                world);
   CHECK(o.report.counts.ok == 80);
 }
 
@@ -345,19 +348,20 @@ TEST_CASE("bounds: a long item that waits for memory does not keep the oldest on
         if (n.item > 0 && ++parked == 5) gate.open();
         return {};
       };
-      const Outcomes o = test::run(
-          Graph()
-              .node("files", "numbers", "", {{"items", "3"}})
-              .node("a", "step", "files", {{"concurrency", "3"}, {"own_threads", "true"}, {"queue", "3"}})
-              .node("b", "step", "a", {{"concurrency", "1"}, {"queue", "3"}})
-              .node("cut", "expand", "b",
-                    {{"blocks", "900"},
-                     {"concurrency", std::to_string(concurrency)},
-                     {"queue", std::to_string(queue)}})
-              .node("out", "keep", "cut", {{"ordered", "true"}})
-              .memory(3000)
-              .workers(2),
-          world);
+      const Outcomes o =
+          test::run(Graph()
+                        .node("files", "numbers", "", {{"items", "3"}})
+                        .node("a", "step", "files",
+                              {{"concurrency", "3"}, {"own_threads", "true"}, {"queue", "3"}})
+                        .node("b", "step", "a", {{"concurrency", "1"}, {"queue", "3"}})
+                        .node("cut", "expand", "b",
+                              {{"blocks", "900"},
+                               {"concurrency", std::to_string(concurrency)},
+                               {"queue", std::to_string(queue)}})
+                        .node("out", "keep", "cut", {{"ordered", "true"}})
+                        .memory(3000)
+                        .workers(2),
+                    world);
       CHECK(o.report.ending == Ending::complete);
       CHECK(o.report.counts.ok == 3);
     }

@@ -217,7 +217,8 @@ TEST_CASE("builder: start_at is for queues whose items hold nothing that others 
   CHECK(problems(graph("a")).empty());
   CHECK(problems(graph("files")).find("files.start_at: numbers is a source and has no queue") !=
         std::string::npos);
-  CHECK(problems(graph("out")).find("out.start_at: what a (lending) gives holds a place on a device") !=
+  CHECK(problems(graph("out"))
+            .find("out.start_at: what a (lending) gives holds a place on a device") !=
         std::string::npos);
 }
 
@@ -244,7 +245,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:30: b.ordred: unknown option of keep, did you mean 'ordered'?"},
       {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
        "test.yaml:4:30: b.queu: unknown option of keep, did you mean 'queue'?"},
-      {"option out of range", chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
+      {"option out of range",
+       chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
        "test.yaml:4:35: b.blocks: 0 is out of range, allowed is 1 to 1000"},
       {"concurrency too small", chain().node("b", "keep", "a", {{"concurrency", "0"}}),
        "test.yaml:4:35: b.concurrency: 0 is out of range, allowed is 1 to 1024"},
@@ -267,8 +269,11 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:25: b.from: batch_keep takes batch, but a (step) gives number; put a gather "
        "between them"},
       {"type mismatch that nothing bridges",
-       Graph().node("files", "numbers").node("g", "gather", "files").node("w", "to_word", "g").node(
-           "x", "keep", "w"),
+       Graph()
+           .node("files", "numbers")
+           .node("g", "gather", "files")
+           .node("w", "to_word", "g")
+           .node("x", "keep", "w"),
        "test.yaml:3:25: w.from: to_word takes number, but g (gather) gives batch\n"
        "test.yaml:4:25: x.from: keep takes number, but w (to_word) gives word"},
       {"no input", chain().node("b", "keep"),
@@ -288,11 +293,16 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:1:3: the graph has no source; it starts with a stage such as numbers\n"
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a"},
       {"a cycle beside the chain",
-       chain().node("p", "step", "r").node("q", "step", "p").node("r", "step", "q").node("o", "keep", "r"),
+       chain()
+           .node("p", "step", "r")
+           .node("q", "step", "p")
+           .node("r", "step", "q")
+           .node("o", "keep", "r"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> q -> r -> p"},
       {"a node that takes its own output", chain().node("p", "step", "p").node("o", "keep", "p"),
        "test.yaml:4:25: p.from: the graph has a cycle: p -> p"},
-      {"nothing at all", Graph(), "the graph has no source; it starts with a stage such as numbers"},
+      {"nothing at all", Graph(),
+       "the graph has no source; it starts with a stage such as numbers"},
   };
   for (const Case& c : cases) {
     CAPTURE(std::string(c.what));
@@ -532,8 +542,9 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
   // What is wrong with a node of the chain is said with that node's name and the place it came from.
   Graph bad = g;
   bad.set("a", "levle", "3");
-  CHECK(problems_of(bad, world).starts_with("test.yaml:2:3: a.before.levle: unknown option of "
-                                            "step\n"));
+  CHECK(problems_of(bad, world)
+            .starts_with("test.yaml:2:3: a.before.levle: unknown option of "
+                         "step\n"));
   // The chain's names are taken.
   CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
             .find("a.behind: there are two nodes of this name") != std::string::npos);

@@ -33,7 +33,8 @@ World::Hook even_bursts(World& world, std::size_t length, const std::string& to)
     const std::size_t before = (*calls)++;
     if (before % length != 1) return {};
     while (consumer.finished < static_cast<long>(before)) std::this_thread::yield();
-    std::this_thread::sleep_for(std::max<Clock::duration>(Clock::now() - *began, microseconds(500)));
+    std::this_thread::sleep_for(
+        std::max<Clock::duration>(Clock::now() - *began, microseconds(500)));
     *began = Clock::now();
     return {};
   };

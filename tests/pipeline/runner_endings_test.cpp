@@ -20,7 +20,8 @@ using test::World;
 
 // ---- a run that fails -------------------------------------------------------------------------
 
-TEST_CASE("runner: an error of the run as a whole stops it and says why, with the accounts in order") {
+TEST_CASE(
+    "runner: an error of the run as a whole stops it and says why, with the accounts in order") {
   const Watchdog watchdog("runner: abort");
   struct Case {
     const char* what;
@@ -45,18 +46,17 @@ TEST_CASE("runner: an error of the run as a whole stops it and says why, with th
         };
         Ending told = Ending::complete;
         world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
-        const Outcomes o =
-            test::run(Graph()
-                          .node("files", "numbers", "", {{"items", "300"}})
-                          .node("a", "step", "files", {{"work", "500"}})
-                          .node("cut", "expand", "a", {{"blocks", "5"}})
-                          .node("sum", "running", "cut", {{"work", "500"}})
-                          .node("g", "gather", "sum", {{"batch", "7"}})
-                          .node("m", "batch_step", "g")
-                          .node("out", "batch_keep", "m", {{"ordered", "true"}})
-                          .memory(20000)
-                          .workers(workers),
-                      world);
+        const Outcomes o = test::run(Graph()
+                                         .node("files", "numbers", "", {{"items", "300"}})
+                                         .node("a", "step", "files", {{"work", "500"}})
+                                         .node("cut", "expand", "a", {{"blocks", "5"}})
+                                         .node("sum", "running", "cut", {{"work", "500"}})
+                                         .node("g", "gather", "sum", {{"batch", "7"}})
+                                         .node("m", "batch_step", "g")
+                                         .node("out", "batch_keep", "m", {{"ordered", "true"}})
+                                         .memory(20000)
+                                         .workers(workers),
+                                     world);
         CHECK(o.report.ending == Ending::failed);
         CHECK(told == Ending::failed);
         CHECK(o.report.error.find(c.error) != std::string::npos);
@@ -97,7 +97,8 @@ TEST_CASE("runner: a stage that cannot start ends the run before it begins") {
   CHECK(world.log("a").started == 0);
 }
 
-TEST_CASE("runner: a stage that cannot finish makes the run a failed one, and the rest still finish") {
+TEST_CASE(
+    "runner: a stage that cannot finish makes the run a failed one, and the rest still finish") {
   const Watchdog watchdog("runner: finish");
   World world;
   std::vector<std::pair<std::string, Ending>> finished;
@@ -110,7 +111,7 @@ TEST_CASE("runner: a stage that cannot finish makes the run a failed one, and th
   CHECK(o.report.ending == Ending::failed);
   CHECK(o.report.error == "cannot rename");
   CHECK(finished == std::vector<std::pair<std::string, Ending>>{{"a", Ending::complete},
-                                                               {"out", Ending::failed}});
+                                                                {"out", Ending::failed}});
   CHECK(o.report.counts.ok == 10);
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
                         {"9%", 10, true},
                         {"10%", 10, false},
                         {"0%", 10, true},
-                        {"0", 1000, true},   // only the very first
+                        {"0", 1000, true},  // only the very first
                         {"100%", 1, false}}) {
     for (int workers : kWorkers) {
       CAPTURE(std::string(c.limit));

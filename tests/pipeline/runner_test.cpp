@@ -148,12 +148,19 @@ TEST_CASE("runner: every item that is not plainly ok is named with its stage and
     world.check_edges = false;
     world.hooks["a"] = [](const Number& n, ItemContext* c) -> std::optional<ItemError> {
       switch (n.item % 10) {
-        case 1: return ItemError::failed("broken");
-        case 2: return ItemError::skipped("too short");
-        case 3: throw std::runtime_error("surprise");
-        case 4: c->warn("odd"); return {};
-        case 6: throw 42;  // NOLINT
-        default: return {};
+        case 1:
+          return ItemError::failed("broken");
+        case 2:
+          return ItemError::skipped("too short");
+        case 3:
+          throw std::runtime_error("surprise");
+        case 4:
+          c->warn("odd");
+          return {};
+        case 6:
+          throw 42;  // NOLINT
+        default:
+          return {};
       }
     };
     world.hooks["b"] = [](const Number& n, ItemContext*) -> std::optional<ItemError> {
@@ -247,16 +254,15 @@ TEST_CASE("runner: a cutting stage may give nothing at first, and in between") {
       CAPTURE(workers);
       CAPTURE(memory);
       World world;
-      const Outcomes o =
-          test::run(Graph()
-                        .node("files", "numbers", "", {{"items", "60"}})
-                        .node("cut", "expand", "files",
-                              {{"blocks", "9"}, {"holes", "true"}, {"size", "100"}})
-                        .node("sum", "running", "cut", {{"size", "50"}})  // checks first and order
-                        .node("out", "keep", "sum", {{"ordered", "true"}})
-                        .memory(memory)
-                        .workers(workers),
-                    world);
+      const Outcomes o = test::run(
+          Graph()
+              .node("files", "numbers", "", {{"items", "60"}})
+              .node("cut", "expand", "files", {{"blocks", "9"}, {"holes", "true"}, {"size", "100"}})
+              .node("sum", "running", "cut", {{"size", "50"}})  // checks first and order
+              .node("out", "keep", "sum", {{"ordered", "true"}})
+              .memory(memory)
+              .workers(workers),
+          world);
       CHECK(o.report.counts.ok == 60);
       std::size_t expected = 0;
       for (std::size_t i = 0; i < 60; ++i) {
@@ -354,8 +360,8 @@ TEST_CASE("runner: progress may be asked for at any time") {
     if (++taken > 100) gate.wait();
     return {};
   };
-  Runner runner(
-      test::make_plan(chain(300, {{"own_threads", "true"}, {"concurrency", "1"}}).workers(2), world));
+  Runner runner(test::make_plan(
+      chain(300, {{"own_threads", "true"}, {"concurrency", "1"}}).workers(2), world));
   CHECK(runner.progress().counts.found == 0);
   std::thread asking([&] {
     Progress last;
@@ -426,10 +432,14 @@ TEST_CASE("runner: items whose lines a stage closes before the run are passed ov
   const Watchdog watchdog("runner: done before");
   const auto is_done = [](std::size_t item, int what) {
     switch (what) {
-      case 0: return item % 3 == 0;    // the first, and some in between
-      case 1: return item >= 150;      // the last
-      case 2: return item != 200;      // all but one
-      default: return true;
+      case 0:
+        return item % 3 == 0;  // the first, and some in between
+      case 1:
+        return item >= 150;  // the last
+      case 2:
+        return item != 200;  // all but one
+      default:
+        return true;
     }
   };
   for (int what = 0; what < 4; ++what)

@@ -108,11 +108,12 @@ Graph mixed(Shape s, std::mt19937& random) {
       g.set(n.name, "start_at", random() % 2 == 0 ? "1" : "0.5");
     g.set(n.name, "work", std::to_string(random() % 2 == 0 ? 0 : upto(300)));
     if (own_threads && random() % 3 == 0) g.set(n.name, "own_threads", "true");
-    if (n.options.find("stage")->text() == "step" && random() % 3 == 0) g.set(n.name, "elsewhere", "true");
+    if (n.options.find("stage")->text() == "step" && random() % 3 == 0)
+      g.set(n.name, "elsewhere", "true");
     if (n.name == "g") g.set(n.name, "batch", std::to_string(upto(12)));
   }
-  const std::size_t memories[] = {2 * kBlock, 2 * kBlock + 1, 3 * kBlock, 5 * kBlock, 17 * kBlock,
-                                  1 << 20};
+  const std::size_t memories[] = {2 * kBlock, 2 * kBlock + 1, 3 * kBlock,
+                                  5 * kBlock, 17 * kBlock,    1 << 20};
   g.memory(memories[random() % std::size(memories)]);
   const int workers[] = {1, 2, 3, 8};
   return g.workers(workers[random() % 4]);
@@ -120,9 +121,10 @@ Graph mixed(Shape s, std::mt19937& random) {
 
 // An item fails in at most one node, at one of its blocks, so that the reason is always the same.
 void add_failures(World& world, Shape s, unsigned seed) {
-  const std::vector<std::string> nodes = s == Shape::chain ? std::vector<std::string>{"a", "cut", "sum", "b", "out"}
-                                         : s == Shape::batches ? std::vector<std::string>{"a", "cut", "sum", "m"}
-                                                               : std::vector<std::string>{"a", "cut", "sum", "m", "m2", "out3"};
+  const std::vector<std::string> nodes =
+      s == Shape::chain     ? std::vector<std::string>{"a", "cut", "sum", "b", "out"}
+      : s == Shape::batches ? std::vector<std::string>{"a", "cut", "sum", "m"}
+                            : std::vector<std::string>{"a", "cut", "sum", "m", "m2", "out3"};
   for (std::size_t k = 0; k < nodes.size(); ++k)
     world.hooks[nodes[k]] = [k, seed, count = nodes.size()](
                                 const Number& n, ItemContext*) -> std::optional<ItemError> {
@@ -130,9 +132,12 @@ void add_failures(World& world, Shape s, unsigned seed) {
       // Block 0 comes by everywhere.
       if (h % 4 != 0 || (h / 4) % count != k || n.block != 0) return {};
       switch ((h / 64) % 3) {
-        case 0: return ItemError::skipped("skipped here");
-        case 1: return ItemError::failed("failed here");
-        default: throw std::runtime_error("thrown here");
+        case 0:
+          return ItemError::skipped("skipped here");
+        case 1:
+          return ItemError::failed("failed here");
+        default:
+          throw std::runtime_error("thrown here");
       }
     };
 }
@@ -297,7 +302,7 @@ TEST_CASE("stress: an error of the run at any moment leaves whole items and comp
       const Outcomes o = test::run(g, world);
       CHECK(o.report.ending == Ending::failed);
       CHECK(o.report.error == (memory ? where + ": out of memory; lower memory.host or the node's "
-                                               "concurrency"
+                                                "concurrency"
                                       : "the end"));
       CHECK(o.report.counts.failed == 0);
       check_partial(world, s, whole, o.report.counts);

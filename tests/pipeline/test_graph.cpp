@@ -42,7 +42,8 @@ Graph& Graph::node(const std::string& name, const std::string& stage, const std:
   int column = 0;
   for (auto& [key, value] : options) {
     column += 10;
-    n.options.entries().push_back({key, value_of(value, mark_at(line, column + 5)), mark_at(line, column)});
+    n.options.entries().push_back(
+        {key, value_of(value, mark_at(line, column + 5)), mark_at(line, column)});
   }
   if (n.options.find("node") == nullptr) n.options.set("node", Value::scalar(name));
   spec.nodes.push_back(std::move(n));

@@ -46,10 +46,10 @@ using BatchPtr = std::shared_ptr<const Batch>;
 struct StageOptions {
   std::string node;
   int items = 100;
-  int blocks = 4;     // expand: at most so many for an item
-  int batch = 4;      // gather: numbers in a full batch
-  Bytes size{100};    // output bound; payloads have 1 to this many
-  int work = 0;       // rounds of hashing for every call, up to
+  int blocks = 4;   // expand: at most so many for an item
+  int batch = 4;    // gather: numbers in a full batch
+  Bytes size{100};  // output bound; payloads have 1 to this many
+  int work = 0;     // rounds of hashing for every call, up to
   bool own_threads = false;
   bool elsewhere = false;  // step: items are under way in an engine, done in any order
   bool fills = false;      // of that engine: gives none back before it had all its slots full
@@ -80,8 +80,8 @@ class Visit {
  public:
   Visit(World& world, NodeLog& log, bool gives = true) : log_(log), visit_(log.probe) {
     if (visit_.now() > log.concurrency)
-      world.complain(fmt::format("{} in process() where {} are allowed", visit_.now(),
-                                 log.concurrency));
+      world.complain(
+          fmt::format("{} in process() where {} are allowed", visit_.now(), log.concurrency));
     if (log.up != nullptr && world.check_edges &&
         !(log.comes_again && log.up->items_per_task > 1)) {
       // Read in this order, what is counted never exceeds what was true at the first moment.
@@ -92,9 +92,10 @@ class Visit {
       const long bound =
           (log.queue + log.concurrency + (log.up->is_source ? 1 : 0)) * log.up->items_per_task;
       if (given - lost - finished > bound)
-        world.complain(fmt::format("{} given and not finished where queue {} and concurrency {} "
-                                   "allow {}",
-                                   given - lost - finished, log.queue, log.concurrency, bound));
+        world.complain(
+            fmt::format("{} given and not finished where queue {} and concurrency {} "
+                        "allow {}",
+                        given - lost - finished, log.queue, log.concurrency, bound));
     }
     ++log.started;
     if (gives) ++log.given;
@@ -128,8 +129,9 @@ class Common {
     return hook_ ? hook_(in, context) : std::nullopt;
   }
   NumberPtr make(const Number& in, int block, std::uint64_t value) const {
-    return std::make_shared<const Number>(world_.live, in.item, block, value,
-                                          1 + value % std::max<std::size_t>(options_.size.count, 1));
+    return std::make_shared<const Number>(
+        world_.live, in.item, block, value,
+        1 + value % std::max<std::size_t>(options_.size.count, 1));
   }
   void on_start(RunContext& run) {
     if (const auto it = world_.on_start.find(options_.node); it != world_.on_start.end())
@@ -184,9 +186,7 @@ class Numbers final : public Bounded<Source<Number>>, public MakesAhead {
     out.info.bytes = 1000;
     return out;
   }
-  std::string name(std::size_t index) const override {
-    return "item" + std::to_string(index);
-  }
+  std::string name(std::size_t index) const override { return "item" + std::to_string(index); }
 };
 
 class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
@@ -288,8 +288,9 @@ class ExpandNumber final : public Bounded<Expand<Number, Number>> {
         return Block{nullptr, true};
       }
       const int block = given_++;
-      auto out = stage_.make(*in_, block, mix(stepped(in_->value, stage_.options_.node),
-                                              static_cast<std::uint64_t>(block)));
+      auto out = stage_.make(
+          *in_, block,
+          mix(stepped(in_->value, stage_.options_.node), static_cast<std::uint64_t>(block)));
       if (auto error = stage_.act(*out, &context)) {
         ++stage_.log_.lost;
         return *error;
@@ -532,9 +533,7 @@ StageInfo info_of(World& world) {
   struct Config final : StageConfig {
     explicit Config(World& w) : world(w) { options.describe(bound); }
     const Schema& schema() const override { return bound; }
-    std::unique_ptr<Stage> make() const override {
-      return std::make_unique<S>(options, world);
-    }
+    std::unique_ptr<Stage> make() const override { return std::make_unique<S>(options, world); }
     World& world;
     StageOptions options;
     Schema bound;

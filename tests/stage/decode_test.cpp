@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -161,9 +161,9 @@ TEST_CASE("decode: plain 16-bit samples stay where they were read, if one block 
     const auto out = bench.single<Waveform>(raw);
     REQUIRE(out.ok());
     const Waveform& block = *out.blocks.at(0);
-    CHECK((block.samples.owner.get() == &raw->data) == (block.samples.data > raw->data.data() &&
-                                                        block.samples.data <
-                                                            raw->data.data() + raw->size));
+    CHECK((block.samples.owner.get() == &raw->data) ==
+          (block.samples.data > raw->data.data() &&
+           block.samples.data < raw->data.data() + raw->size));
     return block.samples.owner.get() == &raw->data;
   };
   CHECK(is_in_place(path_of("wav s16"), "{}"));

@@ -198,7 +198,9 @@ TEST_CASE("disk_read: a file that changed since it was listed fails, rather than
     }
 }
 
-TEST_CASE("disk_read: a file that is written to while it is read fails, one that is only moved does not") {
+TEST_CASE(
+    "disk_read: a file that is written to while it is read fails, one that is only moved does "
+    "not") {
   struct Row {
     const char* what;
     std::function<void(const std::string&)> happens;
@@ -362,5 +364,7 @@ TEST_CASE("disk_read: the workers wait for a read only with engine: inline") {
   CHECK(Bench("disk_read").stage().resources().default_concurrency == 0);
   CHECK(Bench("disk_read", "{engine: threads}").stage().resources().blocking);
   CHECK(Bench("disk_read", "{engine: threads}").stage().resources().default_concurrency == 32);
-  CHECK(Bench("disk_read", "{engine: io_uring, depth: 7}").stage().resources().default_concurrency == 7);
+  CHECK(
+      Bench("disk_read", "{engine: io_uring, depth: 7}").stage().resources().default_concurrency ==
+      7);
 }

@@ -39,7 +39,6 @@ class NoLocks {
   ~NoLocks();
 };
 
-
 namespace detail {
 bool in_child(int n, void (*run)(const void*), const void* what);
 }
@@ -47,7 +46,8 @@ bool in_child(int n, void (*run)(const void*), const void* what);
 /// did.
 template <class What>
 bool ends_in_call(int n, const What& what) {
-  return detail::in_child(n, [](const void* w) { (*static_cast<const What*>(w))(); }, &what);
+  return detail::in_child(
+      n, [](const void* w) { (*static_cast<const What*>(w))(); }, &what);
 }
 
 }  // namespace melflow::test

@@ -45,10 +45,9 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
       {"bfloat16", {.write = "dtype: bfloat16"}, 2, "bfloat16"},
   };
   std::vector<std::string> expected_names{
-      "band_hz",        "files",         "labels",       "labels/name",
-      "mel",            "remarks",       "remarks/file", "remarks/path",
-      "remarks/reason", "remarks/stage", "remarks/status", "splits",
-      "splits/name"};
+      "band_hz",        "files",        "labels",       "labels/name",    "mel",
+      "remarks",        "remarks/file", "remarks/path", "remarks/reason", "remarks/stage",
+      "remarks/status", "splits",       "splits/name"};
   for (const DocumentedColumn& c : documented_columns())
     if (!c.is_optional) expected_names.push_back(c.name);
   std::sort(expected_names.begin(), expected_names.end());
@@ -72,16 +71,15 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
     if (row.axes == 3) CHECK(h5.axis_label("mel", 1) == "frame");
     const std::string status = "enum int8: ok=0 skipped=1 failed=2 not_run=3";
     std::vector<std::pair<std::string, std::string>> types{
-        {"band_hz", "float64"},       {"labels/name", "string"},   {"splits/name", "string"},
-        {"remarks/file", "int64"},    {"remarks/path", "string"},  {"remarks/status", status},
-        {"remarks/stage", "string"},  {"remarks/reason", "string"}};
+        {"band_hz", "float64"},      {"labels/name", "string"},   {"splits/name", "string"},
+        {"remarks/file", "int64"},   {"remarks/path", "string"},  {"remarks/status", status},
+        {"remarks/stage", "string"}, {"remarks/reason", "string"}};
     for (const DocumentedColumn& c : documented_columns())
       if (!c.is_optional) types.emplace_back(c.name, c.name == "files/status" ? status : c.type);
     for (const auto& [name, type] : types) {
       CAPTURE(name);
       CHECK(h5.type(name) == type);
-      if (name.starts_with("files/"))
-        CHECK(h5.shape(name) == std::vector<std::uint64_t>{found});
+      if (name.starts_with("files/")) CHECK(h5.shape(name) == std::vector<std::uint64_t>{found});
     }
     CHECK(h5.attribute_names("/") ==
           std::vector<std::string>{"backend", "complete", "config", "failed", "feature_hash",
@@ -310,4 +308,3 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
     CHECK(chunk[0] == rows);
   }
 }
-

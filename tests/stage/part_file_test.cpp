@@ -105,8 +105,9 @@ TEST_CASE("part file: only files are replaced") {
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   for (const Existing existing : {Existing::refuse, Existing::replace, Existing::extend}) {
     CHECK(complaint([&] { make(fifo, existing); }).starts_with(fifo + ": is a FIFO, not a file"));
-    CHECK(complaint([&] { make("/dev/null", existing); })
-              .starts_with("/dev/null: is a device, not a file; test.path takes"));
+    CHECK(complaint([&] {
+            make("/dev/null", existing);
+          }).starts_with("/dev/null: is a device, not a file; test.path takes"));
   }
   struct stat st {};
   CHECK((stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode)));
@@ -151,9 +152,10 @@ TEST_CASE("part file: a limit on the size of files is said") {
   const FileSizeLimit limit(100);
   const std::string bytes(1000, 'x');
   CHECK(complaint([&] { file.put(bytes.data(), bytes.size(), 0); }) ==
-        folder / "out.part: cannot be written: File too large; the unfinished file is removed. No "
-                 "file may be larger here: raise the limit (ulimit -f), or write to another file "
-                 "system (test.path)");
+        folder /
+            "out.part: cannot be written: File too large; the unfinished file is removed. No "
+            "file may be larger here: raise the limit (ulimit -f), or write to another file "
+            "system (test.path)");
 }
 
 TEST_CASE("part file: an update that was interrupted, with another file in its place") {

@@ -233,8 +233,8 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
       std::vector<std::unique_ptr<Written>> files;
       std::vector<PartFile*> parts;
       for (const char* f : {"a", "b", "c"}) {
-        files.push_back(std::make_unique<Written>(
-            folder / f, replaces ? Existing::replace : Existing::refuse));
+        files.push_back(
+            std::make_unique<Written>(folder / f, replaces ? Existing::replace : Existing::refuse));
         parts.push_back(files.back().get());
       }
       // It comes there while the run goes on; of what is replaced only a folder is in the way.
@@ -245,11 +245,10 @@ TEST_CASE("publication: what is in the way is left alone, and a later run has th
         folder.write(in_the_way, "precious");
       const std::string left = "; the complete files are " + (folder / "a.part") + ", " +
                                (folder / "b.part") + ", " + (folder / "c.part");
-      const std::string what =
-          (folder / in_the_way) +
-          (replaces ? ": cannot be put aside as " + (folder / in_the_way) +
-                          ".replaced: Is a directory"
-                    : std::string(": cannot be given its name: File exists"));
+      const std::string what = (folder / in_the_way) +
+                               (replaces ? ": cannot be put aside as " + (folder / in_the_way) +
+                                               ".replaced: Is a directory"
+                                         : std::string(": cannot be given its name: File exists"));
       CHECK(complaint([&] { Publication::publish(out.path(), parts, false); }) == what + left);
       files.clear();
       CHECK(out.has_parts());
@@ -289,8 +288,9 @@ TEST_CASE("publication: another run's is not carried out while that is at it") {
 TEST_CASE("publication: a .commit that is damaged, or nobody's") {
   const Output out(kCases[0]);
   const std::string commit = out.folder().write("a.commit", "git commit -m precious");
-  CHECK(complaint([&] { Publication::recover(out.path()); })
-            .starts_with(commit + ": is there already and is not melflow's"));
+  CHECK(complaint([&] {
+          Publication::recover(out.path());
+        }).starts_with(commit + ": is there already and is not melflow's"));
   CHECK(read_bytes(commit) == "git commit -m precious");
   out.folder().write("a.commit", "melflow names 1\n12345678abc");
   CHECK(complaint([&] { Publication::recover(out.path()); }).starts_with(commit + ": is damaged"));

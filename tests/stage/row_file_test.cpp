@@ -56,8 +56,7 @@ TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or 
   };
   const TempFolder folder;
   for (const Row& row : rows) {
-    for (const NumberType type :
-         {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
+    for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16}) {
       const std::size_t per_row =
           std::accumulate(row.shape.begin() + 1, row.shape.end(), std::size_t{1},
                           [](std::size_t a, hsize_t b) { return a * b; });
@@ -413,10 +412,8 @@ TEST_CASE("row file: a file that may not grow is told with the system's reason")
   {
     RowFile file(target, NumberType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(200'000);
-    CHECK(complaint([&] { file.write(0, v.data(), 1000); }) ==
-          target + too_large);
-    CHECK(complaint([&] { file.spill(0, v.data(), 400'000); }) ==
-          target + too_large);
+    CHECK(complaint([&] { file.write(0, v.data(), 1000); }) == target + too_large);
+    CHECK(complaint([&] { file.spill(0, v.data(), 400'000); }) == target + too_large);
   }
   CHECK(names_in(folder.path()).size() == 0);
 }
@@ -437,7 +434,8 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
               H5Gclose, "group");
       });
     });
-    CHECK(message.starts_with(target + ".part: cannot be written: File too large; the unfinished file is removed. "));
+    CHECK(message.starts_with(
+        target + ".part: cannot be written: File too large; the unfinished file is removed. "));
   }
   CHECK(names_in(folder.path()).size() == 0);
 }

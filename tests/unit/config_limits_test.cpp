@@ -24,11 +24,14 @@ std::string repeated(const std::string& text, std::size_t times) {
 }
 
 // What is said of a text as a whole, without looking at stages.
-std::string refusal(const std::string& text) { return read_document(text, "t.yaml").problems.str(); }
+std::string refusal(const std::string& text) {
+  return read_document(text, "t.yaml").problems.str();
+}
 
 }  // namespace
 
-TEST_CASE("config limits: a text that nobody writes is refused at the place where it begins to be") {
+TEST_CASE(
+    "config limits: a text that nobody writes is refused at the place where it begins to be") {
   struct Row {
     const char* name;
     std::string text, problem;
@@ -78,7 +81,10 @@ TEST_CASE("config limits: a text that nobody writes is refused at the place wher
 TEST_CASE("config limits: what is just below them is read") {
   CHECK(refusal(std::string(64, '[') + std::string(64, ']')).empty());
   CHECK(refusal("a: [" + repeated("x,", 19'000) + "]").empty());
-  const Document d = read_document("\xEF\xBB\xBF" "a: \"M\xC3\xBCnchen\"\n", "t.yaml");
+  const Document d = read_document(
+      "\xEF\xBB\xBF"
+      "a: \"M\xC3\xBCnchen\"\n",
+      "t.yaml");
   CHECK(d.problems.str() == "");
   CHECK(d.root.find("a")->text() == "M\xC3\xBCnchen");
 }
@@ -96,7 +102,8 @@ TEST_CASE("config limits: many keys, also given twice or merged, are read in a m
 }
 
 TEST_CASE("config limits: a graph of many nodes is refused before they are looked at") {
-  std::string text = "version: 1\nx: &x {stage: scale, from: files}\ngraph:\n  files: {stage: list}\n";
+  std::string text =
+      "version: 1\nx: &x {stage: scale, from: files}\ngraph:\n  files: {stage: list}\n";
   for (int i = 0; i < 3000; ++i) text += fmt::format("  n{}: *x\n", i);
   CHECK(problems_of(text) ==
         "t.yaml:2:1: x: there is no such key at the top level; the keys are version, memory, "
@@ -149,9 +156,10 @@ TEST_CASE("config limits: a long value is not told whole") {
                                       "… (1000001 bytes) has no meaning in a pipeline; remove it"},
   };
   for (const Row& row : rows) {
-    const std::string all = problems_of(
-        with_scale("  scale:\n    stage: scale\n" + std::string(row.scale.starts_with("from") ? "" : "    from: files\n") +
-                   (row.scale.ends_with(": 1") ? "    ? " + longer + "\n    : 1" : "    " + row.scale)));
+    const std::string all = problems_of(with_scale(
+        "  scale:\n    stage: scale\n" +
+        std::string(row.scale.starts_with("from") ? "" : "    from: files\n") +
+        (row.scale.ends_with(": 1") ? "    ? " + longer + "\n    : 1" : "    " + row.scale)));
     INFO(row.problem << "\n" << all.substr(0, 1000));
     CHECK(all.find(": " + row.problem) != std::string::npos);
     CHECK(all.size() < 2000);

@@ -50,7 +50,8 @@ TEST_CASE("ledger: oldest_open is the first record that is not closed") {
   CHECK(ledger.oldest_open() == 4);
 }
 
-TEST_CASE("ledger: a second close, or one of an item that is not there, throws and changes nothing") {
+TEST_CASE(
+    "ledger: a second close, or one of an item that is not there, throws and changes nothing") {
   Ledger ledger;
   ledger.open(2, {});
   int told = 0;

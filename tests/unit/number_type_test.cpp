@@ -134,19 +134,14 @@ TEST_CASE("number type: the first value that is not finite, in its own type and 
 
 TEST_CASE("number type: many float16 together, at the ends of what they hold") {
   // IEEE 754: binary16 has 65504 as its greatest number and steps of 2^-24 at its smallest.
-  const std::pair<float, std::uint16_t> cases[] = {{0.0F, 0x0000},
-                                                   {-0.0F, 0x8000},
-                                                   {1.0F, 0x3c00},
-                                                   {65504.0F, 0x7bff},
-                                                   {65519.99F, 0x7bff},
-                                                   {65520.0F, 0x7c00},
-                                                   {-1e9F, 0xfc00},
-                                                   {std::numeric_limits<float>::infinity(), 0x7c00},
-                                                   {0x1p-24F, 0x0001},
-                                                   {0x1p-25F, 0x0000},
-                                                   {0x1.8p-25F, 0x0001},
-                                                   {0x1p-14F, 0x0400},
-                                                   {0x1.ff8p-15F, 0x03ff}};
+  const std::pair<float, std::uint16_t> cases[] = {
+      {0.0F, 0x0000},        {-0.0F, 0x8000},
+      {1.0F, 0x3c00},        {65504.0F, 0x7bff},
+      {65519.99F, 0x7bff},   {65520.0F, 0x7c00},
+      {-1e9F, 0xfc00},       {std::numeric_limits<float>::infinity(), 0x7c00},
+      {0x1p-24F, 0x0001},    {0x1p-25F, 0x0000},
+      {0x1.8p-25F, 0x0001},  {0x1p-14F, 0x0400},
+      {0x1.ff8p-15F, 0x03ff}};
   std::vector<float> values;
   for (int round = 0; round < 5; ++round)  // in every lane of a vector
     for (const auto& [value, bits] : cases) values.push_back(value);

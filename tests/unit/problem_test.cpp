@@ -24,8 +24,7 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
   p.add(mark(3, 1), "a");
   CHECK(p.size() == 4);
   const ConfigError error(p);
-  CHECK(std::string(error.what()) ==
-        "p.yaml:3:1: a\np.yaml:3:7: b\np.yaml:3:7: c\np.yaml:9:2: d");
+  CHECK(std::string(error.what()) == "p.yaml:3:1: a\np.yaml:3:7: b\np.yaml:3:7: c\np.yaml:9:2: d");
   CHECK(error.problems().size() == 4);
   CHECK(std::string(ConfigError("alone", mark(1, 1)).what()) == "p.yaml:1:1: alone");
 }

@@ -195,7 +195,8 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
            {"ratio", "0.5", true, "'0.5' found where a number is expected"},
            {"flag", "1", false, "'1' found where true or false is expected"},
            {"flag", "true", true, "'true' found where true or false is expected"},
-           {"colour", "gren", false, "'gren' is not one of red, green, blue, did you mean 'green'?"},
+           {"colour", "gren", false,
+            "'gren' is not one of red, green, blue, did you mean 'green'?"},
            {"colour", "7", false, "'7' is not one of red, green, blue"},
            {"maybe", "x", false, "'x' found where an integer is expected"},
            {"numbers", "x", false, "'x' found where an integer is expected"},
@@ -381,8 +382,9 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
     std::string how = "none";
     int level = 1, like = 1;
     void describe(Schema& s) {
-      s.field("level", level, "how hard")
-          .used_with("how: deflate", [this] { return how == "deflate"; });
+      s.field("level", level, "how hard").used_with("how: deflate", [this] {
+        return how == "deflate";
+      });
       s.field("how", how, "the way");
       s.field("like", like, "sets the level").implies([this] { level = like; });
     }
@@ -406,7 +408,8 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   // As it would be without being written.
   CHECK(remarks(Value::map({{"level", Value::scalar("1"), {}}})).empty());
   CHECK(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("6"), {}}})).empty());
-  CHECK_FALSE(remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("7"), {}}})).empty());
+  CHECK_FALSE(
+      remarks(Value::map({{"level", level, {}}, {"like", Value::scalar("7"), {}}})).empty());
   // Nobody is told of what he did not write.
   CHECK(remarks(Value::map({{"how", Value::scalar("none"), {}}})).empty());
 }

@@ -12,16 +12,22 @@ TEST_CASE("text: what a terminal would act on is shown as an escape, all else as
   const Row rows[] = {
       {"plain.wav", "plain.wav"},
       {"two\nlines\tand a tab", "two\nlines\tand a tab"},
-      {"M\xC3\xBCnchen \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x8E\xB5", "M\xC3\xBCnchen \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x8E\xB5"},
+      {"M\xC3\xBCnchen \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x8E\xB5",
+       "M\xC3\xBCnchen \xE6\x97\xA5\xE6\x9C\xAC \xF0\x9F\x8E\xB5"},
       {"\x1b]0;title\x07", "\\u001b]0;title\\u0007"},
       {"back\rto the start\b\x7f", "back\\u000dto the start\\u0008\\u007f"},
       {std::string("a\0b", 3), "a\\u0000b"},
-      {"\xC2\x9B" "2J", "\\u009b2J"},                          // the control sequence introducer of C1
-      {"\xE2\x80\xAEgpj.exe\xE2\x81\xA9", "\\u202egpj.exe\\u2069"},  // right to left; an isolate's end
+      {"\xC2\x9B"
+       "2J",
+       "\\u009b2J"},  // the control sequence introducer of C1
+      {"\xE2\x80\xAEgpj.exe\xE2\x81\xA9",
+       "\\u202egpj.exe\\u2069"},  // right to left; an isolate's end
       {"\xE2\x80\x8F\xD8\x9C\xE2\x80\xA8", "\\u200f\\u061c\\u2028"},
-      {"\x9B" "2J \xFF", "\\x9b2J \\xff"},                      // the same as one byte, and no UTF-8
-      {"\xE2\x80", "\\xe2\\x80"},                               // cut off
-      {"\xC0\x9B", "\\xc0\\x9b"},                               // an overlong form
+      {"\x9B"
+       "2J \xFF",
+       "\\x9b2J \\xff"},           // the same as one byte, and no UTF-8
+      {"\xE2\x80", "\\xe2\\x80"},  // cut off
+      {"\xC0\x9B", "\\xc0\\x9b"},  // an overlong form
   };
   for (const Row& row : rows) {
     CHECK(printable(row.text) == row.shown);

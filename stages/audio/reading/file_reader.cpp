@@ -63,8 +63,9 @@ std::optional<ItemError> FileReader::check_unchanged(int fd, const FileState& be
   struct stat st {};
   if (fstat(fd, &st) != 0) return read_error(errno);
   if (FileState(st).is_same_content(before)) return std::nullopt;
-  return ItemError::failed("changed while it was read: it was written to, so that its samples may "
-                           "be of two recordings");
+  return ItemError::failed(
+      "changed while it was read: it was written to, so that its samples may "
+      "be of two recordings");
 }
 
 Result<std::shared_ptr<RawBytes>> FileReader::admit(std::shared_ptr<const FileRef> file,

@@ -69,7 +69,8 @@ void AudioCacheFile::open_for_writing() {
     case Content::empty:
       break;
   }
-  if (!write_all(0, cache_header(contract_))) throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
+  if (!write_all(0, cache_header(contract_)))
+    throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
   end_ = kCachePage;
 }
 
@@ -290,7 +291,8 @@ bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   slot.index_checksum = XXH3_64bits(table, bytes);
   slot.end = slot.index_offset + bytes;  // behind all samples that are referred to
   slot.sign();
-  if (!write_all(kCacheSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1)))) return false;
+  if (!write_all(kCacheSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1))))
+    return false;
   last_ = slot;
   committed_entries_ = slot.entries;
   return true;

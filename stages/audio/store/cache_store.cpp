@@ -17,9 +17,9 @@
 namespace melflow {
 
 CachePlace cache_place(const std::string& folder, const Value& contract) {
-  const CacheKey key = cache_key(fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(contract),
-                                             kVersion, sf_version_string(), FLAC__VERSION_STRING,
-                                             MPG123_API_VERSION, soxr_version()));
+  const CacheKey key = cache_key(
+      fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(contract), kVersion,
+                  sf_version_string(), FLAC__VERSION_STRING, MPG123_API_VERSION, soxr_version()));
   return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
 }
 

@@ -94,9 +94,7 @@ void ChunkedRowFile::create() {
   const Hid nothing(H5Screate(H5S_NULL), H5Sclose, kUnfinished);
   Hid(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
       kUnfinished);
-  written(to_, [&] {
-    h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path());
-  });
+  written(to_, [&] { h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path()); });
 }
 
 std::shared_ptr<ChunkedRowFile::Chunk> ChunkedRowFile::new_chunk() const {

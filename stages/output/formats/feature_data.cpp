@@ -54,8 +54,8 @@ std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const s
   std::uint64_t out = 1;
   for (const std::uint64_t n : factors)
     if (__builtin_mul_overflow(out, n, &out))
-      throw RunError(fmt::format("{} cannot have [{}] values or bytes", what,
-                                 fmt::join(factors, ", ")));
+      throw RunError(
+          fmt::format("{} cannot have [{}] values or bytes", what, fmt::join(factors, ", ")));
   return out;
 }
 
@@ -81,8 +81,7 @@ void check_format(const std::string& path, const FeatureData& data) {
   const std::int64_t format = data.integer("format").value_or(0);
   if (format > FeatureData::kFormat)
     throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
-                               path, data.text("melflow_version"), format,
-                               FeatureData::kFormat));
+                               path, data.text("melflow_version"), format, FeatureData::kFormat));
 }
 
 }  // namespace melflow

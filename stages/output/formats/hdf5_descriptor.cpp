@@ -88,7 +88,8 @@ struct Hdf5Driver {
   static herr_t truncate(H5FD_t* file, hid_t, hbool_t) {
     File& f = of(file);
     if (f.eof == f.eoa) return 0;
-    if (f.at->error_ == 0 && ftruncate(f.at->fd_, static_cast<off_t>(f.eoa)) != 0) f.at->fail(errno);
+    if (f.at->error_ == 0 && ftruncate(f.at->fd_, static_cast<off_t>(f.eoa)) != 0)
+      f.at->fail(errno);
     f.eof = f.eoa;
     return 0;
   }

@@ -74,11 +74,11 @@ const std::vector<IndexColumn>& index_columns() {
              "enumeration: ok 0, skipped 1, failed 2, not_run 3"),
       optional(number(
           "size", [](const X& x, std::size_t file) { return x.stamp(file).size; },
-          [](Entry& e) -> auto& { return e.stamp.size; },
+          [](Entry & e) -> auto& { return e.stamp.size; },
           "of the file before it was read: its length [bytes], −1 where nobody asked")),
       optional(number(
           "modified", [](const X& x, std::size_t file) { return x.stamp(file).modified; },
-          [](Entry& e) -> auto& { return e.stamp.modified; },
+          [](Entry & e) -> auto& { return e.stamp.modified; },
           "likewise, time of its last change [ns since 1970]")),
       optional(
           number("content", &X::content, &Entry::content,

@@ -17,7 +17,8 @@ NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_
                  Existing existing)
     : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing,
                   has_one_of({kLongHeader, kNoRows})),
-      index_(npy_index_path(target), kStage, existing, has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
+      index_(npy_index_path(target), kStage, existing,
+             has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
       document_(npy_document_path(target), kStage, existing, has_one_of({"\"melflow_version\""})) {}
 
 std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {

@@ -92,8 +92,7 @@ std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
   for (std::size_t i = 0; i < files(); ++i) {
     const int s = split(i);
     if (s < 0) continue;
-    if (i == 0 || split(i - 1) != s)
-      out.push_back({manifest->split_name(s), i, i, {}, 0});
+    if (i == 0 || split(i - 1) != s) out.push_back({manifest->split_name(s), i, i, {}, 0});
     SplitRows& of = out.back();
     of.last = i + 1;
     if (rows(i) == 0) continue;

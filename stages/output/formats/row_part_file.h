@@ -26,8 +26,8 @@ struct RowRange {
 class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
-  RowPartFile(const std::string& target, std::string stage, NumberType type, std::size_t values_per_row,
-              std::uint64_t data_offset, Existing existing,
+  RowPartFile(const std::string& target, std::string stage, NumberType type,
+              std::size_t values_per_row, std::uint64_t data_offset, Existing existing,
               Recognizer completed)
       : PartFile(target, std::move(stage), existing, std::move(completed)),
         type_(type),
