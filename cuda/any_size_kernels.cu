@@ -49,7 +49,8 @@ __global__ void levels_kernel(const __grid_constant__ LevelsArguments a) {
     bins.stored = memory + warp * (s.n_bins + a.bands.partials());
     bins.partials = bins.stored + s.n_bins;
   } else {
-    bins.partials = a.partials + static_cast<std::size_t>(blockIdx.x * warps + warp) * a.bands.partials();
+    bins.partials =
+        a.partials + static_cast<std::size_t>(blockIdx.x * warps + warp) * a.bands.partials();
   }
   const std::uint32_t n = frames_of(a.chunk), step = gridDim.x * warps;
   for (std::uint32_t i = blockIdx.x * warps + warp; i < n; i += step) {

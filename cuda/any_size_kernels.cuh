@@ -42,7 +42,8 @@ struct LevelsArguments {
   const Complex* spectra;  // [chunk.frames, n_bins]
   Chunk chunk;
   Rows rows;
-  float* partials;  // null: bins and partials are in shared memory; else [warps of the grid, partials]
+  float*
+      partials;  // null: bins and partials are in shared memory; else [warps of the grid, partials]
 };
 
 // How the second kernel is laid out for a front end.

@@ -116,7 +116,8 @@ BandTables::BandTables(std::span<const Band> bands, std::span<const float> weigh
     at += static_cast<std::int32_t>(of_band.size());
   }
   indices_.push_back(at);
-  for (const auto& of_band : partials) indices_.insert(indices_.end(), of_band.begin(), of_band.end());
+  for (const auto& of_band : partials)
+    indices_.insert(indices_.end(), of_band.begin(), of_band.end());
   counts_ = {lanes, static_cast<int>(rounds), static_cast<int>(bands.size()),
              static_cast<int>(indices_.size()), static_cast<int>(weights_.size())};
 }

@@ -27,12 +27,12 @@ namespace melflow::cuda {
 struct BandView {
   int rounds = 0;
   int n_bands = 0;
-  const std::int32_t* steps = nullptr;       // [rounds]
-  const std::int32_t* weights_at = nullptr;  // [rounds], of the round's first weight
-  const std::int32_t* first_bin = nullptr;   // [rounds][lanes]
-  const std::int32_t* partials_at = nullptr;    // [n_bands + 1], into partials
-  const std::int32_t* partials = nullptr;       // of the bands one after another
-  const float* weights = nullptr;            // per round [steps][lanes]
+  const std::int32_t* steps = nullptr;        // [rounds]
+  const std::int32_t* weights_at = nullptr;   // [rounds], of the round's first weight
+  const std::int32_t* first_bin = nullptr;    // [rounds][lanes]
+  const std::int32_t* partials_at = nullptr;  // [n_bands + 1], into partials
+  const std::int32_t* partials = nullptr;     // of the bands one after another
+  const float* weights = nullptr;             // per round [steps][lanes]
 };
 
 // The sizes of BandTables, and a view of any copy of its two arrays.

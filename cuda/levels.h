@@ -82,8 +82,8 @@ MELFLOW_HD void sum_pieces(int lane, const BandView& bands, const Bin& bin, floa
 
 // One lane's bands of a row, from the partials.
 template <int lanes>
-MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands, const float* partials,
-                            const Rows& rows, std::size_t row) {
+MELFLOW_HD void write_bands(int lane, const Settings& s, const BandView& bands,
+                            const float* partials, const Rows& rows, std::size_t row) {
   const std::size_t at = row * static_cast<std::size_t>(s.columns) + s.levels_at;
   for (int m = lane; m < bands.n_bands; m += lanes) {
     float sum = 0.0F;

@@ -137,8 +137,9 @@ class CufftPath {
     spectrum_bytes_ =
         aligned(chunk_ * static_cast<std::size_t>(tables_.settings.n_bins) * sizeof(Complex));
     if (layout_.warp_bytes == 0)
-      partial_bytes_ = aligned(std::size_t{any_size_blocks} * static_cast<std::size_t>(layout_.warps) *
-                            static_cast<std::size_t>(tables_.bands.counts().partials()) * 4);
+      partial_bytes_ =
+          aligned(std::size_t{any_size_blocks} * static_cast<std::size_t>(layout_.warps) *
+                  static_cast<std::size_t>(tables_.bands.counts().partials()) * 4);
     const CufftFunctions& fft = library_.functions();
     check_cufft(fft.create(&plan_), "cufftCreate");
     try {

@@ -128,7 +128,8 @@ FusedView FusedTables::view(SampleType samples) const {
 
 std::size_t FusedTables::bytes_of_frame(NumberType operands) const {
   const std::size_t points = static_cast<std::size_t>(exchanged) * 2 * size_of(operands);
-  const std::size_t power = 4 * static_cast<std::size_t>(settings.n_bins + bands.counts().partials());
+  const std::size_t power =
+      4 * static_cast<std::size_t>(settings.n_bins + bands.counts().partials());
   return (std::max(points, power) + 15) / 16 * 16;
 }
 

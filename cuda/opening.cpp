@@ -43,8 +43,8 @@ struct Opening::State {
   std::vector<LeftOut> left_out;
 
   [[nodiscard]] bool is_done() const {
-    return is_chosen &&
-           std::all_of(attempts.begin(), attempts.end(), [](const Attempt& s) { return s.is_done; });
+    return is_chosen && std::all_of(attempts.begin(), attempts.end(),
+                                    [](const Attempt& s) { return s.is_done; });
   }
 };
 
@@ -140,9 +140,9 @@ Opening::Result Opening::wait() {
       devices.push_back(std::move(attempt.device));
     else
       out.left_out.push_back(
-          {attempt.index,
-           attempt.is_done ? attempt.why
-                        : fmt::format("has not been opened within {:.0f} s", s.settings.patience)});
+          {attempt.index, attempt.is_done ? attempt.why
+                                          : fmt::format("has not been opened within {:.0f} s",
+                                                        s.settings.patience)});
   }
   if (!devices.empty()) out.slots = std::make_unique<SlotPool>(std::move(devices), s.size);
   return out;

@@ -32,8 +32,8 @@ class Opening {
   using SlotsOf = std::function<int(std::size_t devices)>;
 
   // Begins. `settings.devices` and `settings.slots` are what `choice` and `slots` say.
-  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings, SlotSize size,
-          Choice choice, SlotsOf slots);
+  Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings,
+          SlotSize size, Choice choice, SlotsOf slots);
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
   // Waits as wait() does, where nobody did, and closes what was opened.

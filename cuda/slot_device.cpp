@@ -55,7 +55,8 @@ SlotDevice::SlotDevice(Gpus& gpus, int index, const SlotSettings& settings,
 SlotDevice::~SlotDevice() = default;
 
 std::size_t SlotDevice::row_bytes(std::uint32_t frames) const {
-  return frames * size_of(settings_.kernel.rows) * static_cast<std::size_t>(front_end_->settings.columns);
+  return frames * size_of(settings_.kernel.rows) *
+         static_cast<std::size_t>(front_end_->settings.columns);
 }
 
 std::string SlotDevice::why() const {

@@ -24,7 +24,7 @@ namespace melflow::cuda {
 
 struct SlotSettings {
   std::vector<int> devices;              // indices
-  int slots = 8;                       // slots of each device; fewer where memory is short
+  int slots = 8;                         // slots of each device; fewer where memory is short
   bool graphs = true;                    // batches of equal size are launched from a recording
   double patience = 60;                  // [s]
   std::shared_ptr<DeviceBudget> memory;  // of the run

@@ -41,8 +41,8 @@ SlotPool::SlotPool(std::vector<std::unique_ptr<SlotDevice>> devices, const SlotS
   }
 }
 
-SlotPool::SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const SlotSettings& settings,
-             std::size_t sample_bytes, std::uint32_t frames)
+SlotPool::SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end,
+                   const SlotSettings& settings, std::size_t sample_bytes, std::uint32_t frames)
     : SlotPool(open(gpus, front_end, settings, {sample_bytes, frames}), {sample_bytes, frames}) {}
 
 SlotPool::~SlotPool() {

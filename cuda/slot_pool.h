@@ -22,8 +22,8 @@ class SlotPool {
   SlotPool(std::vector<std::unique_ptr<SlotDevice>> devices, const SlotSize& size);
   // Opens devices one after another and takes memory for batches of this size: `sample_bytes`,
   // `frames`. Throws std::runtime_error that says what was needed, what there is and what to lower.
-  SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end, const SlotSettings& settings,
-        std::size_t sample_bytes, std::uint32_t frames);
+  SlotPool(Gpus& gpus, const std::shared_ptr<const FrontEnd>& front_end,
+           const SlotSettings& settings, std::size_t sample_bytes, std::uint32_t frames);
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
   ~SlotPool();

@@ -35,7 +35,7 @@ std::size_t MemoryBudget::peak() const {
 }
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
-                                               bool oldest) {
+                                                         bool oldest) {
   if (!budget.try_acquire(bytes, oldest)) return nullptr;
   return std::make_shared<const Reservation>(budget, bytes);
 }

@@ -40,7 +40,7 @@ class Reservation {
  public:
   /// Null when the budget has no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
-                                                bool oldest);
+                                                     bool oldest);
   Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;

@@ -61,7 +61,7 @@ void check_cycles(GraphDraft& graph) {
   }
 }
 
-// A slot that waits for memory keeps its stream's later blocks waiting in the queue before it.
+// Whoever waits for memory keeps its stream's later blocks waiting in the queue before it.
 // They must not be able to keep out the oldest item, as they would behind another such stage; and
 // what is cut from a batch would have to belong to all of its items.
 void check_expansion(GraphDraft& graph) {

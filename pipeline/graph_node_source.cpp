@@ -61,9 +61,10 @@ void GraphNode::admit(Work* work) {
     wait_again(cursor_.get());
   if (begins) free_place(now, 0);
   for (std::size_t i = 0; i < work->items.size(); ++i)
-    work->items[i].origins = one_origin(
-        {reservation, std::make_shared<Stream>(graph_.context().ledger, work->index + i, work->costs[i],
-                                          graph_.sinks(), graph_.nodes().size())});
+    work->items[i].origins =
+        one_origin({reservation, std::make_shared<Stream>(graph_.context().ledger, work->index + i,
+                                                          work->costs[i], graph_.sinks(),
+                                                          graph_.nodes().size())});
   reservation.reset();  // or it would come back after its files
   send(work, now);
   if (is_last) end_input();

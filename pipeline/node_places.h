@@ -159,7 +159,7 @@ class NodePlaces {
   std::size_t until_review_ = 1;  // no queue could have shortened the wait for the first item
   std::size_t filled_ = 0;
 
-  // [ns] of slots, but for the last two: of items waiting, and of the queue.
+  // [ns] summed over concurrency, but for the last two: of items waiting, and of the queue.
   struct Times {
     std::int64_t busy = 0, input = 0, blocked = 0, core = 0, idle = 0, depth = 0, edge = 0;
   };

@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-// Shares of the time between two reviews, of all slots of a node.
+// Shares of the time between two reviews, of all of a node's concurrency.
 //
 // The consumer had nothing to do, and the producer had no place: at different moments, so a deeper
 // queue would have let the one work ahead for the other. Less than this is the unrest of a machine

@@ -46,7 +46,7 @@ class QueueDepth {
 
   tbb::spin_mutex mutex_;
   std::size_t settled_least_;  // less than this has proved too little
-  // At the last review; the times in slot-seconds, as in StageTime.
+  // At the last review; the times in seconds of its concurrency, as in StageTime.
   Time since_;
   double starved_ = 0, held_back_ = 0;
   // When it was to be deepened the last time [worker-seconds].

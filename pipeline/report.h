@@ -12,7 +12,7 @@
 
 namespace melflow {
 
-/// Where a stage's time went, in slot-seconds: the five add up to graph_seconds x concurrency.
+/// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x concurrency.
 struct StageTime {
   double busy = 0;            ///< processing
   double waiting_input = 0;   ///< nothing to do yet

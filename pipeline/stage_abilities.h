@@ -13,9 +13,9 @@ namespace melflow {
 /// Items are not processed by run() but begun and collected in an engine.
 class HasEngine {
  public:
-  /// Has at most `slots` items at a time. Asked once, after the plan is complete. Null: none, with
+  /// Has at most `concurrency` items at a time. Asked once, after the plan is complete. Null: none, with
   /// these options.
-  [[nodiscard]] virtual std::unique_ptr<Engine> engine(int slots) = 0;
+  [[nodiscard]] virtual std::unique_ptr<Engine> engine(int concurrency) = 0;
 
  protected:
   ~HasEngine() = default;

@@ -171,8 +171,8 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   // other one has its own.
   if (given.more || !work.first_block) {
     const Origin& in = item.origins->front();
-    out.origins = one_origin({work.first_block ? in.reservation : std::move(work.reservation), in.stream,
-                              in.first && work.first_block, in.last && !given.more});
+    out.origins = one_origin({work.first_block ? in.reservation : std::move(work.reservation),
+                              in.stream, in.first && work.first_block, in.last && !given.more});
     work.first_block = false;
   } else {
     out.origins = std::move(item.origins);

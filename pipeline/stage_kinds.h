@@ -58,11 +58,11 @@ class StreamTransform : public Transform<In, Out> {
                                                            ItemContext& context) const = 0;
   Result<std::shared_ptr<const Out>> process(std::shared_ptr<const In> in,
                                              ItemContext& context) const final {
-    std::unique_ptr<StageState>& slot = context.state();
-    if (!slot) slot = std::make_unique<State>();
-    auto& state = static_cast<State&>(*slot);
+    std::unique_ptr<StageState>& state_of_stream = context.state();
+    if (!state_of_stream) state_of_stream = std::make_unique<State>();
+    auto& state = static_cast<State&>(*state_of_stream);
     auto out = process_block(std::move(in), state, context);
-    if (context.origin().last) slot.reset();
+    if (context.origin().last) state_of_stream.reset();
     return out;
   }
 };

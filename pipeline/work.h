@@ -60,9 +60,9 @@ struct Work {
 
   // In a stage.
   bool is_flush = false;
-  std::size_t at = 0;                    // the item at hand; those before it are done
-  std::vector<Item> out;                 // what the stage gave
-  std::unique_ptr<StageState> cursor;    // of the item at hand, when it gives several blocks
+  std::size_t at = 0;                  // the item at hand; those before it are done
+  std::vector<Item> out;               // what the stage gave
+  std::unique_ptr<StageState> cursor;  // of the item at hand, when it gives several blocks
   std::shared_ptr<const Reservation> reservation;  // for the next of them
   bool first_block = true;
 

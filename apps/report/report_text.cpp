@@ -115,7 +115,7 @@ std::string queue_text(const EdgeReport& e) {
 }
 
 std::string stages_table(const RunReport& r) {
-  std::vector<Row> rows{{"node", "stage", "slots", "items", "MB", "rows/s", "busy", "input",
+  std::vector<Row> rows{{"node", "stage", "at once", "items", "MB", "rows/s", "busy", "input",
                          "output", "core", "idle", "queue", "mean", "max"}};
   for (const StageReport& s : r.stages) {
     const StageTime& t = s.time;
@@ -142,7 +142,7 @@ std::string stages_table(const RunReport& r) {
     rows.push_back(std::move(row));
   }
   return align(rows) +
-         "  slots: most at once/allowed; busy to idle: where their time went (waiting for input,\n"
+         "  at once: most/allowed; busy to idle: where their time went (waiting for input,\n"
          "  for room in the output, for a core, idle after the end); queue: the places before the\n"
          "  node (auto: at the end/at most), how many were taken\n";
 }

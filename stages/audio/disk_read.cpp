@@ -80,8 +80,8 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
             .default_concurrency = blocking ? options_.depth : 0,
             .size_option = "whole"};
   }
-  [[nodiscard]] std::unique_ptr<Engine> engine(int slots) override {
-    return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, slots) : nullptr;
+  [[nodiscard]] std::unique_ptr<Engine> engine(int concurrency) override {
+    return options_.engine == ReadEngine::uring ? make_uring_engine(reader_, concurrency) : nullptr;
   }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {

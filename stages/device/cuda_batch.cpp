@@ -12,8 +12,9 @@
 
 namespace melflow {
 
-CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::SlotPool& slots,
-                     const SplitDevices& devices, Scratch& scratch, ItemContext& context)
+CudaBatch::CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front,
+                     cuda::SlotPool& slots, const SplitDevices& devices, Scratch& scratch,
+                     ItemContext& context)
     : batch_(std::move(batch)),
       is_raw_(goes_raw(*front.mel_plan())),
       frame_bytes_(static_cast<std::size_t>(front.mel_plan()->columns()) *

@@ -28,8 +28,9 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
   }
   // It waits for a slot to be free, and copies into memory that the workers do not need.
   [[nodiscard]] StageResources resources() const override {
-    return {
-        .passes_on = true, .blocking = true, .default_concurrency = CudaRun::default_h2d_concurrency()};
+    return {.passes_on = true,
+            .blocking = true,
+            .default_concurrency = CudaRun::default_h2d_concurrency()};
   }
   // Asked before the run for the largest block that there can be: slots are made for that.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {

@@ -131,7 +131,8 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
     return indices;
   };
   // A slot for each batch that is being packed, and two that are under way meanwhile.
-  const int packing = options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_concurrency());
+  const int packing =
+      options_.h2d.value_or(NodeGroup{}).concurrency.value_or(default_h2d_concurrency());
   const auto slots = [packing, wanted = options_.slots](std::size_t devices) {
     const int of = static_cast<int>(devices);
     return wanted.value_or((packing + of - 1) / of + 2);

@@ -59,8 +59,8 @@ void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_
     // Behind the rows that are read, or before them where there is room again.
     const std::uint64_t bytes =
         static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(wanted) * sizeof(float);
-    auto next =
-        std::make_unique<SpilledRows>(file, bytes <= utterance->begin() ? 0 : utterance->end(), rows, wanted);
+    auto next = std::make_unique<SpilledRows>(
+        file, bytes <= utterance->begin() ? 0 : utterance->end(), rows, wanted);
     step->run(*utterance, *next);
     utterance = std::move(next);
   }

@@ -132,7 +132,8 @@ TEST_CASE(
   RecordingRuntime runtime({{}, {}, {}});
   {
     ClockedGpus gpus;
-    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0, 1, 2}, 2), kSampleBytes, kFrames);
+    SlotPool slots(gpus, front_end_of_columns(), slot_settings({0, 1, 2}, 2), kSampleBytes,
+                   kFrames);
     CHECK(slots.count() == 6);
     std::vector<SlotPool::Lease> taken;
     std::vector<int> order;

@@ -92,10 +92,10 @@ TEST_CASE("cuda slots: batches of the two-stage job fit as they are, with little
   for (unsigned i = 0; i < 60; ++i)
     write_wav(folder.file(fmt::format("clips/{:02}.wav", i)), 20'480, kRate, i);
   HostGpus gpus;
-  const JobResult job = run_on(
-      gpus, folder, ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
-      "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, slots: 2, "
-      "accumulate: {bytes: 512KiB}");
+  const JobResult job =
+      run_on(gpus, folder, ", long: {length: 1024, hop: 512}, short: {length: 512, hop: 256}",
+             "sample_rate: 16000, n_fft: 512, center: false, n_mels: 32, backend: cuda, slots: 2, "
+             "accumulate: {bytes: 512KiB}");
   CHECK(number_in(job, "batches") == job.stage("mel.h2d").items_in);
   // Windows of 512 begin every 256 samples: 79 a file, of 40,960 bytes. A quarter is there for
   // batches that are longer by one.

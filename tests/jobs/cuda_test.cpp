@@ -125,8 +125,9 @@ TEST_CASE("cuda: batches of equal size are recorded and launched as a whole") {
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
-    job = run_cuda(cuda_pipeline(cut, mel + ", backend: cuda, slots: 1, accumulate: {bytes: 48KiB}"),
-              folder, "cuda.h5");
+    job =
+        run_cuda(cuda_pipeline(cut, mel + ", backend: cuda, slots: 1, accumulate: {bytes: 48KiB}"),
+                 folder, "cuda.h5");
   }
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(gpus.complaints() == "");
@@ -163,7 +164,8 @@ TEST_CASE("cuda: a mel node that waits for its queue to fill waits where batches
   const cuda::ScopedGpus scope(gpus);
   // With one slot: behind the device, nobody could wait for a second batch.
   const JobResult job = run_cuda(
-      cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, start_at: 1, accumulate: {queue: 2}"),
+      cuda_pipeline(
+          "", "preset: whisper, backend: cuda, slots: 1, start_at: 1, accumulate: {queue: 2}"),
       folder, "out.h5");
   REQUIRE_MESSAGE(job.complete(), job.text());
   for (const EdgeReport& e : job.report.edges)
@@ -255,7 +257,8 @@ TEST_CASE("cuda: memory that is not allowed or not there is named, with what to 
 TEST_CASE("cuda: the limits of memory are the run's, shared by its mel nodes") {
   const TempFolder folder;
   make_clips(folder);
-  const std::string settings = "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 1MiB}";
+  const std::string settings =
+      "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 1MiB}";
   const auto error_of = [&](bool two, const std::string& memory) {
     HostGpus gpus;
     std::string error;
@@ -293,9 +296,9 @@ TEST_CASE("cuda: a device that breaks fails the files that were on it, and the r
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
-    job =
-        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 32KiB}"),
-            folder, "out.h5");
+    job = run_cuda(
+        cuda_pipeline("", "preset: whisper, backend: cuda, slots: 2, accumulate: {bytes: 32KiB}"),
+        folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
   CHECK(c.ok + c.failed == 60);
@@ -320,9 +323,9 @@ TEST_CASE("cuda: of two devices one breaks, and the other does the rest") {
   JobResult job;
   {
     const cuda::ScopedGpus scope(gpus);
-    job =
-        run_cuda(cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 32KiB}"),
-            folder, "out.h5");
+    job = run_cuda(
+        cuda_pipeline("", "preset: whisper, backend: cuda, slots: 1, accumulate: {bytes: 32KiB}"),
+        folder, "out.h5");
   }
   const Ledger::Counts& c = job.report.counts;
   CHECK(c.ok + c.failed == 120);

@@ -162,7 +162,8 @@ void run_levels(const AnySizeTables& tables, const Complex* spectra, std::size_t
   std::vector<float> stored(n_bins, nan);
   std::vector<float> partials(static_cast<std::size_t>(tables.bands.counts().partials()), nan);
   for (std::size_t t = 0; t < n_frames; ++t) {
-    const Bins bins{spectra + t * n_bins, in_shared_memory ? stored.data() : nullptr, partials.data()};
+    const Bins bins{spectra + t * n_bins, in_shared_memory ? stored.data() : nullptr,
+                    partials.data()};
     if (in_shared_memory) all_lanes(order, [&](int lane) { AnySize::load_bins(lane, s, bins); });
     if (s.is_mel) all_lanes(order, [&](int lane) { AnySize::sum_bands(lane, s, bands, bins); });
     all_lanes(order, [&](int lane) { AnySize::write(lane, s, bands, bins, rows, t); });

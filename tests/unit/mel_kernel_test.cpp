@@ -223,8 +223,8 @@ std::vector<float> blockwise(const MelKernel& kernel, const std::vector<std::int
   const auto add = [&](std::int64_t begin, std::int64_t until, std::int64_t utterance) {
     const std::vector<std::int16_t> block(samples.begin() + begin, samples.begin() + seen);
     rows.resize(static_cast<std::size_t>(until * plan.n_mels()));
-    kernel.frames(SignalView<std::int16_t>{block.data(), begin, seen, utterance}, done, until - done,
-                  rows.data() + done * plan.n_mels(), scratch);
+    kernel.frames(SignalView<std::int16_t>{block.data(), begin, seen, utterance}, done,
+                  until - done, rows.data() + done * plan.n_mels(), scratch);
     done = until;
   };
   for (std::size_t i = 0; seen < length; ++i) {
@@ -289,8 +289,8 @@ TEST_CASE("mel kernel: utterances added one after another, of both sample types,
         kernel.add(SignalView<float>{as_floats[i].data(), 0, n, n}, 0, frames, rows[i].data(),
                    scratch);
       else
-        kernel.add(SignalView<std::int16_t>{utterances[i].data(), 0, n, n}, 0, frames, rows[i].data(),
-                   scratch);
+        kernel.add(SignalView<std::int16_t>{utterances[i].data(), 0, n, n}, 0, frames,
+                   rows[i].data(), scratch);
     }
     kernel.flush(scratch);
     for (std::size_t i = 0; i < utterances.size(); ++i) CHECK(same_bytes(rows[i], expected[i]));
@@ -398,7 +398,8 @@ TEST_CASE("mel kernel: what cannot be computed is refused") {
   CHECK_THROWS_WITH_AS(call(0, 200, 200, 0, 8), "frames [0, 8) asked for, the utterance has 7",
                        std::out_of_range);
   CHECK_THROWS_WITH_AS(call(0, 200, -1, 0, 7),
-                       "frames [0, 7) asked for, the utterance has 6 that are ready", std::out_of_range);
+                       "frames [0, 7) asked for, the utterance has 6 that are ready",
+                       std::out_of_range);
   CHECK_THROWS_AS(call(0, 200, 200, -1, 1), std::out_of_range);
   CHECK_THROWS_WITH_AS(call(50, 250, 300, 1, 1),
                        "a frame needs sample 0 of its utterance, given are [50, 250)",

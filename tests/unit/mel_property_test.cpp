@@ -160,7 +160,8 @@ TEST_CASE("mel property: the blocks of an utterance's samples do not show in its
   }
 }
 
-TEST_CASE("mel property: the pieces of an utterance's rows do not show in what they are finished to") {
+TEST_CASE(
+    "mel property: the pieces of an utterance's rows do not show in what they are finished to") {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);
     Random r(seed);

@@ -109,27 +109,28 @@ AudioCacheFile::Content AudioCacheFile::load() {
   if (pread(fd_.get(), page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
       !is_cache_header(page, contract_))
     return Content::unusable;
-  const std::array<CacheSlot, 2> slots = cache_slots(page);
-  if (slots[0].was_never_written() && slots[1].was_never_written()) return Content::empty;
-  if (load_slot(slots[0], size)) {
+  const std::array<CacheCommit, 2> commits = cache_commits(page);
+  if (commits[0].was_never_written() && commits[1].was_never_written()) return Content::empty;
+  if (load_commit(commits[0], size)) {
     end_ = opened_.end;
     return Content::good;
   }
-  if (!load_slot(slots[1], size)) return Content::unusable;
+  if (!load_commit(commits[1], size)) return Content::unusable;
   // Another process may still use what the damaged commit holds.
   end_ = round_up(std::max(size, opened_.end), kCachePage);
   return Content::good;
 }
 
-bool AudioCacheFile::load_slot(const CacheSlot& slot, std::uint64_t file_size) {
-  if (!slot.is_good(file_size)) return false;
-  MappedRange map(fd_.get(), 0, slot.end);
-  if (map.data() == nullptr || XXH3_64bits(map.data() + slot.index_offset,
-                                           slot.capacity * sizeof(Entry)) != slot.index_checksum)
+bool AudioCacheFile::load_commit(const CacheCommit& commit, std::uint64_t file_size) {
+  if (!commit.is_good(file_size)) return false;
+  MappedRange map(fd_.get(), 0, commit.end);
+  if (map.data() == nullptr ||
+      XXH3_64bits(map.data() + commit.index_offset, commit.capacity * sizeof(Entry)) !=
+          commit.index_checksum)
     return false;
   map_ = std::move(map);
-  opened_ = last_ = slot;
-  committed_entries_ = slot.entries;
+  opened_ = last_ = commit;
+  committed_entries_ = commit.entries;
   return true;
 }
 
@@ -259,26 +260,26 @@ bool AudioCacheFile::commit() {
 bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   const std::lock_guard lock(commit_mutex_);
   const std::uint64_t most = last_.entries + fresh.size();
-  CacheSlot slot;
-  slot.sequence = last_.sequence + 1;
-  slot.capacity = std::bit_ceil(most + most / 3 + 2);
-  const std::size_t bytes = slot.capacity * sizeof(Entry);
+  CacheCommit commit;
+  commit.sequence = last_.sequence + 1;
+  commit.capacity = std::bit_ceil(most + most / 3 + 2);
+  const std::size_t bytes = commit.capacity * sizeof(Entry);
   // Aligned, whatever others append meanwhile.
-  slot.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
+  commit.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
   // Beforehand, because a store into a page that finds no room on the disk ends the process.
-  if (const int error = posix_fallocate(fd_.get(), static_cast<off_t>(slot.index_offset),
+  if (const int error = posix_fallocate(fd_.get(), static_cast<off_t>(commit.index_offset),
                                         static_cast<off_t>(bytes));
       error != 0)
     return fail(error), false;
-  const MappedRange written(fd_.get(), slot.index_offset, bytes, PROT_READ | PROT_WRITE);
+  const MappedRange written(fd_.get(), commit.index_offset, bytes, PROT_READ | PROT_WRITE);
   if (written.data() == nullptr) return fail(errno), false;
   auto* table = reinterpret_cast<Entry*>(written.data());
   std::memset(written.data(), 0, bytes);  // an interrupted build may have left something there
   const auto enter = [&](const Entry& e) {
-    Entry& place = table[cache_place_of(table, slot.capacity, e.key)];
+    Entry& place = table[cache_place_of(table, commit.capacity, e.key)];
     if (place.count != 0) return;
     place = e;
-    ++slot.entries;
+    ++commit.entries;
   };
   for (const Entry& e : fresh) enter(e);
   if (last_.entries > 0) {
@@ -288,13 +289,13 @@ bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
     for (std::uint64_t i = 0; i < last_.capacity; ++i)
       if (entries[i].count != 0) enter(entries[i]);
   }
-  slot.index_checksum = XXH3_64bits(table, bytes);
-  slot.end = slot.index_offset + bytes;  // behind all samples that are referred to
-  slot.sign();
-  if (!write_all(kCacheSlotPlace[slot.sequence % 2], std::as_bytes(std::span(&slot, 1))))
+  commit.index_checksum = XXH3_64bits(table, bytes);
+  commit.end = commit.index_offset + bytes;  // behind all samples that are referred to
+  commit.sign();
+  if (!write_all(kCacheCommitPlace[commit.sequence % 2], std::as_bytes(std::span(&commit, 1))))
     return false;
-  last_ = slot;
-  committed_entries_ = slot.entries;
+  last_ = commit;
+  committed_entries_ = commit.entries;
   return true;
 }
 

@@ -1,7 +1,7 @@
 // One file of decoded audio, for many recordings: appended to by one process, read by any number.
 // cache_layout.h has its bytes.
 //
-// Commits write the slots in turn, so that the one before stays valid until the new one is
+// The two commit records are written in turn, so that the one before stays valid until the new one is
 // complete. Nothing that is committed is ever written over. What is not committed, or damaged, is
 // as if it were not there: an interrupted build leaves the last commit.
 //
@@ -77,7 +77,7 @@ class AudioCacheFile {
   [[nodiscard]] bool is_at_path() const;
   void replace();
   Content load();
-  [[nodiscard]] bool load_slot(const CacheSlot& slot, std::uint64_t file_size);
+  [[nodiscard]] bool load_commit(const CacheCommit& commit, std::uint64_t file_size);
   [[nodiscard]] bool commit(const std::vector<Entry>& fresh);
   [[nodiscard]] bool write_all(std::uint64_t offset, std::span<const std::byte> bytes);
   void fail(int error);
@@ -90,7 +90,7 @@ class AudioCacheFile {
   std::string note_;
 
   MappedRange map_;  // the committed part when it was opened
-  CacheSlot opened_;
+  CacheCommit opened_;
   mutable std::atomic<std::size_t> released_{0};
 
   std::atomic<std::uint64_t> end_{0};
@@ -99,7 +99,7 @@ class AudioCacheFile {
   std::vector<Entry> pending_;
   std::mutex commit_mutex_;
   std::atomic<std::uint64_t> committed_entries_{0};
-  CacheSlot last_;  // of the last commit
+  CacheCommit last_;  // of the last commit
 };
 
 }  // namespace melflow

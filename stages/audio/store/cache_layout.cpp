@@ -17,7 +17,7 @@ struct Header {
   std::uint64_t checksum = 0;
 };
 
-static_assert(sizeof(CacheEntry) == 80 && sizeof(CacheSlot) == 56 && sizeof(Header) == 40);
+static_assert(sizeof(CacheEntry) == 80 && sizeof(CacheCommit) == 56 && sizeof(Header) == 40);
 
 // Of the members before the checksum.
 template <class T>
@@ -53,9 +53,9 @@ std::size_t cache_place_of(const CacheEntry* table, std::uint64_t capacity, cons
   return at;
 }
 
-void CacheSlot::sign() { checksum = checksum_of(*this); }
+void CacheCommit::sign() { checksum = checksum_of(*this); }
 
-bool CacheSlot::is_good(std::uint64_t file_size) const {
+bool CacheCommit::is_good(std::uint64_t file_size) const {
   return sequence != 0 && checksum == checksum_of(*this) && end <= file_size &&
          std::has_single_bit(capacity) && entries < capacity &&
          capacity <= end / sizeof(CacheEntry) && index_offset % kCachePage == 0 &&
@@ -74,10 +74,10 @@ bool is_cache_header(const CachePage& page, const CacheKey& contract) {
   return std::memcmp(page.data(), &expected, sizeof expected) == 0;
 }
 
-std::array<CacheSlot, 2> cache_slots(const CachePage& page) {
-  std::array<CacheSlot, 2> out;
+std::array<CacheCommit, 2> cache_commits(const CachePage& page) {
+  std::array<CacheCommit, 2> out;
   for (std::size_t i = 0; i < out.size(); ++i)
-    std::memcpy(&out[i], page.data() + kCacheSlotPlace[i], sizeof(CacheSlot));
+    std::memcpy(&out[i], page.data() + kCacheCommitPlace[i], sizeof(CacheCommit));
   if (out[0].sequence < out[1].sequence) std::swap(out[0], out[1]);
   return out;
 }

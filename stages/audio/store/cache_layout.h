@@ -1,10 +1,10 @@
 // The bytes of a file of decoded audio, for many recordings:
 //
-//   header   4096 bytes: magic, version, byte order, contract; at 512 and 1024 the two slots
+//   header   4096 bytes: magic, version, byte order, contract; at 512 and 1024 the two commits
 //   samples  of every recording, as native int16 or float32, in one extent or several
 //   index    an open-addressing table of entries by path, written anew with every commit
 //
-// A slot says where an index is and how far the file is committed; it has a checksum, and so has
+// A commit says where an index is and how far the file is committed; it has a checksum, and so has
 // the index it points to.
 #pragma once
 
@@ -55,7 +55,7 @@ struct CacheEntry {
 /// would be; any place where a table that is not ours has no free one.
 std::size_t cache_place_of(const CacheEntry* table, std::uint64_t capacity, const CacheKey& key);
 
-struct CacheSlot {
+struct CacheCommit {
   std::uint64_t sequence = 0;  ///< 0: never written
   std::uint64_t index_offset = 0;
   std::uint64_t capacity = 0;  ///< places of the table, a power of two
@@ -71,14 +71,14 @@ struct CacheSlot {
 };
 
 constexpr std::size_t kCachePage = 4096;  // that of the header, and what an index begins at
-constexpr std::array<std::size_t, 2> kCacheSlotPlace{512, 1024};
+constexpr std::array<std::size_t, 2> kCacheCommitPlace{512, 1024};
 
 using CachePage = std::array<std::byte, kCachePage>;
 /// The header of an empty file.
 CachePage cache_header(const CacheKey& contract);
 /// It is that of a file of this version with this contract.
 bool is_cache_header(const CachePage& page, const CacheKey& contract);
-/// The slots of a header, the later one first.
-std::array<CacheSlot, 2> cache_slots(const CachePage& page);
+/// The commits of a header, the later one first.
+std::array<CacheCommit, 2> cache_commits(const CachePage& page);
 
 }  // namespace melflow

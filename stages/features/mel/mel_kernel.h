@@ -39,9 +39,10 @@ class MelKernel {
     AlignedBuffer points_;    // [n_fft/2][2][width]; for FFTW [n_fft], one windowed frame
     AlignedBuffer spectrum_;  // [n_bins] complex, of FFTW
     AlignedBuffer power_;     // [n_bins][width]
-    AlignedBuffer gathered_;  // [group][frame_length], frames that are not in the utterance as they are
-    AlignedBuffer unread_;    // [columns], the rows of lanes without a frame
-    AlignedBuffer work_;      // [frame_length], for the conditioner
+    AlignedBuffer
+        gathered_;  // [group][frame_length], frames that are not in the utterance as they are
+    AlignedBuffer unread_;        // [columns], the rows of lanes without a frame
+    AlignedBuffer work_;          // [frame_length], for the conditioner
     DoubleRow::Scratch doubles_;  // instead of all these with precision: double
 
     int waiting_ = 0;

@@ -110,7 +110,8 @@ void check_log(const MelOptions& o, Complaints& c) {
   const bool log = o.log != MelOptions::Log::none;
   const auto& [ref, ref_is_max] = o.ref;
   c.require(log || ref == 1.0, "ref", ref, "1 when log is none");
-  c.require(!ref_is_max || ref == 1.0, "ref", ref, "1 when the utterance's maximum is the reference");
+  c.require(!ref_is_max || ref == 1.0, "ref", ref,
+            "1 when the utterance's maximum is the reference");
   c.require(log || !ref_is_max, "ref", "max", "a number when log is none");
   c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0 when log is none");
   if (o.top_db) c.require(log, "top_db", *o.top_db, "absent when log is none");

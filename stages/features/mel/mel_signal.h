@@ -20,7 +20,8 @@ struct SignalView {
   const Sample* data = nullptr;  // data[0] is sample `begin` of the utterance
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t length = -1;  // of the whole utterance; -1 while unknown: only ready frames can be had
+  std::int64_t length =
+      -1;  // of the whole utterance; -1 while unknown: only ready frames can be had
   // Dither: the file's own key, and the place of the utterance's first sample in the file.
   std::uint64_t noise_key = 0;
   std::int64_t noise_at = 0;

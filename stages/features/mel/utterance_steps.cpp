@@ -166,7 +166,8 @@ UtteranceSteps UtteranceSteps::of_mel(const MelOptions& o) {
 }
 
 bool UtteranceSteps::needs_utterance() const {
-  return std::any_of(steps_.begin(), steps_.end(), [](const auto& s) { return s->needs_utterance(); });
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const auto& s) { return s->needs_utterance(); });
 }
 
 void UtteranceSteps::apply(float* data, std::int64_t rows, int values) const {

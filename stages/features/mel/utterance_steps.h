@@ -44,7 +44,8 @@ class UtteranceRows {
 // Rows in memory, all of them one piece.
 class MemoryRows final : public UtteranceRows {
  public:
-  MemoryRows(float* data, std::int64_t rows, int values) : UtteranceRows(rows, values), data_(data) {}
+  MemoryRows(float* data, std::int64_t rows, int values)
+      : UtteranceRows(rows, values), data_(data) {}
   [[nodiscard]] std::int64_t piece() const override { return rows(); }
   const float* get(std::int64_t first, std::int64_t, std::vector<float>&) const override {
     return data_ + first * values();
