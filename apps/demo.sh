@@ -89,5 +89,5 @@ say "Read it from Python (apt install python3-h5py, or pip install h5py)"
 cat <<PYTHON
 import h5py
 f = h5py.File("$features")
-print(f["mel"].shape, f["labels/name"].asstr()[:], f["files/path"].asstr()[:3])
+print(f[f.attrs["rows"]].shape, f["labels/name"].asstr()[:], f["files/path"].asstr()[:3])
 PYTHON

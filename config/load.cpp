@@ -24,8 +24,7 @@ constexpr std::size_t kLongestName = 100;  // of a node [bytes]
 bool is_node_name(const std::string& name) {
   if (name.empty() || name.size() > kLongestName) return false;
   for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-' && c != '.')
-      return false;
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') return false;
   return true;
 }
 
@@ -108,9 +107,13 @@ class Reader {
     }
     for (const Value::Entry& e : graph->entries()) {
       if (!is_node_name(e.key))
-        error(e.key_mark, fmt::format("'{}' cannot be the name of a node; names are made of 1 to "
-                                      "{} letters, digits, '_', '-' and '.'",
-                                      excerpt(e.key), kLongestName));
+        error(e.key_mark,
+              fmt::format("'{}' cannot be the name of a node; names are made of 1 to {} letters, "
+                          "digits, '_' and '-'{}",
+                          excerpt(e.key), kLongestName,
+                          e.key.find('.') == e.key.npos
+                              ? ""
+                              : ", without '.': 'a.b' means the output b of the node a"));
       if (e.key.size() > kLongestName) continue;  // messages would begin with it
       Value node = e.value;
       if (!node.is_map()) {

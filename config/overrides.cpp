@@ -89,21 +89,15 @@ class Override {
   Value* start(std::vector<std::string>& path) {
     Value* graph = root_.find(kGraphKey);
     if (path.size() > 1 && path.front() == kGraphKey) path.erase(path.begin());
-    // A node's name may have dots of its own: the longest one that fits is meant.
-    for (std::size_t n = path.size(); n > 0 && graph != nullptr; --n) {
-      const std::string node = fmt::format(
-          "{}", fmt::join(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n), "."));
-      Value* found = graph->find(node);
-      if (found == nullptr) continue;
-      if (n == path.size()) {
-        problem(fmt::format("this is a node; name one of its options, as in {}.queue", node));
-        return nullptr;
-      }
-      path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n));
-      if (!found->is_map()) *found = Value::map({}, found->mark());
-      return found;
+    Value* node = graph != nullptr ? graph->find(path.front()) : nullptr;
+    if (node == nullptr) return top_level(path, graph);
+    if (path.size() == 1) {
+      problem(fmt::format("this is a node; name one of its options, as in {}.queue", path.front()));
+      return nullptr;
     }
-    return top_level(path, graph);
+    path.erase(path.begin());
+    if (!node->is_map()) *node = Value::map({}, node->mark());
+    return node;
   }
 
   Value* top_level(const std::vector<std::string>& path, const Value* graph) {

@@ -104,7 +104,7 @@ void decode(benchmark::State& state, int rate, int format) {
 void write_rows(benchmark::State& state, NumberType type) {
   constexpr std::int64_t rows = 948, columns = 32, places = 64;
   const TempFolder folder;
-  RowFile file(folder / "rows.h5", type, columns, Existing::refuse);
+  RowFile file(folder / "rows.h5", "mel", type, columns, Existing::refuse);
   const std::vector<float> values(rows * columns, -40.0F);
   // Pages that are there already: making new ones is the file system's own cost, which job "write"
   // has.

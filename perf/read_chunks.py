@@ -19,10 +19,10 @@ ROWS, COLUMNS, BLOCK = 100_000, 80, 300
 
 def seconds(path, spans):
     with h5py.File(path, "r") as f:
-        mel = f["mel"]
+        rows = f["rows"]
         start = time.perf_counter()
         for first, count in spans:
-            mel[first : first + count]
+            rows[first : first + count]
         return (time.perf_counter() - start) / len(spans)
 
 
@@ -35,7 +35,7 @@ def main():
     for kib in (8, 16, 32, 64, 128, 256, 512, 1024):
         chunk = (kib * 1024 // (COLUMNS * 4), COLUMNS)
         with h5py.File(path, "w") as f:
-            f.create_dataset("mel", data=rows, chunks=chunk, compression="gzip", compression_opts=1, shuffle=True)
+            f.create_dataset("rows", data=rows, chunks=chunk, compression="gzip", compression_opts=1, shuffle=True)
         size = os.path.getsize(path) / 1e6
         everything = [(at, 1000) for at in range(0, ROWS, 1000)]
         seconds(path, everything)

@@ -90,11 +90,11 @@ void by_row_file(const Options& options, const std::vector<float>& values) {
   std::unique_ptr<RowFile> made;
   if (options.deflate > 0) {
     made = std::make_unique<ChunkedRowFile>(
-        options.out, type, std::vector<hsize_t>{static_cast<hsize_t>(options.columns)},
+        options.out, "mel", type, std::vector<hsize_t>{static_cast<hsize_t>(options.columns)},
         Existing::refuse, ChunkSettings{chunk_rows(options), options.deflate, true});
   } else {
-    made = std::make_unique<RowFile>(options.out, type, static_cast<std::size_t>(options.columns),
-                                     Existing::refuse);
+    made = std::make_unique<RowFile>(options.out, "mel", type,
+                                     static_cast<std::size_t>(options.columns), Existing::refuse);
   }
   RowFile& file = *made;
   each_block(options, [&](std::int64_t row, std::int64_t count) {

@@ -7,17 +7,18 @@ namespace melflow {
 namespace {
 
 // What is before the node, and its own settings.
-void record_contract(Plan& plan, const PlanNode& n) {
+void record_feature_settings(Plan& plan, const PlanNode& n) {
   std::vector<Value> stages;
-  if (n.from >= 0) stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->contract().items();
+  if (n.from >= 0)
+    stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->feature_settings().items();
   if (n.info->affects_features) {
     Value entry = Value::map({});
-    entry.set("stage", Value::scalar(n.info->contract_name));
+    entry.set("stage", Value::scalar(n.info->feature_stage));
     const Value own = n.stage->settings().value_or(n.config->schema().echo(false));
     for (const Value::Entry& e : own.entries()) entry.set(e.key, e.value);
     stages.push_back(std::move(entry));
   }
-  n.stage->set_contract(Value::list(std::move(stages)));
+  n.stage->set_feature_settings(Value::list(std::move(stages)));
 }
 
 Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
@@ -47,7 +48,7 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
 void record_settings(const GraphSpec& spec, Plan& plan) {
   Value graph = Value::map({});
   for (const PlanNode& n : plan.nodes) {
-    record_contract(plan, n);
+    record_feature_settings(plan, n);
     // What is put around a node comes from its options.
     if (n.name == n.written) graph.set(n.name, settings_of(spec, plan, n));
   }

@@ -11,7 +11,7 @@ Registry& Registry::global() {
 }
 
 void Registry::add(StageInfo info) {
-  if (info.contract_name.empty()) info.contract_name = info.name;
+  if (info.feature_stage.empty()) info.feature_stage = info.name;
   if (find(info.name) != nullptr)
     throw std::logic_error("two stages are registered as '" + info.name + "'");
   stages_.push_back(std::make_unique<StageInfo>(std::move(info)));

@@ -42,12 +42,12 @@ struct Insertion {
 struct StageInfo {
   std::string name;
   std::string summary;
-  /// Its options can change a value of the output: they go into the hash of the feature settings.
+  /// Its options can change a value of the output: they go into the feature settings.
   bool affects_features = false;
   StageTraits traits;
-  /// The stage that it stands for in the contract, where what makes the same features is the same;
-  /// empty: itself.
-  std::string contract_name;
+  /// The stage that it stands for in the feature settings, where what makes the same features is
+  /// the same; empty: itself.
+  std::string feature_stage;
   std::function<std::unique_ptr<StageConfig>()> configure;
   /// May be empty. The chain of nodes that such a node really is, in the order of the data, each
   /// taking the one before it: one of them has the node's name, and who takes that node's output
@@ -90,7 +90,7 @@ class RegisterStage {
     info.name = std::move(name);
     info.summary = std::move(summary);
     info.affects_features = affects_features;
-    if constexpr (requires { S::kContractName; }) info.contract_name = S::kContractName;
+    if constexpr (requires { S::kFeatureStage; }) info.feature_stage = S::kFeatureStage;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
     if constexpr (InsertsNodes<S>) info.insert = S::insert;
     info.traits = S(Options{}).traits();

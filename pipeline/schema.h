@@ -52,7 +52,7 @@ class Field {
     lowest_exclusive = true;
     return *this;
   }
-  /// Changes how fast a run is, never its result: left out of the hash of the feature settings.
+  /// Changes how fast a run is, never its result: left out of the feature settings.
   Field& tuning() {
     is_tuning = true;
     return *this;

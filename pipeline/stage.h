@@ -125,15 +125,15 @@ class Stage {
 
   /// What of the settings from the source to this stage can change a value of its output: a list,
   /// in the order of the data, of each stage's settings. Set by the graph builder.
-  [[nodiscard]] const Value& contract() const { return contract_; }
-  void set_contract(Value contract) { contract_ = std::move(contract); }
+  [[nodiscard]] const Value& feature_settings() const { return feature_settings_; }
+  void set_feature_settings(Value settings) { feature_settings_ = std::move(settings); }
 
  protected:
   explicit Stage(const StageTraits& traits) : traits_(traits) {}
   StageTraits traits_;  ///< those of the kind; to be changed in a constructor only
 
  private:
-  Value contract_;
+  Value feature_settings_;
 };
 
 struct SourceItem {

@@ -142,8 +142,16 @@ struct ComputedBy {
   std::string backend, instruction_set;
 };
 
+/// What rows are called in an output, now or once a stage makes such. Nothing else in an output has
+/// one of these names.
+inline constexpr std::string_view kRowNames[] = {"mel", "mfcc", "spectrogram", "waveform",
+                                                 "windows"};
+
 /// What the rows of a run are; the same for all of them. Known on the edge (property::kFeatures).
 struct FeatureInfo {
+  /// What the rows are called in an output, by the stage that makes them: "mel", "spectrogram",
+  /// "mfcc". One of kRowNames.
+  std::string name;
   int frames = 0;                 ///< frames of a row; 0: a row is one frame of a whole recording
   int columns = 0;                ///< values of a frame
   std::string axis = "band";      ///< what a column is: "band", "bin", "coefficient"

@@ -7,7 +7,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
-#include "apps/verbs/contract.h"
+#include "apps/verbs/feature_settings.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -35,7 +35,8 @@ std::string stage_text(const Json& settings) {
   return out.empty() ? "no settings" : out;
 }
 
-std::string difference_text(const ContractDifference& d, const Contract& a, const Contract& b) {
+std::string difference_text(const SettingDifference& d, const FeatureSettings& a,
+                            const FeatureSettings& b) {
   if (d.in_a && d.in_b)
     return fmt::format("{}: {} in {}, {} in {}", d.setting, shown(d.a), a.path, shown(d.b), b.path);
   const Json& value = d.in_a ? d.a : d.b;
@@ -47,7 +48,7 @@ std::string difference_text(const ContractDifference& d, const Contract& a, cons
 }
 
 // What can change the last bits though the features are the same.
-std::vector<std::string> notes(const Contract& a, const Contract& b) {
+std::vector<std::string> notes(const FeatureSettings& a, const FeatureSettings& b) {
   std::vector<std::string> out;
   const auto known = [](const std::string& text) {
     return text.empty() ? "not known before a run" : one_line(text);
@@ -63,36 +64,37 @@ std::vector<std::string> notes(const Contract& a, const Contract& b) {
   return out;
 }
 
-Json compare_json(const Contract& a, const Contract& b, const std::vector<ContractDifference>& all,
+Json compare_json(const FeatureSettings& a, const FeatureSettings& b,
+                  const std::vector<SettingDifference>& all,
                   const std::vector<std::string>& remarks) {
   Json list = Json::array();
-  for (const ContractDifference& d : all) {
+  for (const SettingDifference& d : all) {
     Json one{{"setting", d.setting}};
     if (d.in_a) one["a"] = d.a;
     if (d.in_b) one["b"] = d.b;
     list.push_back(std::move(one));
   }
   return {{"equal", all.empty()},
-          {"a", contract_json(a)},
-          {"b", contract_json(b)},
+          {"a", feature_settings_json(a)},
+          {"b", feature_settings_json(b)},
           {"differences", list},
           {"notes", remarks}};
 }
 
 int compare(const CompareArguments& arguments) {
-  const Contract a = read_contract(arguments.a, arguments.overrides);
-  const Contract b = read_contract(arguments.b, arguments.overrides);
-  const std::vector<ContractDifference> all = differences(a, b);
+  const FeatureSettings a = read_feature_settings(arguments.a, arguments.overrides);
+  const FeatureSettings b = read_feature_settings(arguments.b, arguments.overrides);
+  const std::vector<SettingDifference> all = differences(a, b);
   const std::vector<std::string> remarks = notes(a, b);
   if (arguments.json) {
     put(stdout, json_text(compare_json(a, b, all, remarks)));
   } else {
-    for (const ContractDifference& d : all) say(stdout, "{}\n", difference_text(d, a, b));
+    for (const SettingDifference& d : all) say(stdout, "{}\n", difference_text(d, a, b));
     if (all.empty())
-      say(stdout, "equal: same features (hash {})\n", a.feature_hash);
+      say(stdout, "equal: same features (fingerprint {})\n", a.fingerprint);
     else
-      say(stdout, "different: {} (hash {} and {})\n", plural(all.size(), "difference"),
-          a.feature_hash, b.feature_hash);
+      say(stdout, "different: {} (fingerprints {} and {})\n", plural(all.size(), "difference"),
+          a.fingerprint, b.fingerprint);
     for (const std::string& remark : remarks) say(stdout, "note: {}\n", remark);
   }
   return all.empty() ? kDone : kRunFailed;

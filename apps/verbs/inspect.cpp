@@ -13,7 +13,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
-#include "apps/verbs/contract.h"
+#include "apps/verbs/feature_settings.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -35,7 +35,7 @@ struct InspectArguments {
   PlanOverrides overrides;
   bool json = false;
   bool files = false;
-  bool contract = false;
+  bool features = false;
 };
 
 struct Group {
@@ -112,7 +112,7 @@ std::string groups_text(const char* title, const std::map<int, Group>& groups,
 
 // One line for each stage of the feature settings.
 std::string settings_text(const FeatureFile& f) {
-  const Json features = parse_settings_or_null(f.text("features"));
+  const Json features = parse_settings_or_null(f.text("feature_settings"));
   std::string out;
   if (!features.is_array()) return out;
   const char* title = "settings";
@@ -183,8 +183,8 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
       fmt::format("{:<14}{}, {}{}\n", "file", path_text(f.path()),
                   bytes_text(static_cast<double>(f.file_bytes())),
                   f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
-  out += fmt::format("{:<14}[{}] {}, {}\n", "mel", fmt::join(f.shape(), ", "), f.dtype(),
-                     excerpt(f.unit()));
+  out += fmt::format("{:<14}[{}] {}, {}\n", excerpt(f.rows_name()), fmt::join(f.shape(), ", "),
+                     f.dtype(), excerpt(f.unit()));
   if (!f.band_hz().empty()) {
     const auto [low, high] = frequency_range(f.band_hz());
     out += fmt::format("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
@@ -205,7 +205,7 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   out +=
       fmt::format("{:<14}melflow {} ({}, {})\n", "written by", excerpt(f.text("melflow_version")),
                   excerpt(f.text("backend")), excerpt(f.text("instruction_set")));
-  out += fmt::format("{:<14}{}\n", "feature hash", excerpt(f.text("feature_hash")));
+  out += fmt::format("{:<14}{}\n", "fingerprint", excerpt(f.text("feature_fingerprint")));
   out += settings_text(f);
   out += warnings_text(f);
   out += remarks_text(f);
@@ -241,9 +241,9 @@ Json files_json(const FeatureFile& f) {
 }
 
 void print_json(const FeatureFile& f, bool with_files) {
-  Json out{{"path", f.path()}, {"bytes", f.file_bytes()}, {"complete", f.complete()},
-           {"rows", f.rows()}, {"shape", f.shape()},      {"dtype", f.dtype()},
-           {"unit", f.unit()}, {"band_hz", f.band_hz()}};
+  Json out{{"path", f.path()},         {"bytes", f.file_bytes()}, {"complete", f.complete()},
+           {"dataset", f.rows_name()}, {"rows", f.rows()},        {"shape", f.shape()},
+           {"dtype", f.dtype()},       {"unit", f.unit()},        {"band_hz", f.band_hz()}};
   for (const char* name : {"sample_rate", "n_fft", "hop_length", "format"})
     out[name] = f.integer(name) ? Json(*f.integer(name)) : Json();
   for (const char* name : {"found", "ok", "skipped", "failed", "not_run"})
@@ -254,9 +254,10 @@ void print_json(const FeatureFile& f, bool with_files) {
   out["splits"] = groups_json(by_split(f), f.splits());
   out["targets"] = f.targets();
   for (const char* name :
-       {"melflow_version", "backend", "instruction_set", "feature_hash", "preset"})
+       {"melflow_version", "backend", "instruction_set", "feature_fingerprint", "preset"})
     out[name] = f.text(name);
-  for (const char* name : {"features", "config"}) out[name] = parse_settings_or_null(f.text(name));
+  for (const char* name : {"feature_settings", "config"})
+    out[name] = parse_settings_or_null(f.text(name));
   out["warnings"] = f.warnings();
   out["remarks"] = Json::array();
   for (const FeatureFile::Remark& r : f.remarks())
@@ -269,17 +270,17 @@ void print_json(const FeatureFile& f, bool with_files) {
   put(stdout, json_text(out));
 }
 
-int print_contract(const InspectArguments& arguments) {
-  const Contract contract = read_contract(arguments.file, arguments.overrides);
+int print_features(const InspectArguments& arguments) {
+  const FeatureSettings settings = read_feature_settings(arguments.file, arguments.overrides);
   if (arguments.json)
-    put(stdout, json_text(contract_json(contract)));
+    put(stdout, json_text(feature_settings_json(settings)));
   else
-    put(stdout, contract_text(contract));
+    put(stdout, feature_settings_text(settings));
   return kDone;
 }
 
 int inspect(const InspectArguments& arguments) {
-  if (arguments.contract) return print_contract(arguments);
+  if (arguments.features) return print_features(arguments);
   const FeatureFile file(arguments.file);
   if (arguments.json)
     print_json(file, arguments.files);
@@ -293,20 +294,20 @@ int inspect(const InspectArguments& arguments) {
 Action add_inspect(CLI::App& verb) {
   auto arguments = std::make_shared<InspectArguments>();
   verb.add_option("FILE", arguments->file,
-                  "a file that `melflow run` wrote; with --contract also a pipeline: a YAML file, "
+                  "a file that `melflow run` wrote; with --features also a pipeline: a YAML file, "
                   "or the name of one that comes with melflow")
       ->required();
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.add_flag("--files", arguments->files, "also lists every file with its rows");
-  CLI::Option* contract =
-      verb.add_flag("--contract", arguments->contract,
+  CLI::Option* features =
+      verb.add_flag("--features", arguments->features,
                     "prints only the settings that can change a value of the features, one a line");
   arguments->overrides.add_to(verb);
-  for (const char* name : {"--set", "--var"}) verb.get_option(name)->needs(contract);
+  for (const char* name : {"--set", "--var"}) verb.get_option(name)->needs(features);
   verb.footer(
       "Example:\n"
       "  melflow inspect features.h5 --files\n"
-      "  melflow inspect features.h5 --contract > features.txt");
+      "  melflow inspect features.h5 --features > features.txt");
   return [arguments] { return inspect(*arguments); };
 }
 

@@ -29,7 +29,7 @@ def main(path):
         names = f["labels/name"].asstr()[:]
         splits = list(f["splits/name"].asstr()[:])
         split, label, count = (f["files/" + n][:] for n in ("split", "label", "count"))
-        rows = {s: ((f[s]["mel"][:] - mean) / std).astype(np.float32) for s in splits}
+        rows = {s: ((f[s][f.attrs["rows"]][:] - mean) / std).astype(np.float32) for s in splits}
         truth = f["train/label"][:]
 
     random = np.random.default_rng(0)

@@ -27,7 +27,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
   }
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
-  void start(RunContext& run) override { feed_->open(run, contract()); }
+  void start(RunContext& run) override { feed_->open(run, feature_settings()); }
   [[nodiscard]] bool begin_filling(Filling& filling) override {
     return feed_->store() != nullptr && feed_->store()->begin_filling(filling);
   }

@@ -3,25 +3,35 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <iterator>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "pipeline/text.h"
+#include "stages/items.h"
 
 namespace melflow {
 namespace {
 
 // What else is in an output, by these names: groups and datasets, and the index of a .npy.
-constexpr std::array<std::string_view, 10> kTaken{"band_hz", "files",   "index",  "labels",
-                                                  "mel",     "remarks", "splits", "statistics",
-                                                  "targets", "warnings"};
+const std::vector<std::string_view>& taken_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> out{"band_hz", "files",      "index",   "labels",  "remarks",
+                                      "splits",  "statistics", "targets", "warnings"};
+    out.insert(out.end(), std::begin(kRowNames), std::end(kRowNames));
+    std::sort(out.begin(), out.end());
+    return out;
+  }();
+  return names;
+}
 constexpr std::size_t kLongest = 100;  // of a file's name there are 255 [bytes]
 
 bool is_usable(std::string_view name) {
   return !name.empty() && name.size() <= kLongest && !name.starts_with('.') &&
          name.find('/') == name.npos && excerpt(name) == name &&
-         std::find(kTaken.begin(), kTaken.end(), name) == kTaken.end();
+         !std::binary_search(taken_names().begin(), taken_names().end(), name);
 }
 
 // Where a split stands by its name: training, validation, test, others.
@@ -49,7 +59,7 @@ std::string split_name_problem(std::string_view name) {
       "{} "
       "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
       "{}",
-      excerpt(name), kLongest, fmt::join(kTaken, ", "));
+      excerpt(name), kLongest, fmt::join(taken_names(), ", "));
 }
 
 void sort_by_purpose(std::vector<std::string>& names) {

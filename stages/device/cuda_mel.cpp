@@ -15,7 +15,7 @@ namespace {
 
 class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngine {
  public:
-  static constexpr const char* kContractName = "mel";
+  static constexpr const char* kFeatureStage = "mel";
 
   explicit CudaMel(const MelNodeOptions& options) : run_(std::make_shared<CudaRun>(options)) {
     traits_.in_order = false;

@@ -240,7 +240,9 @@ void MelFront::describe(ComputedBy by) {
   auto info = std::make_shared<FeatureInfo>();
   info->frames = window_ > 0 ? static_cast<int>(plan_->frames(window_)) : 0;
   info->columns = plan_->columns();
-  info->axis = o.output == MelOptions::Output::mel ? "band" : "bin";
+  const bool is_mel = o.output == MelOptions::Output::mel;
+  info->name = is_mel ? "mel" : "spectrogram";
+  info->axis = is_mel ? "band" : "bin";
   info->column_hz = plan_->column_hz();
   info->energy_column = plan_->energy_column();
   info->is_log = o.log != MelOptions::Log::none;

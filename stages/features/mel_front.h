@@ -31,7 +31,7 @@ class MelFront {
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
   // Where it is known only later; before the first row.
   void set_computed_by(ComputedBy by) const { *info_->computed_by = std::move(by); }
-  // The stage's part of the contract.
+  // The stage's part of the feature settings.
   [[nodiscard]] std::optional<Value> settings() const;
 
   [[nodiscard]] const MelOptions& options() const { return options_.mel; }

@@ -85,6 +85,7 @@ class Mfcc final : public RowStage {
                                         options_.n_mfcc, bands));
       return nullptr;
     }
+    out.name = "mfcc";
     out.axis = "coefficient";
     out.column_hz.clear();
     out.unit = "cepstrum of " + in.unit;

@@ -29,7 +29,7 @@ struct NormalizeOptions {
     s.field("file", file,
             "earlier output by whose mean and standard deviation columns are scaled; made with "
             "statistics: train on its sink, and with rows that are not normalised themselves")
-        .tuning();  // what it holds is in the contract
+        .tuning();  // what it holds is among the feature settings
   }
 };
 

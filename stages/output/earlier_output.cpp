@@ -13,7 +13,8 @@
 
 namespace melflow {
 
-void EarlierOutput::visit(const std::string& feature_hash, const std::vector<std::string>& splits,
+void EarlierOutput::visit(const std::string& feature_fingerprint,
+                          const std::vector<std::string>& splits,
                           const EarlierFiles::Visit& visit) {
   Publication::recover(target_.path);
   std::vector<std::string> names{""};
@@ -22,7 +23,7 @@ void EarlierOutput::visit(const std::string& feature_hash, const std::vector<std
     const std::string path = OutputSections::path_of(target_.path, names[i]);
     const auto [it, is_new] = opened_.try_emplace(path);
     if (!is_new) continue;
-    it->second = RowReuse::open(path, feature_hash);
+    it->second = RowReuse::open(path, feature_fingerprint);
     if (it->second == nullptr) continue;
     it->second->visit(visit);
     if (target_.split_files)
@@ -31,23 +32,23 @@ void EarlierOutput::visit(const std::string& feature_hash, const std::vector<std
 }
 
 void EarlierOutput::match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
-                          const std::string& feature_hash) {
+                          const std::string& feature_fingerprint) {
   given_.resize(sections.size());
   matched_.resize(sections.size());
   if (update_of(run) == Update::none) return;
   for (std::size_t s = 0; s < sections.size(); ++s)
-    matched_[s] = match(run, sections, s, info, feature_hash);
+    matched_[s] = match(run, sections, s, info, feature_fingerprint);
   if (is_there_) check_dropped(run);
   forget_opened(run);
 }
 
 std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSections& sections,
                                                std::size_t section, const FeatureInfo& info,
-                                               const std::string& feature_hash) {
+                                               const std::string& feature_fingerprint) {
   const std::string& path = sections.path(section);
   const auto opened = opened_.find(path);
-  auto old =
-      opened != opened_.end() ? std::move(opened->second) : RowReuse::open(path, feature_hash);
+  auto old = opened != opened_.end() ? std::move(opened->second)
+                                     : RowReuse::open(path, feature_fingerprint);
   if (opened != opened_.end()) opened_.erase(opened);
   auto* source = manifest_source(run);
   if (old == nullptr || source == nullptr) return nullptr;

@@ -33,12 +33,12 @@ class EarlierOutput {
 
   /// For the source, before the sink starts: every file of the output and those beside it, which
   /// are called after `splits` or splits that they have. Throws RunError for other features.
-  void visit(const std::string& feature_hash, const std::vector<std::string>& splits,
+  void visit(const std::string& feature_fingerprint, const std::vector<std::string>& splits,
              const EarlierFiles::Visit& visit);
   /// Looks at the output of every section, before anything is touched. Throws RunError where it
   /// cannot be gone on with, or too much of it would be dropped.
   void match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
-             const std::string& feature_hash);
+             const std::string& feature_fingerprint);
   /// There is one.
   [[nodiscard]] bool is_there() const { return is_there_; }
 
@@ -60,7 +60,7 @@ class EarlierOutput {
  private:
   [[nodiscard]] std::unique_ptr<RowReuse> match(RunContext& run, const OutputSections& sections,
                                                 std::size_t section, const FeatureInfo& info,
-                                                const std::string& feature_hash);
+                                                const std::string& feature_fingerprint);
   void check_dropped(const RunContext& run);
   void forget_opened(const RunContext& run);
 

@@ -143,11 +143,12 @@ class Hdf5Write final : public RowSink {
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                            Existing existing) const override {
     if (!is_chunked())
-      return std::make_unique<RowFile>(path, options_.dtype, info().values_per_row(), existing);
+      return std::make_unique<RowFile>(path, info().name, options_.dtype, info().values_per_row(),
+                                       existing);
     const Shape shape = shape_of(0);
     return std::make_unique<ChunkedRowFile>(
-        path, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()), existing,
-        ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
+        path, info().name, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
+        existing, ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
   }
 
   [[nodiscard]] std::size_t file_memory(int threads, std::size_t files) const override {

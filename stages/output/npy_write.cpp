@@ -30,7 +30,7 @@ struct NpyWriteOptions : RowSinkOptions {
 class NpyWrite final : public RowSink {
  public:
   // Equal values are equal features, whatever file they are in.
-  static constexpr const char* kContractName = "hdf5_write";
+  static constexpr const char* kFeatureStage = "hdf5_write";
 
   explicit NpyWrite(const NpyWriteOptions& options) : RowSink(options) {}
 

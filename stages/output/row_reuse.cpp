@@ -20,7 +20,8 @@
 
 namespace melflow {
 
-std::unique_ptr<RowReuse> RowReuse::open(const std::string& path, const std::string& feature_hash) {
+std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
+                                         const std::string& feature_fingerprint) {
   PartFile::recover(path);
   struct stat st {};
   if (::stat(path.c_str(), &st) != 0) {
@@ -32,7 +33,12 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path, const std::str
   const FeatureFile& file = *out->file_;
   if (!file.complete())
     throw RunError(path + ": is not complete, so it cannot be updated; remove it");
-  if (file.text("feature_hash") != feature_hash)
+  if (file.format() != FeatureData::kFormat)
+    throw RunError(fmt::format(
+        "{}: is in format {}, which this program reads but does not go on with (it writes {}), so "
+        "it cannot be updated; build it anew with `melflow run` and overwrite: true on its sink",
+        path, file.format(), FeatureData::kFormat));
+  if (file.text("feature_fingerprint") != feature_fingerprint)
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
                     "updated; `melflow compare {} PIPELINE` says what differs. Write "

@@ -34,8 +34,10 @@ class RowReuse {
   };
 
   /// Null where there is no such output. Throws RunError where there is one that cannot be gone on
-  /// with: it is not complete, or holds other features than those with `feature_hash`.
-  static std::unique_ptr<RowReuse> open(const std::string& path, const std::string& feature_hash);
+  /// with: it is not complete, of an earlier format, or holds other features than those with
+  /// `feature_fingerprint`.
+  static std::unique_ptr<RowReuse> open(const std::string& path,
+                                        const std::string& feature_fingerprint);
 
   /// Looks at files [first, last) of the source: those that had been ok and are the same are kept,
   /// and the source gets their stamps. The same is what has the same path, size and time of change,

@@ -12,7 +12,7 @@
 #include "stages/files/files_read.h"
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
-#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/feature_fingerprint.h"
 #include "stages/row_type.h"
 
 namespace melflow {
@@ -42,7 +42,7 @@ Requirements RowSink::require(const Requirements& below) const {
   require_rows(above, target_.dtype);
   EarlierFiles earlier;
   earlier.visit = [this](const auto& splits, const auto& visit) {
-    earlier_.visit(feature_hash(contract()), splits, visit);
+    earlier_.visit(feature_fingerprint(feature_settings()), splits, visit);
   };
   above.set(requirement::kEarlierFiles, std::make_shared<const EarlierFiles>(std::move(earlier)));
   return above;
@@ -99,7 +99,7 @@ void RowSink::open_files(RunContext& run) {
                     "names: they have them now",
                     target_.path));
   check_files(run);
-  earlier_.match(run, sections_, *info_, feature_hash(contract()));
+  earlier_.match(run, sections_, *info_, feature_fingerprint(feature_settings()));
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     const auto rows = earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_);
     const bool replaces = target_.overwrite || earlier_.gives_rows(s);
@@ -173,8 +173,8 @@ void RowSink::complete(RunContext& run) {
     const std::int64_t rows = order.total(s);
     if (target_.normalize) statistics_->normalize(run, *files_[s], rows);
     complete_file(*files_[s], shape_of(rows),
-                  {run, order, *info_, contract(), complete_, sections_.first(s), sections_.end(s),
-                   statistics_->settled()});
+                  {run, order, *info_, feature_settings(), complete_, sections_.first(s),
+                   sections_.end(s), statistics_->settled()});
     rows_ += rows;
   }
 }

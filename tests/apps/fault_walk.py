@@ -117,7 +117,7 @@ def read_h5(path):
     with h5py.File(path, "r") as f:
         out = {"@" + name: str(value) for name, value in f.attrs.items()}
         f.visititems(lambda name, x: out.update({name: x[()].tolist()}) if isinstance(x, h5py.Dataset) else None)
-        return out, np.asarray(f["mel"]), [p.decode() for p in f["files/path"][()]], \
+        return out, np.asarray(f[f.attrs["rows"]]), [p.decode() for p in f["files/path"][()]], \
             f["files/offset"][()], f["files/count"][()], f["files/status"][()]
 
 

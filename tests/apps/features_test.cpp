@@ -106,7 +106,7 @@ TEST_CASE("features: the demo makes a row every 10 ms, with the language as labe
   CHECK(json["files"][3]["count"] == 201);
   CHECK(json["remarks"][0]["path"] == "fr/not.wav");
   CHECK(json["config"]["graph"]["mel"]["n_mels"] == 80);
-  CHECK(json["feature_hash"].get<std::string>().size() == 32);
+  CHECK(json["feature_fingerprint"].get<std::string>().size() == 32);
 
   const Ended text = run(folder, {kMelflow, "inspect", "out.h5"});
   CHECK(text.code == 0);

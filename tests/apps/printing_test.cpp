@@ -120,7 +120,7 @@ TEST_CASE("printing: nor can paths from the command line, wherever they are told
       {{"run", yaml, "--json=" + kEvil + "/r.json"}, 1, kShown},
       {{"update", yaml, "--set", "write.path=" + h5}, 0, kShown + ".h5: "},
       {{"inspect", h5}, 0, kShown + ".h5, "},
-      {{"inspect", "--contract", h5}, 0, "mel.n_mels: 20"},
+      {{"inspect", "--features", h5}, 0, "mel.n_mels: 20"},
       {{"compare", h5, yaml}, 0, "equal"},
       {{"compare", h5, yaml, "--set", "mel.n_mels=21"},
        1,

@@ -49,7 +49,7 @@ TEST_CASE("writing: a verb whose text cannot be printed does not end well") {
                       {"stages --markdown", 1},
                       {"compare toy.yaml b.yaml", 2},
                       {"compare --json toy.yaml b.yaml", 2},
-                      {"inspect --contract toy.yaml", 1},
+                      {"inspect --features toy.yaml", 1},
                       {"init new.yaml", 1},
                       {"--help", 1},
                       {"--version", 1},

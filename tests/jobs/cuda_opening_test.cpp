@@ -34,7 +34,7 @@ std::string warnings_of(const JobResult& job) {
 void check_same(const Output& a, const Output& b) {
   CHECK(a.mel_bytes == b.mel_bytes);
   CHECK(a.files == b.files);
-  CHECK(a.texts.at("feature_hash") == b.texts.at("feature_hash"));
+  CHECK(a.texts.at("feature_fingerprint") == b.texts.at("feature_fingerprint"));
 }
 
 bool is_by_processor(const Output& out) {

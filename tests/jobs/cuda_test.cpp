@@ -649,8 +649,8 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
                narrow = made("backend: cuda, operands: bf16");
   CHECK(cuda.texts.at("instruction_set") == "host, fused, fp32");
   CHECK(narrow.texts.at("instruction_set") == "host, fused, bf16");
-  CHECK(cuda.texts.at("feature_hash") == cpu.texts.at("feature_hash"));
-  CHECK(narrow.texts.at("feature_hash") != cpu.texts.at("feature_hash"));
+  CHECK(cuda.texts.at("feature_fingerprint") == cpu.texts.at("feature_fingerprint"));
+  CHECK(narrow.texts.at("feature_fingerprint") != cpu.texts.at("feature_fingerprint"));
   // The configuration is stored as it was written, and can be run elsewhere.
   CHECK(cuda.texts.at("config").find("cuda_") == std::string::npos);
 }

@@ -98,7 +98,8 @@ TEST_CASE("feed: stream puts no node into the graph") {
   const Ran preload = run_feed(folder, "feed: preload");
   REQUIRE(preload.job.report.stages.size() == plain.job.report.stages.size() + 1);
   CHECK(preload.job.stage("files.keep").stage == "keep_audio");
-  CHECK(plain.output.texts.at("feature_hash") == preload.output.texts.at("feature_hash"));
+  CHECK(plain.output.texts.at("feature_fingerprint") ==
+        preload.output.texts.at("feature_fingerprint"));
 }
 
 TEST_CASE("feed: preload makes the rows of stream, however the work is spread") {

@@ -26,13 +26,13 @@ def texts(dataset):
 
 def one(path):
     with h5py.File(path) as f:
-        rows, names = f["mel"], texts(f["splits/name"])
+        rows, names = f[f.attrs["rows"]], texts(f["splits/name"])
         split, offset, count = (f["files/" + n][:] for n in ("split", "offset", "count"))
         label = f["files/label"][:]
         for number, name in enumerate(names):
             files = np.flatnonzero(split == number)
             where = np.concatenate([np.arange(offset[i], offset[i] + count[i]) for i in files])
-            view = f[name]["mel"]
+            view = f[name][f.attrs["rows"]]
             expect(view.shape == (len(where), *rows.shape[1:]), f"{name}: shape {view.shape}")
             expect(np.array_equal(view[:], rows[:][where.astype(int)]), f"{name}: other rows")
             expect(view.dtype == rows.dtype, f"{name}: type")
@@ -54,7 +54,7 @@ def load(path):
     with h5py.File(path) as f:
         columns = (f["files/" + n][:].tolist() for n in ("offset", "count", "label", "split", "status"))
         files = list(zip(texts(f["files/path"]), *columns))
-        return f["mel"][:], files, texts(f["labels/name"]), texts(f["splits/name"]), f.attrs["ok"]
+        return f[f.attrs["rows"]][:], files, texts(f["labels/name"]), texts(f["splits/name"]), f.attrs["ok"]
 
 
 def each(path, base):

@@ -28,7 +28,7 @@ def load(path):
         statistics = (np.array(s["mean"]), np.array(s["std"]), s["of"], s["frames"], s["applied"])
     else:
         with h5py.File(path) as f:
-            rows, names = f["mel"][:], list(f["splits/name"].asstr()[:])
+            rows, names = f[f.attrs["rows"]][:], list(f["splits/name"].asstr()[:])
             columns = {n: f["files/" + n][:] for n in ("split", "offset", "count")}
             s = f["statistics"]
             statistics = (s["mean"][:], s["std"][:], s.attrs["of"], s.attrs["frames"], bool(s.attrs["applied"]))

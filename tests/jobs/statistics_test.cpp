@@ -344,7 +344,7 @@ TEST_CASE("normalize: rows of every split have the training split's statistics t
                                                            folder / "stored.h5", type)) == "");
   }
   const Output raw = read_output(folder / "raw.h5"), out = read_output(folder / "out.h5");
-  CHECK(raw.texts.at("feature_hash") != out.texts.at("feature_hash"));
+  CHECK(raw.texts.at("feature_fingerprint") != out.texts.at("feature_fingerprint"));
 
   // By a later run: the same values.
   REQUIRE(run({.write = "statistics: train, normalize: true"}, folder, "same.h5").complete());

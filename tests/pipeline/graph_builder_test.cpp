@@ -142,14 +142,14 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(test::node_of(plan, "b") == nullptr);
   CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
   CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
-  // The contract: settings of the stages on the way, without their names or what is tuning only.
-  const Value& contract = plan.nodes[2].stage->contract();
-  REQUIRE(contract.items().size() == 3);
-  const Value& features = contract.items()[2];
+  // Feature settings: those of the stages on the way, without their names or what is tuning only.
+  const Value& settings = plan.nodes[2].stage->feature_settings();
+  REQUIRE(settings.items().size() == 3);
+  const Value& features = settings.items()[2];
   CHECK(features.find("stage")->text() == "keep");
   CHECK(features.find("concurrency") == nullptr);
   CHECK(features.find("work") == nullptr);  // tuning
-  CHECK(plan.nodes[1].stage->contract().items().size() == 2);
+  CHECK(plan.nodes[1].stage->feature_settings().items().size() == 2);
 }
 
 TEST_CASE("builder: an auto queue has a place for each item the node before may have under way") {

@@ -256,11 +256,11 @@ TEST_CASE("files per task: the number is in the stored settings, auto where it i
   CHECK(stored(together(1, "auto")) == "auto");
   CHECK(stored(test::chain(1)) == "auto");
   // It changes no value of the output.
-  const auto contract = [&](const char* files) {
+  const auto settings = [&](const char* files) {
     const Plan plan = build_plan(together(1, files).spec, world.registry);
-    return to_json(plan.nodes.back().stage->contract());
+    return to_json(plan.nodes.back().stage->feature_settings());
   };
-  CHECK(contract("12") == contract("auto"));
+  CHECK(settings("12") == settings("auto"));
 }
 
 TEST_CASE("files per task: only a source says it, and only what makes sense") {

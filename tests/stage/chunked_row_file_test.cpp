@@ -99,7 +99,7 @@ TEST_CASE("chunked rows: HDF5's own filters read chunks with stored blocks") {
   std::vector<float> values(5000 * 32);
   for (float& v : values) v = level(random);
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", NumberType::float32, {32}, Existing::refuse,
+  ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {32}, Existing::refuse,
                       {2048, 1, true});
   file.write(0, values.data(), 5000);
   const std::array<hsize_t, 2> shape{5000, 32};
@@ -132,7 +132,7 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       std::size_t per_row = 1;
       for (const hsize_t n : row.shape) per_row *= n;
       const std::string target = folder / "out.h5";
-      ChunkedRowFile file(target, type, row.shape, Existing::replace, row.settings);
+      ChunkedRowFile file(target, "mfcc", type, row.shape, Existing::replace, row.settings);
       // Pieces of seven rows, the odd ones first.
       for (const std::int64_t odd : {1, 0})
         for (std::int64_t at = 7 * odd; at < row.count; at += 14) {
@@ -144,10 +144,10 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       file.make_hdf5(shape, nothing_more);
       file.publish(false);
       const H5File h5(target);
-      CHECK(h5.shape("mel") == std::vector<std::uint64_t>(shape.begin(), shape.end()));
-      CHECK(h5.layout("mel") == "chunked");
-      CHECK(h5.type("mel") == to_text(type));
-      CHECK(h5.floats("mel") == in_type(rows(0, row.count, per_row), type));
+      CHECK(h5.shape("mfcc") == std::vector<std::uint64_t>(shape.begin(), shape.end()));
+      CHECK(h5.layout("mfcc") == "chunked");
+      CHECK(h5.type("mfcc") == to_text(type));
+      CHECK(h5.floats("mfcc") == in_type(rows(0, row.count, per_row), type));
     }
   }
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
@@ -163,7 +163,7 @@ TEST_CASE(
     std::string bytes[2];
     for (const bool as_they_are : {false, true}) {
       const std::string target = folder / "out.h5";
-      ChunkedRowFile file(target, type, {4}, Existing::replace, {10, 1, true});
+      ChunkedRowFile file(target, "mel", type, {4}, Existing::replace, {10, 1, true});
       CHECK_FALSE(file.is_serial(type));
       for (std::int64_t at = 0; at < 95; at += 25) {
         const std::int64_t n = std::min<std::int64_t>(25, 95 - at);
@@ -182,7 +182,7 @@ TEST_CASE(
 
 TEST_CASE("chunked rows: many threads fill chunks together") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", NumberType::float32, {16}, Existing::refuse,
+  ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {16}, Existing::refuse,
                       {50, 1, true});
   constexpr std::int64_t kRows = 12'000;
   std::vector<std::thread> threads;
@@ -207,7 +207,7 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
         CAPTURE(keep);
         CAPTURE(voided);
         CAPTURE(after);
-        ChunkedRowFile file(folder / "out.h5", NumberType::float32, {4}, Existing::replace,
+        ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {4}, Existing::replace,
                             {10, 1, true});
         file.write(0, rows(0, keep, 4).data(), keep);
         // With a hole: its blocks may overtake each other.
@@ -226,7 +226,8 @@ TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks the
 
 TEST_CASE("chunked rows: rows are moved down over a gap at the end") {
   const TempFolder folder;
-  ChunkedRowFile file(folder / "out.h5", NumberType::float16, {4}, Existing::refuse, {10, 1, true});
+  ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float16, {4}, Existing::refuse,
+                      {10, 1, true});
   file.write(0, rows(0, 17, 4).data(), 17);
   file.write(17, rows(0, 8, 4, 0.5F).data(), 8);
   file.write(25, rows(17, 38, 4).data(), 38);
@@ -240,7 +241,8 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   {
-    ChunkedRowFile file(target, NumberType::float32, {100}, Existing::refuse, {50, 0, false});
+    ChunkedRowFile file(target, "mel", NumberType::float32, {100}, Existing::refuse,
+                        {50, 0, false});
     const std::vector<float> v = rows(0, 1000, 100);
     const FileSizeLimit limit(200'000);
     const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
@@ -251,7 +253,8 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
   CHECK(std::filesystem::is_empty(folder.path()));
   {
     // Who voids rows of the chunk that could not be written does not wait for it.
-    ChunkedRowFile file(target, NumberType::float32, {100}, Existing::refuse, {50, 0, false});
+    ChunkedRowFile file(target, "mel", NumberType::float32, {100}, Existing::refuse,
+                        {50, 0, false});
     const FileSizeLimit limit(200'000);
     std::int64_t at = 0;
     while (complaint([&] { file.write(at, rows(at, 50, 100).data(), 50); }).empty()) at += 50;

@@ -82,21 +82,22 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
       if (name.starts_with("files/")) CHECK(h5.shape(name) == std::vector<std::uint64_t>{found});
     }
     CHECK(h5.attribute_names("/") ==
-          std::vector<std::string>{"backend", "complete", "config", "failed", "feature_hash",
-                                   "features", "format", "found", "hop_length", "instruction_set",
-                                   "melflow_version", "n_fft", "not_run", "ok", "sample_rate",
-                                   "skipped"});
+          std::vector<std::string>{"backend", "complete", "config", "failed", "feature_fingerprint",
+                                   "feature_settings", "format", "found", "hop_length",
+                                   "instruction_set", "melflow_version", "n_fft", "not_run", "ok",
+                                   "rows", "sample_rate", "skipped"});
     const std::pair<const char*, std::string> attributes[] = {{"melflow_version", "string"},
                                                               {"format", "int32"},
                                                               {"complete", "int8"},
+                                                              {"rows", "string"},
                                                               {"found", "int64"},
                                                               {"ok", "int64"},
                                                               {"skipped", "int64"},
                                                               {"failed", "int64"},
                                                               {"not_run", "int64"},
                                                               {"config", "string"},
-                                                              {"features", "string"},
-                                                              {"feature_hash", "string"},
+                                                              {"feature_settings", "string"},
+                                                              {"feature_fingerprint", "string"},
                                                               {"backend", "string"},
                                                               {"instruction_set", "string"},
                                                               {"sample_rate", "int32"},
@@ -110,12 +111,13 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
     CHECK(h5.text_attribute("files", "root") == folder / "clips");
     CHECK(h5.text_attribute("mel", "unit") == "dB");
     CHECK(h5.integer_attribute("/", "complete") == 1);
-    CHECK(h5.integer_attribute("/", "format") == 1);
+    CHECK(h5.integer_attribute("/", "format") == 2);
+    CHECK(h5.text_attribute("/", "rows") == "mel");
     CHECK(h5.integer_attribute("/", "sample_rate") == kRate);
     CHECK(h5.integer_attribute("/", "n_fft") == 256);
     CHECK(h5.integer_attribute("/", "hop_length") == 128);
     CHECK(h5.text_attribute("/", "backend") == "cpu");
-    CHECK(h5.text_attribute("/", "feature_hash").size() == 32);
+    CHECK(h5.text_attribute("/", "feature_fingerprint").size() == 32);
     // Nothing of the documentation's names is missing here, and nothing here is missing there.
     const std::string text = read_bytes(source_path("docs/output-format.md"));
     for (const std::string& name : h5.names())
@@ -186,7 +188,7 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
     o.write += ", overwrite: true";
     const JobResult job = run(pipeline(o), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());
-    return read_output(folder / "out.h5").texts.at("feature_hash");
+    return read_output(folder / "out.h5").texts.at("feature_fingerprint");
   };
   const std::string first = hash({.write = "sync: true"});
   CHECK(hash({.files = "labels: none", .decode = "block: 64KiB", .write = "dtype: float32"}) ==
@@ -270,8 +272,8 @@ TEST_CASE(
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(expected.difference(read_output(folder / "out.h5")) == "");
     CHECK(H5File(folder / "out.h5").layout("mel") == "chunked");
-    CHECK(read_output(folder / "out.h5").texts.at("feature_hash") ==
-          expected.texts.at("feature_hash"));
+    CHECK(read_output(folder / "out.h5").texts.at("feature_fingerprint") ==
+          expected.texts.at("feature_fingerprint"));
   }
   CHECK_THROWS_WITH_AS(run(pipeline({.write = "layout: contiguous, compression: deflate"}), folder),
                        "test.yaml:10:68: write.layout: a contiguous dataset cannot be compressed; "

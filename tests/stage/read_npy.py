@@ -103,7 +103,7 @@ def check_index(rows, index, about):
         check(r["stage"] and r["reason"], f"a remark without reason: {r}")
     silent = set(np.flatnonzero(np.isin(index["status"], (1, 2)))) - set(at)
     check(not silent, f"no remark on {[index['path'][i] for i in silent]}")
-    check(len(about["feature_hash"]) == 32 and about["features"][-1]["dtype"] == about["dtype"], "features")
+    check(len(about["feature_fingerprint"]) == 32 and about["feature_settings"][-1]["dtype"] == about["dtype"], "features")
     check("graph" in about["config"], "config")
 
 
@@ -119,12 +119,12 @@ def compare_h5(path, rows, index, about):
         print(f"python3 lacks a package this test needs ({e}): apt-get install python3-h5py")
         sys.exit(3)
     f = h5py.File(path, "r")
-    mel = f["mel"]
+    there = f[f.attrs["rows"]]
     if about["dtype"] == "bfloat16":
-        check(mel.id.get_type().get_size() == 2, "/mel has no 16 bits")
+        check(there.id.get_type().get_size() == 2, "the rows in HDF5 have no 16 bits")
         rows = bfloat16.floats(rows)
-    check(mel.shape == rows.shape and mel.dtype == rows.dtype, f"/mel is {mel.dtype} {mel.shape}")
-    check(mel[...].tobytes() == rows.tobytes(), "rows differ from /mel")
+    check(there.shape == rows.shape and there.dtype == rows.dtype, f"rows in HDF5 are {there.dtype} {there.shape}")
+    check(there[...].tobytes() == rows.tobytes(), "rows differ from those in HDF5")
     for name, _ in FIELDS:
         check((f["files"][name][:] == index[name]).all(), f"{name} differs from /files/{name}")
     check(raw(f["files/path"]) == list(index["path"]), "path differs from /files/path")
@@ -134,9 +134,9 @@ def compare_h5(path, rows, index, about):
     check([r["file"] for r in about["remarks"]] == list(remarks["file"][:]), "remarks differ in files")
     for name in ("path", "stage", "reason"):
         check([os.fsencode(r[name]) for r in about["remarks"]] == raw(remarks[name]), f"remarks differ in {name}")
-    check([d.label for d in mel.dims] == about["axes"], f"axes are {about['axes']}")
-    check(mel.attrs["unit"] == about["unit"], "unit")
-    check(mel.attrs.get("energy_column") == about.get("energy_column"), "energy_column")
+    check([d.label for d in there.dims] == about["axes"], f"axes are {about['axes']}")
+    check(there.attrs["unit"] == about["unit"], "unit")
+    check(there.attrs.get("energy_column") == about.get("energy_column"), "energy_column")
     check(("band_hz" in f) == ("band_hz" in about), "band_hz")
     if "band_hz" in f:
         ours = np.array([np.nan if hz is None else hz for hz in about["band_hz"]])
@@ -144,7 +144,7 @@ def compare_h5(path, rows, index, about):
     root = f["files"].attrs["root"]
     check(os.fsencode(about["root"]) == (root if isinstance(root, bytes) else os.fsencode(root)), "root")
     for name, value in f.attrs.items():
-        if name in ("config", "features"):
+        if name in ("config", "feature_settings"):
             text = value if isinstance(value, bytes) else os.fsencode(value)
             check(json.loads(text.decode(errors="surrogateescape")) == about[name], f"{name} differs")
         else:

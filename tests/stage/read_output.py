@@ -25,22 +25,22 @@ def check(is_true, text):
 
 def main():
     f = h5py.File(sys.argv[1])
-    mel = f["mel"]
+    rows = f[f.attrs["rows"]]
     files = f["files"]
     count = files["count"][:]
     offset = files["offset"][:]
-    check(mel.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"mel is {mel.dtype}")
-    is_bfloat16 = mel.dtype == np.float32 and mel.id.get_type().get_size() == 2
-    check(mel.chunks is None and mel.compression is None, "mel is not contiguous")
-    check(mel.shape[0] == count.sum(), f"{mel.shape[0]} rows, files say {count.sum()}")
+    check(rows.dtype in (np.dtype("<f4"), np.dtype("<f2")), f"rows are {rows.dtype}")
+    is_bfloat16 = rows.dtype == np.float32 and rows.id.get_type().get_size() == 2
+    check(rows.chunks is None and rows.compression is None, "rows are not contiguous")
+    check(rows.shape[0] == count.sum(), f"{rows.shape[0]} rows, files say {count.sum()}")
     check((offset == np.cumsum(count) - count).all(), "offsets are not the sums of the counts")
-    last = mel.ndim - 1
-    check([d.label for d in mel.dims] == ["row", "frame", "band"][: last + 1] if last == 2 else ["row", "band"],
+    last = rows.ndim - 1
+    check([d.label for d in rows.dims] == ["row", "frame", "band"][: last + 1] if last == 2 else ["row", "band"],
           "labels of the axes")
-    check(mel.dims[last][0] == f["band_hz"], "band_hz is not the scale of the last axis")
-    check(f["band_hz"].shape == (mel.shape[-1],), "one frequency for each band")
+    check(rows.dims[last][0] == f["band_hz"], "band_hz is not the scale of the last axis")
+    check(f["band_hz"].shape == (rows.shape[-1],), "one frequency for each band")
     check((np.diff(f["band_hz"][:]) > 0).all(), "band_hz does not rise")
-    check(isinstance(mel.attrs["unit"], str), "unit")
+    check(isinstance(rows.attrs["unit"], str), "unit")
 
     paths = files["path"].asstr()[:]
     for name in ("offset", "count", "label", "split", "sample_rate", "duration", "status"):
@@ -66,21 +66,22 @@ def main():
     check(all(remarks["stage"].asstr()[:]) and all(remarks["reason"].asstr()[:]), "a remark without reason")
 
     # The rows as a map into memory.
-    if mel.shape[0] > 0:
-        stored = np.dtype("<u2") if is_bfloat16 else mel.dtype
-        mapped = np.memmap(sys.argv[1], stored, "r", mel.id.get_offset(), mel.shape)
+    if rows.shape[0] > 0:
+        stored = np.dtype("<u2") if is_bfloat16 else rows.dtype
+        mapped = np.memmap(sys.argv[1], stored, "r", rows.id.get_offset(), rows.shape)
         mapped = bfloat16.floats(mapped) if is_bfloat16 else mapped
-        check(mapped.tobytes() == mel[:].tobytes(), "the rows cannot be mapped at their offset")
+        check(mapped.tobytes() == rows[:].tobytes(), "the rows cannot be mapped at their offset")
     if len(sys.argv) > 2:
-        exact = h5py.File(sys.argv[2])["mel"][:]
-        check((is_bfloat16 or mel.dtype == np.float16) and exact.dtype == np.float32, "types")
+        other = h5py.File(sys.argv[2])
+        exact = other[other.attrs["rows"]][:]
+        check((is_bfloat16 or rows.dtype == np.float16) and exact.dtype == np.float32, "types")
         if is_bfloat16:
             expected = bfloat16.floats(bfloat16.rounded(exact))
-            check(expected.tobytes() == mel[:].tobytes(), "bfloat16 is not the nearest")
-            check((np.abs(mel[:] - exact) <= 2.0**-8 * np.abs(exact)).all(), "bfloat16 is off by more than 2^-8")
+            check(expected.tobytes() == rows[:].tobytes(), "bfloat16 is not the nearest")
+            check((np.abs(rows[:] - exact) <= 2.0**-8 * np.abs(exact)).all(), "bfloat16 is off by more than 2^-8")
             return
         with np.errstate(over="ignore"):
-            check(exact.astype(np.float16).tobytes() == mel[:].tobytes(), "float16 is not numpy's rounding")
+            check(exact.astype(np.float16).tobytes() == rows[:].tobytes(), "float16 is not numpy's rounding")
 
 
 main()

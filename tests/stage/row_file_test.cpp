@@ -44,7 +44,7 @@ void nothing_more(hid_t, hid_t) {}
 bool exists(const std::string& path) { return std::filesystem::exists(path); }
 }  // namespace
 
-TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or none at all") {
+TEST_CASE("row file: rows become a dataset, small or large, of two or three axes, or none at all") {
   struct Row {
     std::vector<hsize_t> shape;
     bool in_place;  ///< large enough to be written around
@@ -65,7 +65,7 @@ TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or 
       CAPTURE(per_row);
       const std::string target = folder / "out.h5";
       const std::vector<float> v = values(count);
-      RowFile file(target, type, per_row, Existing::replace);
+      RowFile file(target, "mfcc", type, per_row, Existing::replace);
       CHECK(file.row_bytes() == per_row * (type == NumberType::float32 ? 4 : 2));
       CHECK(file.part_path() == target + ".part");
       // In two pieces, the later one first.
@@ -77,14 +77,14 @@ TEST_CASE("row file: rows become /mel, small or large, of two or three axes, or 
       file.publish(false);
       CHECK(names_in(folder.path()).size() == 1);
       const H5File h5(target);
-      CHECK(h5.shape("mel") == std::vector<std::uint64_t>(row.shape.begin(), row.shape.end()));
-      CHECK(h5.type("mel") == to_text(type));
-      CHECK(h5.layout("mel") == "contiguous");
-      CHECK(h5.raw("mel") == stored(v, type));
+      CHECK(h5.shape("mfcc") == std::vector<std::uint64_t>(row.shape.begin(), row.shape.end()));
+      CHECK(h5.type("mfcc") == to_text(type));
+      CHECK(h5.layout("mfcc") == "contiguous");
+      CHECK(h5.raw("mfcc") == stored(v, type));
       if (count == 0) continue;
       // Where HDF5 says they are, the rows can be mapped into memory.
       const std::string bytes = read_bytes(target);
-      const auto at = static_cast<std::size_t>(h5.offset("mel"));
+      const auto at = static_cast<std::size_t>(h5.offset("mfcc"));
       CHECK(bytes.substr(at, stored(v, type).size()) == stored(v, type));
       if (row.in_place && type == NumberType::float32) CHECK(at % 4096 == 0);
     }
@@ -96,7 +96,7 @@ TEST_CASE("row file: what is described beside the rows is there, before and afte
   const std::vector<float> v = values(100'000);
   std::string text(300'000, 'x');  // far more than there is room for in front of the rows
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
-  RowFile file(folder / "out.h5", NumberType::float32, 100, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float32, 100, Existing::refuse);
   file.write(0, v.data(), 1000);
   file.write(5000, v.data(), 10);  // of a file that failed: behind the end
   const std::vector<hsize_t> shape{1000, 100};
@@ -120,7 +120,7 @@ TEST_CASE("row file: rows that have the file's type go to it as they are, among 
     const TempFolder folder;
     const std::vector<float> v = values(4000);
     const std::string bytes = stored(v, type);
-    RowFile file(folder / "out.h5", type, 4, Existing::refuse);
+    RowFile file(folder / "out.h5", "mel", type, 4, Existing::refuse);
     CHECK(file.is_serial(type));
     CHECK_FALSE(file.is_serial(NumberType::float32));
     // Neighbours of both kinds, and a hole that is filled later.
@@ -142,7 +142,7 @@ TEST_CASE("row file: rows that have the file's type go to it as they are, among 
 
 TEST_CASE("row file: rows of a third type are refused") {
   const TempFolder folder;
-  RowFile file(folder / "out.h5", NumberType::float16, 1, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float16, 1, Existing::refuse);
   const std::uint16_t value = 0;
   const RowRange range{0, &value, 1, NumberType::bfloat16};
   CHECK_THROWS_WITH_AS(file.write({&range, 1}), "rows of bfloat16 for a file of float16",
@@ -151,7 +151,7 @@ TEST_CASE("row file: rows of a third type are refused") {
 
 TEST_CASE("row file: many threads write at once") {
   const TempFolder folder;
-  RowFile file(folder / "out.h5", NumberType::float16, 16, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float16, 16, Existing::refuse);
   constexpr std::int64_t kRows = 4000;
   const std::vector<float> v = values(kRows * 16);
   {
@@ -172,7 +172,7 @@ TEST_CASE("row file: rows can be moved down over others") {
   constexpr std::size_t kValues = 50;
   constexpr std::int64_t kRows = 20'000;
   const std::vector<float> v = values(kRows * kValues);
-  RowFile file(folder / "out.h5", NumberType::float32, kValues, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float32, kValues, Existing::refuse);
   file.write(0, v.data(), kRows);
   file.move_rows(7, 3, kRows - 7);  // overlapping, longer than one piece
   const std::vector<hsize_t> shape{kRows - 4, kValues};
@@ -185,7 +185,7 @@ TEST_CASE("row file: rows can be moved down over others") {
 
 TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
   const TempFolder folder;
-  RowFile file(folder / "out.h5", NumberType::float16, 3, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float16, 3, Existing::refuse);
   const std::vector<float> v = values(300, 1e-3F);
   file.spill(600, v.data() + 150, 600);
   file.spill(0, v.data(), 600);
@@ -223,7 +223,7 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
   for (const Row& row : rows) {
     CAPTURE(row.target);
     CHECK(complaint([&] {
-            RowFile(row.target, NumberType::float32, 1,
+            RowFile(row.target, "mel", NumberType::float32, 1,
                     row.overwrite ? Existing::replace : Existing::refuse);
           }) == row.message);
     CHECK_FALSE(exists(row.target + ".part"));
@@ -241,7 +241,7 @@ TEST_CASE("row file: a folder without write permission is named") {
     return;
   }
   const std::string target = folder / "closed/out.h5";
-  CHECK(complaint([&] { RowFile(target, NumberType::float32, 1, Existing::refuse); }) ==
+  CHECK(complaint([&] { RowFile(target, "mel", NumberType::float32, 1, Existing::refuse); }) ==
         target + ".part: cannot be written: Permission denied");
 }
 
@@ -249,17 +249,17 @@ TEST_CASE("row file: two runs cannot write the same file, one after the other ca
   const TempFolder folder;
   const std::string target = folder / "out.h5";
   {
-    RowFile first(target, NumberType::float32, 1, Existing::refuse);
+    RowFile first(target, "mel", NumberType::float32, 1, Existing::refuse);
     const float value = 7;
     first.write(0, &value, 1);
-    CHECK(complaint([&] { RowFile(target, NumberType::float32, 1, Existing::replace); }) ==
+    CHECK(complaint([&] { RowFile(target, "mel", NumberType::float32, 1, Existing::replace); }) ==
           target + ".part: another run is writing it");
     const std::vector<hsize_t> shape{1, 1};
     first.make_hdf5(shape, nothing_more);
     first.publish(false);
   }
   CHECK(H5File(target).floats("mel") == std::vector<float>{7});
-  RowFile second(target, NumberType::float32, 1, Existing::replace);
+  RowFile second(target, "mel", NumberType::float32, 1, Existing::replace);
   CHECK(H5File(target).floats("mel") == std::vector<float>{7});
 }
 
@@ -272,11 +272,12 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
   int harmed = 0, ended = 0;
   {
     std::jthread beginning([&] {
-      while (!over) complaint([&] { RowFile(target, NumberType::float32, 1, Existing::replace); });
+      while (!over)
+        complaint([&] { RowFile(target, "mel", NumberType::float32, 1, Existing::replace); });
     });
     while (ended < 300) {
       const std::string message = complaint([&] {
-        RowFile file(target, NumberType::float32, 1, Existing::replace);
+        RowFile file(target, "mel", NumberType::float32, 1, Existing::replace);
         file.write(0, &value, 1);
         file.publish(false);
       });
@@ -292,16 +293,16 @@ TEST_CASE("row file: a run that begins while another ends never harms its output
 TEST_CASE("row file: an unfinished file goes with its owner, unless it is to stay") {
   const TempFolder folder;
   const std::string target = folder / "out.h5";
-  { const RowFile file(target, NumberType::float32, 1, Existing::refuse); }
+  { const RowFile file(target, "mel", NumberType::float32, 1, Existing::refuse); }
   CHECK(names_in(folder.path()).size() == 0);
   {
-    RowFile file(target, NumberType::float32, 1, Existing::refuse);
+    RowFile file(target, "mel", NumberType::float32, 1, Existing::refuse);
     file.keep();
   }
   CHECK(exists(target + ".part"));
   CHECK(names_in(folder.path()).size() == 1);
   // A later run begins anew.
-  { const RowFile file(target, NumberType::float32, 1, Existing::refuse); }
+  { const RowFile file(target, "mel", NumberType::float32, 1, Existing::refuse); }
   CHECK(names_in(folder.path()).size() == 0);
 }
 
@@ -309,7 +310,8 @@ TEST_CASE("row file: a file that came there meanwhile is not overwritten unasked
   for (const bool overwrite : {false, true}) {
     const TempFolder folder;
     const std::string target = folder / "out.h5";
-    RowFile file(target, NumberType::float32, 1, overwrite ? Existing::replace : Existing::refuse);
+    RowFile file(target, "mel", NumberType::float32, 1,
+                 overwrite ? Existing::replace : Existing::refuse);
     const std::vector<hsize_t> shape{0, 1};
     file.make_hdf5(shape, nothing_more);
     folder.write("out.h5", "precious");
@@ -331,7 +333,7 @@ TEST_CASE("row file: what lies beside the target is left alone") {
   const TempFolder folder;
   folder.write("out.h5.meta", "precious");
   folder.write("out.meta", "precious");
-  RowFile file(folder / "out.h5", NumberType::float32, 1, Existing::refuse);
+  RowFile file(folder / "out.h5", "mel", NumberType::float32, 1, Existing::refuse);
   const std::vector<hsize_t> shape{0, 1};
   file.make_hdf5(shape, nothing_more);
   file.publish(false);
@@ -369,7 +371,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
     CAPTURE(std::string(row.what));
     const std::string target = disk / "out.h5";
     {
-      RowFile file(target, NumberType::float32, 1024, Existing::replace);
+      RowFile file(target, "mel", NumberType::float32, 1024, Existing::replace);
       const std::string message = complaint([&] {
         file.write(0, v.data(), row.rows);
         const std::vector<hsize_t> shape{static_cast<hsize_t>(row.rows), 1024};
@@ -410,7 +412,7 @@ TEST_CASE("row file: a file that may not grow is told with the system's reason")
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);
   {
-    RowFile file(target, NumberType::float32, 100, Existing::refuse);
+    RowFile file(target, "mel", NumberType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(200'000);
     CHECK(complaint([&] { file.write(0, v.data(), 1000); }) == target + too_large);
     CHECK(complaint([&] { file.spill(0, v.data(), 400'000); }) == target + too_large);
@@ -423,7 +425,7 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
   const std::string target = folder / "out.h5";
   const std::vector<float> v = values(100'000);
   {
-    RowFile file(target, NumberType::float32, 100, Existing::refuse);
+    RowFile file(target, "mel", NumberType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(64 * 1024 + 400'000 + 1000);
     file.write(0, v.data(), 1000);
     const std::vector<hsize_t> shape{1000, 100};

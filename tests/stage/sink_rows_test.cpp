@@ -268,16 +268,23 @@ TEST_CASE("sinks: columns that are no bands have their own label, an energy no f
   run({.mel = "output: spectrogram, power: 1", .write = again});
   {
     const H5File h5(folder / "out.h5");
+    CHECK(h5.text_attribute("/", "rows") == "spectrogram");
+    CHECK(h5.shape("spectrogram").at(1) == 129);
+    CHECK(h5.axis_scale("spectrogram", 1) == "/band_hz");
+    CHECK_FALSE(h5.has("mel"));
     CHECK(h5.doubles("band_hz").at(128) == 4000);
-    CHECK(h5.text_attribute("mel", "unit") == "amplitude");
+    CHECK(h5.text_attribute("spectrogram", "unit") == "amplitude");
   }
   run({.write = again, .from = "last"}, "  last: {stage: mfcc, n_mfcc: 7, from: mel}\n");
   const H5File h5(folder / "out.h5");
-  CHECK(h5.shape("mel").at(1) == 7);
+  CHECK(h5.text_attribute("/", "rows") == "mfcc");
+  CHECK(h5.shape("mfcc").at(1) == 7);
   CHECK_FALSE(h5.has("band_hz"));
-  CHECK(h5.text_attribute("mel", "unit") == "cepstrum of dB");
+  CHECK_FALSE(h5.has("mel"));
+  CHECK(h5.text_attribute("mfcc", "unit") == "cepstrum of dB");
   const std::string document = read_bytes(folder / "out.index.json");
   CHECK(document.find(R"("axes": ["row", "coefficient"])") != document.npos);
+  CHECK(document.find("\n\"rows\": \"mfcc\"") != document.npos);
   CHECK(document.find("\n\"band_hz\"") == document.npos);
 }
 
@@ -297,14 +304,14 @@ TEST_CASE("sinks: names that are not text are kept as bytes, wherever they stand
   CHECK(difference_from_h5(folder, "out" + odd) == "");
 }
 
-TEST_CASE("sinks: rows, and their hash, do not depend on the format of the file") {
+TEST_CASE("sinks: rows, and the feature fingerprint, do not depend on the format of the file") {
   const TempFolder folder;
   write_wav(folder.file("clips/a.wav"), 4000, kRate);
   for (const char* type : {"float32", "float16", "bfloat16"}) {
     const JobResult job = run_sinks(
         pipeline_of_both({.write = std::string("overwrite: true, dtype: ") + type}), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());
-    // The script compares `feature_hash` and `features` with those of the HDF5 file, and the rows.
+    // The script compares `feature_fingerprint`, `feature_settings` and rows with the HDF5 file's.
     CHECK(difference_from_h5(folder) == "");
   }
 }

@@ -111,18 +111,19 @@ std::string Output::difference(const Output& other) const {
   for (const File& f : files)
     if (row >= f.offset && row < f.offset + f.count)
       return fmt::format("values from row {} on, {} of {}", row, row - f.offset, f.path);
-  return "bytes of /mel";
+  return "bytes of the rows";
 }
 
 Output read_output(const std::string& path) {
   const H5File h5(path);
   Output out;
-  out.shape = h5.shape("mel");
-  out.type = h5.type("mel");
-  out.mel = h5.floats("mel");
-  out.mel_bytes = h5.raw("mel");
+  const std::string rows = h5.text_attribute("/", "rows");
+  out.shape = h5.shape(rows);
+  out.type = h5.type(rows);
+  out.mel = h5.floats(rows);
+  out.mel_bytes = h5.raw(rows);
   if (h5.has("band_hz")) out.band_hz = h5.doubles("band_hz");
-  out.unit = h5.text_attribute("mel", "unit");
+  out.unit = h5.text_attribute(rows, "unit");
   out.root = h5.text_attribute("files", "root");
   out.labels = h5.strings("labels/name");
   out.splits = h5.strings("splits/name");

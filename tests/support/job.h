@@ -62,7 +62,7 @@ struct Output {
     std::string stage, reason;
     friend bool operator==(const Remark&, const Remark&) = default;
   };
-  std::vector<std::uint64_t> shape;  ///< of /mel
+  std::vector<std::uint64_t> shape;  ///< of the rows
   std::string type;                  ///< float32, float16 or bfloat16
   std::vector<float> mel;            ///< all values
   std::string mel_bytes;             ///< the same as they are stored

@@ -21,7 +21,7 @@ namespace {
 
 using File = AudioCacheFile;
 
-const CacheKey kContract{12, 34};
+const CacheKey kKey{12, 34};
 
 // Samples of recording `number`, of a length and content of their own.
 std::vector<std::int16_t> recording(unsigned number) {
@@ -84,7 +84,7 @@ unsigned count_good(const File& file, unsigned most) {
 }
 
 void build(const std::string& path, unsigned first, unsigned end) {
-  File file(path, kContract);
+  File file(path, kKey);
   REQUIRE(file.is_writer());
   for (unsigned i = first; i < end; ++i) REQUIRE(put(file, i, 1 + i % 3));
   REQUIRE(file.commit());
@@ -102,7 +102,7 @@ TEST_CASE("audio cache: what is committed is found again, by path, size and time
   const TempFolder folder;
   const std::string path = folder / "a.cache";
   build(path, 0, 500);
-  const File file(path, kContract);
+  const File file(path, kKey);
   CHECK(file.note() == "");
   CHECK(file.entries() == 500);
   CHECK(count_good(file, 500) == 500);
@@ -125,7 +125,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
   build(path, 0, 100);
   build(path, 100, 250);
   {
-    File file(path, kContract);
+    File file(path, kKey);
     CHECK(file.entries() == 250);
     // The same path with other samples.
     auto samples = recording(777);
@@ -143,7 +143,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
   }
   {
     // It was not committed.
-    const File file(path, kContract);
+    const File file(path, kKey);
     CHECK(look(file, 5) == "");
     CHECK_FALSE(file.find(key_of(5), {1, 2}));
   }
@@ -151,9 +151,9 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
 
 TEST_CASE("audio cache: entries beyond a quarter of what is there are committed by themselves") {
   const TempFolder folder;
-  File file(folder / "a.cache", kContract);
+  File file(folder / "a.cache", kKey);
   for (unsigned i = 0; i < 5000; ++i) REQUIRE(put(file, i));
-  const File other(folder / "a.cache", kContract, File::Access::read_only);
+  const File other(folder / "a.cache", kKey, File::Access::read_only);
   CHECK(other.entries() >= 3000);
   CHECK(count_good(other, 5000) == other.entries());
 }
@@ -166,7 +166,7 @@ TEST_CASE("audio cache: a build that is killed leaves its last commit") {
     CAPTURE(commits);
     const pid_t child = fork();
     if (child == 0) {
-      File file(path, kContract);
+      File file(path, kKey);
       for (unsigned i = 40; i < 80; ++i) put(file, i);
       if (commits) (void)file.commit();
       for (unsigned i = 80; i < 120; ++i) put(file, i);
@@ -176,31 +176,31 @@ TEST_CASE("audio cache: a build that is killed leaves its last commit") {
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFSIGNALED(status));
     {
-      const File file(path, kContract);
+      const File file(path, kKey);
       CHECK(file.is_writer());  // the lock went with the process
       CHECK(file.note() == "");
       CHECK(count_good(file, 120) == (commits ? 80 : 40));
     }
   }
   build(path, 80, 120);
-  CHECK(count_good(File(path, kContract), 120) == 120);
+  CHECK(count_good(File(path, kKey), 120) == 120);
 }
 
 TEST_CASE("audio cache: a build that never committed is begun anew") {
   const TempFolder folder;
   const std::string path = folder / "a.cache";
   {
-    File file(path, kContract);
+    File file(path, kKey);
     for (unsigned i = 0; i < 40; ++i) REQUIRE(put(file, i));
   }
   {
-    const File file(path, kContract);
+    const File file(path, kKey);
     CHECK(file.note() == "");
     CHECK(file.entries() == 0);
     CHECK(count_good(file, 40) == 0);
   }
   build(path, 0, 30);
-  CHECK(count_good(File(path, kContract), 40) == 30);
+  CHECK(count_good(File(path, kKey), 40) == 30);
 }
 
 TEST_CASE("audio cache: an entry that no recording can have is as if it were not there") {
@@ -219,7 +219,7 @@ TEST_CASE("audio cache: an entry that no recording can have is as if it were not
     CAPTURE(std::string(row.what));
     const TempFolder folder;
     {
-      File file(folder / "cache", kContract);
+      File file(folder / "cache", kKey);
       const auto samples = recording(0);
       const auto extent = file.append(std::as_bytes(std::span(samples)));
       REQUIRE(extent);
@@ -232,7 +232,7 @@ TEST_CASE("audio cache: an entry that no recording can have is as if it were not
       REQUIRE(file.add(e, {&*extent, 1}));
       REQUIRE(file.commit());
     }
-    CHECK_FALSE(File(folder / "cache", kContract).find(key_of(0), stamp_of_number(0)).has_value());
+    CHECK_FALSE(File(folder / "cache", kKey).find(key_of(0), stamp_of_number(0)).has_value());
   }
 }
 
@@ -249,7 +249,7 @@ TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
     std::filesystem::copy_file(good, path, std::filesystem::copy_options::overwrite_existing);
     flip(path, at);
     {
-      const File file(path, kContract);
+      const File file(path, kKey);
       CHECK(file.is_writer());
       switch (const unsigned n = count_good(file, 24)) {
         case 24:
@@ -267,7 +267,7 @@ TEST_CASE("audio cache: a flipped bit anywhere never gives other samples") {
       }
     }
     build(path, 0, 24);  // it can always be completed
-    CHECK(count_good(File(path, kContract), 24) == 24);
+    CHECK(count_good(File(path, kKey), 24) == 24);
   }
   CHECK(whole > 0);   // unused bytes
   CHECK(older > 0);   // the last commit is damaged, the one before is not
@@ -298,14 +298,14 @@ TEST_CASE("audio cache: truncated, foreign and other files are replaced, not use
     CAPTURE(row.what);
     write_bytes(path, row.content);
     {
-      const File file(path, kContract);
+      const File file(path, kKey);
       CHECK((file.note() != "") == row.noted);
       CHECK(file.is_writer());
       CHECK(count_good(file, 20) == 0);
     }
     CHECK_FALSE(std::filesystem::exists(path + ".new"));
     build(path, 0, 20);
-    CHECK(count_good(File(path, kContract), 20) == 20);
+    CHECK(count_good(File(path, kKey), 20) == 20);
   }
   // A cache with other settings under this name.
   const File other(path, CacheKey{1, 1});
@@ -317,22 +317,22 @@ TEST_CASE("audio cache: one writes, others read what is committed") {
   const TempFolder folder;
   const std::string path = folder / "a.cache";
   build(path, 0, 10);
-  File writer(path, kContract);
+  File writer(path, kKey);
   REQUIRE(writer.is_writer());
   for (unsigned i = 10; i < 20; ++i) REQUIRE(put(writer, i));
-  const File before(path, kContract);
+  const File before(path, kKey);
   CHECK_FALSE(before.is_writer());
   CHECK(before.note().find("another run") != std::string::npos);
   CHECK(count_good(before, 20) == 10);
   REQUIRE(writer.commit());
   CHECK(count_good(before, 20) == 10);  // as it was opened
-  CHECK(count_good(File(path, kContract), 20) == 20);
+  CHECK(count_good(File(path, kKey), 20) == 20);
   // A reader keeps what it has while the file is replaced.
   const std::string bytes = read_bytes(path);
   std::filesystem::rename(path, path + ".old");
   write_bytes(path, "nothing");
   {
-    const File replaced(path, kContract);
+    const File replaced(path, kKey);
     CHECK(replaced.is_writer());
     CHECK(replaced.entries() == 0);
   }
@@ -343,10 +343,10 @@ TEST_CASE("audio cache: one writes, others read what is committed") {
 TEST_CASE("audio cache: readers are right at any moment of a build") {
   const TempFolder folder;
   const std::string path = folder / "a.cache";
-  { const File made(path, kContract); }
+  { const File made(path, kKey); }
   const pid_t child = fork();
   if (child == 0) {
-    File file(path, kContract);
+    File file(path, kKey);
     for (unsigned i = 0; i < 600; ++i) {
       put(file, i);
       if (i % 3 == 0) (void)file.commit();
@@ -357,20 +357,20 @@ TEST_CASE("audio cache: readers are right at any moment of a build") {
   int status = 0;
   std::size_t most = 0;
   while (waitpid(child, &status, WNOHANG) == 0) {
-    const File file(path, kContract, File::Access::read_only);
+    const File file(path, kKey, File::Access::read_only);
     CHECK(file.entries() >= most);
     most = file.entries();
     CHECK(count_good(file, 600) == most);
   }
   REQUIRE(WIFEXITED(status));
-  CHECK(count_good(File(path, kContract), 600) == 600);
+  CHECK(count_good(File(path, kKey), 600) == 600);
 }
 
 TEST_CASE("audio cache: many threads append at once") {
   const TempFolder folder;
   const std::string path = folder / "a.cache";
   {
-    File file(path, kContract);
+    File file(path, kKey);
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < 4; ++t)
       threads.emplace_back([&file, t] {
@@ -379,7 +379,7 @@ TEST_CASE("audio cache: many threads append at once") {
     for (std::thread& t : threads) t.join();
     CHECK(file.commit());
   }
-  CHECK(count_good(File(path, kContract), 4000) == 4000);
+  CHECK(count_good(File(path, kKey), 4000) == 4000);
 }
 
 TEST_CASE("audio cache: a full disk stops the writing, what was committed stays") {
@@ -388,14 +388,14 @@ TEST_CASE("audio cache: a full disk stops the writing, what was committed stays"
   build(path, 0, 20);
   {
     const FileSizeLimit limit(std::filesystem::file_size(path) + 2000);
-    File file(path, kContract);
+    File file(path, kKey);
     bool is_full = false;
     for (unsigned i = 20; i < 60 && !is_full; ++i) is_full = !put(file, i);
     CHECK(is_full);
     CHECK(file.error() != "");
     CHECK_FALSE(file.commit());
   }
-  CHECK(count_good(File(path, kContract), 60) == 20);
+  CHECK(count_good(File(path, kKey), 60) == 20);
 }
 
 TEST_CASE("audio cache: without the right to write it is read, or says why not") {
@@ -405,11 +405,11 @@ TEST_CASE("audio cache: without the right to write it is read, or says why not")
   ::chmod(path.c_str(), 0444);
   const OtherUser nobody;
   if (!nobody.ok()) return;
-  const File file(path, kContract);
+  const File file(path, kKey);
   CHECK_FALSE(file.is_writer());
   CHECK(file.note().find("cannot be written: Permission denied") != std::string::npos);
   CHECK(count_good(file, 20) == 20);
-  CHECK_THROWS_WITH_AS(File(folder / "b.cache", kContract),
+  CHECK_THROWS_WITH_AS(File(folder / "b.cache", kKey),
                        (folder / "b.cache: cannot be written: Permission denied").c_str(),
                        RunError);
 }
@@ -419,7 +419,7 @@ TEST_CASE("audio cache: opening and looking up cost next to nothing") {
   const std::string path = folder / "a.cache";
   constexpr unsigned kFiles = 50'000;
   {
-    File file(path, kContract);
+    File file(path, kKey);
     for (unsigned i = 0; i < kFiles; ++i) REQUIRE(put(file, i));
     REQUIRE(file.commit());
   }
@@ -430,7 +430,7 @@ TEST_CASE("audio cache: opening and looking up cost next to nothing") {
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
   };
   double began = cpu_seconds();
-  const File file(path, kContract);
+  const File file(path, kKey);
   const double opened = cpu_seconds() - began;
   began = cpu_seconds();
   unsigned found = 0;

@@ -165,14 +165,6 @@ TEST_CASE("config: --set with null, a variable and a quoted text") {
   CHECK(option(plan, "files", "root") == R"("null")");
 }
 
-TEST_CASE("config: --set of a node whose name has dots means the longest name") {
-  LoadOptions options;
-  options.sets = {{"a.b.path", "x"}};
-  const Plan plan =
-      load("version: 1\ngraph:\n  a: {stage: list}\n  a.b: {stage: keep, from: a}\n", options);
-  CHECK(option(plan, "a.b", "path") == R"("x")");
-}
-
 TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing") {
   struct Row {
     Assignment set;

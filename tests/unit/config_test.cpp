@@ -115,7 +115,11 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"a node's name",
        "version: 1\ngraph:\n  'my files': {stage: list}\n  out: {stage: keep, from: my files}\n",
        "t.yaml:3:3: 'my files' cannot be the name of a node; names are made of 1 to 100 letters, "
-       "digits, '_', '-' and '.'"},
+       "digits, '_' and '-'"},
+      {"a node's name with a dot",
+       "version: 1\ngraph:\n  a.b: {stage: list}\n  out: {stage: keep, from: a.b}\n",
+       "t.yaml:3:3: 'a.b' cannot be the name of a node; names are made of 1 to 100 letters, "
+       "digits, '_' and '-', without '.': 'a.b' means the output b of the node a"},
       {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
        "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
       {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),

@@ -59,7 +59,7 @@ TEST_CASE("feed choice: the rules, in their order") {
 
 namespace {
 
-Value contract_with_rate(const char* rate) {
+Value settings_with_rate(const char* rate) {
   Value decode = Value::map({}), resample = Value::map({});
   decode.set("stage", Value::scalar("decode"));
   resample.set("stage", Value::scalar("resample"));
@@ -103,10 +103,10 @@ TEST_CASE("feed choice: what is found out about a corpus") {
   if (own.warm) CHECK(*own.warm == 1);
 
   // At half the rate there are half the samples, as float32.
-  const FeedFacts half = look_at_corpus(manifest, contract_with_rate("8000"), place, 3);
+  const FeedFacts half = look_at_corpus(manifest, settings_with_rate("8000"), place, 3);
   CHECK(half.decoded_bytes == 200 * 4000 * 4);
   CHECK_FALSE(half.is_plain);
-  CHECK(look_at_corpus(manifest, contract_with_rate("16000"), place, 3).is_plain);
+  CHECK(look_at_corpus(manifest, settings_with_rate("16000"), place, 3).is_plain);
 
   for (unsigned i = 0; i < 200; ++i)
     drop_from_page_cache(folder / "clips/" + std::to_string(i) + ".wav");

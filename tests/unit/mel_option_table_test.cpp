@@ -13,7 +13,7 @@
 
 #include "stages/features/mel/mel_presets.h"
 #include "stages/features/mel_stage_options.h"
-#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/feature_fingerprint.h"
 
 namespace melflow {
 namespace {
@@ -125,7 +125,7 @@ TEST_CASE("mel option table: presets have the canonical form that they always ha
     CAPTURE(name);
     const Value canonical = MelStageOptions::canonical(find_preset(name)->options);
     CAPTURE(to_json(canonical));
-    CHECK(feature_hash(canonical) == hash);
+    CHECK(feature_fingerprint(canonical) == hash);
   }
 }
 

@@ -33,8 +33,8 @@ constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) {
 
 }  // namespace
 
-AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& contract, Access access)
-    : path_(std::move(path)), contract_(contract) {
+AudioCacheFile::AudioCacheFile(std::string path, const CacheKey& key, Access access)
+    : path_(std::move(path)), key_(key) {
   if (access == Access::read_write)
     open_for_writing();
   else
@@ -69,7 +69,7 @@ void AudioCacheFile::open_for_writing() {
     case Content::empty:
       break;
   }
-  if (!write_all(0, cache_header(contract_)))
+  if (!write_all(0, cache_header(key_)))
     throw RunError(fmt::format("{}: cannot be written: {}", path_, error()));
   end_ = kCachePage;
 }
@@ -107,7 +107,7 @@ AudioCacheFile::Content AudioCacheFile::load() {
   if (size == 0) return Content::empty;
   CachePage page{};
   if (pread(fd_.get(), page.data(), page.size(), 0) != static_cast<ssize_t>(page.size()) ||
-      !is_cache_header(page, contract_))
+      !is_cache_header(page, key_))
     return Content::unusable;
   const std::array<CacheCommit, 2> commits = cache_commits(page);
   if (commits[0].was_never_written() && commits[1].was_never_written()) return Content::empty;

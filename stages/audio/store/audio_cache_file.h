@@ -32,9 +32,9 @@ class AudioCacheFile {
   using Entry = CacheEntry;
 
   enum class Access { read_write, read_only };
-  /// Makes the file where there is none, replaces one that is no cache of this contract. Throws
+  /// Makes the file where there is none, replaces one that is no cache of this key. Throws
   /// RunError when there is nothing to read and nothing can be made.
-  AudioCacheFile(std::string path, const CacheKey& contract, Access access = Access::read_write);
+  AudioCacheFile(std::string path, const CacheKey& key, Access access = Access::read_write);
   AudioCacheFile(const AudioCacheFile&) = delete;
   AudioCacheFile& operator=(const AudioCacheFile&) = delete;
 
@@ -84,7 +84,7 @@ class AudioCacheFile {
   [[nodiscard]] std::span<const std::byte> range(std::uint64_t offset, std::uint64_t bytes) const;
 
   std::string path_;
-  CacheKey contract_;
+  CacheKey key_;
   UniqueFd fd_;
   bool is_writer_ = false;
   std::string note_;

@@ -13,7 +13,7 @@ struct Header {
   std::array<char, 8> magic{'m', 'e', 'l', 'f', 'l', 'o', 'w', 'A'};
   std::uint32_t version = 1;
   std::uint32_t byte_order = 0x01020304;
-  CacheKey contract;
+  CacheKey key;
   std::uint64_t checksum = 0;
 };
 
@@ -25,9 +25,9 @@ std::uint64_t checksum_of(const T& of) {
   return XXH3_64bits(&of, offsetof(T, checksum));
 }
 
-Header signed_header(const CacheKey& contract) {
+Header signed_header(const CacheKey& key) {
   Header out;
-  out.contract = contract;
+  out.key = key;
   out.checksum = checksum_of(out);
   return out;
 }
@@ -62,15 +62,15 @@ bool CacheCommit::is_good(std::uint64_t file_size) const {
          index_offset <= end - capacity * sizeof(CacheEntry);
 }
 
-CachePage cache_header(const CacheKey& contract) {
-  const Header header = signed_header(contract);
+CachePage cache_header(const CacheKey& key) {
+  const Header header = signed_header(key);
   CachePage out{};
   std::memcpy(out.data(), &header, sizeof header);
   return out;
 }
 
-bool is_cache_header(const CachePage& page, const CacheKey& contract) {
-  const Header expected = signed_header(contract);
+bool is_cache_header(const CachePage& page, const CacheKey& key) {
+  const Header expected = signed_header(key);
   return std::memcmp(page.data(), &expected, sizeof expected) == 0;
 }
 

@@ -1,6 +1,6 @@
 // The bytes of a file of decoded audio, for many recordings:
 //
-//   header   4096 bytes: magic, version, byte order, contract; at 512 and 1024 the two commits
+//   header   4096 bytes: magic, version, byte order, key; at 512 and 1024 the two commit records
 //   samples  of every recording, as native int16 or float32, in one extent or several
 //   index    an open-addressing table of entries by path, written anew with every commit
 //
@@ -75,10 +75,10 @@ constexpr std::array<std::size_t, 2> kCacheCommitPlace{512, 1024};
 
 using CachePage = std::array<std::byte, kCachePage>;
 /// The header of an empty file.
-CachePage cache_header(const CacheKey& contract);
-/// It is that of a file of this version with this contract.
-bool is_cache_header(const CachePage& page, const CacheKey& contract);
-/// The commits of a header, the later one first.
+CachePage cache_header(const CacheKey& key);
+/// It is that of a file of this version with this key.
+bool is_cache_header(const CachePage& page, const CacheKey& key);
+/// The commit records of a header, the later one first.
 std::array<CacheCommit, 2> cache_commits(const CachePage& page);
 
 }  // namespace melflow

@@ -16,9 +16,9 @@
 
 namespace melflow {
 
-CachePlace cache_place(const std::string& folder, const Value& contract) {
+CachePlace cache_place(const std::string& folder, const Value& settings) {
   const CacheKey key = cache_key(
-      fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(contract), kVersion,
+      fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(settings), kVersion,
                   sf_version_string(), FLAC__VERSION_STRING, MPG123_API_VERSION, soxr_version()));
   return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
 }
@@ -124,7 +124,7 @@ namespace {
 std::shared_ptr<AudioCacheFile> open_cache(const CachePlace& place) {
   std::error_code ignored;  // opening the file says why
   std::filesystem::create_directories(std::filesystem::path(place.path).parent_path(), ignored);
-  return std::make_shared<AudioCacheFile>(place.path, place.contract);
+  return std::make_shared<AudioCacheFile>(place.path, place.key);
 }
 
 }  // namespace

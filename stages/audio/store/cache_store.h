@@ -17,9 +17,9 @@ namespace melflow {
 /// resample are part of them.
 struct CachePlace {
   std::string path;
-  CacheKey contract;
+  CacheKey key;
 };
-CachePlace cache_place(const std::string& folder, const Value& contract);
+CachePlace cache_place(const std::string& folder, const Value& settings);
 
 /// Keys of the files of a manifest: of their absolute paths.
 class FileKeys {

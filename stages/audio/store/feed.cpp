@@ -73,17 +73,17 @@ void Feed::check(PlanCheck& check) const {
     check.error("feed", "cache needs a folder for its files: set cache_path");
 }
 
-void Feed::open(RunContext& run, const Value& contract) {
+void Feed::open(RunContext& run, const Value& settings) {
   if (options_.feed == FeedKind::preload) {
     store_ = std::make_unique<PreloadStore>(run, files_of(run), options_.preload_overflow);
     return;
   }
   const ManifestSource& files = files_of(run);
-  const CachePlace place = cache_place(options_.cache_path, contract);
+  const CachePlace place = cache_place(options_.cache_path, settings);
   const bool is_free_to_choose = options_.feed == FeedKind::automatic;
   if (is_free_to_choose) {
     const FeedChoice choice =
-        choose_feed(look_at_corpus(files.manifest(), contract, place, options_.uses));
+        choose_feed(look_at_corpus(files.manifest(), settings, place, options_.uses));
     why_ = choice.why;
     if (!choice.caches) return;
   }

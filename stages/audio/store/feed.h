@@ -55,8 +55,8 @@ class Feed {
     return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
   }
 
-  /// Once the files are listed. `contract`: the settings that decide what is stored.
-  void open(RunContext& run, const Value& contract);
+  /// Once the files are listed. `settings`: the settings that decide what is stored.
+  void open(RunContext& run, const Value& settings);
   /// Null: everything is streamed.
   [[nodiscard]] AudioStore* store() const { return store_.get(); }
   /// What is stored of a listed file, or null.

@@ -43,9 +43,9 @@ int is_in_page_cache(int fd, std::uint64_t at) {
 }
 
 // The rate that the samples have in the end [Hz]; 0: their own.
-double final_rate(const Value& contract) {
+double final_rate(const Value& settings) {
   double rate = 0;
-  for (const Value& stage : contract.items()) {
+  for (const Value& stage : settings.items()) {
     const Value *name = stage.find("stage"), *to = stage.find("rate");
     if (name != nullptr && to != nullptr && name->text() == "resample")
       (void)detail::parse_number(*to, rate);
@@ -109,7 +109,7 @@ class Look {
 double share_cached(const Manifest& manifest, const CachePlace& place, std::size_t step) {
   if (!std::filesystem::exists(place.path)) return 0;
   try {
-    const AudioCacheFile file(place.path, place.contract, AudioCacheFile::Access::read_only);
+    const AudioCacheFile file(place.path, place.key, AudioCacheFile::Access::read_only);
     const FileKeys keys(manifest);
     std::size_t found = 0, seen = 0;
     for (std::size_t i = 0; i < manifest.size(); i += step, ++seen) {
@@ -155,7 +155,7 @@ FeedChoice choose_feed(const FeedFacts& f) {
                             f.uses, gibibytes(f.decoded_bytes))};
 }
 
-FeedFacts look_at_corpus(const Manifest& manifest, const Value& contract, const CachePlace& place,
+FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,
                          int uses) {
   FeedFacts facts;
   facts.uses = uses;
@@ -165,7 +165,7 @@ FeedFacts look_at_corpus(const Manifest& manifest, const Value& contract, const 
   facts.cached = share_cached(manifest, place, step);
   facts.sampled = (manifest.size() + step - 1) / step;
   if (facts.cached > 0 || uses <= 1) return facts;  // that decides
-  Look look(final_rate(contract));
+  Look look(final_rate(settings));
   for (std::size_t i = 0; i < manifest.size(); i += step) look.at(manifest.path(i));
   look.fill(facts, manifest.size());
   return facts;

@@ -32,9 +32,9 @@ struct FeedChoice {
 };
 FeedChoice choose_feed(const FeedFacts& facts);
 
-/// Looks at some files of the manifest, spread over it evenly. `contract`: the settings that decide
+/// Looks at some files of the manifest, spread over it evenly. `settings`: the settings that decide
 /// about the samples.
-FeedFacts look_at_corpus(const Manifest& manifest, const Value& contract, const CachePlace& place,
+FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,
                          int uses);
 
 }  // namespace melflow

@@ -50,9 +50,10 @@ std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, st
   return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing;
 }
 
-ChunkedRowFile::ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
-                               Existing existing, const ChunkSettings& settings)
-    : RowFile(std::move(target), type, product(row_shape), existing),
+ChunkedRowFile::ChunkedRowFile(std::string target, std::string name, NumberType type,
+                               std::vector<hsize_t> row_shape, Existing existing,
+                               const ChunkSettings& settings)
+    : RowFile(std::move(target), std::move(name), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
       codec_(size_of(type), settings.shuffle, settings.level),
@@ -88,8 +89,8 @@ void ChunkedRowFile::create() {
     h5_check(H5Pset_deflate(create, static_cast<unsigned>(std::min(settings_.level, 9))),
              "deflate");
   const Hid type = h5_number_type(this->type());
-  rows_ = Hid(H5Dcreate2(file_, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
-              "/mel");
+  rows_ = Hid(H5Dcreate2(file_, name().c_str(), type, space, H5P_DEFAULT, create, H5P_DEFAULT),
+              H5Dclose, name());
   // HDF5 writes over PartFile::kMark; should the program be ended, this is known instead.
   const Hid nothing(H5Screate(H5S_NULL), H5Sclose, kUnfinished);
   Hid(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
@@ -163,7 +164,7 @@ void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
       extent_ = std::max((index + 1) * settings_.rows, 2 * extent_);
       std::vector<hsize_t> shape{static_cast<hsize_t>(extent_)};
       shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-      h5_check(H5Dset_extent(rows_, shape.data()), "cannot extend /mel");
+      h5_check(H5Dset_extent(rows_, shape.data()), "cannot extend " + name());
     }
     h5_check(H5Dwrite_chunk(rows_, H5P_DEFAULT, packed.filter_mask, offset.data(),
                             packed.bytes.size(), packed.bytes.data()),
@@ -181,10 +182,10 @@ void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
     std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
     offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
     hsize_t bytes = 0;
-    h5_check(H5Dget_chunk_storage_size(rows_, offset.data(), &bytes), "cannot read back /mel");
+    h5_check(H5Dget_chunk_storage_size(rows_, offset.data(), &bytes), "cannot read back " + name());
     packed.resize(bytes);
     h5_check(H5Dread_chunk(rows_, H5P_DEFAULT, offset.data(), &filter_mask, packed.data()),
-             "cannot read back /mel");
+             "cannot read back " + name());
   }
   if (!codec_.unpack(packed, filter_mask, chunk.bytes(), *scratch))
     throw RunError(part_path() + ": a chunk that was just written cannot be read back");
@@ -240,17 +241,17 @@ void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<
     start.push_back(0);
     extent.push_back(axis);
   }
-  const Hid space(H5Dget_space(rows_), H5Sclose, "/mel");
+  const Hid space(H5Dget_space(rows_), H5Sclose, name());
   h5_check(
       H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
-      "/mel");
+      name());
   const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                   H5Sclose, "/mel");
+                   H5Sclose, name());
   const Hid type = h5_number_type(this->type());
   values.resize(static_cast<std::size_t>(count) * row_bytes());
   h5_check(is_read ? H5Dread(rows_, type, memory, space, H5P_DEFAULT, values.data())
                    : H5Dwrite(rows_, type, memory, space, H5P_DEFAULT, values.data()),
-           "cannot move rows of /mel");
+           "cannot move rows of " + name());
 }
 
 void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
@@ -280,10 +281,10 @@ void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe, const Chec
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
   written(to_, [&] {
-    h5_check(H5Dset_extent(rows_, shape.data()), "/mel");
+    h5_check(H5Dset_extent(rows_, shape.data()), name());
     h5_check(H5Adelete(file_, kUnfinished), kUnfinished);
     describe(file_, rows_);
-    rows_.close("/mel");
+    rows_.close(name());
     file_.close("cannot complete " + part_path());
   });
   read_back(check);

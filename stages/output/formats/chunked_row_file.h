@@ -2,7 +2,7 @@
 // chunks packed by whoever completes them.
 //
 // In:  rows, in any order and from many threads.
-// Out: `<target>.part`, an HDF5 file with /mel [rows, ...] in chunks of `chunk_rows` rows, shuffled
+// Out: `<target>.part`, an HDF5 file with rows [rows, ...] in chunks of `chunk_rows` rows, shuffled
 // and
 //      deflated as HDF5's own filters do it.
 //
@@ -43,9 +43,10 @@ struct ChunkSettings {
 
 class ChunkedRowFile final : public RowFile {
  public:
-  /// `row_shape`: the axes of a row. Throws RunError as RowFile does.
-  ChunkedRowFile(std::string target, NumberType type, std::vector<hsize_t> row_shape,
-                 Existing existing, const ChunkSettings& settings);
+  /// `name`: of the dataset of rows; `row_shape`: the axes of a row. Throws RunError as RowFile
+  /// does.
+  ChunkedRowFile(std::string target, std::string name, NumberType type,
+                 std::vector<hsize_t> row_shape, Existing existing, const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 
   using RowFile::write;

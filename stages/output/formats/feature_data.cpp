@@ -45,7 +45,7 @@ void check_owners(const FeatureData& data) {
     next += e->count;
   }
   if (static_cast<std::uint64_t>(next) != data.rows())
-    throw RunError(fmt::format("the files have {} rows, /mel has {}", next, data.rows()));
+    throw RunError(fmt::format("the files have {} rows, and there are {}", next, data.rows()));
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ void check_contents(const FeatureData& data) {
     throw RunError(fmt::format("rows of shape [{}] have no values", fmt::join(data.shape, ", ")));
   if (!data.band_hz.empty() && data.band_hz.size() != data.bands())
     throw RunError(
-        fmt::format("/band_hz has {} values, /mel {} bands", data.band_hz.size(), data.bands()));
+        fmt::format("there are {} frequencies of {} columns", data.band_hz.size(), data.bands()));
   for (const double hz : data.band_hz)
     if (hz < 0 || std::isinf(hz)) throw RunError(fmt::format("a band is at {} Hz", hz));
   if (data.statistics) {
@@ -78,10 +78,10 @@ void check_contents(const FeatureData& data) {
 }
 
 void check_format(const std::string& path, const FeatureData& data) {
-  const std::int64_t format = data.integer("format").value_or(0);
-  if (format > FeatureData::kFormat)
-    throw RunError(fmt::format("{}: was written by melflow {} in format {}, this program reads {}",
-                               path, data.text("melflow_version"), format, FeatureData::kFormat));
+  if (data.format() >= 1 && data.format() <= FeatureData::kFormat) return;
+  throw RunError(
+      fmt::format("{}: was written by melflow {} in format {}, this program reads 1 to {}", path,
+                  data.text("melflow_version"), data.format(), FeatureData::kFormat));
 }
 
 }  // namespace melflow

@@ -15,7 +15,7 @@
 namespace melflow {
 
 struct FeatureData {
-  static constexpr std::int64_t kFormat = 1;  ///< that this program writes, and the last it reads
+  static constexpr std::int64_t kFormat = 2;  ///< that this program writes, and the last it reads
   enum class Status : std::int8_t { ok, skipped, failed, not_run };
   /// As they are stored, by number.
   static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
@@ -48,13 +48,17 @@ struct FeatureData {
   std::vector<Remark> remarks;
   std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;
-  std::map<std::string, std::int64_t> integers;  ///< attributes of the root, by name
-  std::map<std::string, std::string> texts;      ///< likewise
+  /// Of the root attributes numbers and flags, by the names that they have in kFormat.
+  std::map<std::string, std::int64_t> integers;
+  std::map<std::string, std::string> texts;  ///< likewise texts, and JSON as text
 
   [[nodiscard]] std::uint64_t rows() const { return shape.front(); }
   [[nodiscard]] std::uint64_t frames_per_row() const { return shape.size() == 3 ? shape[1] : 1; }
   [[nodiscard]] std::uint64_t bands() const { return shape.back(); }
   [[nodiscard]] std::uint64_t values_per_row() const { return frames_per_row() * bands(); }
+  [[nodiscard]] std::int64_t format() const { return integer("format").value_or(0); }
+  /// What the dataset of rows is called. In format 1 all were called the same.
+  [[nodiscard]] std::string rows_name() const { return format() == 1 ? "mel" : text("rows"); }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
     const auto it = integers.find(name);
     return it == integers.end() ? std::nullopt : std::optional(it->second);
@@ -82,7 +86,7 @@ struct FeatureContents {
   std::unique_ptr<const FeatureRows> rows;
 };
 
-/// Throws RunError where the file was written by a later program.
+/// Throws RunError where the file is of a format that this program does not know.
 void check_format(const std::string& path, const FeatureData& data);
 /// Numbers that a file dictates agree with each other: rows have values, each belongs to one file,
 /// every list is as long as it has to be. Throws RunError saying what does not.

@@ -71,7 +71,7 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
 
 std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {
   if (count > rows() || offset > rows() - count)
-    throw RunError(fmt::format("{}: {} rows from {} on are asked for, /mel has {}", path_, count,
+    throw RunError(fmt::format("{}: {} rows from {} on are asked for, there are {}", path_, count,
                                offset, rows()));
   return contents_.rows->read(offset, count);
 }

@@ -23,6 +23,10 @@ class FeatureFile {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
+  /// As the outputs' description numbers them; 1 is read, but not gone on with.
+  [[nodiscard]] std::int64_t format() const { return data().format(); }
+  /// What the rows are: "mel", "mfcc".
+  [[nodiscard]] std::string rows_name() const { return data().rows_name(); }
   /// [rows, bands] or [rows, frames, bands].
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return data().shape; }
   [[nodiscard]] std::uint64_t rows() const { return data().rows(); }
@@ -44,7 +48,7 @@ class FeatureFile {
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return data().warnings; }
 
-  /// Attributes of the root group, entries of the .npy document; nothing or "" where there is none.
+  /// Root attributes (root_attributes.h); nothing or "" where there is none.
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
     return data().integer(name);
   }

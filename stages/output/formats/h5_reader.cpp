@@ -9,35 +9,62 @@
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/h5_values.h"
 #include "stages/output/formats/index_columns.h"
+#include "stages/output/formats/root_attributes.h"
 
 namespace melflow {
 namespace {
 
-// Texts and integers of the root group; what else somebody may have put there is left alone.
-void read_attributes(hid_t file, FeatureData& out) {
-  for (const std::string& name : attribute_names(file)) {
-    const H5Attribute attribute(file, name);
-    if (attribute.is(H5T_STRING)) out.texts[name] = attribute.text();
-    if (attribute.is(H5T_INTEGER)) out.integers[name] = attribute.integer();
+class RootGroup {
+ public:
+  explicit RootGroup(hid_t file) : file_(file) {}
+  [[nodiscard]] bool has(const std::string& name) const {
+    const htri_t is_there = H5Aexists(file_, name.c_str());
+    h5_check(is_there, "looking for the attribute " + name);
+    return is_there > 0;
   }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    return H5Attribute(file_, name).text();
+  }
+  [[nodiscard]] std::int64_t integer(const std::string& name) const {
+    return H5Attribute(file_, name).integer();
+  }
+
+ private:
+  hid_t file_;
+};
+
+// What every format has; nothing where melflow did not write the file.
+void read_format(hid_t file, FeatureData& out) {
+  const RootGroup root(file);
+  if (!root.has("format") || !root.has("melflow_version")) return;
+  const H5Attribute format(file, "format"), version(file, "melflow_version");
+  if (format.is(H5T_INTEGER)) out.integers["format"] = format.integer();
+  if (version.is(H5T_STRING)) out.texts["melflow_version"] = version.text();
 }
 
-void read_mel(const OpenH5& file, hid_t mel, FeatureData& out) {
-  const Hid space(H5Dget_space(mel), H5Sclose, "/mel");
-  out.shape = h5_shape(space, "/mel");
+// The path of the dataset of rows.
+std::string rows_path(const FeatureData& data) {
+  const std::string name = data.rows_name();
+  if (name.empty() || name.find('/') != name.npos)
+    throw RunError(fmt::format("the attribute 'rows' is '{}', which names no dataset", name));
+  return "/" + name;
+}
+
+void read_shape(const OpenH5& file, hid_t rows, const std::string& name, FeatureData& out) {
+  const Hid space(H5Dget_space(rows), H5Sclose, name);
+  out.shape = h5_shape(space, name);
   if (out.shape.size() != 2 && out.shape.size() != 3)
-    throw RunError(fmt::format("/mel has {} axes, not 2 or 3", out.shape.size()));
-  const Hid type(H5Dget_type(mel), H5Tclose, "/mel");
-  check_storage(mel,
-                checked_product({checked_product(out.shape, "/mel"), H5Tget_size(type)}, "/mel"),
-                file, "/mel");
+    throw RunError(fmt::format("{} has {} axes, not 2 or 3", name, out.shape.size()));
+  const Hid type(H5Dget_type(rows), H5Tclose, name);
+  check_storage(rows, checked_product({checked_product(out.shape, name), H5Tget_size(type)}, name),
+                file, name);
   if (const auto known = number_type_of(type))
     out.dtype = to_text(*known);
   else
     out.dtype = fmt::format("{}{}", H5Tget_class(type) == H5T_FLOAT ? "float" : "type of ",
                             8 * H5Tget_size(type));
-  out.unit = text_attribute(mel, "unit");
-  if (const haddr_t at = H5Dget_offset(mel); at != HADDR_UNDEF) out.rows_at = at;
+  out.unit = text_attribute(rows, "unit");
+  if (const haddr_t at = H5Dget_offset(rows); at != HADDR_UNDEF) out.rows_at = at;
   if (has_object(file.id, "/band_hz"))  // else columns that are no frequencies
     out.band_hz = H5Dataset(file, "/band_hz").numbers<double>();
 }
@@ -98,14 +125,17 @@ void read_remarks(const OpenH5& file, FeatureData& out) {
 
 class H5Rows final : public FeatureRows {
  public:
-  H5Rows(OpenH5 file, Hid mel, std::vector<std::uint64_t> shape)
-      : file_(std::move(file)), mel_(std::move(mel)), shape_(std::move(shape)) {
-    const Hid type(H5Dget_type(mel_), H5Tclose, "/mel");
+  H5Rows(OpenH5 file, Hid rows, std::string name, std::vector<std::uint64_t> shape)
+      : file_(std::move(file)),
+        rows_(std::move(rows)),
+        name_(std::move(name)),
+        shape_(std::move(shape)) {
+    const Hid type(H5Dget_type(rows_), H5Tclose, name_);
     type_ = number_type_of(type);
   }
   ~H5Rows() override {
     const QuietHdf5 quiet;
-    mel_ = {};
+    rows_ = {};
     file_.id = {};
   }
   H5Rows(const H5Rows&) = delete;
@@ -120,26 +150,27 @@ class H5Rows final : public FeatureRows {
     for (const hsize_t n : extent) values *= n;
     std::vector<float> out(values);
     if (out.empty()) return out;
-    const Hid space(H5Dget_space(mel_), H5Sclose, "/mel");
+    const Hid space(H5Dget_space(rows_), H5Sclose, name_);
     const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                     H5Sclose, "/mel");
+                     H5Sclose, name_);
     h5_check(
         H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
-        "/mel");
+        name_);
     // The library takes types without hardware apart bit by bit: they are read as they are.
     const bool is_plain = !type_ || *type_ == NumberType::float32;
     const Hid type =
         is_plain ? Hid(H5Tcopy(H5T_NATIVE_FLOAT), H5Tclose, "type") : h5_number_type(*type_);
     std::vector<std::uint16_t> halves(is_plain ? 0 : values);
     void* to = is_plain ? static_cast<void*>(out.data()) : halves.data();
-    h5_check(H5Dread(mel_, type, memory, space, H5P_DEFAULT, to), "reading /mel");
+    h5_check(H5Dread(rows_, type, memory, space, H5P_DEFAULT, to), "reading " + name_);
     if (!is_plain) to_float(halves.data(), values, *type_, out.data());
     return out;
   }
 
  private:
   OpenH5 file_;
-  Hid mel_;
+  Hid rows_;
+  std::string name_;
   std::vector<std::uint64_t> shape_;
   std::optional<NumberType> type_;  // of the rows, where it is one that is known
 };
@@ -161,20 +192,22 @@ FeatureContents read_h5(const std::string& path) {
   const QuietHdf5 quiet;
   FeatureContents out;
   OpenH5 file = open_h5(path);
-  as_described(path, [&] { read_attributes(file.id, out.data); });
+  as_described(path, [&] { read_format(file.id, out.data); });
   if (!out.data.integer("format") || out.data.text("melflow_version").empty())
     throw RunError(path +
                    ": is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
   check_format(path, out.data);
   as_described(path, [&] {
-    Hid mel(H5Dopen2(file.id, "/mel", H5P_DEFAULT), H5Dclose, "no dataset /mel");
-    read_mel(file, mel, out.data);
+    read_root_attributes(RootGroup(file.id), out.data);
+    const std::string name = rows_path(out.data);
+    Hid rows(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name);
+    read_shape(file, rows, name, out.data);
     read_files(file, out.data);
     read_statistics(file, out.data);
     read_remarks(file, out.data);
     if (has_object(file.id, "/warnings")) out.data.warnings = H5Dataset(file, "/warnings").texts();
-    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(mel), out.data.shape);
+    out.rows = std::make_unique<H5Rows>(std::move(file), std::move(rows), name, out.data.shape);
   });
   return out;
 }

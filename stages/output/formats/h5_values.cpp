@@ -160,14 +160,4 @@ std::string text_attribute(hid_t object, const std::string& name) {
   return is_there > 0 ? H5Attribute(object, name).text() : "";
 }
 
-std::vector<std::string> attribute_names(hid_t object) {
-  std::vector<std::string> names;
-  const auto take = [](hid_t, const char* name, const H5A_info_t*, void* to) -> herr_t {
-    static_cast<std::vector<std::string>*>(to)->emplace_back(name);
-    return 0;
-  };
-  h5_check(H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, nullptr, take, &names), "attributes");
-  return names;
-}
-
 }  // namespace melflow

@@ -73,6 +73,5 @@ class H5Attribute {
 
 /// "" where there is none.
 std::string text_attribute(hid_t object, const std::string& name);
-std::vector<std::string> attribute_names(hid_t object);
 
 }  // namespace melflow

@@ -3,13 +3,12 @@
 #include <hdf5_hl.h>
 
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
-#include "stages/output/formats/feature_hash.h"
 #include "stages/output/formats/h5_place.h"
 #include "stages/output/formats/index_columns.h"
-#include "stages/version.h"
+#include "stages/output/formats/root_attributes.h"
 
 namespace melflow {
 namespace {
@@ -69,8 +68,9 @@ void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hs
            "selection");
 }
 
-// The rows of a split as a dataset of their own, which has no bytes: it shows those of /mel.
-Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
+// The rows of a split as a dataset of their own, which has no bytes: it shows those of /`name`.
+Hid make_view(hid_t where, hid_t rows, const std::string& name,
+              const OutputIndex::SplitRows& split) {
   const Hid source(H5Dget_space(rows), H5Sclose, "dataspace");
   std::vector<hsize_t> shape(static_cast<std::size_t>(H5Sget_simple_extent_ndims(source)));
   h5_check(H5Sget_simple_extent_dims(source, shape.data(), nullptr), "dataspace");
@@ -84,21 +84,25 @@ Hid make_view(hid_t where, hid_t rows, const OutputIndex::SplitRows& split) {
     count.front() = static_cast<hsize_t>(range.count);
     select(source, from, count);
     select(space, to, count);
-    h5_check(H5Pset_virtual(create, space, ".", "/mel", source), "virtual dataset");
+    h5_check(H5Pset_virtual(create, space, ".", ("/" + name).c_str(), source), "virtual dataset");
     to.front() += count.front();
   }
   h5_check(H5Sselect_all(space), "selection");
   const Hid type(H5Dget_type(rows), H5Tclose, "type");
-  return {H5Dcreate2(where, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
-          split.name + "/mel"};
+  return {H5Dcreate2(where, name.c_str(), type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+          split.name + "/" + name};
+}
+
+Hid open_rows(hid_t where, const OutputIndex& x) {
+  return {H5Dopen2(where, x.info.name.c_str(), H5P_DEFAULT), H5Dclose, x.info.name};
 }
 
 // A group for each split: its rows, and where files have one label each, that of every row.
 void write_splits(const H5Place& file, hid_t rows, const OutputIndex& x) {
   for (const OutputIndex::SplitRows& split : x.splits()) {
     const H5Place where(file, split.name);
-    const Hid view = file.writes() ? make_view(where, rows, split)
-                                   : Hid(H5Dopen2(where, "mel", H5P_DEFAULT), H5Dclose, "mel");
+    const Hid view =
+        file.writes() ? make_view(where, rows, x.info.name, split) : open_rows(where, x);
     write_axes(file, {view, file.pass()}, x);
     if (x.has_label_sets() || x.label_names().empty()) continue;
     std::size_t i = split.first;  // asked in order
@@ -136,20 +140,16 @@ void write_warnings(const H5Place& file, const OutputIndex& x) {
   if (!all.empty()) file.list("warnings", all);
 }
 
+std::int8_t stored(bool flag) { return flag ? 1 : 0; }
+std::int32_t stored(std::int32_t number) { return number; }
+std::int64_t stored(std::int64_t number) { return number; }
+std::string stored(const std::string& text) { return text; }
+std::string stored(const Value& json) { return to_json(json); }
+
 void write_attributes(const H5Place& file, const OutputIndex& x) {
-  file.attribute("melflow_version", std::string(kVersion));
-  file.attribute("format", static_cast<std::int32_t>(FeatureData::kFormat));
-  file.attribute<std::int8_t>("complete", x.complete ? 1 : 0);
-  for (const auto& [name, n] : x.counts()) file.attribute(name, n);
-  file.attribute("config", to_json(x.run.settings.config));
-  file.attribute("features", to_json(x.contract));
-  file.attribute("feature_hash", feature_hash(x.contract));
-  if (!x.info.preset.empty()) file.attribute("preset", x.info.preset);
-  file.attribute("backend", x.info.computed_by->backend);
-  file.attribute("instruction_set", x.info.computed_by->instruction_set);
-  const std::pair<const char*, int> frames[] = {
-      {"sample_rate", x.info.sample_rate}, {"n_fft", x.info.n_fft}, {"hop_length", x.info.hop}};
-  for (const auto& [name, n] : frames) file.attribute(name, static_cast<std::int32_t>(n));
+  for (const RootAttribute& a : root_attributes())
+    if (a.is_in(x))
+      std::visit([&](const auto& value) { file.attribute(a.name, stored(value)); }, a.value(x));
 }
 
 void go_through(const H5Place& file, hid_t rows, const OutputIndex& index) {
@@ -170,7 +170,7 @@ void write_layout(hid_t file, hid_t rows, const OutputIndex& index) {
 }
 
 void check_layout(hid_t file, const OutputIndex& index) {
-  const Hid rows(H5Dopen2(file, "mel", H5P_DEFAULT), H5Dclose, "mel");
+  const Hid rows = open_rows(file, index);
   go_through({file, H5Place::Pass::check}, rows, index);
 }
 

@@ -7,7 +7,7 @@
 
 namespace melflow {
 
-/// `rows` is the dataset /mel of `file`. Throws RunError.
+/// `rows` is the dataset of rows of `file`, called index.info.name. Throws RunError.
 void write_layout(hid_t file, hid_t rows, const OutputIndex& index);
 /// Reads all of it back from the complete file. Throws RunError where it is not what was written.
 void check_layout(hid_t file, const OutputIndex& index);

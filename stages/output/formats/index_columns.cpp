@@ -58,7 +58,7 @@ const std::vector<IndexColumn>& index_columns() {
   using X = OutputIndex;
   using Per = IndexColumn::Per;
   static const std::vector<IndexColumn> columns{
-      number("offset", &X::offset, &Entry::offset, "first row of the file in `/mel`"),
+      number("offset", &X::offset, &Entry::offset, "first row of the file"),
       number("count", &X::rows, &Entry::count,
              "rows of the file; 0 for a file that was skipped or failed"),
       number("duration", &X::duration, &Entry::duration,

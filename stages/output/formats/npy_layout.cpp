@@ -14,9 +14,8 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/utf8.h"
-#include "stages/output/formats/feature_hash.h"
 #include "stages/output/formats/npy_header.h"
-#include "stages/version.h"
+#include "stages/output/formats/root_attributes.h"
 
 namespace melflow {
 namespace {
@@ -85,6 +84,13 @@ template <class T>
 Value number(T of) {
   return Value::scalar(fmt::format("{}", of));
 }
+
+template <class T>
+Value stored(T number_or_flag) {
+  return number(number_or_flag);
+}
+Value stored(const std::string& of) { return text(of); }
+Value stored(const Value& json) { return json; }
 
 template <class List, class Convert>
 Value list(const List& of, const Convert& convert) {
@@ -193,31 +199,21 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
     begin(name);
     out.add(json(value));
   };
-  entry("melflow_version", text(kVersion));
-  entry("format", number(FeatureData::kFormat));
-  entry("complete", number(x.complete));
+  for (const RootAttribute& a : root_attributes())
+    if (a.is_in(x))
+      std::visit([&](const auto& value) { entry(a.name, stored(value)); }, a.value(x));
   entry("shape", list(shape, number<std::uint64_t>));
   entry("dtype", text(to_text(type)));
   entry("axes", texts(x.axes()));
   entry("unit", text(x.info.unit));
   if (x.info.energy_column >= 0) entry("energy_column", number(x.info.energy_column));
   if (!x.info.column_hz.empty()) entry("band_hz", numbers(x.info.column_hz));
-  for (const auto& [name, n] : x.counts()) entry(name, number(n));
   entry("root", text(x.root()));
   entry("labels", texts(x.label_names()));
   entry("splits", texts(x.split_names()));
   if (!x.target_names().empty()) entry("targets", texts(x.target_names()));
   entry("status", list(std::span(FeatureData::kStatusNames), text));
   if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
-  entry("feature_hash", text(feature_hash(x.contract)));
-  if (!x.info.preset.empty()) entry("preset", text(x.info.preset));
-  entry("backend", text(x.info.computed_by->backend));
-  entry("instruction_set", text(x.info.computed_by->instruction_set));
-  entry("sample_rate", number(x.info.sample_rate));
-  entry("n_fft", number(x.info.n_fft));
-  entry("hop_length", number(x.info.hop));
-  entry("features", x.contract);
-  entry("config", x.run.settings.config);
   if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
   begin("remarks");  // one by one: there may be as many as files
   out.add("[");

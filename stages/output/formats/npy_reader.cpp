@@ -15,6 +15,7 @@
 #include "stages/output/formats/npy_header.h"
 #include "stages/output/formats/npy_layout.h"
 #include "stages/output/formats/open_regular.h"
+#include "stages/output/formats/root_attributes.h"
 #include "stages/output/formats/stored_json.h"
 
 namespace melflow {
@@ -60,15 +61,30 @@ std::vector<double> numbers_or_nan(const Json& list) {
   return out;
 }
 
-void read_texts_and_numbers(const Json& about, FeatureData& out) {
-  for (const auto& [name, value] : about.items()) {
-    if (value.is_boolean())
-      out.integers[name] = value.get<bool>() ? 1 : 0;
-    else if (value.is_number_integer())
-      out.integers[name] = value.get<std::int64_t>();
-    else
-      out.texts[name] = value.is_string() ? value.get<std::string>() : value.dump();
+class TopLevel {
+ public:
+  explicit TopLevel(const Json& document) : document_(document) {}
+  [[nodiscard]] bool has(const std::string& name) const { return document_.contains(name); }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    const Json& value = document_.at(name);
+    return value.is_structured() ? value.dump() : value.get<std::string>();
   }
+  [[nodiscard]] std::int64_t integer(const std::string& name) const {
+    const Json& value = document_.at(name);
+    return value.is_boolean() ? std::int64_t{value.get<bool>()} : value.get<std::int64_t>();
+  }
+
+ private:
+  const Json& document_;
+};
+
+// What every format has; nothing where melflow did not write the document.
+void read_format(const Json& document, FeatureData& out) {
+  if (!document.is_object()) return;
+  const auto format = document.find("format"), version = document.find("melflow_version");
+  if (format == document.end() || version == document.end()) return;
+  if (format->is_number_integer()) out.integers["format"] = format->get<std::int64_t>();
+  if (version->is_string()) out.texts["melflow_version"] = version->get<std::string>();
 }
 
 void check_rows(int fd, const std::string& path, std::uint64_t file_bytes,
@@ -163,10 +179,11 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
   FeatureData& data = out.data;
   Json about;
   or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
-  read_texts_and_numbers(about, data);
+  read_format(about, data);
   if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
   check_format(path, data);
   or_damaged(path, [&] {
+    read_root_attributes(TopLevel(about), data);
     about.at("shape").get_to(data.shape);
     if (data.shape.size() != 2 && data.shape.size() != 3)
       throw RunError(fmt::format("rows have {} axes, not 2 or 3", data.shape.size()));

@@ -1,7 +1,5 @@
 #include "stages/output/formats/output_index.h"
 
-#include <array>
-
 #include "pipeline/problem.h"
 
 namespace melflow {
@@ -104,13 +102,9 @@ std::vector<OutputIndex::SplitRows> OutputIndex::splits() const {
   return out;
 }
 
-std::vector<std::pair<const char*, std::int64_t>> OutputIndex::counts() const {
-  std::array<std::int64_t, std::size(FeatureData::kStatusNames)> counts{};
-  for (std::size_t i = 0; i < files(); ++i) ++counts[static_cast<std::size_t>(status(i))];
-  std::vector<std::pair<const char*, std::int64_t>> out{
-      {"found", static_cast<std::int64_t>(files())}};
-  for (std::size_t s = 0; s < counts.size(); ++s)
-    out.emplace_back(FeatureData::kStatusNames[s], counts[s]);
+OutputIndex::FilesByStatus OutputIndex::count_files() const {
+  FilesByStatus out{};
+  for (std::size_t i = 0; i < files(); ++i) ++out[static_cast<std::size_t>(status(i))];
   return out;
 }
 

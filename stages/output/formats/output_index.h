@@ -3,10 +3,10 @@
 // matter of hdf5_layout and npy_layout.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "pipeline/stage.h"
@@ -24,13 +24,15 @@ struct OutputIndex {
   RunContext& run;
   const RowOrder& order;
   const FeatureInfo& info;
-  const Value& contract;  ///< the settings that decided the rows (Stage::contract)
+  const Value& feature_settings;  ///< that decided the rows (Stage::feature_settings)
   bool complete;
   std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
   const ColumnStatistics* statistics = nullptr;
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< of all files of the run
+  using FilesByStatus = std::array<std::int64_t, std::size(FeatureData::kStatusNames)>;
+  const FilesByStatus files_by_status = count_files();
 
   [[nodiscard]] std::size_t files() const { return last - first; }
   [[nodiscard]] std::string root() const;
@@ -77,11 +79,12 @@ struct OutputIndex {
   [[nodiscard]] std::vector<SplitRows> splits() const;
   /// Remarks on the run as a whole.
   [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
-  /// The accounts and their names.
-  [[nodiscard]] std::vector<std::pair<const char*, std::int64_t>> counts() const;
   /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column
   /// is.
   [[nodiscard]] std::vector<std::string> axes() const;
+
+ private:
+  [[nodiscard]] FilesByStatus count_files() const;
 };
 
 }  // namespace melflow

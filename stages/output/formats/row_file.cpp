@@ -31,9 +31,11 @@ bool is_melflows(int fd) {
 
 }  // namespace
 
-RowFile::RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing)
+RowFile::RowFile(std::string target, std::string name, NumberType type, std::size_t values_per_row,
+                 Existing existing)
     : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing,
-                  is_melflows) {}
+                  is_melflows),
+      name_(std::move(name)) {}
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {
   const std::lock_guard lock(hdf5_mutex());
@@ -57,7 +59,7 @@ void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& chec
     {
       Hid rows = make_rows(file, shape, values);
       describe(file, rows);
-      rows.close("/mel");
+      rows.close(name_);
     }
     file.close("cannot complete " + part_path());
   });
@@ -78,14 +80,14 @@ Hid RowFile::make_rows(hid_t file, Shape shape, std::span<const char> values) co
   h5_check(H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY), "allocation");
   h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
   const Hid type = h5_number_type(this->type());
-  Hid rows(H5Dcreate2(file, "mel", type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
-           "/mel");
+  Hid rows(H5Dcreate2(file, name_.c_str(), type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+           name_);
   const hsize_t bytes = H5Dget_storage_size(rows);
   if (values.empty() && bytes > 0 && H5Dget_offset(rows) != kDataOffset)
     throw RunError(part_path() +
                    ": this version of HDF5 lays files out in a way melflow does not know");
   if (!values.empty())
-    h5_check(H5Dwrite(rows, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "/mel");
+    h5_check(H5Dwrite(rows, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), name_);
   return rows;
 }
 

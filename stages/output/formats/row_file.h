@@ -19,13 +19,14 @@ namespace melflow {
 class RowFile : public RowPartFile {
  public:
   static constexpr std::uint64_t kDataOffset = 64 * 1024;
-  /// Throws RunError as PartFile does.
-  RowFile(std::string target, NumberType type, std::size_t values_per_row, Existing existing);
+  /// `name`: of the dataset of rows. Throws RunError as PartFile does.
+  RowFile(std::string target, std::string name, NumberType type, std::size_t values_per_row,
+          Existing existing);
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;
   using Check = std::function<void(hid_t file)>;
-  /// Makes it an HDF5 file with /mel of `shape`; `describe` adds what else belongs into it, and
+  /// Makes it an HDF5 file with rows of `shape`; `describe` adds what else belongs into it, and
   /// `check` throws where that cannot be read back. Throws RunError.
   virtual void make_hdf5(Shape shape, const Describe& describe, const Check& check = {});
 
@@ -41,9 +42,12 @@ class RowFile : public RowPartFile {
     if (to.error() != 0) fail("cannot be written", to.error());
   }
   void read_back(const Check& check) const;
+  [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   Hid make_rows(hid_t file, Shape shape, std::span<const char> values) const;
+
+  std::string name_;
 };
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// The feature contract: inspect --contract and compare, of files and of pipelines.
+// Feature settings: inspect --features and compare, of files and of pipelines.
 #include <doctest/doctest.h>
 #include <hdf5.h>
 
@@ -52,26 +52,27 @@ struct Folder : TempFolder {
 
 }  // namespace
 
-TEST_CASE("contract: a file and the pipeline that made it say the same") {
+TEST_CASE("feature settings: a file and the pipeline that made it say the same") {
   const Folder folder;
   REQUIRE(folder.melflow({"run", "p.yaml", "--quiet"}).code == 0);
-  const Ended file = folder.melflow({"inspect", "--contract", "out.h5"});
-  const Ended yaml = folder.melflow({"inspect", "--contract", "p.yaml"});
+  const Ended file = folder.melflow({"inspect", "--features", "out.h5"});
+  const Ended yaml = folder.melflow({"inspect", "--features", "p.yaml"});
   INFO(file.err << yaml.err);
   CHECK(file.code == 0);
   CHECK(yaml.code == 0);
   CHECK(file.out == yaml.out);
-  CHECK(file.out.starts_with("feature_hash: "));
+  CHECK(file.out.starts_with("feature_fingerprint: "));
   CHECK(has(file.out, "\npreset: whisper, with n_mels changed\n"));
   CHECK(has(file.out, "\ndecode.downmix: mean\n"));
   CHECK(has(file.out, "\nmel.n_mels: 64\n"));
   CHECK(has(file.out, "\nmel.log: log10\n"));
   CHECK_FALSE(has(file.out, "out.h5"));
 
-  const Json json = Json::parse(folder.melflow({"inspect", "--contract", "--json", "out.h5"}).out);
+  const Json json = Json::parse(folder.melflow({"inspect", "--features", "--json", "out.h5"}).out);
   CHECK(json["path"] == "out.h5");
   CHECK(json["preset"] == "whisper, with n_mels changed");
-  CHECK(has(file.out, "feature_hash: " + json["feature_hash"].get<std::string>() + "\n"));
+  CHECK(has(file.out,
+            "feature_fingerprint: " + json["feature_fingerprint"].get<std::string>() + "\n"));
   CHECK(json["stages"][0]["name"] == "decode");
   bool found = false;
   for (const Json& stage : json["stages"])
@@ -79,19 +80,19 @@ TEST_CASE("contract: a file and the pipeline that made it say the same") {
   CHECK(found);
 }
 
-TEST_CASE("contract: overrides and shipped pipelines count, and a wrong one ends with 78") {
+TEST_CASE("feature settings: overrides and shipped pipelines count, and a wrong one ends with 78") {
   const Folder folder;
-  CHECK(has(folder.melflow({"inspect", "--contract", "a.yaml", "--set", "mel.n_mels=20"}).out,
+  CHECK(has(folder.melflow({"inspect", "--features", "a.yaml", "--set", "mel.n_mels=20"}).out,
             "\nmel.n_mels: 20\n"));
   CHECK(
-      folder.melflow({"inspect", "--contract", "demo", "--var", "DATA=d", "--var", "OUT=o"}).code ==
+      folder.melflow({"inspect", "--features", "demo", "--var", "DATA=d", "--var", "OUT=o"}).code ==
       0);
-  const Ended wrong = folder.melflow({"inspect", "--contract", "a.yaml", "--set", "mel.n_mels=0"});
+  const Ended wrong = folder.melflow({"inspect", "--features", "a.yaml", "--set", "mel.n_mels=0"});
   CHECK(wrong.code == 78);
   CHECK(has(wrong.err, "mel.n_mels: 0 is out of range"));
   const Ended usage = folder.melflow({"inspect", "out.h5", "--set", "mel.n_mels=20"});
   CHECK(usage.code == 2);
-  CHECK(has(usage.err, "--set requires --contract"));
+  CHECK(has(usage.err, "--set requires --features"));
 }
 
 TEST_CASE("compare: equal features end with 0, whichever way they are described") {
@@ -101,13 +102,13 @@ TEST_CASE("compare: equal features end with 0, whichever way they are described"
     const Ended e = folder.melflow({"compare", "out.h5", other});
     INFO(e.out << e.err);
     CHECK(e.code == 0);
-    CHECK(e.out.starts_with("equal: same features (hash "));
+    CHECK(e.out.starts_with("equal: same features (fingerprint "));
     CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 1);
   }
   const Json json = Json::parse(folder.melflow({"compare", "out.h5", "a.yaml", "--json"}).out);
   CHECK(json["equal"] == true);
   CHECK(json["differences"].empty());
-  CHECK(json["a"]["feature_hash"] == json["b"]["feature_hash"]);
+  CHECK(json["a"]["feature_fingerprint"] == json["b"]["feature_fingerprint"]);
 }
 
 TEST_CASE("compare: says in words what differs, and ends with 1") {
@@ -118,8 +119,8 @@ TEST_CASE("compare: says in words what differs, and ends with 1") {
           .code == 0);
   const Ended one = folder.melflow({"compare", "out.h5", "b.h5"});
   CHECK(one.code == 1);
-  CHECK(
-      one.out.starts_with("mel.n_mels: 80 in out.h5, 64 in b.h5\ndifferent: 1 difference (hash "));
+  CHECK(one.out.starts_with(
+      "mel.n_mels: 80 in out.h5, 64 in b.h5\ndifferent: 1 difference (fingerprints "));
 
   const Ended many = folder.melflow({"compare", "out.h5", "b.yaml"});
   INFO(many.out << many.err);
@@ -133,18 +134,20 @@ TEST_CASE("compare: says in words what differs, and ends with 1") {
   CHECK(json["differences"][0] == Json{{"setting", "mel.n_mels"}, {"a", 80}, {"b", 64}});
 }
 
-TEST_CASE("contract: precision is part of it where it is double, and of no older one") {
+TEST_CASE(
+    "feature settings: precision is among them where it is double, and in none of an older "
+    "output") {
   const Folder folder;
-  const auto contract = [&](const std::string& precision) {
+  const auto settings = [&](const std::string& precision) {
     return folder
-        .melflow({"inspect", "--contract", "a.yaml", "--set", "mel.precision=" + precision})
+        .melflow({"inspect", "--features", "a.yaml", "--set", "mel.precision=" + precision})
         .out;
   };
-  const std::string plain = folder.melflow({"inspect", "--contract", "a.yaml"}).out;
-  CHECK(contract("float") == plain);
+  const std::string plain = folder.melflow({"inspect", "--features", "a.yaml"}).out;
+  CHECK(settings("float") == plain);
   CHECK_FALSE(has(plain, "precision"));
-  CHECK(has(contract("double"), "\nmel.precision: double\n"));
-  CHECK(contract("double").substr(0, 48) != plain.substr(0, 48));  // the hash
+  CHECK(has(settings("double"), "\nmel.precision: double\n"));
+  CHECK(settings("double").substr(0, 53) != plain.substr(0, 53));  // the fingerprint
   REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);
   REQUIRE(folder
               .melflow({"run", "a.yaml", "--quiet", "--set", "mel.precision=double", "--var",
@@ -203,7 +206,7 @@ TEST_CASE("compare: what is no features file or pipeline is an error of its own"
   }
 }
 
-TEST_CASE("contract: an option counts before the preset of its node as well as behind it") {
+TEST_CASE("feature settings: an option counts before the preset of its node as well as behind it") {
   const Folder folder;
   write_text(folder / "q.yaml", pipeline("preset: whisper, n_mels: 64"));
   CHECK(folder.melflow({"compare", "p.yaml", "q.yaml"}).code == 0);
@@ -213,7 +216,7 @@ TEST_CASE("contract: an option counts before the preset of its node as well as b
             .code == 0);
 }
 
-TEST_CASE("contract: a pipeline on a device says so, as its output does") {
+TEST_CASE("feature settings: a pipeline on a device says so, as its output does") {
   const Folder folder;
   write_text(folder / "c.yaml", pipeline("n_mels: 64, preset: whisper, backend: cuda"));
   write_text(folder / "auto.yaml", pipeline("n_mels: 64, preset: whisper, backend: auto"));
@@ -222,7 +225,7 @@ TEST_CASE("contract: a pipeline on a device says so, as its output does") {
     return run(folder, arguments);
   };
   const auto json_of = [&](const std::string& path) {
-    const Ended e = on_device({"inspect", "--contract", "--json", path});
+    const Ended e = on_device({"inspect", "--features", "--json", path});
     INFO(path << ": " << e.err);
     REQUIRE(e.code == 0);
     return Json::parse(e.out);
@@ -231,7 +234,7 @@ TEST_CASE("contract: a pipeline on a device says so, as its output does") {
   const Json file = json_of("out.h5"), cuda = json_of("c.yaml"), automatic = json_of("auto.yaml");
   for (const Json& one : {file, cuda, automatic}) {
     CHECK(one["preset"] == "whisper, with n_mels changed");
-    CHECK(one["feature_hash"] == file["feature_hash"]);
+    CHECK(one["feature_fingerprint"] == file["feature_fingerprint"]);
   }
   CHECK(file["backend"] == "cuda");
   CHECK(file["instruction_set"] == "host, fused, fp32");

@@ -1,4 +1,4 @@
-#include "apps/verbs/contract.h"
+#include "apps/verbs/feature_settings.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "apps/json_value.h"
 #include "pipeline/text.h"
 #include "stages/output/formats/feature_file.h"
-#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/formats/stored_json.h"
 #include "stages/output/row_sink.h"
 #include "stages/version.h"
@@ -18,7 +18,7 @@ namespace melflow {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = Contract::Json;
+using Json = FeatureSettings::Json;
 
 bool is_pipeline(const std::string& path) {
   const std::string ending = fs::path(path).extension();
@@ -27,8 +27,8 @@ bool is_pipeline(const std::string& path) {
   return ending.empty() && !fs::exists(path, error);
 }
 
-std::vector<Contract::Stage> stages_of(const Json& features) {
-  std::vector<Contract::Stage> out;
+std::vector<FeatureSettings::Stage> stages_of(const Json& features) {
+  std::vector<FeatureSettings::Stage> out;
   std::map<std::string, int> seen;
   for (const Json& options : features) {
     const auto name = options.at("stage").get<std::string>();
@@ -40,42 +40,42 @@ std::vector<Contract::Stage> stages_of(const Json& features) {
   return out;
 }
 
-Contract of_file(const std::string& path) {
+FeatureSettings of_file(const std::string& path) {
   const FeatureFile file(path);
-  Contract out;
+  FeatureSettings out;
   out.path = path;
-  out.feature_hash = file.text("feature_hash");
+  out.fingerprint = file.text("feature_fingerprint");
   out.preset = file.text("preset");
   out.melflow_version = file.text("melflow_version");
   out.backend = file.text("backend");
   out.instruction_set = file.text("instruction_set");
   try {
-    out.stages = stages_of(parse_settings(file.text("features")));
+    out.stages = stages_of(parse_settings(file.text("feature_settings")));
   } catch (const std::exception&) {
     throw RunError(path +
-                   ": does not say what its features are: its attribute 'features' is missing, or "
-                   "is no list of stages; was the file written by melflow?");
+                   ": does not say what its features are: its attribute 'feature_settings' is "
+                   "missing, or is no list of stages; was the file written by melflow?");
   }
   return out;
 }
 
-Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
+FeatureSettings of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   const Plan plan = overrides.load(path);
   const Value* features = nullptr;
   const melflow::Stage* sink = nullptr;
   for (const PlanNode& n : plan.nodes) {
     if (n.info->traits.kind != StageKind::sink) continue;
-    if (features != nullptr && to_json(*features) != to_json(n.stage->contract()))
+    if (features != nullptr && to_json(*features) != to_json(n.stage->feature_settings()))
       throw RunError(
           path +
           ": has several outputs whose features differ; name one of the files that it wrote");
-    features = &n.stage->contract();
+    features = &n.stage->feature_settings();
     sink = n.stage.get();
   }
   if (features == nullptr) throw RunError(path + ": has no output");
-  Contract out;
+  FeatureSettings out;
   out.path = path;
-  out.feature_hash = feature_hash(*features);
+  out.fingerprint = feature_fingerprint(*features);
   out.melflow_version = kVersion;
   out.stages = stages_of(json_of(*features));
   if (const auto* rows = dynamic_cast<const RowSink*>(sink)) {
@@ -86,26 +86,26 @@ Contract of_pipeline(const std::string& path, const PlanOverrides& overrides) {
   return out;
 }
 
-const Contract::Stage* find(const Contract& contract, const std::string& name) {
-  for (const Contract::Stage& s : contract.stages)
+const FeatureSettings::Stage* find(const FeatureSettings& settings, const std::string& name) {
+  for (const FeatureSettings::Stage& s : settings.stages)
     if (s.name == name) return &s;
   return nullptr;
 }
 
-const Json* find(const Contract::Stage& stage, const std::string& name) {
+const Json* find(const FeatureSettings::Stage& stage, const std::string& name) {
   for (const auto& [key, value] : stage.settings)
     if (key == name) return &value;
   return nullptr;
 }
 
-Json settings_json(const Contract::Stage& stage) {
+Json settings_json(const FeatureSettings::Stage& stage) {
   Json out = Json::object();
   for (const auto& [key, value] : stage.settings) out[key] = value;
   return out;
 }
 
-void compare_stage(const Contract::Stage& a, const Contract::Stage& b,
-                   std::vector<ContractDifference>& out) {
+void compare_stage(const FeatureSettings::Stage& a, const FeatureSettings::Stage& b,
+                   std::vector<SettingDifference>& out) {
   for (const auto& [key, value] : a.settings) {
     const Json* other = find(b, key);
     if (other == nullptr)
@@ -117,17 +117,18 @@ void compare_stage(const Contract::Stage& a, const Contract::Stage& b,
     if (find(a, key) == nullptr) out.push_back({a.name + "." + key, {}, value, false, true});
 }
 
-// The names of the stages that both have, in the order of `contract`.
-std::vector<std::string> shared_stages(const Contract& contract, const Contract& other) {
+// The names of the stages that both have, in the order of `settings`.
+std::vector<std::string> shared_stages(const FeatureSettings& settings,
+                                       const FeatureSettings& other) {
   std::vector<std::string> out;
-  for (const Contract::Stage& s : contract.stages)
+  for (const FeatureSettings::Stage& s : settings.stages)
     if (find(other, s.name) != nullptr) out.push_back(s.name);
   return out;
 }
 
 }  // namespace
 
-Contract read_contract(const std::string& path, const PlanOverrides& overrides) {
+FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides) {
   return is_pipeline(path) ? of_pipeline(path, overrides) : of_file(path);
 }
 
@@ -135,10 +136,10 @@ std::string setting_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-std::string contract_text(const Contract& contract) {
-  std::string out = fmt::format("feature_hash: {}\n", one_line(contract.feature_hash));
-  if (!contract.preset.empty()) out += fmt::format("preset: {}\n", one_line(contract.preset));
-  for (const Contract::Stage& s : contract.stages) {
+std::string feature_settings_text(const FeatureSettings& settings) {
+  std::string out = fmt::format("feature_fingerprint: {}\n", one_line(settings.fingerprint));
+  if (!settings.preset.empty()) out += fmt::format("preset: {}\n", one_line(settings.preset));
+  for (const FeatureSettings::Stage& s : settings.stages) {
     if (s.settings.empty()) out += fmt::format("{}: {{}}\n", one_line(s.name));
     for (const auto& [key, value] : s.settings)
       out += one_line(fmt::format("{}.{}: {}", s.name, key, setting_text(value))) + "\n";
@@ -146,25 +147,25 @@ std::string contract_text(const Contract& contract) {
   return out;
 }
 
-Json contract_json(const Contract& contract) {
-  Json out{{"path", contract.path},       {"feature_hash", contract.feature_hash},
-           {"preset", contract.preset},   {"melflow_version", contract.melflow_version},
-           {"backend", contract.backend}, {"instruction_set", contract.instruction_set},
+Json feature_settings_json(const FeatureSettings& settings) {
+  Json out{{"path", settings.path},       {"feature_fingerprint", settings.fingerprint},
+           {"preset", settings.preset},   {"melflow_version", settings.melflow_version},
+           {"backend", settings.backend}, {"instruction_set", settings.instruction_set},
            {"stages", Json::array()}};
-  for (const Contract::Stage& s : contract.stages)
+  for (const FeatureSettings::Stage& s : settings.stages)
     out["stages"].push_back({{"name", s.name}, {"settings", settings_json(s)}});
   return out;
 }
 
-std::vector<ContractDifference> differences(const Contract& a, const Contract& b) {
-  std::vector<ContractDifference> out;
-  for (const Contract::Stage& s : a.stages) {
-    if (const Contract::Stage* other = find(b, s.name))
+std::vector<SettingDifference> differences(const FeatureSettings& a, const FeatureSettings& b) {
+  std::vector<SettingDifference> out;
+  for (const FeatureSettings::Stage& s : a.stages) {
+    if (const FeatureSettings::Stage* other = find(b, s.name))
       compare_stage(s, *other, out);
     else
       out.push_back({s.name, settings_json(s), {}, true, false});
   }
-  for (const Contract::Stage& s : b.stages)
+  for (const FeatureSettings::Stage& s : b.stages)
     if (find(a, s.name) == nullptr) out.push_back({s.name, {}, settings_json(s), false, true});
   const auto in_a = shared_stages(a, b), in_b = shared_stages(b, a);
   if (in_a != in_b)

@@ -13,7 +13,7 @@
 
 namespace melflow {
 
-struct Contract {
+struct FeatureSettings {
   using Json = nlohmann::ordered_json;
   struct Stage {
     std::string name;  ///< "resample", the second one of a pipeline "resample 2"
@@ -21,7 +21,7 @@ struct Contract {
   };
 
   std::string path;  ///< as it was given
-  std::string feature_hash, preset;
+  std::string fingerprint, preset;
   std::string melflow_version;  ///< of a pipeline: this program's
   /// Of a pipeline: as planned. Where that is settled in the run, with devices, the instruction set
   /// is "" and the backend "cuda", or "auto".
@@ -32,20 +32,20 @@ struct Contract {
 /// A file that is there is one of features unless it ends in .yaml or .yml; what is not there is
 /// looked for among the pipelines that come with melflow unless its name has an ending. `overrides`
 /// (--set, --var) are for pipelines. Throws RunError, ConfigError.
-Contract read_contract(const std::string& path, const PlanOverrides& overrides);
+FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides);
 
 /// A line for each setting, "mel.n_mels: 80", the hash and the preset before them. Nothing in it
 /// depends on the file's name, so that two of them can be compared by any tool.
-std::string contract_text(const Contract& contract);
-nlohmann::ordered_json contract_json(const Contract& contract);
+std::string feature_settings_text(const FeatureSettings& settings);
+nlohmann::ordered_json feature_settings_json(const FeatureSettings& settings);
 
 /// A setting, or a stage as a whole (null where it is not), that is not the same in both.
-struct ContractDifference {
+struct SettingDifference {
   std::string setting;
-  Contract::Json a, b;
+  FeatureSettings::Json a, b;
   bool in_a = true, in_b = true;
 };
-std::vector<ContractDifference> differences(const Contract& a, const Contract& b);
+std::vector<SettingDifference> differences(const FeatureSettings& a, const FeatureSettings& b);
 
 /// A setting as text: bare, without the quotes of JSON.
 std::string setting_text(const nlohmann::ordered_json& value);

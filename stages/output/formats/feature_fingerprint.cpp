@@ -1,4 +1,4 @@
-#include "stages/output/formats/feature_hash.h"
+#include "stages/output/formats/feature_fingerprint.h"
 
 #include <xxhash.h>
 
@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-std::string feature_hash(const Value& features) {
+std::string feature_fingerprint(const Value& features) {
   const std::string text = to_json(features);
   const XXH128_hash_t h = XXH3_128bits(text.data(), text.size());
   return fmt::format("{:016x}{:016x}", h.high64, h.low64);

@@ -8,6 +8,6 @@
 namespace melflow {
 
 /// XXH3-128 of to_json(features), 32 hexadecimal digits.
-std::string feature_hash(const Value& features);
+std::string feature_fingerprint(const Value& features);
 
 }  // namespace melflow

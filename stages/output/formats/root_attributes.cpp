@@ -1,0 +1,116 @@
+#include "stages/output/formats/root_attributes.h"
+
+#include <type_traits>
+
+#include "stages/output/formats/feature_fingerprint.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+using X = OutputIndex;
+using Type = RootAttribute::Type;
+
+template <class T>
+constexpr Type type_of() {
+  if constexpr (std::is_same_v<T, bool>) return Type::flag;
+  if constexpr (std::is_same_v<T, std::int32_t>) return Type::int32;
+  if constexpr (std::is_same_v<T, std::int64_t>) return Type::int64;
+  if constexpr (std::is_same_v<T, std::string>) return Type::text;
+  if constexpr (std::is_same_v<T, Value>) return Type::json;
+}
+
+// `of(index)` is what is written.
+template <class Of>
+RootAttribute attribute(const char* name, Of of, const char* what) {
+  using T = std::remove_cvref_t<std::invoke_result_t<Of, const X&>>;
+  return {name, type_of<T>(), what,
+          [of](const X& x) { return RootValue(std::in_place_type<T>, std::invoke(of, x)); }};
+}
+
+RootAttribute files_with(FeatureData::Status status, const char* what) {
+  const auto s = static_cast<std::size_t>(status);
+  return attribute(
+      FeatureData::kStatusNames[s], [s](const X& x) { return x.files_by_status[s]; }, what);
+}
+
+RootAttribute formerly(const char* in_format_1, RootAttribute attribute) {
+  attribute.in_format_1 = in_format_1;
+  return attribute;
+}
+
+RootAttribute only(const char* where, bool (*is_wanted)(const X&), RootAttribute attribute) {
+  attribute.only = where;
+  attribute.is_wanted = is_wanted;
+  return attribute;
+}
+
+std::vector<RootAttribute> table() {
+  using Status = FeatureData::Status;
+  static_assert(FeatureData::kFormat == 2, "the description of `format`");
+  return {
+      attribute(
+          "melflow_version", [](const X&) { return std::string(kVersion); },
+          "the program that wrote the file"),
+      attribute(
+          "format", [](const X&) { return static_cast<std::int32_t>(FeatureData::kFormat); },
+          "2: this description"),
+      attribute(
+          "complete", [](const X& x) { return x.complete; },
+          "1; 0 in a `.part` file left by a run that was stopped"),
+      formerly("", attribute(
+                       "rows", [](const X& x) { return x.info.name; },
+                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`")),
+      attribute(
+          "found", [](const X& x) { return static_cast<std::int64_t>(x.files()); },
+          "files that were listed: ok + skipped + failed + not_run"),
+      files_with(Status::ok, "files whose rows are all there"),
+      files_with(Status::skipped,
+                 "files that there was nothing to do for, such as one shorter than a window"),
+      files_with(Status::failed, "files that could not be read or processed"),
+      files_with(Status::not_run, "files that a run did not come to before it was stopped"),
+      attribute(
+          "sample_rate", [](const X& x) { return std::int32_t{x.info.sample_rate}; },
+          "of the frames [Hz]"),
+      attribute(
+          "n_fft", [](const X& x) { return std::int32_t{x.info.n_fft}; }, "samples per transform"),
+      attribute(
+          "hop_length", [](const X& x) { return std::int32_t{x.info.hop}; },
+          "samples from frame to frame"),
+      only(
+          "a preset", [](const X& x) { return !x.info.preset.empty(); },
+          attribute(
+              "preset", [](const X& x) { return x.info.preset; },
+              "the preset and what was changed of it, such as `whisper, with n_mels changed`")),
+      attribute(
+          "backend", [](const X& x) { return x.info.computed_by->backend; },
+          "what computed the rows, such as `cpu`"),
+      attribute(
+          "instruction_set", [](const X& x) { return x.info.computed_by->instruction_set; },
+          "what the kernels ran on, such as `avx2`; equal bytes are promised for equal sets"),
+      formerly("feature_hash",
+               attribute(
+                   "feature_fingerprint",
+                   [](const X& x) { return feature_fingerprint(x.feature_settings); },
+                   "XXH3-128 of `feature_settings`, 32 hexadecimal digits: equal for equal "
+                   "features")),
+      formerly("features",
+               attribute(
+                   "feature_settings", [](const X& x) { return x.feature_settings; },
+                   "what can change a value of the rows, in canonical form "
+                   "([features.md](features.md)): a list of the stages on the way, `{\"stage\": "
+                   "\"mel\", ...}`")),
+      attribute(
+          "config", [](const X& x) { return x.run.settings.config; },
+          "the whole configuration, all defaults filled in"),
+  };
+}
+
+}  // namespace
+
+const std::vector<RootAttribute>& root_attributes() {
+  static const std::vector<RootAttribute> all = table();
+  return all;
+}
+
+}  // namespace melflow
