@@ -1,5 +1,5 @@
 // What the host's callback between the kernels and the copy back costs: the way of a batch,
-// recorded with it and without, on as many slots as slots are by default.
+// recorded with it and without, on as many slots as there are by default.
 
 #include <fmt/format.h>
 

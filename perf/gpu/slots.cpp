@@ -155,7 +155,7 @@ Json measure(cuda::Gpus& gpus, int index, const std::shared_ptr<const cuda::Fron
     const auto of = [&](const std::vector<double>& seconds) {
       return figures(median(seconds), batches, pack, bytes_in(pack), row_bytes, ceilings);
     };
-    return {{"slots", slots.count()},
+    return {{"slots_made", slots.count()},
             {"bytes_out_of_batch", row_bytes},
             {"link", of(link)},
             {"packed", of(packed)}};

@@ -63,11 +63,11 @@ cat >"$folder/lines" <<'LINES'
 {"kind":"kernel","geometry":"music: 2048","case":"fused, fp32","windows_per_second":1e8}
 {"kind":"kernel","geometry":"music: 2048","case":"fused, fp16","error":"no room"}
 {"kind":"kernel","geometry":"music: 2048","case":"cuFFT","windows_per_second":2e8}
-{"kind":"lanes","geometry":"builder: 80","streams":3,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":300000}}
-{"kind":"lanes","geometry":"builder: 80","streams":6,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":590000}}
-{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":600000}}
-{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float32","graphs":false,"link":{"files_per_second":500000}}
-{"kind":"lanes","geometry":"builder: 80","streams":8,"small":false,"rows":"float16","graphs":true,"link":{"files_per_second":606000}}
+{"kind":"slots","geometry":"builder: 80","slots":3,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":300000}}
+{"kind":"slots","geometry":"builder: 80","slots":6,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":590000}}
+{"kind":"slots","geometry":"builder: 80","slots":8,"small":false,"rows":"float32","graphs":true,"link":{"files_per_second":600000}}
+{"kind":"slots","geometry":"builder: 80","slots":8,"small":false,"rows":"float32","graphs":false,"link":{"files_per_second":500000}}
+{"kind":"slots","geometry":"builder: 80","slots":8,"small":false,"rows":"float16","graphs":true,"link":{"files_per_second":606000}}
 {"kind":"callback","geometry":"builder: 80","small":false,"with":99500,"without":100000}
 {"kind":"callback","geometry":"builder: 80","small":true,"with":90000,"without":100000}
 {"kind":"job","series":"files","job":"two-stage","backend":"cpu","files":0,"workers":16,"median_seconds":0.1}
@@ -87,7 +87,7 @@ cat >"$folder/expected" <<'TABLE'
 | fused or cuFFT | builder: 2.00 times; music: 0.50 times | cuFFT for music |
 | operands of 16 bits | builder, fp16: +20.0 % | stay |
 | rows of 16 bits | builder: +1.0 % | no gain on the way |
-| streams | builder: 6 of 600,000 files/s | 6 |
+| slots | builder: 6 of 600,000 files/s | 6 |
 | graphs | builder: +20.0 % | on |
 | callback before the copy back | builder: costs 0.5 %; builder, small batches: costs 10.0 % | go |
 | backend: auto | cpu: 0.10 s and 100.0 µs a file; cuda: 0.60 s and 50.0 µs a file | cuda from 10,000 files on, auto_from: 0.034 |
