@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "pipeline/depth_rule.h"
 #include "pipeline/plan.h"
 
 namespace melflow {
@@ -34,22 +35,19 @@ class QueueDepth {
   void review(GraphNode& node, GraphNode& up, std::size_t branch);
 
  private:
-  [[nodiscard]] bool workers_were_idle(Time now);
-  [[nodiscard]] std::size_t deepened(Time now);
-  [[nodiscard]] std::size_t shortened() const;
+  [[nodiscard]] double workers_busy(Time now);
 
   TaskGraph& graph_;
   const bool adapts_;
-  const std::size_t least_, greatest_;
   std::atomic<std::size_t> capacity_;
   std::atomic<std::size_t> greatest_capacity_;
 
-  tbb::spin_mutex mutex_;
-  std::size_t settled_least_;  // less than this has proved too little
+  tbb::spin_mutex mutex_;  // of what follows
+  DepthRule rule_;
   // At the last review; the times in seconds of its concurrency, as in StageTime.
   Time since_;
   double starved_ = 0, held_back_ = 0;
-  // When it was to be deepened the last time [worker-seconds].
+  // When it was to be deepened the last time, and the workers' time until then [worker-seconds].
   Time asked_;
   double workers_busy_ = 0;
 };

@@ -19,12 +19,12 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/audio/decode_options.h"
 #include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/decode_ahead.h"
-#include "stages/audio/decoders/ogg_pages.h"
+#include "stages/audio/decoders/end_remark.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/decoders/sound_header.h"
-#include "stages/audio/length.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/facts.h"
@@ -32,45 +32,7 @@
 
 namespace melflow {
 
-template <>
-struct EnumNames<Downmix> {
-  static constexpr std::pair<const char*, Downmix> values[] = {
-      {"mean", Downmix::mean}, {"left", Downmix::left}, {"right", Downmix::right}};
-};
-
-enum class Truncated { keep, fail };
-template <>
-struct EnumNames<Truncated> {
-  static constexpr std::pair<const char*, Truncated> values[] = {{"keep", Truncated::keep},
-                                                                 {"fail", Truncated::fail}};
-};
-
 namespace {
-
-struct DecodeOptions {
-  Downmix downmix = Downmix::mean;
-  std::optional<Length> fit;
-  Bytes block{512 * 1024};
-  Truncated truncated = Truncated::keep;
-  std::optional<int> ahead;
-
-  void describe(Schema& s) {
-    s.field("downmix", downmix, "how several channels become one");
-    s.field("fit", fit, "pad with silence or trim every recording to this length");
-    s.field("truncated", truncated,
-            "a recording that ends early or is damaged on the way: keep what is there, with a "
-            "remark, or fail the file");
-    s.field("block", block, "longest piece of a recording handled at once")
-        .range(64 * 1024, 1 << 30)
-        .tuning();
-    s.field(
-         "ahead", ahead,
-         "blocks of a long FLAC file that workers with nothing else to do may decode before their "
-         "turn; without it twice the number of workers")
-        .range(0, 1024)
-        .tuning();
-  }
-};
 
 constexpr std::int64_t kChunk = SampleReader::kChunk;
 
@@ -239,25 +201,8 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
       return ItemError::failed(
           fmt::format("cannot be read on: {}", std::strerror(reader_.io_error())));
     }
-    // Encoders of MP3 do not agree whether the frame with the count counts.
-    const bool is_mp3 = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
-    const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
-    const bool is_short = over_ && is_count_known_ && decoded + slack < info_.frames;
-    std::string remark;
-    if (const auto fault = reader_.fault()) {
-      remark = fmt::format("{} after {:.3f} s: {}", fault->is_change ? "changes" : "damaged",
-                           seconds(fault->after), fault->what);
-      if (is_short && !fault->is_change)
-        remark +=
-            fmt::format(", {} of {} samples are missing", info_.frames - decoded, info_.frames);
-    } else if (over_) {
-      remark = ogg_remark(reader_of(*raw_), raw_->size, decoded, info_.samplerate);
-      if (remark.empty() && is_short)
-        remark =
-            fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
-                        info_.frames, seconds(info_.frames), decoded, seconds(decoded));
-      if (remark.empty()) remark = cut_off_remark(reader_of(*raw_), raw_->size);
-    }
+    std::string remark =
+        end_remark({info_, is_count_known_, over_}, reader_, reader_of(*raw_), raw_->size);
     if (decoded == 0) {
       if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
         remark = "the header was never completed, the sizes in it are 0";
@@ -268,10 +213,6 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     if (options_.truncated == Truncated::fail) return ItemError::failed(remark);
     context.warn(remark);
     return std::nullopt;
-  }
-
-  double seconds(std::int64_t frames) const {
-    return static_cast<double>(frames) / info_.samplerate;
   }
 
   std::shared_ptr<const RawBytes> raw_;

@@ -40,14 +40,6 @@ World::Hook even_bursts(World& world, std::size_t length, const std::string& to)
   };
 }
 
-// Takes as long as a device would, without a core.
-World::Hook lasts(microseconds time) {
-  return [time](const Number&, ItemContext*) -> std::optional<ItemError> {
-    std::this_thread::sleep_for(time);
-    return {};
-  };
-}
-
 // Takes an item only when the producer `from` has made `more` beyond it, of `items`: its queue of
 // that many places was full.
 World::Hook when_full(World& world, long more, long items, const std::string& from) {
@@ -111,33 +103,6 @@ TEST_CASE("queue: auto gets deeper where the consumer starves and the producer w
   CHECK(e.greatest_capacity <= 16);
   CHECK(e.capacity <= e.greatest_capacity);
   CHECK(e.max_depth > 2);
-}
-
-TEST_CASE("queue: auto stays as it is where every worker has something to do") {
-  const Watchdog watchdog("queue: busy workers");
-  constexpr long kItems = 600;
-  World world;
-  test::Gate begun;
-  // The only worker is at work from before the first burst to the end of the last.
-  world.hooks["busy"] = [&, &taken = world.log("out").finished](
-                            const Number&, ItemContext*) -> std::optional<ItemError> {
-    begun.open();
-    while (taken < kItems) std::this_thread::yield();
-    return {};
-  };
-  world.hooks["a"] = [&, burst = even_bursts(world, 48, "out")](const Number& n, ItemContext* c) {
-    begun.wait();
-    return burst(n, c);
-  };
-  world.hooks["out"] = lasts(microseconds(50));
-  const Outcomes o = test::run(two_threads(kItems)
-                                   .set("files", "own_threads", "true")
-                                   .node("busy", "keep", "files", {{"queue", "600"}})
-                                   .workers(1),
-                               world);
-  CHECK(o.report.counts.ok == kItems);
-  // It was idle until then, which is worth one step.
-  CHECK(edge_to(o.report, "out").greatest_capacity <= 4);
 }
 
 TEST_CASE("queue: a number stays that number, however it starves") {
