@@ -19,7 +19,13 @@ namespace melflow::test {
 inline std::string read_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::string out;
+  std::string piece(1 << 16, '\0');
+  do {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    out.append(piece, 0, static_cast<std::size_t>(in.gcount()));
+  } while (in);
+  return out;
 }
 
 inline void write_bytes(const std::string& path, std::string_view bytes) {
