@@ -197,6 +197,7 @@ bool GraphNode::begin(Work* work) {
   const Clock::time_point now = Clock::now();
   if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
+    try_end();  // its turn may have come meanwhile, and another thread be through with it
     return false;
   }
   places_.begin(now, work->came);

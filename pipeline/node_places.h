@@ -49,7 +49,8 @@ class NodePlaces {
   // ---- in the stage
 
   void begin(Time now, Came came);
-  /// It was let in and came by the queue, but it is not its turn.
+  /// It was let in and came by the queue, but it is not its turn. It can be let in again before
+  /// this is called, and be done: so this may be what the end waited for.
   [[nodiscard]] int put_off(Time now);
   struct Finish {
     bool goes_on = false;  ///< it comes again

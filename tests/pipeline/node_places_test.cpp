@@ -206,6 +206,21 @@ TEST_CASE("node places: whatever is still here keeps it from its end") {
   CHECK(not_yet(again));
 }
 
+TEST_CASE(
+    "node places: who is put off late, when it has been through already, keeps it from its end") {
+  Node n(2);
+  CHECK(n.come() == 1);
+  // Its turn comes before the thread that found it not to be so far has said so.
+  CHECK(n.places.offer(at(0), Came::by_queue) == 1);
+  n.begin();
+  n.finish();
+  n.places.end_input(at(0));
+  const auto holds = [] { return false; };
+  CHECK(n.places.try_end(at(0), holds) == NodePlaces::End::not_yet);
+  CHECK(n.places.put_off(at(0)) == 0);
+  CHECK(n.places.try_end(at(0), holds) == NodePlaces::End::now);
+}
+
 TEST_CASE("node places: a batch that is held is sent on before the end, and that comes again") {
   bool held = true;
   const auto holds = [&] { return held; };
