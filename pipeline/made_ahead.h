@@ -36,7 +36,7 @@ class MadeAhead {
   static constexpr std::size_t kRange = 32;       // items
   static constexpr std::size_t kMostAhead = 128;  // ranges
 
-  /// Items whose lines in the ledger are closed are passed over.
+  /// Items whose records in the ledger are closed are passed over.
   MadeAhead(const Plan& plan, SourceStage& source, const Ledger& ledger);
 
   struct Made {

@@ -12,7 +12,9 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio/reading/file_reader.h"
+#include "stages/audio/reading/read_ahead.h"
 #include "stages/audio/reading/uring_engine.h"
+#include "stages/facts.h"
 #include "stages/items.h"
 
 namespace melflow {
@@ -23,10 +25,11 @@ struct EnumNames<Advise> {
       {"none", Advise::none}, {"sequential", Advise::sequential}, {"willneed", Advise::willneed}};
 };
 
-enum class ReadEngine { in_line, threads, uring };
+enum class ReadEngine { automatic, in_line, threads, uring };
 template <>
 struct EnumNames<ReadEngine> {
-  static constexpr std::pair<const char*, ReadEngine> values[] = {{"inline", ReadEngine::in_line},
+  static constexpr std::pair<const char*, ReadEngine> values[] = {{"auto", ReadEngine::automatic},
+                                                                  {"inline", ReadEngine::in_line},
                                                                   {"threads", ReadEngine::threads},
                                                                   {"io_uring", ReadEngine::uring}};
 };
@@ -38,7 +41,7 @@ struct DiskReadOptions {
   bool noatime = true;
   Advise advise = Advise::sequential;
   Bytes whole{4 * 1024 * 1024};
-  ReadEngine engine = ReadEngine::in_line;
+  ReadEngine engine = ReadEngine::automatic;
   int depth = 32;
 
   void describe(Schema& s) {
@@ -55,16 +58,19 @@ struct DiskReadOptions {
         .tuning();
     s.field(
          "engine", engine,
-         "inline: read on the workers, best from a warm cache; threads: on threads of its own, so "
-         "that a slow disk does not hold the workers; io_uring: many files at once by the kernel "
-         "(threads where it is not allowed)")
+         "auto: read on the workers and, where these wait for the disk, have the system load the "
+         "next "
+         "files meanwhile; inline: on the workers, whatever they wait for; threads: on threads of "
+         "its own; io_uring: many files at once by the kernel (threads where it is not allowed)")
         .tuning();
-    s.field("depth", depth,
-            "files being read at once, for threads and io_uring; `concurrency`, where it is given, "
-            "goes before it")
+    s.field(
+         "depth", depth,
+         "files being read or loaded at once; with threads and io_uring `concurrency`, where it is "
+         "given, goes before it")
         .range(1, 1024)
         .tuning()
-        .used_with("engine: threads or io_uring", [this] { return engine != ReadEngine::in_line; });
+        .used_with("engine: auto, threads or io_uring",
+                   [this] { return engine != ReadEngine::in_line; });
   }
 };
 
@@ -75,7 +81,8 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
         reader_({options.buffer.count, options.whole.count, options.noatime, options.advise}) {}
 
   [[nodiscard]] StageResources resources() const override {
-    const bool blocking = options_.engine != ReadEngine::in_line;
+    const bool blocking =
+        options_.engine == ReadEngine::threads || options_.engine == ReadEngine::uring;
     return {.blocking = blocking,
             .default_concurrency = blocking ? options_.depth : 0,
             .size_option = "whole"};
@@ -98,9 +105,37 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
     return BufferPool::rounded(std::min<std::uint64_t>(source.bytes, options_.whole.count));
   }
 
+  void start(RunContext& run) override {
+    if (options_.engine != ReadEngine::automatic) return;
+    if (const ManifestSource* files = manifest_source(run))
+      ahead_ = std::make_unique<ReadAhead>(reader_, files->manifest(), options_.depth);
+  }
+  void finish(RunContext&, Ending) override {
+    if (!ahead_) return;
+    ahead_->stop();
+    loaded_ = ahead_->loaded();
+    ahead_.reset();
+  }
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    if (loaded_ == 0) return {};
+    return {{"loaded_ahead", Value::scalar(std::to_string(loaded_))}};
+  }
+
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const FileRef> file,
                                                   ItemContext& context) const override {
     if (auto unread = reader_.unread(file)) return std::move(*unread);
+    if (!ahead_) return read(std::move(file), context);
+    const std::size_t index = context.origin().stream->index();
+    const bool is_looked_at = ReadAhead::is_looked_at(index);
+    const long waits = is_looked_at ? ReadAhead::waits() : 0;
+    auto bytes = read(std::move(file), context);
+    ahead_->note_read(index, is_looked_at && ReadAhead::waits() != waits);
+    return bytes;
+  }
+
+ private:
+  Result<std::shared_ptr<const RawBytes>> read(std::shared_ptr<const FileRef> file,
+                                               ItemContext& context) const {
     UniqueFd fd;
     int error = 0;
     do {
@@ -127,9 +162,10 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
     return std::shared_ptr<const RawBytes>(std::move(*admitted));
   }
 
- private:
   DiskReadOptions options_;
   FileReader reader_;
+  std::unique_ptr<ReadAhead> ahead_;  // during the run, with engine: auto
+  std::size_t loaded_ = 0;            // files, by it
 };
 
 const RegisterStage<DiskRead, DiskReadOptions> registered{

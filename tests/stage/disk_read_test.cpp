@@ -23,7 +23,7 @@ namespace {
 // Options with each engine; without io_uring where the system does not allow it.
 std::vector<std::string> with_engines(const std::string& options) {
   std::vector<std::string> out{options};
-  for (const char* engine : {"threads", "io_uring"}) {
+  for (const char* engine : {"inline", "threads", "io_uring"}) {
     if (std::string(engine) == "io_uring" && !uring_refusal().empty()) {
       skip("io_uring: " + uring_refusal());
       continue;
@@ -359,9 +359,12 @@ TEST_CASE("disk_read: options out of range are refused") {
   }
 }
 
-TEST_CASE("disk_read: the workers wait for a read only with engine: inline") {
-  CHECK_FALSE(Bench("disk_read").stage().resources().blocking);
-  CHECK(Bench("disk_read").stage().resources().default_concurrency == 0);
+TEST_CASE(
+    "disk_read: the workers read with engine: auto and inline, other threads with the others") {
+  for (const char* options : {"{}", "{engine: auto}", "{engine: inline}"}) {
+    CHECK_FALSE(Bench("disk_read", options).stage().resources().blocking);
+    CHECK(Bench("disk_read", options).stage().resources().default_concurrency == 0);
+  }
   CHECK(Bench("disk_read", "{engine: threads}").stage().resources().blocking);
   CHECK(Bench("disk_read", "{engine: threads}").stage().resources().default_concurrency == 32);
   CHECK(

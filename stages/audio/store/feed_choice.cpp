@@ -3,11 +3,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <memory>
 
@@ -18,6 +16,7 @@
 #include "pipeline/schema.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
+#include "stages/files/page_cache.h"
 #include "stages/files/unique_fd.h"
 
 namespace melflow {
@@ -31,15 +30,6 @@ constexpr int kProbes = 4;                 // places of a file
 
 std::string gibibytes(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
-}
-
-// Whether places of a file are in memory: 1 or 0 each, -1 where the file system does not say.
-int is_in_page_cache(int fd, std::uint64_t at) {
-  char byte = 0;
-  iovec where{&byte, 1};
-  const ssize_t n = preadv2(fd, &where, 1, static_cast<off_t>(at), RWF_NOWAIT);
-  if (n >= 0) return 1;
-  return errno == EAGAIN ? 0 : -1;
 }
 
 // The rate that the samples have in the end [Hz]; 0: their own.
@@ -63,11 +53,11 @@ class Look {
     if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
     const auto size = static_cast<std::uint64_t>(st.st_size);
     for (int i = 0; i < kProbes; ++i) {  // before anything is read
-      const int answer =
+      const PageCache answer =
           is_in_page_cache(fd.get(), (size - 1) * static_cast<unsigned>(i) / (kProbes - 1));
-      if (answer < 0) continue;
+      if (answer == PageCache::does_not_say) continue;
       ++probed_;
-      warm_ += answer;
+      warm_ += answer == PageCache::holds ? 1 : 0;
     }
     const SoundFile sound(SoundInput(fd.get(), size, kWindow));
     if (!sound.ok() || sound.info().samplerate <= 0) return;

@@ -1,0 +1,121 @@
+#include "stages/audio/reading/read_ahead.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "pipeline/threads.h"
+#include "stages/files/page_cache.h"
+
+namespace melflow {
+namespace {
+
+// Four files of those that are looked at have to be cold, more or less in a row, for a beginning.
+constexpr int kWaited = 4, kBegins = 16;
+// So many files in a row that are in the cache already, and threads rest.
+constexpr std::size_t kRests = 512;
+
+}  // namespace
+
+ReadAhead::ReadAhead(const FileReader& reader, const Manifest& files, int threads)
+    : reader_(reader),
+      files_(files),
+      wanted_(threads),
+      ahead_(kAheadPerThread * static_cast<std::size_t>(threads)) {}
+
+ReadAhead::~ReadAhead() { stop(); }
+
+long ReadAhead::waits() {
+  struct rusage usage {};
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+void ReadAhead::note_read(std::size_t file, bool waited) {
+  if (is_looked_at(file) && is_due(waited)) begin(file);
+  if (!is_active()) return;
+  std::size_t at = at_.load(std::memory_order_relaxed);
+  while (at < file && !at_.compare_exchange_weak(at, file)) {
+  }
+  if (at / kRange == file / kRange) return;
+  { const std::lock_guard lock(mutex_); }  // who looks at at_ now either sees it or is woken
+  woken_.notify_one();
+}
+
+// Whether enough of the last files had to be waited for.
+bool ReadAhead::is_due(bool waited) {
+  const int before = cold_.load(std::memory_order_relaxed);
+  const int now = std::clamp(before + (waited ? kWaited : -1), 0, kBegins);
+  if (now != before) cold_.store(now, std::memory_order_relaxed);
+  return now == kBegins && !is_active();
+}
+
+void ReadAhead::begin(std::size_t file) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_ || is_active()) return;
+  cold_.store(0);
+  warm_.store(0);
+  if (at_.load() < file) at_.store(file);
+  is_active_.store(true);
+  if (threads_.empty())
+    for (int i = 0; i < wanted_ && add_thread(threads_, [this] { work(); }); ++i) {
+    }
+  woken_.notify_all();
+}
+
+void ReadAhead::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    woken_.wait(lock, [this] {
+      if (is_closed_) return true;
+      next_ = std::max(next_, at_.load() + 1);
+      return is_active() && next_ < files_.size() && next_ <= at_.load() + ahead_;
+    });
+    if (is_closed_) return;
+    const std::size_t first = next_;
+    const std::size_t end = std::min(first + kRange, files_.size());
+    next_ = end;
+    lock.unlock();
+    for (std::size_t i = first; i < end; ++i) {
+      load(i);
+      ++seen_;
+    }
+    lock.lock();
+  }
+}
+
+// Whatever is wrong with a file is told by who reads it.
+void ReadAhead::load(std::size_t file) {
+  const std::string path = files_.path(file);
+  const int flags = reader_.flags();
+  UniqueFd fd(::open(path.c_str(), flags));
+  if (!fd && reader_.retry(errno, flags)) fd = UniqueFd(::open(path.c_str(), reader_.flags()));
+  struct stat st {};
+  if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  // Of a large one the beginning: the system itself goes on ahead in a file that is read in order.
+  const bool is_whole = size <= reader_.settings().whole;
+  const std::uint64_t bytes = is_whole ? size : std::min<std::uint64_t>(size, reader_.window());
+  if (is_in_page_cache(fd.get(), bytes - 1) == PageCache::holds) {
+    if (warm_.fetch_add(1) + 1 >= kRests) is_active_.store(false);
+    return;
+  }
+  warm_.store(0);
+  posix_fadvise(fd.get(), 0, static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
+  ++loaded_;
+}
+
+void ReadAhead::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  woken_.notify_all();
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
+}  // namespace melflow

@@ -1,0 +1,77 @@
+// read_ahead.h - has the system load files into the page cache before a worker reads them, where
+// workers would wait for a disk.
+//
+// In:  the list of files; which of them a worker has just read, and whether it had to wait.
+// Out: files behind that one in the page cache. Nothing is kept, no byte is copied: who never gets
+//      a file from here reads it as it would without.
+//
+// Threads are made when the first files turn out to be cold, and rest where files turn out to be
+// in the cache already.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "stages/audio/reading/file_reader.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+class ReadAhead {
+ public:
+  // Files that a thread takes at a time, and how far ahead of the workers they go, per thread.
+  static constexpr std::size_t kRange = 4;
+  static constexpr std::size_t kAheadPerThread = 8;
+
+  // Both have to stay.
+  ReadAhead(const FileReader& reader, const Manifest& files, int threads);
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+  ~ReadAhead();
+
+  // Whether to look if the read of this file has to wait. Not every time, since to ask costs more
+  // than to tell; always among the first ones.
+  [[nodiscard]] static bool is_looked_at(std::size_t file) { return file < 64 || file % 8 == 0; }
+  // Times that the calling thread gave its core away because it had to wait.
+  [[nodiscard]] static long waits();
+
+  // From any worker: it has read this one. `waited`: of one that was looked at.
+  void note_read(std::size_t file, bool waited);
+
+  // Files that its threads are through with, and those of them that the system was told to load.
+  [[nodiscard]] std::size_t seen() const { return seen_.load(); }
+  [[nodiscard]] std::size_t loaded() const { return loaded_.load(); }
+  // False: the page cache has what is needed, as far as is known.
+  [[nodiscard]] bool is_active() const { return is_active_.load(std::memory_order_relaxed); }
+  void stop();
+
+ private:
+  [[nodiscard]] bool is_due(bool waited);
+  void begin(std::size_t file);
+  void work();
+  void load(std::size_t file);
+
+  const FileReader& reader_;
+  const Manifest& files_;
+  const int wanted_;
+  const std::size_t ahead_;  // files
+
+  std::atomic<std::size_t> at_{0};  // the youngest that was read
+  std::atomic<int> cold_{0};        // how much speaks for it
+  std::atomic<bool> is_active_{false};
+  std::atomic<std::size_t> seen_{0}, loaded_{0};
+  std::atomic<std::size_t> warm_{0};  // in the cache already, one after the other
+
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool is_closed_ = false;
+  std::size_t next_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,65 @@
+// Files that are not in the page cache, as a corpus is that is read for the first time.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/page_cache.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kFiles = 120;
+
+JobResult run(const TempFolder& folder, const std::string& out, const std::string& read = "") {
+  return run_job(fmt::format(R"(version: 1
+workers: 2
+graph:
+  files: {{stage: file_list, root: "${{DATA}}"}}
+  read: {{stage: disk_read, from: files{}}}
+  decode: {{stage: decode, from: read}}
+  segment: {{stage: segment, from: decode, length: 256, hop: 64}}
+  batch: {{stage: batch, from: segment, files: 3}}
+  mel: {{stage: mel, from: batch, sample_rate: 16000, n_fft: 256, hop: 256, center: false, n_mels: 20}}
+  write: {{stage: hdf5_write, from: mel, path: "${{OUT}}"}}
+)",
+                             read),
+                 in_out(folder / "clips", folder / out));
+}
+
+// 0 where the report says nothing of it.
+int loaded_ahead(const JobResult& job) {
+  for (const auto& [key, value] : job.stage("read").summary)
+    if (key == "loaded_ahead") return std::stoi(value.text());
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("cold files: the next ones are loaded while workers wait, and the rows are the same") {
+  const TempFolder folder;
+  std::vector<std::string> paths;
+  for (int i = 0; i < kFiles; ++i) {
+    paths.push_back(folder.file(fmt::format("clips/{:03}.wav", i)));
+    write_wav(paths.back(), 10'000, 16000, static_cast<unsigned>(i));
+  }
+  if (!evict(paths)) return skip("files here cannot be taken out of the page cache");
+  const JobResult cold = run(folder, "cold.h5");
+  REQUIRE_MESSAGE(cold.complete(), cold.text());
+  CHECK(loaded_ahead(cold) > 0);
+  CHECK(loaded_ahead(cold) < kFiles);  // some were cold when a worker came to them
+  const JobResult warm = run(folder, "warm.h5");
+  CHECK(loaded_ahead(warm) == 0);
+  REQUIRE(evict(paths));
+  const JobResult workers = run(folder, "workers.h5", ", engine: inline");
+  CHECK(loaded_ahead(workers) == 0);
+
+  const Output rows = read_output(folder / "cold.h5");
+  CHECK(rows.files.size() == kFiles);
+  CHECK(rows.difference(read_output(folder / "warm.h5")) == "");
+  CHECK(rows.difference(read_output(folder / "workers.h5")) == "");
+}

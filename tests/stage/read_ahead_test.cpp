@@ -1,0 +1,151 @@
+#include "stages/audio/reading/read_ahead.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "stages/files/page_cache.h"
+#include "tests/support/page_cache.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kThreads = 2;
+constexpr std::size_t kAhead = ReadAhead::kAheadPerThread * kThreads;
+
+// Files of one page each, whose manifest has them in order.
+struct Corpus {
+  explicit Corpus(std::size_t count) : files(folder.path()) {
+    const std::uint32_t top = files.add_folder("");
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string name = fmt::format("{:04}", i);
+      folder.write(name, std::string(4096, 'x'));
+      files.add(top, name);
+    }
+    files.close();
+  }
+  [[nodiscard]] std::vector<std::string> paths() const {
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < files.size(); ++i) out.push_back(files.path(i));
+    return out;
+  }
+  [[nodiscard]] bool has(std::size_t i) const { return is_cached(files.path(i)); }
+
+  const TempFolder folder;
+  Manifest files;
+  const FileReader reader{{.buffer = 4096, .whole = 1 << 20}};
+};
+
+// As many cold files as it takes.
+void begin(ReadAhead& ahead) {
+  for (std::size_t i = 0; i < 4; ++i) ahead.note_read(i, true);
+}
+
+template <class F>
+void wait_until(const char* what, F&& is_so) {
+  const Watchdog watchdog(what);
+  while (!is_so()) std::this_thread::yield();
+}
+
+}  // namespace
+
+TEST_CASE("read ahead: begins where workers wait for the disk, not for a single file") {
+  const Corpus corpus(8);
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  for (std::size_t i = 0; i < 1000; ++i) ahead.note_read(i, i % 5 == 0);
+  CHECK_FALSE(ahead.is_active());
+  for (std::size_t i = 0; i < 3; ++i) ahead.note_read(8 * i, true);
+  CHECK_FALSE(ahead.is_active());
+  ahead.note_read(24, true);
+  CHECK(ahead.is_active());
+}
+
+TEST_CASE("read ahead: of later files one in eight is looked at") {
+  const Corpus corpus(8);
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  for (std::size_t i = 65; i < 72; ++i) {
+    CHECK_FALSE(ReadAhead::is_looked_at(i));
+    ahead.note_read(i, true);
+  }
+  CHECK_FALSE(ahead.is_active());
+}
+
+TEST_CASE("read ahead: loads the next files and goes no further ahead than it may") {
+  const Corpus corpus(100);
+  if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  begin(ahead);
+  wait_until("the first files", [&] { return ahead.loaded() == kAhead; });
+  for (std::size_t i = 4; i < 4 + kAhead; ++i)
+    wait_until("a file that is being loaded", [&] { return corpus.has(i); });
+  ahead.note_read(4 + kAhead / 2, false);
+  wait_until("the next", [&] { return ahead.loaded() >= kAhead + kAhead / 2; });
+  ahead.stop();
+  // Whole ranges.
+  const std::size_t end = 4 + kAhead / 2 + kAhead + ReadAhead::kRange;
+  CHECK(ahead.loaded() <= end - 4);
+  for (std::size_t i = end; i < 100; ++i) CHECK_FALSE(corpus.has(i));
+  for (std::size_t i = 0; i < 4; ++i) CHECK_FALSE(corpus.has(i));
+}
+
+TEST_CASE("read ahead: is not behind the workers, and comes to the end of the list") {
+  const Corpus corpus(100);
+  if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  begin(ahead);
+  ahead.note_read(89, false);
+  wait_until("the last file", [&] { return corpus.has(99); });
+  ahead.note_read(99, false);
+  ahead.stop();
+  CHECK(ahead.loaded() <= 2 * kAhead + 2 * ReadAhead::kRange);
+}
+
+TEST_CASE("read ahead: rests where the files are in the page cache, and begins again") {
+  const Corpus corpus(700);
+  const UniqueFd first(::open(corpus.files.path(0).c_str(), O_RDONLY | O_CLOEXEC));
+  if (is_in_page_cache(first.get(), 0) == PageCache::does_not_say)
+    return skip("this file system does not say what is in the page cache");
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  begin(ahead);
+  CHECK(ahead.is_active());
+  std::size_t at = 4;
+  wait_until("512 files that are there", [&] {
+    // Who is overtaken by the workers passes files over.
+    if (at < 680 && ahead.seen() + 4 > at) ahead.note_read(++at, false);
+    return !ahead.is_active();
+  });
+  CHECK(ahead.loaded() == 0);
+  for (std::size_t i = 0; i < 4; ++i) ahead.note_read(8 * (i + 80), true);
+  CHECK(ahead.is_active());
+}
+
+TEST_CASE("read ahead: leaves to who reads them what is no file, and goes on") {
+  Corpus corpus(40);
+  if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
+  for (const char* name : {"0005", "0006", "0007"}) std::filesystem::remove(corpus.folder / name);
+  std::filesystem::create_directory(corpus.folder / "0006");
+  REQUIRE(mkfifo((corpus.folder / "0007").c_str(), 0600) == 0);
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  begin(ahead);
+  ahead.note_read(30, false);
+  wait_until("the last file", [&] { return corpus.has(39); });
+}
+
+TEST_CASE("read ahead: an end before it has begun, and twice") {
+  const Corpus corpus(40);
+  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ahead.stop();
+  begin(ahead);
+  CHECK_FALSE(ahead.is_active());
+  ahead.stop();
+  CHECK(ahead.seen() == 0);
+}
