@@ -109,23 +109,39 @@ TEST_CASE("read ahead: is not behind the workers, and comes to the end of the li
   CHECK(ahead.loaded() <= 2 * kAhead + 2 * ReadAhead::kRange);
 }
 
-TEST_CASE("read ahead: rests where the files are in the page cache, and begins again") {
-  const Corpus corpus(700);
+TEST_CASE(
+    "read ahead: rests where the files are in the page cache, ever longer, and begins again") {
+  const Corpus corpus(4000);
   const UniqueFd first(::open(corpus.files.path(0).c_str(), O_RDONLY | O_CLOEXEC));
   if (is_in_page_cache(first.get(), 0) == PageCache::does_not_say)
     return skip("this file system does not say what is in the page cache");
   ReadAhead ahead(corpus.reader, corpus.files, kThreads);
-  begin(ahead);
-  CHECK(ahead.is_active());
-  std::size_t at = 4;
-  wait_until("512 files that are there", [&] {
-    // Who is overtaken by the workers passes files over.
-    if (at < 680 && ahead.seen() + 4 > at) ahead.note_read(++at, false);
-    return !ahead.is_active();
-  });
+  std::size_t at = 0;
+  // Who is overtaken by the workers passes files over.
+  const auto until_it_rests = [&] {
+    const std::size_t seen = ahead.seen(), from = at;
+    wait_until("files that are there", [&] {
+      if (at < from + ReadAhead::kWarm && ahead.seen() - seen + 4 > at - from)
+        ahead.note_read(++at, false);
+      return !ahead.is_active();
+    });
+  };
+  // Files that are waited for, until it begins.
+  const auto until_it_begins = [&] {
+    const std::size_t from = at;
+    while (!ahead.is_active() && at < 4000) ahead.note_read(at++, true);
+    return at - from;
+  };
+  CHECK(until_it_begins() == 4);
+  until_it_rests();
   CHECK(ahead.loaded() == 0);
-  for (std::size_t i = 0; i < 4; ++i) ahead.note_read(8 * (i + 80), true);
-  CHECK(ahead.is_active());
+  const std::size_t once = until_it_begins();
+  CHECK(once >= 1024 - ReadAhead::kWarm);
+  CHECK(once <= 1024 + 8 * 4);
+  until_it_rests();
+  const std::size_t twice = until_it_begins();
+  CHECK(twice >= 2048 - ReadAhead::kWarm);
+  CHECK(twice <= 2048 + 8 * 4);
 }
 
 TEST_CASE("read ahead: leaves to who reads them what is no file, and goes on") {

@@ -15,8 +15,9 @@ namespace {
 
 // Four files of those that are looked at have to be cold, more or less in a row, for a beginning.
 constexpr int kWaited = 4, kBegins = 16;
-// So many files in a row that are in the cache already, and threads rest.
-constexpr std::size_t kRests = 512;
+// Workers also wait for each other, which looks the same. So threads that came only to files that
+// were there already rest for some files, and for twice as many the next time.
+constexpr std::size_t kLeastRest = 1024, kMostRest = 1 << 20;
 
 }  // namespace
 
@@ -35,7 +36,8 @@ long ReadAhead::waits() {
 }
 
 void ReadAhead::note_read(std::size_t file, bool waited) {
-  if (is_looked_at(file) && is_due(waited)) begin(file);
+  if (is_looked_at(file) && file >= rests_until_.load(std::memory_order_relaxed) && is_due(waited))
+    begin(file);
   if (!is_active()) return;
   std::size_t at = at_.load(std::memory_order_relaxed);
   while (at < file && !at_.compare_exchange_weak(at, file)) {
@@ -59,11 +61,20 @@ void ReadAhead::begin(std::size_t file) {
   cold_.store(0);
   warm_.store(0);
   if (at_.load() < file) at_.store(file);
+  loaded_before_ = loaded();
   is_active_.store(true);
   if (threads_.empty())
     for (int i = 0; i < wanted_ && add_thread(threads_, [this] { work(); }); ++i) {
     }
   woken_.notify_all();
+}
+
+void ReadAhead::rest() {
+  const std::lock_guard lock(mutex_);
+  if (!is_active()) return;
+  is_active_.store(false);
+  rest_ = loaded() > loaded_before_ ? kLeastRest : std::clamp(2 * rest_, kLeastRest, kMostRest);
+  rests_until_.store(at_.load() + rest_);
 }
 
 void ReadAhead::work() {
@@ -100,7 +111,7 @@ void ReadAhead::load(std::size_t file) {
   const bool is_whole = size <= reader_.settings().whole;
   const std::uint64_t bytes = is_whole ? size : std::min<std::uint64_t>(size, reader_.window());
   if (is_in_page_cache(fd.get(), bytes - 1) == PageCache::holds) {
-    if (warm_.fetch_add(1) + 1 >= kRests) is_active_.store(false);
+    if (warm_.fetch_add(1) + 1 >= kWarm) rest();
     return;
   }
   warm_.store(0);

@@ -27,6 +27,8 @@ class ReadAhead {
   // Files that a thread takes at a time, and how far ahead of the workers they go, per thread.
   static constexpr std::size_t kRange = 4;
   static constexpr std::size_t kAheadPerThread = 8;
+  // So many files in a row that are in the cache already, and threads rest.
+  static constexpr std::size_t kWarm = 128;
 
   // Both have to stay.
   ReadAhead(const FileReader& reader, const Manifest& files, int threads);
@@ -53,6 +55,7 @@ class ReadAhead {
  private:
   [[nodiscard]] bool is_due(bool waited);
   void begin(std::size_t file);
+  void rest();
   void work();
   void load(std::size_t file);
 
@@ -65,12 +68,15 @@ class ReadAhead {
   std::atomic<int> cold_{0};        // how much speaks for it
   std::atomic<bool> is_active_{false};
   std::atomic<std::size_t> seen_{0}, loaded_{0};
-  std::atomic<std::size_t> warm_{0};  // in the cache already, one after the other
+  std::atomic<std::size_t> warm_{0};         // in the cache already, one after the other
+  std::atomic<std::size_t> rests_until_{0};  // the first file that may begin it again
 
   std::mutex mutex_;
   std::condition_variable woken_;
   bool is_closed_ = false;
   std::size_t next_ = 0;
+  std::size_t loaded_before_ = 0;  // it began
+  std::size_t rest_ = 0;           // the last one [files]
   std::vector<std::thread> threads_;
 };
 
