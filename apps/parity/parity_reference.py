@@ -13,14 +13,16 @@ Out: each PATH of rows as raw float32 [frames, columns]; ANSWER is JSON:
      or {"missing": [[module, pip name, why]]} when Python lacks something.
 
 A function by_...(o, x) takes the options and float32 samples and returns [frames, columns] float64.
-NeMo and HiFi-GAN have no package that installs without their whole framework: by_nemo and by_hifigan
-are the definitions that they publish, with torch in single precision and librosa's filters, as theirs.
+NeMo and HiFi-GAN: of their packages the one file is run that computes features (module_alone), which needs
+torch and librosa and nothing else of what they ask for.
 
 tests/golden makes the golden vectors by these same functions.
 """
 
+import functools
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import logging
 import os
@@ -187,50 +189,88 @@ def by_speechbrain(o, x):
     return fbank(torch.from_numpy(x)[None])[0].double().numpy()
 
 
-# Definitions of NeMo 2 and HiFi-GAN
+# NeMo, HiFi-GAN
 
-def mel_power(o, spectrum):
-    import librosa
-    import torch
-    bank = torch.from_numpy(librosa.filters.mel(
-        sr=o["sample_rate"], n_fft=o["n_fft"], n_mels=o["n_mels"], fmin=o["fmin"],
-        fmax=o["fmax"]))
-    return bank @ spectrum
+def module_alone(name, **stand_ins):
+    """The module `name` of an installed package, run without the packages that it is in.
+
+    Their own imports are whole frameworks. stand_ins: module=object, for those that it imports beyond torch
+    and librosa, with dots written as two underscores; features need none of them.
+    """
+    import unittest.mock
+    package, *inside = name.split(".")
+    for folder in importlib.util.find_spec(package).submodule_search_locations:
+        path = os.path.join(folder, *inside) + ".py"
+        if os.path.exists(path):
+            break
+    else:
+        raise ImportError(f"{package} has no {'/'.join(inside)}.py")
+    spec = importlib.util.spec_from_file_location(name.replace(".", "_") + "_alone", path)
+    module = importlib.util.module_from_spec(spec)
+    named = {key.replace("__", "."): value for key, value in stand_ins.items()}
+    with unittest.mock.patch.dict(sys.modules, named):
+        spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def nemo_features():
+    from unittest.mock import MagicMock
+    return module_alone(
+        "nemo.collections.asr.parts.preprocessing.features", nemo=MagicMock(),
+        nemo__utils=MagicMock(), nemo__collections__asr__parts__preprocessing__perturb=MagicMock(),
+        nemo__collections__asr__parts__preprocessing__segment=MagicMock())
 
 
 def by_nemo(o, x):
-    """AudioToMelSpectrogramPreprocessor in evaluation: dither 0, pad_to 0.
-
-    All of torch.stft's frames but the last are valid; the statistics are over the valid ones.
-    """
+    """What AudioToMelSpectrogramPreprocessor computes with, in evaluation; its valid frames."""
     import torch
-    x = torch.from_numpy(x)
-    x = torch.cat([x[:1], x[1:] - o["preemphasis"] * x[:-1]])
-    window = torch.hann_window(o["win_length"], periodic=False)
-    spectrum = torch.stft(x, o["n_fft"], o["hop"], o["win_length"], window, center=True,
-                          pad_mode="constant", return_complex=True)
-    magnitude = torch.view_as_real(spectrum).pow(2).sum(-1).sqrt()
-    out = torch.log(mel_power(o, magnitude.pow(2)) + o["log_offset"])[:, :len(x) // o["hop"]]
-    if o["normalize"] == "per_feature" and out.shape[1] == 1:
-        raise ValueError("one frame has no deviation")
-    if o["normalize"] == "per_feature" and out.numel():
-        mean = out.sum(1, keepdim=True) / out.shape[1]
-        deviation = ((out - mean).pow(2).sum(1, keepdim=True) / (out.shape[1] - 1)).sqrt()
-        out = (out - mean) / (deviation + o["norm_eps"])
-    elif o["normalize"] == "all_features":
-        out = (out - out.mean()) / (out.std() + o["norm_eps"])
-    return out.T.double().numpy()
+    if o["window"] not in ("hann", "hamming", "blackman"):
+        raise ValueError("NeMo has no such window")
+    featurizer = nemo_features().FilterbankFeatures(
+        sample_rate=o["sample_rate"], n_window_size=o["win_length"], n_window_stride=o["hop"],
+        window=o["window"], normalize=none_is_none(o["normalize"]), n_fft=o["n_fft"],
+        preemph=o["preemphasis"], nfilt=o["n_mels"], lowfreq=o["fmin"], highfreq=o["fmax"],
+        log_zero_guard_value=o["log_offset"], mag_power=o["power"], mel_norm=none_is_none(o["norm"]),
+        dither=0.0, pad_to=0)
+    featurizer.eval()
+    out, lengths = featurizer(torch.from_numpy(x)[None], torch.tensor([len(x)]))
+    return out[0, :, :int(lengths[0])].T.double().numpy()
+
+
+class EarlierTorch:
+    """torch, whose stft() answers as it did when HiFi-GAN was written: in pairs of real numbers."""
+
+    def __getattr__(self, name):
+        import torch
+        return getattr(torch, name)
+
+    @staticmethod
+    def stft(*args, **kwargs):
+        import torch
+        return torch.view_as_real(torch.stft(*args, **kwargs, return_complex=True))
+
+
+@functools.cache
+def hifigan_meldataset():
+    import librosa
+    module = module_alone("hifi_gan.meldataset")
+    module.torch = EarlierTorch()
+    # librosa has since asked for names.
+    module.librosa_mel_fn = lambda sr, n_fft, n_mels, fmin, fmax: librosa.filters.mel(
+        sr=sr, n_fft=n_fft, n_mels=n_mels, fmin=fmin, fmax=fmax)
+    return module
 
 
 def by_hifigan(o, x):
-    """mel_spectrogram of the published meldataset.py, at its 22 kHz configuration."""
+    """mel_spectrogram of meldataset.py."""
     import torch
-    padded = torch.nn.functional.pad(torch.from_numpy(x)[None, None], (o["pad"], o["pad"]),
-                                     mode="reflect")[0, 0]
-    spectrum = torch.stft(padded, o["n_fft"], o["hop"], o["win_length"],
-                          torch.hann_window(o["win_length"]), center=False, return_complex=True)
-    magnitude = torch.sqrt(torch.view_as_real(spectrum).pow(2).sum(-1) + o["power_offset"])
-    return torch.log(torch.clamp(mel_power(o, magnitude), min=o["amin"])).T.double().numpy()
+    if 2 * o["pad"] != o["n_fft"] - o["hop"]:
+        raise ValueError("HiFi-GAN pads (n_fft - hop) / 2")
+    out = hifigan_meldataset().mel_spectrogram(
+        torch.from_numpy(x)[None], o["n_fft"], o["n_mels"], o["sample_rate"], o["hop"],
+        o["win_length"], o["fmin"], o["fmax"] or None)
+    return out[0].T.double().numpy()
 
 
 # name: call, library, package whose version it is, what was called, [module, name for pip]
@@ -245,12 +285,13 @@ REFERENCES = {
                            [NUMPY, ("kaldi_native_fbank", "kaldi-native-fbank")]),
     "whisper": (by_whisper, "transformers", "transformers",
                 "WhisperFeatureExtractor._np_extract_fbank_features", [NUMPY, TRANSFORMERS]),
-    "nemo": (by_nemo, "definition of NeMo 2", "torch", "by_nemo", [NUMPY, TORCH, LIBROSA]),
+    "nemo": (by_nemo, "NeMo", "nemo_toolkit", "FilterbankFeatures",
+             [NUMPY, TORCH, LIBROSA, ("nemo", "nemo_toolkit")]),
     "speechbrain": (by_speechbrain, "speechbrain", "speechbrain",
                     "speechbrain.lobes.features.Fbank",
                     [NUMPY, TORCH, TORCHAUDIO, ("speechbrain", "speechbrain")]),
-    "hifigan": (by_hifigan, "definition of HiFi-GAN", "torch", "by_hifigan",
-                [NUMPY, TORCH, LIBROSA]),
+    "hifigan": (by_hifigan, "HiFi-GAN", "hifi-gan", "meldataset.mel_spectrogram",
+                [NUMPY, TORCH, LIBROSA, ("scipy", "scipy"), ("hifi_gan", "hifi-gan")]),
     "ast": (by_ast, "transformers", "transformers",
             "ASTFeatureExtractor._extract_fbank_features, normalize",
             [NUMPY, TORCH, TORCHAUDIO, TRANSFORMERS]),

@@ -10,7 +10,7 @@ cepstra, and which function stands for which preset.
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "apps"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "apps/parity"))
 
 from parity_reference import (KALDI_WINDOWS, by_ast, by_hifigan, by_kaldi, by_librosa, by_nemo,
                               by_speechbrain, by_torchaudio, by_whisper, kaldi_frames, kaldi_times,
@@ -75,11 +75,10 @@ LIBRARIES = dict(
              "WhisperFeatureExtractor._np_extract_fbank_features"),
     whisper_large_v3=(by_whisper, "transformers", transformers.__version__,
                       "WhisperFeatureExtractor._np_extract_fbank_features"),
-    nemo=(by_nemo, "definition of NeMo 2", "torch " + torch.__version__, "libraries.by_nemo"),
+    nemo=(by_nemo, "NeMo", version("nemo_toolkit"), "FilterbankFeatures"),
     speechbrain=(by_speechbrain, "speechbrain", version("speechbrain"),
                  "speechbrain.lobes.features.Fbank"),
-    hifigan=(by_hifigan, "definition of HiFi-GAN", "torch " + torch.__version__,
-             "libraries.by_hifigan"),
+    hifigan=(by_hifigan, "HiFi-GAN", version("hifi-gan"), "meldataset.mel_spectrogram"),
     ast=(by_ast, "transformers", transformers.__version__,
          "ASTFeatureExtractor._extract_fbank_features, normalize"))
 MFCCS = dict(
