@@ -27,7 +27,9 @@ Json value_schema(const Field& f, const std::string& type) {
   if (type == "integer" || type == "number") return number(f, type.c_str());
   if (type == "true or false") return {{"type", "boolean"}};
   if (type == "text") return {{"type", Json::array({"string", "number", "boolean"})}};
-  if (type.starts_with("size")) return {{"type", Json::array({"string", "integer"})}};
+  if (type.starts_with("size") || type.starts_with("samples or time") ||
+      type.starts_with("sample rate"))
+    return {{"type", Json::array({"string", "integer"})}};
   if (type.starts_with("list of ")) {
     const Json item = value_schema(f, type.substr(8));
     return {{"anyOf", {item, {{"type", "array"}, {"items", item}}}}};

@@ -28,6 +28,11 @@ bool is_node_name(const std::string& name) {
   return true;
 }
 
+bool is_other_version(const Value& version) {
+  std::int64_t number = 0;
+  return detail::parse_integer(version, number).empty() && number != kConfigVersion;
+}
+
 class Reader {
  public:
   Reader(const LoadOptions& options, const Registry& registry)
@@ -66,7 +71,11 @@ class Reader {
       if (std::find(known.begin(), known.end(), e.key) == known.end())
         error(e.key_mark,
               fmt::format("{}: there is no such key at the top level{}; the keys are {}",
-                          excerpt(e.key), did_you_mean(e.key, known), fmt::join(known, ", ")));
+                          excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey}),
+                          fmt::join(known, ", ")));
+      else if (e.key == "version" && is_other_version(e.value))
+        error(e.value.mark(), fmt::format("version: {}: only version {} is known to this program",
+                                          e.value.text(), kConfigVersion));
       else
         schema.read(Value::map({e}), "", problems_);
     }

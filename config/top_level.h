@@ -26,6 +26,15 @@ struct MemoryOptions {
   }
 };
 
+inline constexpr OtherName kOtherTopLevelNames[] = {
+    {"nodes", "", kGraphKey},
+    {"pipeline", "", kGraphKey},
+    {"stages", "", kGraphKey},
+    {"num_workers", "PyTorch", "workers"},
+    {"n_jobs", "scikit-learn", "workers"},
+    {"threads", "", "workers"},
+};
+
 struct TopLevelOptions {
   std::optional<int> version;
   std::optional<MemoryOptions> memory;
@@ -33,6 +42,7 @@ struct TopLevelOptions {
   std::optional<int> workers;
 
   void describe(Schema& s) {
+    s.other_names(kOtherTopLevelNames);
     s.field("version", version, "the version of this format; required")
         .range(kConfigVersion, kConfigVersion);
     s.group("memory", memory, "budgets");

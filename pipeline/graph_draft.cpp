@@ -11,9 +11,8 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The options of the stage itself; `common`: names of those that every node has.
-void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own,
-                        const std::vector<std::string>& common) {
+// The options of the stage itself; `common`: those that every node has.
+void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const Schema& common) {
   const std::string path = d.spec->name + ".";
   const auto names = d.config->schema().names();
   // Read together, so that an option that implies others is read first.
@@ -23,10 +22,9 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own,
       known_options.entries().push_back(e);
       continue;
     }
-    std::vector<std::string> known = names;
-    known.insert(known.end(), common.begin(), common.end());
-    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
-                                        d.info->name, did_you_mean(e.key, known)));
+    graph.error(e.key_mark,
+                fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key), d.info->name,
+                            advice_on(e.key, {&d.config->schema(), &common})));
   }
   d.config->schema().read(known_options, path, graph.problems);
   d.config->schema().find_unused(known_options, path, graph.unused);
@@ -84,7 +82,7 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
                             did_you_mean(d.common.stage, graph.registry.names())));
   } else {
     d.config = d.info->configure();
-    read_stage_options(graph, d, own, common_names);
+    read_stage_options(graph, d, own, common);
   }
   graph.nodes.push_back(std::move(d));
 }

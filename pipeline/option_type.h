@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -44,6 +45,11 @@ namespace detail {
 std::string parse_integer(const Value& v, std::int64_t& out);
 std::string parse_number(const Value& v, double& out);
 std::string describe_value(const Value& v);
+/// "'loud' is not a number", of what is expected: "a number".
+std::string is_not(const Value& v, const std::string& what);
+/// A number that is not below 0 and the unit behind it: {10, "ms"} of "10 ms". None where the text
+/// does not begin with such a number, or the value is no text.
+std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);
 }  // namespace detail
 
 template <class T>

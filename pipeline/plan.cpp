@@ -5,8 +5,7 @@
 namespace melflow {
 
 std::string OptionType<CountOrShare>::parse(const Value& v, CountOrShare& out) {
-  std::string bad =
-      detail::describe_value(v) + " found where a count or a share is expected, such as 10 or 1%";
+  std::string bad = detail::is_not(v, "a count or a share such as 10 or 1%");
   if (v.is_null()) return out = {}, "";
   if (!v.is_scalar() || v.text().empty()) return bad;
   std::string text = v.text();
@@ -30,7 +29,22 @@ Value OptionType<CountOrShare>::echo(const CountOrShare& v) {
   return {};
 }
 
+namespace {
+constexpr OtherName kOtherNames[] = {
+    {"type", "", "stage"},
+    {"kind", "", "stage"},
+    {"input", "", "from"},
+    {"inputs", "", "from"},
+    {"source", "", "from"},
+    {"num_workers", "PyTorch", "concurrency"},
+    {"n_jobs", "scikit-learn", "concurrency"},
+    {"threads", "", "concurrency"},
+    {"prefetch", "TensorFlow", "queue"},
+};
+}  // namespace
+
 void NodeOptions::describe(Schema& s) {
+  s.other_names(kOtherNames);
   s.field("stage", stage, "the kind of stage; `melflow stages` lists them");
   s.field("from", from, "the node whose output this one takes");
   s.field("concurrency", concurrency,

@@ -1,5 +1,6 @@
 #include "pipeline/schema.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -73,6 +74,11 @@ std::string Field::check_range(double value) const {
   return fmt::format("{} is out of range, allowed is {}", got, allowed());
 }
 
+std::string Field::also_allowed(const Value& refused) const {
+  return refused.quoted() || !choices.empty() || allowed().empty() ? std::string()
+                                                                   : ", allowed is " + allowed();
+}
+
 bool Field::is_default() const {
   const std::string text = to_json(echo_(true));
   return text == default_text || text == implied_;
@@ -87,7 +93,7 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
       if (found == nullptr) {
         if (!implying)
           problems.add(e.key_mark,
-                       path + excerpt(e.key) + ": unknown option" + did_you_mean(e.key, names()));
+                       path + excerpt(e.key) + ": unknown option" + advice_on(e.key, {this}));
         continue;
       }
       if ((found->apply_ != nullptr) != implying) continue;
@@ -120,6 +126,26 @@ std::vector<std::string> Schema::names() const {
   return out;
 }
 
+std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
+                      const std::vector<std::string>& more) {
+  std::vector<std::string> names;
+  for (const Schema* schema : schemas) {
+    for (const OtherName& other : schema->other_names()) {
+      if (other.name != key) continue;
+      std::string out = fmt::format(", here it is '{}'", other.here);
+      if (!other.how.empty()) out += fmt::format(": {}", other.how);
+      if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", key, other.whose);
+      return out;
+    }
+    for (const Field& f : schema->fields()) names.push_back(f.name);
+  }
+  names.insert(names.end(), more.begin(), more.end());
+  const std::string_view before = key.substr(0, key.find_first_of(" :="));
+  if (before.size() < key.size() && std::find(names.begin(), names.end(), before) != names.end())
+    return fmt::format(", write '{}: VALUE' with a space behind the ':'", before);
+  return did_you_mean(key, names);
+}
+
 namespace detail {
 
 std::string describe_value(const Value& v) {
@@ -141,64 +167,79 @@ namespace {
 const char* past_plus(const std::string& text) {
   return text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
 }
+
+std::string in_quotes(const Value& v) {
+  return describe_value(v) + " is a text because of its quotes; remove the quotes";
+}
 }  // namespace
+
+std::string is_not(const Value& v, const std::string& what) {
+  if (v.is_null()) return "nothing stands here instead of " + what;
+  return describe_value(v) + " is not " + what;
+}
 
 std::string parse_integer(const Value& v, std::int64_t& out) {
   const std::string& t = v.text();
-  if (v.is_scalar() && !v.quoted() && !t.empty()) {
-    const char* begin = past_plus(t);
-    const auto [end, error] = std::from_chars(begin, t.data() + t.size(), out);
-    if (error == std::errc::result_out_of_range)
-      return excerpt(t) + (t[0] == '-' ? " is too small" : " is too large");
-    if (error == std::errc{} && end == t.data() + t.size()) return {};
-  }
-  return describe_value(v) + " found where an integer is expected";
+  const auto [end, error] = std::from_chars(past_plus(t), t.data() + t.size(), out);
+  const bool is_whole = end == t.data() + t.size() && !t.empty();
+  if (is_whole && v.quoted()) return in_quotes(v);
+  if (is_whole && error == std::errc::result_out_of_range)
+    return excerpt(t) + (t[0] == '-' ? " is too small" : " is too large");
+  if (is_whole && error == std::errc{}) return {};
+  return is_not(v, "an integer");
 }
 
 std::string parse_number(const Value& v, double& out) {
   const std::string& t = v.text();
-  if (v.is_scalar() && !v.quoted() && !t.empty()) {
-    const auto [end, error] = std::from_chars(past_plus(t), t.data() + t.size(), out);
-    if (error == std::errc{} && end == t.data() + t.size() && std::isfinite(out)) return {};
-  }
-  return describe_value(v) + " found where a number is expected";
+  const auto [end, error] = std::from_chars(past_plus(t), t.data() + t.size(), out);
+  if (error != std::errc{} || end != t.data() + t.size() || !std::isfinite(out))
+    return is_not(v, "a number");
+  return v.quoted() ? in_quotes(v) : "";
+}
+
+std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v) {
+  const std::string& t = v.text();
+  double number = 0;
+  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);
+  if (!v.is_scalar() || error != std::errc{} || !(number >= 0) || !std::isfinite(number)) return {};
+  std::string_view unit(end, static_cast<std::size_t>(t.data() + t.size() - end));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  return std::pair(number, unit);
 }
 
 }  // namespace detail
 
 std::string OptionType<bool>::parse(const Value& v, bool& out) {
-  if (v.is_scalar() && !v.quoted()) {
-    for (const char* yes : {"true", "yes", "on"})
-      if (v.text() == yes) return out = true, "";
-    for (const char* no : {"false", "no", "off"})
-      if (v.text() == no) return out = false, "";
+  for (const auto& [word, value] : {std::pair("true", true),
+                                    {"yes", true},
+                                    {"on", true},
+                                    {"false", false},
+                                    {"no", false},
+                                    {"off", false}}) {
+    if (v.text() != word) continue;
+    if (v.quoted()) return detail::in_quotes(v);
+    out = value;
+    return {};
   }
-  return detail::describe_value(v) + " found where true or false is expected";
+  return detail::is_not(v, "true or false");
 }
 
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
-  if (!v.is_scalar()) return detail::describe_value(v) + " found where a text is expected";
+  if (!v.is_scalar()) return detail::is_not(v, "a text");
   out = v.text();
   return {};
 }
 
 std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
-  const std::string& t = v.text();
-  std::string bad =
-      detail::describe_value(v) + " found where a size is expected, such as 65536, 64KiB or 1.5GiB";
-  if (!v.is_scalar()) return bad;
-  double number = 0;
-  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);
-  if (error != std::errc{} || !(number >= 0)) return bad;
-  std::string_view unit(end, static_cast<std::size_t>(t.data() + t.size() - end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  for (const Unit& u : kUnits) {
-    if (unit != u.name) continue;
-    if (number * u.factor > 9e18) return excerpt(t) + " is too large";
-    out.count = static_cast<std::uint64_t>(std::llround(number * u.factor));
-    return {};
+  if (const auto read = detail::number_and_unit(v)) {
+    for (const Unit& u : kUnits) {
+      if (read->second != u.name) continue;
+      if (read->first * u.factor > 9e18) return excerpt(v.text()) + " is too large";
+      out.count = static_cast<std::uint64_t>(std::llround(read->first * u.factor));
+      return {};
+    }
   }
-  return bad;
+  return detail::is_not(v, "a size such as 65536, 64KiB or 1.5GiB");
 }
 
 }  // namespace melflow

@@ -12,8 +12,11 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -24,6 +27,14 @@
 namespace melflow {
 
 class Schema;
+
+/// What other programs call an option: explained to whoever writes it, never read.
+struct OtherName {
+  std::string_view name;      ///< "hop_length"
+  std::string_view whose;     ///< "librosa, torchaudio"; "" where it is anybody's
+  std::string_view here;      ///< the option, or for the sake of `how` another one's
+  std::string_view how = "";  ///< what its values are here, where they are not the same
+};
 
 /// One option: what help shows, and how to read and echo it.
 class Field {
@@ -77,6 +88,8 @@ class Field {
   [[nodiscard]] std::string allowed() const;
   /// "" or the complaint about a number outside the range.
   [[nodiscard]] std::string check_range(double value) const;
+  /// Behind the complaint about a value that is none of the type: ", allowed is 1 to 64".
+  [[nodiscard]] std::string also_allowed(const Value& refused) const;
 
  private:
   friend class Schema;
@@ -99,6 +112,10 @@ class Schema {
   template <class T>
   Field& group(std::string name, std::optional<T>& target, std::string doc);
 
+  /// `names` live as long as the program.
+  void other_names(std::span<const OtherName> names) { other_names_ = names; }
+  [[nodiscard]] std::span<const OtherName> other_names() const { return other_names_; }
+
   /// Reads a map into the described options; unknown keys and bad values become problems, each
   /// with its place. `path` ("mel.") goes before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
@@ -113,7 +130,13 @@ class Schema {
 
  private:
   std::vector<Field> fields_;
+  std::span<const OtherName> other_names_;
 };
+
+/// What to say of a key that is no option of any of these and none of `more`: what it is called
+/// here, where it is another program's name; else the nearest name; "" where there is neither.
+std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
+                      const std::vector<std::string>& more = {});
 
 // ---- templates --------------------------------------------------------------------------------
 
@@ -122,6 +145,7 @@ template <class T>
 std::optional<double> as_number(const T& v) {
   if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) return static_cast<double>(v);
   if constexpr (std::is_same_v<T, Bytes>) return static_cast<double>(v.count);
+  if constexpr (requires { v.as_number(); }) return v.as_number();
   return {};
 }
 template <class T>
@@ -148,8 +172,10 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
   f.read_ = [&target](const Field& self, const Value& v, const std::string& path, Problems& out) {
     T parsed = target;
     std::string why = OptionType<T>::parse(v, parsed);
-    if (why.empty())
-      if (const auto number = detail::as_number(parsed)) why = self.check_range(*number);
+    if (!why.empty())
+      why += self.also_allowed(v);
+    else if (const auto number = detail::as_number(parsed))
+      why = self.check_range(*number);
     if (!why.empty()) {
       out.add(v.mark(), path + self.name + ": " + why);
       return;
@@ -191,8 +217,7 @@ Field& Schema::group(std::string name, std::optional<T>& target, std::string doc
       return;
     }
     if (!v.is_map()) {
-      out.add(v.mark(), path + self.name + ": " + detail::describe_value(v) +
-                            " found where a map of options is expected");
+      out.add(v.mark(), path + self.name + ": " + detail::is_not(v, "a map of options"));
       return;
     }
     if (!target) target.emplace();

@@ -59,8 +59,7 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
                 const MelOptions& options, const std::vector<std::string>& changed,
                 const std::vector<ParityRecording>& recordings) {
   MelStageOptions stage;
-  stage.mel = resolve(options);
-  stage.sample_rate = options.sample_rate;
+  stage.set(resolve(options));
   Schema schema;
   stage.describe(schema);
   Json out{{"reference", library},

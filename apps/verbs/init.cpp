@@ -50,7 +50,7 @@ graph:
   resample:                   # recordings of any rate: all the same from here on
     stage: resample
     from: decode
-    rate: 16000               # [Hz]
+    rate: 16kHz
 
   segment:                    # without a length: whole recordings, a row is a frame
     stage: segment
@@ -66,10 +66,10 @@ graph:
   mel:
     stage: mel
     from: batch
-    sample_rate: 16000        # [Hz]; must be what arrives
+    sample_rate: 16kHz        # must be what arrives
     n_fft: 512                # [samples]
-    win_length: 400           # [samples]: 25 ms
-    hop: 160                  # [samples]: 10 ms
+    win_length: 25ms          # or in samples: 400
+    hop: 10ms                 # or in samples: 160
     n_mels: 80
     log: db                   # one of none, ln, log10, db
 

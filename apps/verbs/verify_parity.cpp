@@ -154,6 +154,8 @@ AskedOptions options_of(const ParityArguments& arguments, const MelPreset& prese
       problems.add(
           {}, "mel.precision: rows of both precisions are always compared; leave this option out");
   }
+  for (const MelOptionProblem& p : stage.check_times(out.mel.sample_rate))
+    problems.add({}, "mel." + p.message);
   if (problems.empty())
     for (const MelOptionProblem& p : check(out.mel)) problems.add({}, "mel." + p.message);
   if (!problems.empty()) throw ConfigError(std::move(problems));

@@ -7,6 +7,7 @@
 #include "pipeline/registry.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/length.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -31,6 +32,7 @@ struct DecodeOptions {
   std::optional<int> ahead;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_decode());
     s.field("downmix", downmix, "how several channels become one");
     s.field("fit", fit, "pad with silence or trim every recording to this length");
     s.field("truncated", truncated,

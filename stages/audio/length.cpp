@@ -1,7 +1,6 @@
 #include "stages/audio/length.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace melflow {
@@ -18,20 +17,15 @@ std::int64_t Length::at(double sample_rate) const {
 }
 
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
-  const std::string& t = v.text();
-  std::string bad = detail::describe_value(v) +
-                    " found where a number of samples or a time is expected, such as 512, "
-                    "10s or 25ms";
-  if (!v.is_scalar()) return bad;
-  double number = 0;
-  const auto [end, error] = std::from_chars(t.data(), t.data() + t.size(), number);
-  if (error != std::errc{} || !(number >= 0) || number > kMostSamples) return bad;
-  std::string_view unit(end, static_cast<std::size_t>(t.data() + t.size() - end));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  const std::string bad =
+      detail::is_not(v, "a number of samples or a time such as 512, 10s or 25ms");
+  const auto read = detail::number_and_unit(v);
+  if (!read || read->first > kMostSamples) return bad;
+  const auto [number, unit] = *read;
   if (unit.empty()) {
     if (number != std::floor(number))
-      return excerpt(t) + " is no whole number of samples; write a time as 0.5s";
-    out = {.samples = static_cast<std::int64_t>(number)};
+      return excerpt(v.text()) + " is no whole number of samples; write a time as 0.5s";
+    out = Length(static_cast<std::int64_t>(number));
     return {};
   }
   const double factor = unit == "s"     ? 1
@@ -41,7 +35,7 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
                         : unit == "h"   ? 3600
                                         : 0;
   if (factor == 0) return bad;
-  out = {.seconds = number * factor};
+  out = Length::of_seconds(number * factor);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "pipeline/schema.h"
 
@@ -11,8 +12,20 @@ struct Length {
   std::int64_t samples = 0;  ///< when no time is given
   double seconds = -1;       ///< >= 0: given as time
 
+  Length() = default;
+  explicit Length(std::int64_t of_samples) : samples(of_samples) {}
+  static Length of_seconds(double seconds) {
+    Length out;
+    out.seconds = seconds;
+    return out;
+  }
+
   [[nodiscard]] bool is_time() const { return seconds >= 0; }
   [[nodiscard]] bool is_zero() const { return is_time() ? seconds == 0 : samples == 0; }
+  /// To be held against a range of samples.
+  [[nodiscard]] std::optional<double> as_number() const {
+    return is_time() ? std::nullopt : std::optional(static_cast<double>(samples));
+  }
   /// Rounded to the nearest sample, which may be none; at most 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
 };

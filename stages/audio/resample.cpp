@@ -11,8 +11,10 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/audio/sample_rate.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -30,10 +32,11 @@ struct EnumNames<ResampleQuality> {
 namespace {
 
 struct ResampleOptions {
-  int rate = 16000;
+  SampleRate rate = 16000;
   ResampleQuality quality = ResampleQuality::high;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_resample());
     s.field("rate", rate, "sample rate that recordings have behind this stage [Hz]")
         .range(100, 1'000'000);
     s.field("quality", quality,
@@ -87,7 +90,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
       if (in->sample_rate / options_.rate >= kMostRatio)
         return ItemError::failed(fmt::format(
             "is sampled at {} Hz: too high to be resampled to {} Hz, the most is {} Hz",
-            in->sample_rate, options_.rate, std::int64_t{kMostRatio} * options_.rate - 1));
+            in->sample_rate, options_.rate.hz, std::int64_t{kMostRatio} * options_.rate.hz - 1));
       auto made = resampler(in->sample_rate, in->samples.type);
       if (!made) return made.error();
       state.soxr = std::move(*made);

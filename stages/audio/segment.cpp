@@ -14,6 +14,7 @@
 #include "stages/audio/length.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -52,6 +53,7 @@ struct SegmentOptions {
   std::optional<Length> min_length;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_segment());
     s.field("length", length,
             "length of a window, which becomes a row; not set: recordings are not cut, a row is a "
             "frame");

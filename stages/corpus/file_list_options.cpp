@@ -7,10 +7,12 @@
 
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
 void FileListOptions::describe(Schema& s) {
+  s.other_names(other_names::of_file_list());
   s.field("root", root, "folder to look in, with all folders below it; paths are stored below it");
   const auto is_scanned = [this] { return manifest.empty(); };
   const std::string scanned = "a folder to look in (a manifest is taken as it stands)";

@@ -13,22 +13,30 @@ namespace melflow {
 
 std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
   if (!v.is_map() || v.entries().empty())
-    return detail::describe_value(v) +
-           " found where splits and their shares are expected, such as {train: 0.8, test: 0.2}";
+    return detail::is_not(v, "splits and their shares such as {train: 80, test: 20}");
   SplitShares shares;
   double sum = 0;
+  bool are_whole = true;  // proportions: 80 and 20, 4 and 1
   for (const Value::Entry& e : v.entries()) {
-    double share = 0;
-    if (std::string why = detail::parse_number(e.value, share); !why.empty())
-      return excerpt(e.key) + ": " + why;
+    const auto read = detail::number_and_unit(e.value);
+    if (!read || (!read->second.empty() && read->second != "%"))
+      return excerpt(e.key) + ": " + detail::is_not(e.value, "a share such as 0.8, 80% or 80");
+    const bool is_percent = !read->second.empty();
+    const double share = is_percent ? read->first / 100 : read->first;
     if (!(share > 0)) return fmt::format("{}: a share is more than 0", excerpt(e.key));
+    are_whole = are_whole && !is_percent && share == std::floor(share);
     sum += share;
     shares.list.emplace_back(e.key, share);
   }
   if (shares.list.size() > kMostShares)
     return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
-  if (std::abs(sum - 1) > 1e-6)
-    return fmt::format("the shares add up to {}, not to 1", number_text(static_cast<float>(sum)));
+  if (are_whole)
+    for (auto& [name, share] : shares.list) share /= sum;
+  else if (std::abs(sum - 1) > 1e-6)
+    return fmt::format(
+        "the shares add up to {}, not to 1; write them as 0.8 and 0.2, 80% and 20%, "
+        "or in whole numbers as 80 and 20",
+        number_text(static_cast<float>(sum)));
   out = std::move(shares);
   return {};
 }

@@ -5,6 +5,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/items.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 namespace {
@@ -14,6 +15,7 @@ struct BatchOptions {
   Bytes bytes{8 * 1024 * 1024};
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_batch());
     s.field("files", files, "most files, or blocks of long ones, in a batch")
         .range(1, 65536)
         .tuning();

@@ -10,6 +10,7 @@
 #include "pipeline/registry.h"
 #include "stages/features/mel/delta_step.h"
 #include "stages/features/row_stage.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -27,6 +28,7 @@ struct DeltaStageOptions {
   DeltaOptions delta;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_deltas());
     s.field("order", delta.order,
             "highest time derivative that is appended; 2: first and second derivatives")
         .range(1, 4);

@@ -64,6 +64,18 @@ std::string worst_sample(const Windows& in, double scale) {
                      static_cast<double>(samples[worst]) * scale);
 }
 
+// Frames need no more context than with these: a window has at most n_fft samples, and no rate
+// that is known from the plan alone is higher.
+MelStageOptions at_any_rate(MelStageOptions options) {
+  constexpr int kHighestRate = 1'000'000;  // of a resample stage [Hz]
+  options.sample_rate = kHighestRate;
+  constexpr std::int64_t kLongestHop = 1 << 24;  // there may be
+  if (options.win_length && options.win_length->is_time())
+    options.win_length = Length(options.mel.n_fft);
+  if (options.hop) options.hop = Length(std::min(options.hop->at(kHighestRate), kLongestHop));
+  return options;
+}
+
 }  // namespace
 
 MelFront::MelFront(MelStageOptions options)
@@ -77,6 +89,7 @@ Requirements MelFront::require(const Requirements& below) const {
   if (options_.sample_rate) above.set(requirement::kSampleRate, *options_.sample_rate);
   // Frame geometry depends neither on the rate nor on the band edges, which may not be known yet.
   MelOptions geometry = options_.mel;
+  if (!options_.sample_rate) geometry = at_any_rate(options_).resolved();
   geometry.fmin = 0;
   geometry.fmax.reset();
   geometry.vtln_warp = 1;
@@ -97,10 +110,11 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
         "sample_rate",
         fmt::format("{} Hz{}, but what arrives has {} Hz; resample to {} Hz, or change "
                     "this",
-                    *options_.sample_rate, by_preset(), *given_rate, *options_.sample_rate));
+                    options_.sample_rate->hz, by_preset(), *given_rate, options_.sample_rate->hz));
   if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
-  options_.mel.sample_rate = *options_.sample_rate;
-  const auto problems = check(options_.mel);
+  auto problems = options_.check_times(*options_.sample_rate);
+  options_.mel = options_.resolved();
+  if (problems.empty()) problems = check(options_.mel);
   for (const MelOptionProblem& p : problems)
     check_plan.error(p.option, p.message + options_.origin_of(p.option));
   if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {

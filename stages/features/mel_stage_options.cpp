@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <variant>
 
 #include "stages/features/mel/mel_option_table.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -41,13 +44,19 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
   return {};
 }
 
-void MelStageOptions::take_preset() {
-  if (preset.preset == nullptr) return;
-  mel = preset.preset->options;
+void MelStageOptions::set(const MelOptions& options) {
+  mel = options;
   sample_rate = mel.sample_rate;
+  win_length = mel.win_length ? std::optional(Length(*mel.win_length)) : std::nullopt;
+  hop = mel.hop ? std::optional(Length(*mel.hop)) : std::nullopt;
+}
+
+void MelStageOptions::take_preset() {
+  if (preset.preset != nullptr) set(preset.preset->options);
 }
 
 void MelStageOptions::describe(Schema& s) {
+  s.other_names(other_names::of_mel());
   s.field("preset", preset,
           "front end of a known library or model: gives every other option of this stage the value "
           "that it has there; what is written beside it keeps its own")
@@ -57,20 +66,30 @@ void MelStageOptions::describe(Schema& s) {
     const auto field = [&](auto& target) -> Field& {
       return s.field(std::string(row.name), target, row.text());
     };
-    Field& f = row.member == MelOptions::Member(&MelOptions::sample_rate)
-                   ? field(sample_rate)
+    const auto is = [&](auto m) { return row.member == MelOptions::Member(m); };
+    Field& f = is(&MelOptions::sample_rate)  ? field(sample_rate)
+               : is(&MelOptions::win_length) ? field(win_length)
+               : is(&MelOptions::hop)
+                   ? field(hop)
                    : std::visit([&](auto m) -> Field& { return field(mel.*m); }, row.member);
     if (const double lowest = row.range.lowest; std::isfinite(lowest))
       row.range.excludes_lowest ? f.greater_than(lowest) : f.at_least(lowest);
     if (std::isfinite(row.range.highest)) f.highest = row.range.highest;
     if (const auto& [what, are_met] = row.needs; are_met != nullptr)
-      f.used_with(std::string(what), [this, met = are_met] { return met(mel); });
+      f.used_with(std::string(what), [this, met = are_met] { return met(resolved()); });
   }
 }
 
 MelOptions MelStageOptions::resolved() const {
   MelOptions o = mel;
   if (sample_rate) o.sample_rate = *sample_rate;
+  const auto samples = [&](const std::optional<Length>& length) -> std::optional<int> {
+    if (!length) return std::nullopt;
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(length->at(o.sample_rate), kMost));
+  };
+  o.win_length = samples(win_length);
+  o.hop = samples(hop);
   // A preset's statistics go with its normalisation: `normalize: none` alone takes both away.
   if (preset.preset != nullptr && o.normalize != MelOptions::Normalize::fixed) {
     const MelOptions& theirs = preset.preset->options;
@@ -78,6 +97,23 @@ MelOptions MelStageOptions::resolved() const {
     if (o.norm_std == theirs.norm_std) o.norm_std.clear();
   }
   return o;
+}
+
+std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
+  std::vector<MelOptionProblem> out;
+  for (const auto& [name, length] :
+       {std::pair("win_length", &win_length), std::pair("hop", &hop)}) {
+    if (!*length || !(*length)->is_time()) continue;
+    const double samples = (*length)->seconds * rate;
+    const std::string time = number_text((*length)->seconds * 1000) + " ms";
+    if (std::abs(samples - std::round(samples)) > 1e-6 * std::max(1.0, samples))
+      out.push_back(
+          {name,
+           fmt::format("{} is {}, {:.7g} samples at {} Hz; libraries differ in how they round "
+                       "that: write {} or {} (samples)",
+                       name, time, samples, rate, std::floor(samples), std::ceil(samples))});
+  }
+  return out;
 }
 
 std::string MelStageOptions::preset_text() const {
@@ -90,7 +126,11 @@ std::string MelStageOptions::preset_text() const {
   MelStageOptions original;
   original.preset = preset;
   original.take_preset();
-  const Value theirs = settings(original), ours = settings(*this);
+  MelStageOptions own = *this;  // equal lengths are the same in samples
+  const MelOptions in_samples = resolved();
+  if (own.win_length) own.win_length = Length(*in_samples.win_length);
+  if (own.hop) own.hop = Length(*in_samples.hop);
+  const Value theirs = settings(original), ours = settings(own);
   std::vector<std::string> changed;
   for (const Value::Entry& e : ours.entries())
     if (const Value* other = theirs.find(e.key);
@@ -136,8 +176,7 @@ std::string MelStageOptions::preset_remark() const {
 
 Value MelStageOptions::canonical(const MelOptions& options) {
   MelStageOptions stage;
-  stage.mel = melflow::canonical(options);
-  stage.sample_rate = options.sample_rate;
+  stage.set(melflow::canonical(options));
   Schema s;
   stage.describe(s);
   const Value all = s.echo();

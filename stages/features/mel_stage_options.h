@@ -4,8 +4,11 @@
 #include <array>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "pipeline/schema.h"
+#include "stages/audio/length.h"
+#include "stages/audio/sample_rate.h"
 #include "stages/features/mel/mel_options.h"
 #include "stages/features/mel/mel_presets.h"
 
@@ -48,13 +51,20 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
-  std::optional<int> sample_rate;  ///< instead of mel.sample_rate; not set: as what arrives
+  // Instead of those of `mel`; of the rate not set: as what arrives.
+  std::optional<SampleRate> sample_rate;
+  std::optional<Length> win_length, hop;
   MelOptions mel;
 
   /// The preset, and every row of mel_option_table().
   void describe(Schema& s);
-  /// `mel` with everything this struct keeps beside it.
+  /// As if all of these were written.
+  void set(const MelOptions& options);
+  /// `mel` with everything this struct keeps beside it; times are samples at its rate, rounded.
   [[nodiscard]] MelOptions resolved() const;
+  /// What is wrong with times at a rate [Hz]: they have to be whole numbers of samples, since
+  /// libraries do not agree on how to round.
+  [[nodiscard]] std::vector<MelOptionProblem> check_times(int rate) const;
   /// "whisper", "whisper, with n_mels and top_db changed", "" without a preset.
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".

@@ -8,6 +8,7 @@
 #include "pipeline/registry.h"
 #include "stages/features/mel/cepstrum.h"
 #include "stages/features/row_stage.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -29,6 +30,7 @@ struct MfccOptions {
   CepstrumOptions cepstrum;
 
   void describe(Schema& s) {
+    s.other_names(other_names::of_mfcc());
     s.field("n_mfcc", cepstrum.n_mfcc,
             "number of cepstral coefficients of a frame, at most as many as mel bands")
         .range(1, 4096);

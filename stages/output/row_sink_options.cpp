@@ -1,8 +1,11 @@
 #include "stages/output/row_sink_options.h"
 
+#include "stages/other_names.h"
+
 namespace melflow {
 
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
+  s.other_names(other_names::of_row_sink());
   s.field("path", path, what).tuning();
   s.field("dtype", dtype,
           "type of the stored numbers; float32; float16: 11 significant bits, up to 65504; "

@@ -38,8 +38,7 @@ TEST_CASE("length: samples and times as people write them") {
 }
 
 TEST_CASE("length: anything else is refused, with what is expected") {
-  const std::string expected =
-      " found where a number of samples or a time is expected, such as 512, 10s or 25ms";
+  const std::string expected = " is not a number of samples or a time such as 512, 10s or 25ms";
   struct Row {
     Value value;
     std::string message;

@@ -41,7 +41,7 @@ void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
           target = {value};
       },
       row.member);
-  stage.sample_rate = stage.mel.sample_rate;
+  stage.set(MelOptions(stage.mel));
 }
 
 bool check_names(const MelOptionRow& row, const MelStageOptions& stage) {

@@ -144,14 +144,14 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
     CHECK(read(o, "size", Value::scalar(row.text)).empty());
     CHECK(o.size.count == row.bytes);
   }
-  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4kib", "four", "nan"}) {
+  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4kib", "four", "nan", "inf"}) {
     CAPTURE(std::string(bad));
     CHECK(read("size", bad) ==
           "s.yaml:2:9: node.size: '" + std::string(bad) +
-              "' found where a size is expected, such as 65536, 64KiB or 1.5GiB");
+              "' is not a size such as 65536, 64KiB or 1.5GiB, allowed is 4KiB to 1GiB");
   }
-  CHECK(read("size", "99999999TiB") == "s.yaml:2:9: node.size: 99999999TiB is too large");
-  CHECK(read("size", "inf") == "s.yaml:2:9: node.size: inf is too large");
+  CHECK(read("size", "99999999TiB") ==
+        "s.yaml:2:9: node.size: 99999999TiB is too large, allowed is 4KiB to 1GiB");
 }
 
 TEST_CASE("schema: a size as text reads back as the same size") {
@@ -178,29 +178,31 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
     const char* message;
   };
   for (const Row& row : {
-           Row{"count", "12x", false, "'12x' found where an integer is expected"},
-           {"count", "1.5", false, "'1.5' found where an integer is expected"},
-           {"count", "12", true, "'12' found where an integer is expected"},
-           {"count", "", false, "'' found where an integer is expected"},
-           {"count", "+-5", false, "'+-5' found where an integer is expected"},
-           {"count", "99999999999999999999", false, "99999999999999999999 is too large"},
-           {"count", "3000000000", false, "3000000000 is too large"},
-           {"count", "-99999999999999999999", false, "-99999999999999999999 is too small"},
+           Row{"count", "12x", false, "'12x' is not an integer, allowed is 1 to 64"},
+           {"count", "1.5", false, "'1.5' is not an integer, allowed is 1 to 64"},
+           {"count", "12", true, "'12' is a text because of its quotes; remove the quotes"},
+           {"count", "", false, "'' is not an integer, allowed is 1 to 64"},
+           {"count", "+-5", false, "'+-5' is not an integer, allowed is 1 to 64"},
+           {"count", "99999999999999999999", false,
+            "99999999999999999999 is too large, allowed is 1 to 64"},
+           {"count", "3000000000", false, "3000000000 is too large, allowed is 1 to 64"},
+           {"count", "-99999999999999999999", false,
+            "-99999999999999999999 is too small, allowed is 1 to 64"},
            {"small", "65536", false, "65536 is too large"},
            {"small", "-1", false, "-1 is too small"},
            {"large", "-1", false, "-1 is too small"},
-           {"ratio", "half", false, "'half' found where a number is expected"},
-           {"ratio", "inf", false, "'inf' found where a number is expected"},
-           {"ratio", "nan", false, "'nan' found where a number is expected"},
-           {"ratio", "0.5", true, "'0.5' found where a number is expected"},
-           {"flag", "1", false, "'1' found where true or false is expected"},
-           {"flag", "true", true, "'true' found where true or false is expected"},
+           {"ratio", "half", false, "'half' is not a number, allowed is more than 0"},
+           {"ratio", "inf", false, "'inf' is not a number, allowed is more than 0"},
+           {"ratio", "nan", false, "'nan' is not a number, allowed is more than 0"},
+           {"ratio", "0.5", true, "'0.5' is a text because of its quotes; remove the quotes"},
+           {"flag", "1", false, "'1' is not true or false"},
+           {"flag", "true", true, "'true' is a text because of its quotes; remove the quotes"},
            {"colour", "gren", false,
             "'gren' is not one of red, green, blue, did you mean 'green'?"},
            {"colour", "7", false, "'7' is not one of red, green, blue"},
-           {"maybe", "x", false, "'x' found where an integer is expected"},
-           {"numbers", "x", false, "'x' found where an integer is expected"},
-           {"inner", "5", false, "'5' found where a map of options is expected"},
+           {"maybe", "x", false, "'x' is not an integer, allowed is 1 to 10"},
+           {"numbers", "x", false, "'x' is not an integer"},
+           {"inner", "5", false, "'5' is not a map of options"},
        }) {
     CAPTURE(std::string(row.key));
     CAPTURE(std::string(row.text));
@@ -209,11 +211,10 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   }
   Everything o;
   CHECK(read(o, "count", Value::list({})) ==
-        "s.yaml:2:9: node.count: a list found where an integer is expected");
-  CHECK(read(o, "text", Value::map({})) ==
-        "s.yaml:2:9: node.text: a map found where a text is expected");
+        "s.yaml:2:9: node.count: a list is not an integer, allowed is 1 to 64");
+  CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not a text");
   CHECK(read(o, "count", Value{}) ==
-        "s.yaml:2:9: node.count: nothing found where an integer is expected");
+        "s.yaml:2:9: node.count: nothing stands here instead of an integer, allowed is 1 to 64");
 }
 
 TEST_CASE("schema: the range in the message is the range that help shows") {
@@ -258,6 +259,31 @@ TEST_CASE("schema: a refused value leaves the option as it was") {
 TEST_CASE("schema: an unknown key is placed at the key, with the nearest name") {
   CHECK(read("cuont", "1") == "s.yaml:2:3: node.cuont: unknown option, did you mean 'count'?");
   CHECK(read("zzzzzz", "1") == "s.yaml:2:3: node.zzzzzz: unknown option");
+}
+
+TEST_CASE("schema: another program's name of an option is explained, not taken") {
+  constexpr OtherName names[] = {{"amount", "sox", "count"},
+                                 {"loud", "", "gain", "6 for true, 0 for false"},
+                                 {"counts", "", "names"}};
+  Everything o;
+  Schema s;
+  o.describe(s);
+  s.other_names(names);
+  const auto complaint = [&](const char* key) {
+    Problems problems;
+    s.read(Value::map({{key, Value::scalar("5"), {}}}), "", problems);
+    return problems.str();
+  };
+  CHECK(complaint("amount") ==
+        "amount: unknown option, here it is 'count' (amount is the name in sox)");
+  CHECK(complaint("loud") == "loud: unknown option, here it is 'gain': 6 for true, 0 for false");
+  CHECK(complaint("counts") == "counts: unknown option, here it is 'names'");  // and not 'count'
+  CHECK(o.count == 3);
+  CHECK(advice_on("amuont", {&s}) == "");
+  Schema other;
+  CHECK(advice_on("amount", {&other, &s}, {"amounts"}) ==
+        ", here it is 'count' (amount is the name in sox)");
+  CHECK(advice_on("amounts", {&other}, {"amount"}) == ", did you mean 'amount'?");
 }
 
 TEST_CASE("schema: a group reads its own options, reports its own problems, and null removes it") {

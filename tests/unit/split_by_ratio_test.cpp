@@ -122,9 +122,29 @@ TEST_CASE("split shares: what is a share, and what not") {
   CHECK(parse({{"a", "0.5"}, {"b", "0.5"}}) == "");
   CHECK(parse({{"a", "1"}}) == "");
   CHECK(parse({{"a", "0.1"}, {"b", "0.2"}, {"c", "0.7"}}) == "");
-  CHECK(parse({{"a", "0.5"}, {"b", "0.4"}}) == "the shares add up to 0.9, not to 1");
+  CHECK(parse({{"a", "0.5"}, {"b", "0.4"}}) ==
+        "the shares add up to 0.9, not to 1; write them as 0.8 and 0.2, 80% and 20%, or in whole "
+        "numbers as 80 and 20");
+  CHECK(parse({{"a", "80%"}, {"b", "30%"}}).starts_with("the shares add up to 1.1, not to 1;"));
+  CHECK(parse({{"a", "80%"}, {"b", "0.2"}}) == "");
+  CHECK(parse({{"a", "80 km"}}) == "a: '80 km' is not a share such as 0.8, 80% or 80");
   CHECK(parse({{"a", "1"}, {"b", "0"}}) == "b: a share is more than 0");
-  CHECK(parse({{"a", "most"}}).starts_with("a: "));
-  CHECK(parse({}) ==
-        "a map found where splits and their shares are expected, such as {train: 0.8, test: 0.2}");
+  CHECK(parse({{"a", "most"}}) == "a: 'most' is not a share such as 0.8, 80% or 80");
+  CHECK(parse({}) == "a map is not splits and their shares such as {train: 80, test: 20}");
+}
+
+TEST_CASE("split shares: whole numbers and percents are the shares they stand for") {
+  const auto read = [](const std::vector<std::string>& texts) {
+    Value map = Value::map({});
+    for (const std::string& text : texts) map.set("s" + text, Value::scalar(text));
+    SplitShares out;
+    CHECK(OptionType<SplitShares>::parse(map, out) == "");
+    std::vector<double> shares;
+    for (const auto& [name, share] : out.list) shares.push_back(share);
+    return shares;
+  };
+  CHECK(read({"80", "15", "5"}) == std::vector<double>{0.8, 0.15, 0.05});
+  CHECK(read({"8", "1.0", "1"}) == std::vector<double>{0.8, 0.1, 0.1});
+  CHECK(read({"80%", "12.5 %", "7.5%"}) == std::vector<double>{0.8, 0.125, 0.075});
+  CHECK(read({"0.8", "0.15", "0.05"}) == std::vector<double>{0.8, 0.15, 0.05});
 }

@@ -1,0 +1,24 @@
+#include "stages/audio/sample_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace melflow {
+
+std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
+  const auto read = detail::number_and_unit(v);
+  std::string unit(read ? read->second : "");
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  if (!read || (!unit.empty() && unit != "hz" && unit != "khz" && unit != "k"))
+    return detail::is_not(v, "a sample rate in Hz such as 16000, 16kHz or 44.1kHz");
+  const double hz = read->first * (unit.starts_with('k') ? 1000 : 1);
+  if (hz > std::numeric_limits<int>::max()) return excerpt(v.text()) + " is too large";
+  if (std::abs(hz - std::round(hz)) > 1e-6)
+    return excerpt(v.text()) + " is no whole number of Hz; write one, such as 22050 or 22.05kHz";
+  out = static_cast<int>(std::lround(hz));
+  return {};
+}
+
+}  // namespace melflow

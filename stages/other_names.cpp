@@ -1,0 +1,154 @@
+#include "stages/other_names.h"
+
+namespace melflow::other_names {
+namespace {
+
+constexpr const char* kInMilliseconds = "in samples, or with its unit: 10ms";
+constexpr const char* kInSeconds = "in samples, or with its unit: 0.01s";
+constexpr const char* kRate = "sample_rate";
+constexpr const char* kKaldis = "Kaldi";
+
+// name there, where, name here, what its values are here
+constexpr OtherName kMel[] = {
+    {"sr", "librosa", kRate},
+    {"fs", "scipy", kRate},
+    {"rate", "", kRate},
+    {"samplerate", "soundfile", kRate},
+    {"sampling_rate", "Transformers, HiFi-GAN", kRate},
+    {"sample_frequency", kKaldis, kRate},
+    {"samp_freq", "kaldi-native-fbank", kRate},
+    {"nfft", "scipy", "n_fft"},
+    {"fft_size", "", "n_fft"},
+    {"fft_length", "TensorFlow", "n_fft"},
+    {"filter_length", "Tacotron 2", "n_fft"},
+    {"round_to_power_of_two", kKaldis, "n_fft", "the length itself, such as 512"},
+    {"hop_length", "librosa, torchaudio; in ms SpeechBrain", "hop", kInMilliseconds},
+    {"hop_size", "HiFi-GAN", "hop"},
+    {"n_shift", "ESPnet", "hop"},
+    {"frame_step", "TensorFlow", "hop"},
+    {"frame_shift", "Kaldi, in ms", "hop", kInMilliseconds},
+    {"frame_shift_ms", "kaldi-native-fbank", "hop", kInMilliseconds},
+    {"window_stride", "NeMo, in s", "hop", kInSeconds},
+    {"stride", "", "hop"},
+    {"noverlap", "scipy", "hop", "win_length less noverlap"},
+    {"win", "", "win_length"},
+    {"win_size", "HiFi-GAN", "win_length"},
+    {"window_length", "", "win_length"},
+    {"nperseg", "scipy", "win_length"},
+    {"frame_length", "Kaldi, in ms", "win_length", "in samples, or with its unit: 25ms"},
+    {"frame_length_ms", "kaldi-native-fbank", "win_length", "in samples, or with its unit: 25ms"},
+    {"window_size", "NeMo, in s", "win_length", "in samples, or with its unit: 0.025s"},
+    {"window_type", kKaldis, "window"},
+    {"window_fn", "torchaudio", "window", "its name, such as hann"},
+    {"n_mel_channels", "Tacotron 2", "n_mels"},
+    {"num_mels", "HiFi-GAN", "n_mels"},
+    {"num_mel_bins", kKaldis, "n_mels"},
+    {"num_bins", "kaldi-native-fbank", "n_mels"},
+    {"mel_bins", "", "n_mels"},
+    {"nfilt", "python_speech_features", "n_mels"},
+    {"feature_size", "Transformers", "n_mels"},
+    {"f_min", "torchaudio, SpeechBrain", "fmin"},
+    {"low_freq", kKaldis, "fmin"},
+    {"lowfreq", "NeMo", "fmin"},
+    {"mel_fmin", "Tacotron 2", "fmin"},
+    {"f_max", "torchaudio, SpeechBrain", "fmax"},
+    {"high_freq", kKaldis, "fmax"},
+    {"highfreq", "NeMo", "fmax"},
+    {"mel_fmax", "Tacotron 2", "fmax"},
+    {"htk", "librosa", "mel_scale", "htk for true, slaney for false"},
+    {"mag_power", "NeMo", "power"},
+    {"use_power", kKaldis, "power", "2 for true, 1 for false"},
+    {"stype", "torchaudio", "power", "2 for power, 1 for magnitude"},
+    {"preemph", "NeMo", "preemphasis"},
+    {"preemph_coeff", "kaldi-native-fbank", "preemphasis"},
+    {"preemphasis_coefficient", kKaldis, "preemphasis"},
+    {"remove_dc_offset", kKaldis, "remove_dc"},
+    {"use_log_fbank", kKaldis, "log", "ln for true, none for false"},
+    {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
+    {"device", "PyTorch", "backend", "cpu, cuda or auto"},
+};
+
+constexpr OtherName kMfcc[] = {
+    {"num_ceps", kKaldis, "n_mfcc"},
+    {"numcep", "python_speech_features", "n_mfcc"},
+    {"cepstral_lifter", kKaldis, "lifter"},
+    {"ceplifter", "python_speech_features", "lifter"},
+};
+
+constexpr OtherName kDeltas[] = {
+    {"win_length", "torchaudio", "width"},
+    {"window_length", "SpeechBrain", "width"},
+    {"delta_order", kKaldis, "order"},
+    {"delta_window", kKaldis, "width", "2 delta_window + 1"},
+};
+
+constexpr OtherName kResample[] = {
+    {"sr", "", "rate"},
+    {"sample_rate", "", "rate"},
+    {"target_sr", "librosa", "rate"},
+    {"new_freq", "torchaudio", "rate"},
+    {"new_sample_rate", "", "rate"},
+    {"res_type", "librosa", "quality", "high for soxr_hq"},
+};
+
+constexpr OtherName kSegment[] = {
+    {"duration", "", "length"},
+    {"frame_length", "librosa", "length"},
+    {"win_length", "", "length"},
+    {"window", "", "length"},
+    {"chunk_length_s", "Transformers", "length", "in samples, or with its unit: 30s"},
+    {"segment_length", "", "length"},
+    {"hop_length", "librosa", "hop"},
+    {"stride", "", "hop"},
+    {"step", "", "hop"},
+    {"overlap", "", "hop", "the length less the overlap"},
+    {"min_duration", "NeMo", "min_length", "in samples, or with its unit: 1s"},
+    {"pad", "", "tail", "pad for true, drop for false"},
+};
+
+constexpr OtherName kDecode[] = {
+    {"mono", "librosa", "downmix"},
+    {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
+    {"max_length", "", "fit", "in samples, or with its unit: 10s"},
+};
+
+constexpr OtherName kBatch[] = {
+    {"batch_size", "PyTorch", "files"},
+    {"size", "", "files"},
+};
+
+constexpr OtherName kFileList[] = {
+    {"path", "", "root"},
+    {"dir", "", "root"},
+    {"folder", "", "root"},
+    {"data_dir", "", "root"},
+    {"glob", "", "include", "patterns such as **/*.wav"},
+    {"pattern", "", "include", "patterns such as **/*.wav"},
+    {"ext", "librosa", "include", "patterns such as **/*.wav"},
+    {"extensions", "", "include", "patterns such as **/*.wav"},
+    {"manifest_filepath", "NeMo", "manifest"},
+    {"seed", "", "split_seed"},
+    {"random_state", "scikit-learn", "split_seed"},
+    {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
+    {"stratify", "scikit-learn", "split_stratify"},
+    {"groups", "scikit-learn", "split_group"},
+};
+
+constexpr OtherName kRowSink[] = {
+    {"file", "", "path"},   {"filename", "", "path"},   {"out", "", "path"},
+    {"output", "", "path"}, {"force", "", "overwrite"},
+};
+
+}  // namespace
+
+std::span<const OtherName> of_mel() { return kMel; }
+std::span<const OtherName> of_mfcc() { return kMfcc; }
+std::span<const OtherName> of_deltas() { return kDeltas; }
+std::span<const OtherName> of_resample() { return kResample; }
+std::span<const OtherName> of_segment() { return kSegment; }
+std::span<const OtherName> of_decode() { return kDecode; }
+std::span<const OtherName> of_batch() { return kBatch; }
+std::span<const OtherName> of_file_list() { return kFileList; }
+std::span<const OtherName> of_row_sink() { return kRowSink; }
+
+}  // namespace melflow::other_names
