@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <new>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,7 +38,7 @@ constexpr const char* kFooter = R"(Example:
   DATA=clips OUT=features.h5 melflow run first.yaml
   melflow inspect features.h5
   melflow show features.h5 --file some.wav -o mel.png
-  melflow run --help                           what a verb takes
+  melflow run --help                           what a verb takes; so does melflow help run
 
 Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped,
 2 usage, 78 the configuration is wrong.)";
@@ -65,17 +67,55 @@ const Verb* find_verb(std::string_view name) {
   return nullptr;
 }
 
+// What was typed behind the program's name; `help run` is `run --help`.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> out(argv + std::min(argc, 1), argv + argc);
+  if (out.empty() || out.front() != "help") return out;
+  out.erase(out.begin());
+  out.insert(out.begin() + (out.empty() ? 0 : 1), "--help");
+  return out;
+}
+
 // CLI11 only says that the argument "was not expected".
-std::string wrong_verb(int argc, char** argv) {
+std::string wrong_verb(const std::vector<std::string>& arguments) {
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
-  if (argc < 2)
+  if (arguments.empty())
     return fmt::format("a verb is missing; the verbs are {}; `melflow --help` says what they do",
                        fmt::join(names, ", "));
-  if (argv[1][0] == '-' || find_verb(argv[1]) != nullptr) return {};
-  const std::string word = argv[1];
+  const std::string& word = arguments.front();
+  if (word.starts_with('-') || find_verb(word) != nullptr) return {};
   return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
                      did_you_mean(word, names), fmt::join(names, ", "));
+}
+
+// "--set" and "-q" of what a verb takes.
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) out.push_back("-" + name);
+  }
+  return out;
+}
+
+// Of an argument that CLI11 did not expect; "" where it is no option.
+std::string wrong_option(const CLI::App& app, const CLI::App& verb) {
+  for (const std::string& argument : verb.remaining()) {
+    if (argument.size() < 2 || argument.front() != '-') continue;
+    const std::string word = argument.substr(0, argument.find('='));
+    std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
+    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+      const std::vector<std::string> theirs = option_names(*other);
+      if (advice.empty() && std::find(theirs.begin(), theirs.end(), word) != theirs.end())
+        advice = fmt::format(", which `melflow {}` has", other->get_name());
+    }
+    return fmt::format(
+        "melflow {0}: there is no option '{1}'{2}; `melflow {0} --help` shows what "
+        "is allowed\n",
+        verb.get_name(), excerpt(word), advice);
+  }
+  return {};
 }
 
 // Given back when there is no memory left, so that what a run has done can still be completed and
@@ -121,15 +161,20 @@ int run_verb(int argc, char** argv) {
     actions[verb.name] =
         verb.add(*app.add_subcommand(verb.name, verb.summary)->group(verb.heading));
 
-  if (const std::string wrong = wrong_verb(argc, argv); !wrong.empty()) {
+  std::vector<std::string> arguments = arguments_of(argc, argv);
+  if (const std::string wrong = wrong_verb(arguments); !wrong.empty()) {
     complain(wrong);
     return kUsage;
   }
   try {
-    app.parse(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::ParseError& e) {
     std::ostringstream out, err;
     const int code = app.exit(e, out, err);
+    const auto verbs = app.get_subcommands();
+    const std::string wrong = verbs.empty() ? "" : wrong_option(app, *verbs.front());
+    if (code != 0 && !wrong.empty()) err.str(wrong);
     put(stdout, out.str());
     put(stderr, err.str());
     return code == 0 ? kDone : kUsage;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "config/syntax_hint.h"
 #include "config/text_check.h"
 #include "pipeline/text.h"
 
@@ -259,27 +260,6 @@ class Probe final : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-std::string line_of(const std::string& text, int line) {
-  std::istringstream in(text);
-  std::string out;
-  for (int i = 0; i <= line && std::getline(in, out); ++i) {
-  }
-  return out;
-}
-
-// The parser's words are short; these are the slips behind most of them.
-std::string hint(const std::string& line, const std::string& message) {
-  const std::size_t first = line.find_first_not_of(" \t");
-  const std::string indent = line.substr(0, std::min(first, line.size()));
-  if (indent.find('\t') != indent.npos) return "; indent with spaces, this line begins with a tab";
-  if (message.find("anchor is not defined") != message.npos)
-    return "; a text that begins with * must be in quotes";
-  const std::size_t variable = line.find("${");
-  if (variable != line.npos && line.find_first_of("{[") < variable)
-    return "; between { } and [ ] a variable must be in quotes: \"${NAME}\"";
-  return {};
-}
-
 }  // namespace
 
 bool is_null_text(const std::string& text) {
@@ -324,11 +304,12 @@ Document read_document(const std::string& given, const std::string& name) {
     out.complete = false;
     out.problems.add(refusal.mark, refusal.message);
   } catch (const YAML::Exception& e) {
+    const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
+    if (out.complete)  // else a quote without an end has swallowed what is missing now
+      out.problems.add({file, line + 1, column + 1},
+                       "this is not valid YAML: " + excerpt(e.msg, 200) +
+                           syntax_hint(text, line, column, e.msg));
     out.complete = false;
-    const int line = std::max(e.mark.line, 0);
-    out.problems.add(
-        {file, line + 1, std::max(e.mark.column, 0) + 1},
-        "this is not valid YAML: " + excerpt(e.msg, 200) + hint(line_of(text, line), e.msg));
   }
   return out;
 }

@@ -15,6 +15,13 @@ bool is_control(char c) {
 
 // The parser would take U+0004 for the end of the text, and guess at other encodings.
 std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
+  if (text.starts_with("\x89HDF") || text.starts_with("\x93NUMPY")) {
+    const std::string file = at.file != nullptr ? *at.file : "FILE";
+    return Refusal{std::move(at),
+                   fmt::format("this is a file of rows, as an output is, and no pipeline; `melflow "
+                               "inspect {}` shows it",
+                               excerpt(file))};
+  }
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t length = utf8_length(text, i);

@@ -67,6 +67,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
         fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "
                     "environment, or write a default: ${{{0}:-VALUE}}",
                     excerpt(name))};
+  if (value->empty()) empty_ = name;
   return *value;
 }
 
@@ -110,7 +111,13 @@ void Variables::expand(Value& value, Problems& problems) {
   if (!value.is_scalar() || value.text().find('$') == std::string::npos) return;
   try {
     const bool quoted = value.quoted() && !is_one_variable(value.text());
+    empty_.clear();
     std::string text = expand_text(value.text());
+    if (text.empty() && !empty_.empty())
+      throw Failure{
+          fmt::format("the variable {0} is empty; give it a value, or where nothing is "
+                      "meant write ${{{0}:-}}",
+                      excerpt(empty_))};
     bytes_ += text.size();
     Value expanded;
     if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);

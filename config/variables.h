@@ -41,6 +41,7 @@ class Variables {
 
   std::vector<Assignment> given_;
   std::set<std::string> asked_;
+  std::string empty_;      // that was asked for last, is set and has nothing in it
   std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
 

@@ -36,39 +36,13 @@ void check_pair(GraphDraft& graph, const NodeDraft& up, const NodeDraft& d) {
                     bridge(graph.registry, up.info->traits, d.info->traits)));
 }
 
-// Follows `from` upwards; a node met again on its own way is in a cycle.
-void check_cycles(GraphDraft& graph) {
-  std::set<int> reported;
-  for (int start = 0; start < static_cast<int>(graph.nodes.size()); ++start) {
-    std::vector<int> way;
-    int at = start;
-    while (std::find(way.begin(), way.end(), at) == way.end()) {
-      way.push_back(at);
-      const NodeDraft& d = graph.node(at);
-      if (d.from.empty()) break;
-      at = d.from.front();
-    }
-    if (at != start || graph.node(start).from.empty() || reported.contains(at)) continue;
-    std::string text;
-    for (int n : way) {
-      reported.insert(n);
-      text.insert(0, graph.node(n).spec->name + " -> ");
-    }
-    const NodeSpec& spec = *graph.node(start).spec;
-    graph.error(mark_of(spec, "from"),
-                fmt::format("{}.from: the graph has a cycle: {} -> {}", spec.name, spec.name,
-                            text.substr(0, text.size() - 4)));
-  }
-}
-
 // Whoever waits for memory keeps its stream's later blocks waiting in the queue before it.
 // They must not be able to keep out the oldest item, as they would behind another such stage; and
 // what is cut from a batch would have to belong to all of its items.
 void check_expansion(GraphDraft& graph) {
   for (const NodeDraft& d : graph.nodes) {
     if (d.info == nullptr || !d.info->traits.expands) continue;
-    std::set<int> seen;
-    for (int at = d.from.empty() ? -1 : d.from.front(); at >= 0 && seen.insert(at).second;) {
+    for (int at = d.from.empty() ? -1 : d.from.front(); at >= 0;) {
       const NodeDraft& up = graph.node(at);
       if (up.info != nullptr && up.info->traits.expands)
         graph.error(
@@ -126,6 +100,34 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
     if (graph.node(from).info != nullptr && !is_source) check_pair(graph, graph.node(from), node);
 }
 
+// Follows `from` upwards; a node met again on its own way is in a cycle.
+bool check_cycles(GraphDraft& graph) {
+  std::set<int> reported;
+  for (int start = 0; start < static_cast<int>(graph.nodes.size()); ++start) {
+    std::vector<int> way;
+    int at = start;
+    while (std::find(way.begin(), way.end(), at) == way.end()) {
+      way.push_back(at);
+      const NodeDraft& d = graph.node(at);
+      if (d.from.empty()) break;
+      at = d.from.front();
+    }
+    if (at != start || graph.node(start).from.empty() || reported.contains(at)) continue;
+    std::string text;
+    for (int n : way) {
+      reported.insert(n);
+      text.insert(0, graph.node(n).spec->name + " -> ");
+    }
+    const NodeSpec& spec = *graph.node(start).spec;
+    graph.error(
+        mark_of(spec, "from"),
+        fmt::format("{}.from: the graph has a cycle: {} -> {}; data goes from the source to the "
+                    "sinks, so one of these has to take another node's output",
+                    spec.name, spec.name, text.substr(0, text.size() - 4)));
+  }
+  return !reported.empty();
+}
+
 void check_shape(GraphDraft& graph) {
   int sources = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
@@ -146,7 +148,6 @@ void check_shape(GraphDraft& graph) {
     graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
                 fmt::format("the graph has no source; it starts with a stage such as {}",
                             some_source(graph.registry)));
-  check_cycles(graph);
   check_expansion(graph);
 }
 

@@ -8,8 +8,11 @@ namespace melflow {
 /// That a connected node takes what it is given; not asked of one that is to be inserted.
 void check_input(GraphDraft& graph, const NodeDraft& node);
 
-/// One source, no output that nobody takes, no cycle, nothing that could not go on within the
-/// memory budget.
+/// Whether there is a cycle among connected nodes; each is one problem.
+bool check_cycles(GraphDraft& graph);
+
+/// One source, no output that nobody takes, nothing that could not go on within the memory budget;
+/// asked of a graph without a cycle.
 void check_shape(GraphDraft& graph);
 
 }  // namespace melflow

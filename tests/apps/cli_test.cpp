@@ -81,6 +81,18 @@ TEST_CASE("cli: --version and --help end with 0, and every verb's help has an ex
   }
 }
 
+TEST_CASE("cli: `help` and `help VERB` print what --help prints") {
+  const TempFolder folder;
+  CHECK(run(folder, {kMelflow, "help"}).out == run(folder, {kMelflow, "--help"}).out);
+  for (const Verb& verb : kVerbs) {
+    CAPTURE(verb.name);
+    const Ended help = run(folder, {kMelflow, "help", verb.name});
+    CHECK(help.code == 0);
+    CHECK(help.err.empty());
+    CHECK(help.out == run(folder, {kMelflow, verb.name, "--help"}).out);
+  }
+}
+
 TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
   const TempFolder folder;
   struct Row {
@@ -91,7 +103,15 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
       {{}, "a verb is missing; the verbs are run, update, init, "},
       {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
       {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
-      {{"run", "a.yaml", "--sett", "a.b=1"}, "--sett"},
+      {{"run", "a.yaml", "--sett", "a.b=1"},
+       "melflow run: there is no option '--sett', did you mean '--set'?; `melflow run --help` "
+       "shows what is allowed\n"},
+      {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
+      {{"update", "--vra=A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
+      {{"validate", "a.yaml", "--features"},
+       "there is no option '--features', which `melflow inspect` has"},
+      {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
+      {{"help", "rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},
        "'mel.n_mels' is not of the form NODE.OPTION=VALUE"},
       {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},

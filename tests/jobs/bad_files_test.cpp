@@ -81,7 +81,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
     const std::map<std::string, std::string> reasons = job.remarks_by_name();
     const std::pair<const char*, const char*> wanted[] = {
         {"a1_empty.wav", "failed: read: empty file (0 bytes)"},
-        {"a2_text.wav", "failed: decode: is no sound file"},
+        {"a2_text.wav", "failed: decode: is not an audio file (begins with 'Once upon a time"},
         {"b1_header_only.wav", "failed: decode: no sample can be read: short"},
         {"b2_cut_in_header.wav", "failed: decode: begins like WAV but cannot be decoded"},
         {"c1_cut.wav", "ok: decode: short: the header promises"},

@@ -421,7 +421,7 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
   };
   const std::string none = "is no sound file, or of a kind that cannot be decoded";
   const Row rows[] = {
-      {"text.wav", "hello", none},
+      {"text.wav", "hello", "is not an audio file (begins with 'hello')"},
       {"one.wav", "R", none},
       {"noise.mp3", noise, none},
       {"zeros.flac", std::string(5000, '\0'), none},

@@ -168,7 +168,7 @@ TEST_CASE("hdf5_write: what stands in the index is what became of the files") {
   CHECK(out.file("dog/1.wav").duration == 4512.0 / kRate);
   CHECK(out.file("dog/cut.wav").duration == 4000.0 / kRate);
   const std::vector<Output::Remark> remarks{
-      {3, "cat/broken.wav", 2, "decode", "is no sound file, or of a kind that cannot be decoded"},
+      {3, "cat/broken.wav", 2, "decode", "is not an audio file (begins with 'no sound')"},
       {4, "cat/short.wav", 1, "mel", "shorter than one frame: 10 samples of 256"},
       {8, "dog/cut.wav", 0, "decode", "short: the header promises 12044 bytes, the file has 8044"},
       {9, "dog/folder.wav", 1, "read", "is a folder, not a file"}};

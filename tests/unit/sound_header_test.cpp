@@ -57,7 +57,6 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
       {"\xFF\xF1\x50\x80"sv, ""},  // AAC
       {"\xFF\xFB\xF0\x64"sv, ""},
       {"\xFF\xFB\x9C\x64"sv, ""},
-      {"hello, world"sv, ""},
       {""sv, ""},
   };
   for (const Row& row : rows) {
@@ -70,6 +69,12 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
                        " but cannot be decoded: damaged, cut off, or of a variant that is not "
                        "supported");
   }
+  CHECK(why_not_sound(reader("<html>\r\n<body>"sv)) ==
+        "is not an audio file (begins with '<html>')");
+  CHECK(why_not_sound(reader("hello, world"sv)) ==
+        "is not an audio file (begins with 'hello, world')");
+  CHECK(why_not_sound(reader("hello, \x01world"sv)) ==
+        "is no sound file, or of a kind that cannot be decoded");
   CHECK(why_not_sound(reader("fLaC"), "no frame") ==
         "begins like FLAC but cannot be decoded: no frame");
   CHECK(why_not_sound(reader("\0\0\0\x20"

@@ -154,7 +154,17 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason) {
   const std::string_view kind = sound_kind(read).name;
   if (kind == "MP4")
     return "is MP4 or M4A, which cannot be decoded; convert it, to FLAC for example";
-  if (kind.empty()) return "is no sound file, or of a kind that cannot be decoded";
+  if (kind.empty()) {
+    std::array<std::byte, 40> buffer;
+    const Bytes head = read_into(buffer, read, 0);
+    const std::string_view begin(reinterpret_cast<const char*>(head.data()), head.size());
+    const std::string_view line = begin.substr(0, begin.find_first_of("\r\n"));
+    const bool is_text = line.size() >= 4 && std::all_of(begin.begin(), begin.end(), [](char c) {
+                           return (c >= ' ' && c < 0x7F) || c == '\n' || c == '\r' || c == '\t';
+                         });
+    if (is_text) return fmt::format("is not an audio file (begins with '{}')", line);
+    return "is no sound file, or of a kind that cannot be decoded";
+  }
   if (!reason.empty()) return fmt::format("begins like {} but cannot be decoded: {}", kind, reason);
   return fmt::format(
       "begins like {} but cannot be decoded: damaged, cut off, or of a variant that "

@@ -1,0 +1,144 @@
+#include "config/syntax_hint.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+constexpr std::string_view kBlank = " \t";
+
+struct Bracket {
+  char sign = 0;
+  int line = 0, column = 0;  // from 1
+};
+
+class Lines {
+ public:
+  explicit Lines(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = text.find('\n');
+      std::string_view line = text.substr(0, end);
+      if (line.ends_with('\r')) line.remove_suffix(1);
+      lines_.push_back(line);
+      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    }
+  }
+  [[nodiscard]] std::string_view at(int line) const {
+    return line >= 0 && line < static_cast<int>(lines_.size())
+               ? lines_[static_cast<std::size_t>(line)]
+               : std::string_view();
+  }
+  // Spaces before the line's text.
+  [[nodiscard]] int indent(int line) const {
+    return static_cast<int>(std::min(at(line).find_first_not_of(' '), at(line).size()));
+  }
+  // The nearest line above with more than a comment on it; -1: none.
+  [[nodiscard]] int above(int line) const {
+    for (--line; line >= 0; --line) {
+      const std::size_t first = at(line).find_first_not_of(kBlank);
+      if (first != std::string_view::npos && at(line)[first] != '#') return line;
+    }
+    return -1;
+  }
+
+ private:
+  std::vector<std::string_view> lines_;
+};
+
+// Past a quoted text that begins at `i`; npos where it does not end in this line.
+std::size_t past_quotes(std::string_view line, std::size_t i) {
+  const char quote = line[i];
+  for (++i; i < line.size(); ++i) {
+    if (quote == '"' && line[i] == '\\')
+      ++i;
+    else if (line[i] == quote)
+      return i + 1;
+  }
+  return std::string_view::npos;
+}
+
+// { and [ before the place that nothing has closed there, the innermost one last.
+std::vector<Bracket> open_brackets(const Lines& lines, int to_line, int to_column) {
+  std::vector<Bracket> open;
+  for (int l = 0; l <= to_line; ++l) {
+    std::string_view line = lines.at(l);
+    if (l == to_line) line = line.substr(0, static_cast<std::size_t>(to_column));
+    for (std::size_t i = 0; i < line.size();) {
+      const char c = line[i];
+      const bool begins = i == 0 || std::string_view(" \t[{,:").find(line[i - 1]) != line.npos;
+      if (c == '#' && begins) break;
+      if ((c == '"' || c == '\'') && begins) {
+        i = past_quotes(line, i);
+        continue;
+      }
+      if (c == '{' || c == '[') open.push_back({c, l + 1, static_cast<int>(i) + 1});
+      if ((c == '}' || c == ']') && !open.empty()) open.pop_back();
+      ++i;
+    }
+  }
+  return open;
+}
+
+std::string name_of(const Bracket& b) {
+  return fmt::format("the {} at line {}, column {}", b.sign, b.line, b.column);
+}
+
+char closing(char sign) { return sign == '{' ? '}' : ']'; }
+
+// A key in block style: text with ':' behind it.
+bool has_key(std::string_view line) {
+  const std::size_t colon = line.find(':');
+  return colon != line.npos && (colon + 1 == line.size() || line[colon + 1] == ' ');
+}
+
+std::string of_indents(const Lines& lines, int line) {
+  const int above = lines.above(line);
+  return fmt::format(
+      "; this line begins behind {} spaces, line {} behind {}: keys of one map begin in the same "
+      "column, and those of a map inside it further right",
+      lines.indent(line), above + 1, lines.indent(above));
+}
+
+}  // namespace
+
+std::string syntax_hint(std::string_view text, int line, int column, std::string_view message) {
+  const Lines lines(text);
+  const std::string_view here = lines.at(line);
+  const auto says = [&](std::string_view what) { return message.find(what) != message.npos; };
+  const std::size_t first = std::min(here.find_first_not_of(kBlank), here.size());
+  if (here.substr(0, first).find('\t') != here.npos)
+    return "; indent with spaces, this line begins with a tab";
+  if (says("anchor is not defined")) return "; a text that begins with * must be in quotes";
+  const std::size_t variable = here.find("${");
+  if (variable != here.npos && here.find_first_of("{[") < variable)
+    return "; between { } and [ ] a variable must be in quotes: \"${NAME}\"";
+  const std::vector<Bracket> open = open_brackets(lines, line, column);
+  if (says("flow not found") && !open.empty())
+    return fmt::format(
+        "; {} has no {} up to here: close it, or put the missing comma between two "
+        "of its entries",
+        name_of(open.back()), closing(open.back().sign));
+  if (says("flow end"))
+    return open.empty()
+               ? fmt::format("; no bracket is open that this {} could close; remove it",
+                             here.substr(static_cast<std::size_t>(column), 1))
+               : fmt::format("; {} is open, and {} does not close it", name_of(open.back()),
+                             here.substr(static_cast<std::size_t>(column), 1));
+  const int above = lines.above(line);
+  if (says("end of map not found") && above >= 0) return of_indents(lines, line);
+  if (!says("illegal map value")) return {};
+  if (above >= 0 && open.empty() && !has_key(lines.at(above)))
+    return fmt::format("; line {} has no ':' behind its key", above + 1);
+  if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
+      lines.indent(line) > lines.indent(above))
+    return of_indents(lines, line);
+  return "; a line has one 'key: value', and a map within a line stands in braces: key: {a: 1, b: "
+         "2}";
+}
+
+}  // namespace melflow
