@@ -2,6 +2,8 @@
 
 #include <png.h>
 
+#include <algorithm>
+
 #include "apps/picture/font.h"
 #include "pipeline/problem.h"
 
@@ -60,6 +62,22 @@ std::string Canvas::png() const {
   }
   out.resize(bytes);
   return out;
+}
+
+Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background) {
+  int width = 0, height = 0;
+  for (const Canvas& p : pictures) {
+    width = std::max(width, p.width());
+    height += p.height();
+  }
+  Canvas all(width, height, background);
+  int top = 0;
+  for (const Canvas& p : pictures) {
+    for (int y = 0; y < p.height(); ++y)
+      for (int x = 0; x < p.width(); ++x) all.set(x, top + y, p.at(x, y));
+    top += p.height();
+  }
+  return all;
 }
 
 }  // namespace melflow

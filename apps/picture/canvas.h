@@ -42,4 +42,7 @@ class Canvas {
   std::vector<Rgb> pixels_;
 };
 
+/// Each begins at the left edge; `background` is beside those that are less wide.
+Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background);
+
 }  // namespace melflow

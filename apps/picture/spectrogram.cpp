@@ -224,4 +224,10 @@ Canvas draw(const Spectrogram& s) {
   return Drawing(s).draw();
 }
 
+Canvas draw(const std::vector<Spectrogram>& all) {
+  std::vector<Canvas> pictures;
+  for (const Spectrogram& s : all) pictures.push_back(draw(s));
+  return one_below_the_other(pictures, kPaper);
+}
+
 }  // namespace melflow

@@ -23,6 +23,8 @@ struct Spectrogram {
 /// In decibels the scale of colours begins at most 80 dB below the highest level. Many frames are
 /// drawn as the means of groups, few are drawn wide. Throws RunError when there is no frame.
 Canvas draw(const Spectrogram& s);
+/// Of each, one below the other.
+Canvas draw(const std::vector<Spectrogram>& all);
 
 /// Round numbers in [lowest, highest], at most `most` of them: 1, 2 or 5 times a power of ten
 /// apart.

@@ -157,10 +157,11 @@ std::string starts(const RunReport& r) {
 }
 
 std::string memory(const RunReport& r) {
-  std::string out =
-      fmt::format("memory: {} of {} budgeted at most, {} of it the list of files; resident peak {}",
-                  mebibytes_text(r.memory_peak), mebibytes_text(r.memory_budget),
-                  mebibytes_text(r.memory_index), mebibytes_text(r.resident_peak));
+  std::string out = fmt::format(
+      "memory: reserved at most {} of {} (what the files under way can need; {} of it "
+      "the list of files); resident at most {}",
+      mebibytes_text(r.memory_peak), mebibytes_text(r.memory_budget),
+      mebibytes_text(r.memory_index), mebibytes_text(r.resident_peak));
   if (r.memory_wait_seconds >= 0.05)
     out += fmt::format("; reading waited {} for memory", seconds_text(r.memory_wait_seconds));
   return out + "\n";

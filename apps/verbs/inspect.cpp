@@ -152,7 +152,7 @@ std::string warnings_text(const FeatureFile& f) {
 
 std::string remarks_text(const FeatureFile& f) {
   if (f.remarks().empty()) return {};
-  std::string out = "\nnot plainly ok:\n";
+  std::string out = "\nskipped, failed, or ok with a remark:\n";
   for (std::size_t i = 0; i < std::min(kShownRemarks, f.remarks().size()); ++i) {
     const FeatureFile::Remark& r = f.remarks()[i];
     out += fmt::format("  {}: {}: {}: {}\n", path_text(r.path), excerpt(r.stage), to_text(r.status),

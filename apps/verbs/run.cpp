@@ -89,7 +89,8 @@ RunReport run_watched(Runner& runner, const RunArguments& arguments) {
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
                   std::FILE* out) {
   std::string text = summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
-  if (!remarks.empty()) text += "\nnot plainly ok:\n" + remarks_text(remarks, kShownRemarks);
+  if (!remarks.empty())
+    text += "\nskipped, failed, or ok with a remark:\n" + remarks_text(remarks, kShownRemarks);
   put(out, text);
 }
 

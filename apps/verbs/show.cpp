@@ -1,6 +1,7 @@
-// melflow show: the rows of one recording as a picture.
+// melflow show: the rows of recordings as a picture, one below the other.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -22,8 +23,8 @@ constexpr std::size_t kShownPaths = 5;
 constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
 struct ShowArguments {
-  std::string file;
-  std::string path;
+  std::vector<std::string> files;
+  std::vector<std::string> paths;
   std::string picture;
   std::string rows;
 };
@@ -106,18 +107,19 @@ bool has_windows(const FeatureFile& f) {
   return false;
 }
 
-int show(const ShowArguments& arguments) {
-  WrittenFile written(arguments.picture, {arguments.file});
-  const FeatureFile file(arguments.file);
-  const FeatureFile::Entry& entry = find_entry(file, arguments.path);
-  if (entry.count == 0)
-    throw RunError(fmt::format("{}: {} has no rows: {}", file.path(),
-                               excerpt(entry.path, kLongestPath), excuse(file, entry)));
-  const Range range = parse_rows(arguments.rows, entry.count);
-  const std::uint64_t rows = range.end - range.begin;
+// The first one that has rows.
+const FeatureFile::Entry& first_entry(const FeatureFile& f) {
+  for (const FeatureFile::Entry& e : f.files())
+    if (e.count > 0) return e;
+  throw RunError(f.path() + ": no recording in it has rows; `melflow inspect` says why");
+}
+
+Spectrogram read_spectrogram(const FeatureFile& file, const FeatureFile::Entry& entry,
+                             const Range& range) {
   Spectrogram s;
-  s.values = file.read_rows(static_cast<std::uint64_t>(entry.offset) + range.begin, rows);
-  s.frames = rows * file.frames_per_row();
+  s.frames = (range.end - range.begin) * file.frames_per_row();
+  s.values = file.read_rows(static_cast<std::uint64_t>(entry.offset) + range.begin,
+                            range.end - range.begin);
   s.bands = file.bands();
   s.unit = to_decibels(s.values, file.unit());
   s.band_hz = file.band_hz();
@@ -130,10 +132,52 @@ int show(const ShowArguments& arguments) {
     s.axis = file.frames_per_row() == 1 ? "row" : "frame";
   }
   s.title = entry.path;
-  const Canvas picture = draw(s);
-  written.write(picture.png());
-  say(stdout, "{}: {} x {} pixels, {} of {}\n", arguments.picture, picture.width(),
-      picture.height(), plural(rows, "row"), excerpt(entry.path, kLongestPath));
+  return s;
+}
+
+void check_picture(const std::string& path) {
+  const std::filesystem::path ending = std::filesystem::path(path).extension();
+  // What has no ending may be a device or a pipe.
+  if (ending.empty() || ending == ".png" || ending == ".PNG") return;
+  throw RunError(
+      fmt::format("--output {}: pictures are written as PNG; name it {}", excerpt(path),
+                  excerpt(std::filesystem::path(path).replace_extension(".png").string())));
+}
+
+int show(const ShowArguments& arguments) {
+  std::vector<FeatureFile> outputs;
+  for (const std::string& file : arguments.files) outputs.emplace_back(file);
+  std::vector<std::string> paths = arguments.paths;
+  if (paths.empty()) paths.push_back(first_entry(outputs.front()).path);
+  const std::string picture =
+      !arguments.picture.empty()
+          ? arguments.picture
+          : std::filesystem::path(find_entry(outputs.front(), paths.front()).path).stem().string() +
+                ".png";
+  WrittenFile written(picture, arguments.files);
+  check_picture(picture);
+  std::vector<Spectrogram> drawn;
+  std::string said;
+  for (const std::string& path : paths)
+    for (const FeatureFile& file : outputs) {
+      const FeatureFile::Entry& entry = find_entry(file, path);
+      if (entry.count == 0)
+        throw RunError(fmt::format("{}: {} has no rows: {}", file.path(),
+                                   excerpt(entry.path, kLongestPath), excuse(file, entry)));
+      const Range range = parse_rows(arguments.rows, entry.count);
+      Spectrogram s = read_spectrogram(file, entry, range);
+      said += (said.empty() ? "" : "; ") + fmt::format("{} of {}",
+                                                       plural(range.end - range.begin, "row"),
+                                                       excerpt(entry.path, kLongestPath));
+      if (outputs.size() > 1) {
+        s.title += " in " + file.path();
+        said += " in " + file.path();
+      }
+      drawn.push_back(std::move(s));
+    }
+  const Canvas all = draw(drawn);
+  written.write(all.png());
+  say(stdout, "{}: {} x {} pixels, {}\n", picture, all.width(), all.height(), said);
   return kDone;
 }
 
@@ -141,15 +185,23 @@ int show(const ShowArguments& arguments) {
 
 Action add_show(CLI::App& verb) {
   auto arguments = std::make_shared<ShowArguments>();
-  verb.add_option("FILE", arguments->file, "a file that `melflow run` wrote")->required();
-  verb.add_option("--file", arguments->path,
-                  "the recording: its path in FILE, or as much of the end as is unique")
+  verb.add_option("FILE", arguments->files,
+                  "files that `melflow run` wrote; of several, each is drawn")
       ->required();
-  verb.add_option("-o,--output", arguments->picture, "the picture (PNG) to write")->required();
+  verb.add_option("--file", arguments->paths,
+                  "a recording: its path in FILE, or as much of the end as is unique; may be given "
+                  "more than once (default: the first one that has rows)")
+      ->expected(1)
+      ->take_all();
+  verb.add_option("-o,--output", arguments->picture,
+                  "the picture (PNG) to write (default: called after the recording, here)");
   verb.add_option("--rows", arguments->rows,
                   "draws only these rows, as in 0:500; a negative number counts from the end")
       ->type_name("A:B");
-  verb.footer("Example:\n  melflow show features.h5 --file en/hello.wav -o mel.png");
+  verb.footer(
+      "Example:\n"
+      "  melflow show features.h5\n"
+      "  melflow show before.h5 after.h5 --file en/hello.wav -o both.png");
   return [arguments] { return show(*arguments); };
 }
 

@@ -119,7 +119,6 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
       {{"run", "a.yaml", "--workers", "many"}, "--workers"},
       {{"stages", "mle"}, "there is no stage 'mle', did you mean 'mel'?"},
       {{"stages", "--markdown", "--json-schema"}, "--markdown"},
-      {{"show", "a.h5", "-o", "x.png"}, "--file is required"},
   };
   for (const Row& row : rows) {
     std::vector<std::string> command{kMelflow};

@@ -232,6 +232,46 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
   }
 }
 
+TEST_CASE("features: show draws the first recording with rows, or several one below the other") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  test::write_wav(folder / "data/en/two.wav", 8000, 1.0);
+  write_text(folder / "data/en/a.wav", "no sound");
+  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
+  fs::copy(folder / "out.h5", folder / "again.h5");
+  const auto show = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {kMelflow, "show"});
+    return run(folder, more);
+  };
+  const auto height =
+      [&](const std::string& picture) {  // of the PNG's header, the highest byte first
+        const std::string bytes = read_text(folder / picture);
+        REQUIRE(bytes.size() > 24);
+        unsigned pixels = 0;
+        for (std::size_t i = 20; i < 24; ++i)
+          pixels = 256 * pixels + static_cast<unsigned char>(bytes[i]);
+        return pixels;
+      };
+  CHECK(has(show({"out.h5"}).out, "one.png: "));
+  const unsigned single = height("one.png");
+  CHECK(show({"out.h5", "--file", "two.wav", "--file", "one.wav"})
+            .out.ends_with("101 rows of en/two.wav; 101 rows of en/one.wav\n"));
+  CHECK(height("two.png") == 2 * single);
+  CHECK(
+      show({"out.h5", "again.h5", "--file", "two.wav", "-o", "both.png"})
+          .out.ends_with("101 rows of en/two.wav in out.h5; 101 rows of en/two.wav in again.h5\n"));
+  CHECK(height("both.png") == 2 * single);
+
+  CHECK(has(show({"out.h5", "-o", "x.jpg"}).err,
+            "--output x.jpg: pictures are written as PNG; name it x.png"));
+  CHECK_FALSE(fs::exists(folder / "x.jpg"));
+  fs::remove(folder / "data/en/one.wav");
+  fs::remove(folder / "data/en/two.wav");
+  fs::remove(folder / "out.h5");
+  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 3);
+  CHECK(has(show({"out.h5"}).err, "no recording in it has rows"));
+}
+
 TEST_CASE("features: names that are no UTF-8 spoil no report") {
   const TempFolder folder;
   test::write_wav(folder / "d\xE9/\xFF.wav", 8000, 0.2);
