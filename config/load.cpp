@@ -29,8 +29,7 @@ bool is_node_name(const std::string& name) {
 }
 
 bool is_other_version(const Value& version) {
-  std::int64_t number = 0;
-  return detail::parse_integer(version, number).empty() && number != kConfigVersion;
+  return version.is_scalar() && version.text() != std::to_string(kConfigVersion);
 }
 
 class Reader {
@@ -75,7 +74,7 @@ class Reader {
                           fmt::join(known, ", ")));
       else if (e.key == "version" && is_other_version(e.value))
         error(e.value.mark(), fmt::format("version: {}: only version {} is known to this program",
-                                          e.value.text(), kConfigVersion));
+                                          excerpt(e.value.text()), kConfigVersion));
       else
         schema.read(Value::map({e}), "", problems_);
     }

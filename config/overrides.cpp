@@ -109,8 +109,11 @@ class Override {
       if (name == path.front()) return &root_;
     if (graph != nullptr)
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
+    std::string advice = did_you_mean(path.front(), known);
+    if (advice.empty() && path.size() == 1)
+      advice = "; an option of a node is named NODE.OPTION, as mel.n_mels is";
     problem(fmt::format("there is no node '{}' and no such key at the top level{}",
-                        excerpt(path.front()), did_you_mean(path.front(), known)));
+                        excerpt(path.front()), advice));
     return nullptr;
   }
 

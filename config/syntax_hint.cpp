@@ -133,7 +133,9 @@ std::string syntax_hint(std::string_view text, int line, int column, std::string
   if (says("end of map not found") && above >= 0) return of_indents(lines, line);
   if (!says("illegal map value")) return {};
   if (above >= 0 && open.empty() && !has_key(lines.at(above)))
-    return fmt::format("; line {} has no ':' behind its key", above + 1);
+    return lines.at(above).find(':') == std::string_view::npos
+               ? fmt::format("; line {} has no ':' behind its key", above + 1)
+               : fmt::format("; line {} has no space behind its ':'", above + 1);
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
       lines.indent(line) > lines.indent(above))
     return of_indents(lines, line);

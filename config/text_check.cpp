@@ -22,6 +22,11 @@ std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
                                "inspect {}` shows it",
                                excerpt(file))};
   }
+  for (const char* audio : {"RIFF", "fLaC", "OggS", "ID3"})
+    if (text.starts_with(audio))
+      return Refusal{std::move(at),
+                     "this is a recording and no pipeline; a pipeline is a text in YAML, which "
+                     "`melflow init FILE` writes to start from"};
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t length = utf8_length(text, i);

@@ -132,9 +132,11 @@ void Variables::check_unused(Problems& problems) const {
   const std::vector<std::string> asked(asked_.begin(), asked_.end());
   for (const Assignment& a : given_) {
     if (asked_.contains(a.name)) continue;
+    std::string advice = did_you_mean(a.name, asked);
+    if (advice.empty()) advice = "; write it where it is meant, or leave --var out";
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
                  fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",
-                             excerpt(a.name), did_you_mean(a.name, asked)));
+                             excerpt(a.name), advice));
   }
 }
 

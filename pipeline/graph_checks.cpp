@@ -129,6 +129,12 @@ bool check_cycles(GraphDraft& graph) {
 }
 
 void check_shape(GraphDraft& graph) {
+  // Who lacks an input may be the one that an output is for.
+  const bool are_connected =
+      std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDraft& d) {
+        return d.info != nullptr &&
+               (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
+      });
   int sources = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
@@ -137,7 +143,7 @@ void check_shape(GraphDraft& graph) {
       graph.error(d.spec->mark,
                   fmt::format("{}: a graph has one source, this is the second", d.spec->name));
     if (d.info->traits.kind == StageKind::sink) continue;
-    if (graph.readers_of(i).empty() && !d.behind)
+    if (are_connected && graph.readers_of(i).empty() && !d.behind)
       graph.error(d.spec->mark,
                   fmt::format("{}: nothing takes its output ({}); a graph ends in a sink",
                               d.spec->name, d.info->traits.out.name));

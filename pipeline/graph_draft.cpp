@@ -22,9 +22,10 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
       known_options.entries().push_back(e);
       continue;
     }
-    graph.error(e.key_mark,
-                fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key), d.info->name,
-                            advice_on(e.key, {&d.config->schema(), &common})));
+    std::string advice = advice_on(e.key, {&d.config->schema(), &common});
+    if (advice.empty()) advice = fmt::format("; `melflow stages {}` lists them", d.info->name);
+    graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
+                                        d.info->name, advice));
   }
   d.config->schema().read(known_options, path, graph.problems);
   d.config->schema().find_unused(known_options, path, graph.unused);

@@ -54,8 +54,9 @@ std::string to_text(Bytes bytes) {
 std::string Field::allowed() const {
   if (!choices.empty()) return fmt::format("{}", fmt::join(choices, ", "));
   const auto text = [this](double v) {
-    return type.starts_with("size") ? to_text(Bytes{static_cast<std::uint64_t>(v)})
-                                    : number_text(v);
+    if (type.starts_with("size")) return to_text(Bytes{static_cast<std::uint64_t>(v)});
+    const bool is_plain = v == std::floor(v) && std::abs(v) < 1e8;
+    return is_plain ? std::to_string(static_cast<std::int64_t>(v)) : number_text(v);
   };
   if (lowest && highest && lowest_exclusive)
     return fmt::format("more than {}, at most {}", text(*lowest), text(*highest));

@@ -111,7 +111,8 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
           {name,
            fmt::format("{} is {}, {:.7g} samples at {} Hz; libraries differ in how they round "
                        "that: write {} or {} (samples)",
-                       name, time, samples, rate, std::floor(samples), std::ceil(samples))});
+                       name, time, samples, rate, std::max(1.0, std::floor(samples)),
+                       std::max(2.0, std::ceil(samples)))});
   }
   return out;
 }

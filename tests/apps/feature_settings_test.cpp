@@ -192,7 +192,7 @@ TEST_CASE("compare: what is no features file or pipeline is an error of its own"
     const char* message;
   };
   const Row rows[] = {
-      {"text.h5", 2, "melflow: text.h5: is not an HDF5 file\n"},
+      {"text.h5", 2, "melflow: text.h5: is not an HDF5 file; name an output of `melflow run`\n"},
       {"none.h5", 2, "melflow: none.h5: No such file or directory\n"},
       {"none.yaml", 78, "none.yaml: there is no such file; the pipelines that come with melflow"},
       {"dmeo", 78, "did you mean 'demo'?"},

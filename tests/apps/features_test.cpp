@@ -321,7 +321,7 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
       {"new.h5.part",
        "new.h5.part: cannot be read yet: a run is still writing it, or died while "
        "it did\n"},
-      {"text.h5", "text.h5: is not an HDF5 file\n"},
+      {"text.h5", "text.h5: is not an HDF5 file; name an output of `melflow run`\n"},
       {"folder.h5", "folder.h5: is a folder; name the .h5 file in it\n"},
       {"other.h5", "other.h5: is an HDF5 file, but none that melflow wrote"},
   };

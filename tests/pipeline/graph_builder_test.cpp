@@ -324,7 +324,6 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
         "test.yaml:2:35: a.queue: 0 is out of range, allowed is 1 to 1048576\n"
         "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
         "test.yaml:3:3: a: there are two nodes of this name\n"
-        "test.yaml:3:3: a: nothing takes its output (number); a graph ends in a sink\n"
         "test.yaml:3:35: a.blocks: 1001 is out of range, allowed is 1 to 1000\n"
         "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files)\n"
         "test.yaml:4:35: out.concurrency: -1 is out of range, allowed is 1 to 1024");
@@ -546,7 +545,7 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
   bad.set("a", "levle", "3");
   CHECK(problems_of(bad, world)
             .starts_with("test.yaml:2:3: a.before.levle: unknown option of "
-                         "step\n"));
+                         "step; `melflow stages step` lists them\n"));
   // The chain's names are taken.
   CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
             .find("a.behind: there are two nodes of this name") != std::string::npos);

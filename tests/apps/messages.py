@@ -1,0 +1,253 @@
+"""Wrong inputs of a first day and what the program says of each.
+
+Usage: messages.py MELFLOW            compares with messages.txt, which is beside this file
+       messages.py MELFLOW --write    writes it; read what has changed: a message says what is
+                                      wrong, where, what is allowed and what to do
+In messages.txt each case is what was typed or written, and behind it what was printed and the exit
+status. Nothing of it depends on the machine.
+"""
+
+import difflib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import wave
+
+PIPELINE = """\
+version: 1
+memory: {host: 512MiB}
+graph:
+  files:
+    stage: file_list
+    root: clips
+  read: {stage: disk_read, from: files}
+  decode: {stage: decode, from: read}
+  resample:
+    stage: resample
+    from: decode
+    rate: 16kHz
+  segment: {stage: segment, from: resample}
+  batch: {stage: batch, from: segment}
+  mel:
+    stage: mel
+    from: batch
+    n_fft: 512
+    hop: 10ms
+    n_mels: 80
+    log: db
+  write:
+    stage: hdf5_write
+    from: mel
+    path: out.h5
+"""
+
+# What is written in place of what in the pipeline above.
+EDITS = [
+    # Names of other libraries
+    ("    hop: 10ms", "    hop_length: 160"),
+    ("    hop: 10ms", "    frame_shift: 10"),
+    ("    hop: 10ms", "    window_stride: 0.01"),
+    ("    n_fft: 512", "    n_fft: 512\n    win: 400"),
+    ("    n_fft: 512", "    n_fft: 512\n    frame_length: 25"),
+    ("    n_fft: 512", "    nfft: 512"),
+    ("    n_mels: 80", "    num_mel_bins: 80"),
+    ("    n_mels: 80", "    n_mels: 80\n    htk: true"),
+    ("    n_mels: 80", "    n_mels: 80\n    f_min: 20"),
+    ("    n_mels: 80", "    n_mels: 80\n    low_freq: 20"),
+    ("    n_mels: 80", "    n_mels: 80\n    sr: 16000"),
+    ("    n_mels: 80", "    n_mels: 80\n    device: cuda"),
+    ("    rate: 16kHz", "    sample_rate: 16000"),
+    ("    root: clips", "    data_dir: clips"),
+    ("    path: out.h5", "    file: out.h5"),
+    ("  batch: {stage: batch, from: segment}", "  batch: {stage: batch, from: segment, batch_size: 16}"),
+    ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, from: files, num_workers: 4}"),
+    ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, input: files}"),
+    ("graph:", "pipeline:"),
+    ("version: 1", "version: 1\nthreads: 4"),
+    # Slips of the keyboard
+    ("    n_mels: 80", "    n_mles: 80"),
+    ("    stage: mel", "    stage: mle"),
+    ("    from: batch", "    from: bacth"),
+    ("    log: db", "    log: dB"),
+    ("    log: db", "    log: true"),
+    ("memory: {host", "memroy: {host"),
+    ("memory: {host", "memory: {hots"),
+    ("    n_mels: 80", "    quux: 80"),
+    # Values
+    ("    n_mels: 80", '    n_mels: "80"'),
+    ("    n_mels: 80", "    n_mels: eighty"),
+    ("    n_mels: 80", "    n_mels: .nan"),
+    ("    n_mels: 80", "    n_mels: 80.5"),
+    ("    n_mels: 80", "    n_mels:"),
+    ("    n_mels: 80", "    n_mels: 0"),
+    ("    n_mels: 80", "    n_mels: [80, 128]"),
+    ("    n_mels: 80", "    n_mels: 99999999999999999999"),
+    ("    log: db", "    log: db\n    fmin: nan"),
+    ("    log: db", "    log: db\n    fmin: 20Hz"),
+    ("    log: db", "    log: db\n    fmin: 7000\n    fmax: 4000"),
+    ("    log: db", "    log: db\n    fmax: 9000"),
+    ("    log: db", "    log: db\n    center: yup"),
+    ("    log: db", "    log: db\n    center: 'true'"),
+    ("    log: db", "    log: db\n    preset: wisper"),
+    ("    log: db", "    log: db\n    win_length: 1024"),
+    ("    log: db", "    log: db\n    sample_rate: 8kHz"),
+    ("    hop: 10ms", "    hop: 10 milliseconds"),
+    ("    hop: 10ms", "    hop: 10.1us"),
+    ("    hop: 10ms", "    hop: 0.3ms"),
+    ("    hop: 10ms", "    hop: 0"),
+    ("    hop: 10ms", "    hop: 12.5"),
+    ("    rate: 16kHz", "    rate: 16 kilohertz"),
+    ("    rate: 16kHz", "    rate: 16"),
+    ("    rate: 16kHz", "    rate: 44.10005kHz"),
+    ("host: 512MiB", "host: 512"),
+    ("host: 512MiB", "host: 512 megs"),
+    ("host: 512MiB", "host: 8MiB"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: {train: 0.8, test: 0.1}"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: {train: most, test: 20}"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: [80, 20]"),
+    ("    root: clips", "    root: clips\n    labels: folder"),
+    ("    root: clips", "    root: clips\n    label_file: labels.xls\n    labels: file"),
+    ("    root: clips", "    include: [a.wav]"),
+    ("version: 1", "version: 2"),
+    ("version: 1", "version: one"),
+    ("version: 1\n", ""),
+    # The text
+    ("    n_mels: 80", "    n_mels 80"),
+    ("    n_mels: 80", "     n_mels: 80"),
+    ("    n_mels: 80", "   n_mels: 80"),
+    ("    n_mels: 80", "\tn_mels: 80"),
+    ("    n_mels: 80", "    n_mels:80"),
+    ("    n_mels: 80", "    n_mels = 80"),
+    ("    n_mels: 80", "    n_mels: 80 log: db"),
+    ("    n_mels: 80", "    n_mels: 80\n    n_mels: 64"),
+    ("stage: decode, from: read}", "stage: decode, from: read"),
+    ("stage: decode, from: read}", "stage: decode, from: read]"),
+    ("stage: decode, from: read}", "stage: decode from: read}"),
+    ("stage: decode, from: read}", "stage:decode, from: read}"),
+    ("  decode: {stage", "decode: {stage"),
+    ("    path: out.h5", '    path: "out.h5'),
+    ("    root: clips", "    root: clips\n    include: **/*.wav"),
+    ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, from: ${FROM}}"),
+    ("    root: clips", "    root: ${DATA}"),
+    ("    root: clips", "    root: ${DATA"),
+    ("    root: clips", "    root: $DATA"),
+    (PIPELINE, ""),
+    (PIPELINE, "just words\n"),
+    # The graph
+    ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read, from: batch}"),
+    ("  read: {stage: disk_read, from: files}", "  read: {stage: disk_read}"),
+    ("  read: {stage: disk_read, from: files}", "  read: {from: files}"),
+    ("  read: {stage: disk_read, from: files}", "  read: disk_read"),
+    ("  decode: {stage: decode, from: read}", "  decode: {stage: decode, from: files}"),
+    ("    from: batch", "    from: segment"),
+    ("    from: batch", "    from: [batch, segment]"),
+    ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, length: 10 km}"),
+    ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, hop: 1s}"),
+    ("    from: mel\n    path: out.h5\n", "    from: mel\n"),
+    ("  write:\n    stage: hdf5_write\n    from: mel\n    path: out.h5\n", ""),
+]
+
+# What is typed; `a.yaml` is the pipeline above, `clips` has a recording and what is none.
+COMMANDS = [
+    "",
+    "rnu a.yaml",
+    "run",
+    "run a.yml",
+    "run clips",
+    "run old.h5",
+    "run old.npy",
+    "run clips/fine.wav",
+    "run --vra A=b a.yaml",
+    "run a.yaml --sets mel.n_mels=64",
+    "validate a.yaml --features",
+    "run a.yaml --set mel.n_mels",
+    "run a.yaml --set n_mels=64",
+    "run a.yaml --set mle.n_mels=64",
+    "run a.yaml --set mel.n_mels=many",
+    "run a.yaml --set mel=64",
+    "run a.yaml --var DATA",
+    "run a.yaml --var DATA=clips",
+    "run data.yaml --var DATA=",
+    "run data.yaml --var DTAA=clips",
+    "run a.yaml --workers many",
+    "run a.yaml --workers",
+    "run a.yaml b.yaml",
+    "run a.yaml --set files.root=nowhere",
+    "run a.yaml --set files.root=a.yaml",
+    "run a.yaml --set files.root=empty",
+    "run a.yaml --set write.path=no/such/out.h5",
+    "run a.yaml -q",
+    "stages mell",
+    "inspect nothing.h5",
+    "inspect a.yaml",
+    "inspect clips",
+    "inspect old.h5",
+    "show old.h5",
+    "compare a.yaml",
+    "help rnu",
+]
+
+
+def fill(folder):
+    (folder / "a.yaml").write_text(PIPELINE)
+    (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
+    (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+    (folder / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes(100))
+    (folder / "empty").mkdir()
+    clips = folder / "clips"
+    clips.mkdir()
+    with wave.open(str(clips / "fine.wav"), "wb") as out:
+        out.setparams((1, 2, 16000, 0, "NONE", ""))
+        out.writeframes(bytes(2 * 16000))
+    (clips / "page.wav").write_text("<html>\n<body>Not found</body>\n")
+    (clips / "nothing.wav").write_text("")
+    (clips / "damaged.wav").write_bytes(b"RIFF" + bytes(20))
+    (clips / "film.wav").write_bytes(bytes(4) + b"ftypM4A " + bytes(100))
+    (clips / "short.flac").write_bytes(b"fLaC" + bytes(10))
+
+
+def say(program, folder, arguments):
+    environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}
+    ended = subprocess.run([program, *arguments], cwd=folder, env=environment, timeout=120,
+                           stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    text = ended.stdout.decode() + ended.stderr.decode()
+    lines = [line for line in text.splitlines() if not line.endswith("nothing was started")]
+    return "".join(f"  {line}\n" for line in lines) + f"  [{ended.returncode}]\n"
+
+
+def block(text):
+    return "".join(f"> {line}\n" for line in text.rstrip("\n").split("\n"))
+
+
+def everything(program):
+    out = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        fill(folder)
+        for before, after in EDITS:
+            assert PIPELINE.count(before) == 1, before
+            (folder / "p.yaml").write_text(PIPELINE.replace(before, after))
+            out.append(block(after) + say(program, folder, ["validate", "p.yaml"]))
+        for command in COMMANDS:
+            out.append(f"$ melflow {command}".rstrip() + "\n" + say(program, folder, command.split()))
+            (folder / "out.h5").unlink(missing_ok=True)
+    return "\n".join(out)
+
+
+def main():
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    stored = pathlib.Path(__file__).with_name("messages.txt")
+    now = everything(program)
+    if "--write" in sys.argv:
+        stored.write_text(now)
+        return 0
+    before = stored.read_text()
+    sys.stdout.writelines(difflib.unified_diff(before.splitlines(True), now.splitlines(True),
+                                               "messages.txt", "now"))
+    return 0 if before == now else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
