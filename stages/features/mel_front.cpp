@@ -142,6 +142,8 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
                     floor, kEnergyEpsilon));
   if (const std::string remark = options_.preset_remark(); !remark.empty())
     check_plan.warning("preset", remark);
+  if (const std::string remark = options_.range_remark(); !remark.empty())
+    check_plan.warning("top_db", remark);
   window_ = given.get_or(property::kWindow, 0);
   rows_per_sample_ = given.get_or(property::kRowsPerSample, 0);
   rows_extra_ = given.get_or(property::kRowsExtra, 0);

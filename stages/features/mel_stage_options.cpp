@@ -175,6 +175,13 @@ std::string MelStageOptions::preset_remark() const {
       static_cast<double>(theirs.sample_rate) / ours.sample_rate, theirs.sample_rate);
 }
 
+std::string MelStageOptions::range_remark() const {
+  const bool is_librosa = preset.preset != nullptr && preset.preset->name == "librosa";
+  if (!is_librosa || mel.log != MelOptions::Log::db || mel.top_db) return {};
+  return "is not set: as power_to_db(..., top_db=None); without that argument librosa keeps 80 dB "
+         "below the largest value, which is top_db: 80";
+}
+
 Value MelStageOptions::canonical(const MelOptions& options) {
   MelStageOptions stage;
   stage.set(melflow::canonical(options));

@@ -71,6 +71,8 @@ struct MelStageOptions {
   [[nodiscard]] std::string origin_of(const std::string& option) const;
   /// What should be told of a preset that was changed: frames whose duration is no longer its own.
   [[nodiscard]] std::string preset_remark() const;
+  /// What should be told of preset librosa with decibels, where power_to_db does more by default.
+  [[nodiscard]] std::string range_remark() const;
   /// What of these settings can change a value of the rows, derived defaults filled in and without
   /// what has no effect: equal for equal features. Requires check(resolved()) to be empty.
   [[nodiscard]] static Value canonical(const MelOptions& options);

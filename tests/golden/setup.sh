@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the Python environment of make_golden.py, make_presets.py and make_filterbanks.py, from a
+# Makes the Python environment of make_golden.py, make_presets.py, make_recipes.py and make_filterbanks.py, from a
 # bare Debian 12. Only needed to make the expected numbers anew: the tests read the JSON files and
 # need no Python.
 #
@@ -14,6 +14,7 @@
 #   DIR/bin/python tests/golden/make_golden.py AUDIO
 #   DIR/bin/python tests/golden/make_real.py AUDIO
 #   DIR/bin/python tests/golden/make_presets.py
+#   DIR/bin/python tests/golden/make_recipes.py
 #   DIR/bin/python tests/golden/make_filterbanks.py DIR/openai-whisper/mel_filters.npz
 set -euo pipefail
 

@@ -340,3 +340,16 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
   REQUIRE(narrow.warnings.size() == 1);
   CHECK(narrow.warnings[0].starts_with("n_mels: "));
 }
+
+TEST_CASE("mel: decibels with preset librosa and without top_db are told, as power_to_db has one") {
+  const auto warnings = [](const std::string& more) {
+    return Bench("mel", "{preset: librosa, backend: cpu" + more + "}").plan().warnings;
+  };
+  CHECK(warnings("").empty());
+  CHECK(warnings(", log: db, top_db: 80").empty());
+  CHECK(warnings(", log: ln").empty());
+  REQUIRE(warnings(", log: db").size() == 1);
+  CHECK(
+      warnings(", log: db")[0].starts_with("top_db: is not set: as power_to_db(..., top_db=None)"));
+  CHECK(Bench("mel", "{preset: torchaudio, backend: cpu, log: db}").plan().warnings.empty());
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Makes recipes.json: what the Python of docs/recipes.md gives for a signal that a test can make, too.
+
+In:  make_recipes.py      in the environment of setup.sh
+Out: recipes.json beside it: for each recipe its title, the number of frames, and the first rows.
+"""
+import json
+import os
+import re
+import tempfile
+
+import kaldi_native_fbank  # noqa: F401  (used by the recipes, as are the next)
+import librosa  # noqa: F401
+import numpy as np
+import soundfile
+import torchaudio  # noqa: F401
+import transformers  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAMPLES, ROWS = 4000, 16
+
+
+def signal():
+    """Silence, then noise that swells, in integers, so that every language makes the same."""
+    i = np.arange(SAMPLES, dtype=np.int64)
+    noise = (i * i * 7 % 16001) * (i % 3000) // 3000 - 4000
+    return np.where(i < 1200, 0, noise).astype(np.int16)
+
+
+def main():
+    with open(os.path.join(HERE, "../../docs/recipes.md"), encoding="utf-8") as f:
+        recipes = re.findall(r"### (.*?)\n\n```python\n(.*?)```", f.read(), re.S)
+    out = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "signal.wav")
+        soundfile.write(path, signal(), 16000, subtype="PCM_16")
+        for title, code in recipes:
+            names = {**globals(), "path": path}
+            exec(code, names)  # pylint: disable=exec-used
+            rows = np.asarray(names["rows"], dtype=np.float64)
+            out.append({"title": title, "frames": rows.shape[0], "bands": rows.shape[1],
+                        "rows": [[float(f"{v:.7g}") for v in row] for row in rows[:ROWS]]})
+    with open(os.path.join(HERE, "recipes.json"), "w", encoding="utf-8") as f:
+        f.write("[\n" + ",\n".join(json.dumps(r) for r in out) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()

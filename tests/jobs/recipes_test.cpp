@@ -1,0 +1,95 @@
+// The pipelines of docs/recipes.md against what the libraries' calls beside them give, as
+// tests/golden/make_recipes.py stored it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/source_path.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+// The first block of YAML behind each heading, by that.
+std::map<std::string, std::string> recipes() {
+  std::istringstream text(read_bytes(source_path("docs/recipes.md")));
+  std::map<std::string, std::string> out;
+  std::string title;
+  bool is_yaml = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("### ")) title = line.substr(4);
+    if (line == "```") is_yaml = false;
+    if (is_yaml) out[title] += line + "\n";
+    if (line == "```yaml") is_yaml = true;
+  }
+  return out;
+}
+
+// Silence, then noise that swells, as make_recipes.py makes it.
+void write_signal(const std::string& path) {
+  std::vector<float> samples(1200, 0.0F);
+  for (std::int64_t i = 1200; i < 4000; ++i)
+    samples.push_back(static_cast<float>((i * i * 7 % 16001) * (i % 3000) / 3000 - 4000) / 32768);
+  write_audio(path, audio_kind("wav s16"), 16000, samples);
+}
+
+std::string pipeline(const std::string& nodes) {
+  std::string out = R"(version: 1
+graph:
+  files: {stage: file_list, root: "${DATA}"}
+  read: {stage: disk_read, from: files}
+  decode: {stage: decode, from: read}
+  batch: {stage: batch, from: segment}
+)" + nodes;
+  if (nodes.find("  segment:") == std::string::npos)
+    out += "  segment: {stage: segment, from: decode}\n";
+  const char* last = nodes.find("  mfcc:") != std::string::npos ? "mfcc" : "mel";
+  return out +
+         fmt::format(
+             "  write: {{stage: hdf5_write, from: {}, path: \"${{OUT}}\", overwrite: true}}\n",
+             last);
+}
+
+}  // namespace
+
+TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
+  const TempFolder folder;
+  write_signal(folder.file("clips/signal.wav"));
+  const std::map<std::string, std::string> all = recipes();
+  std::ifstream file(source_path("tests/golden/recipes.json"));
+  const auto expected = nlohmann::json::parse(file);
+  CHECK(expected.size() == all.size());
+  for (const auto& recipe : expected) {
+    const std::string title = recipe["title"];
+    CAPTURE(title);
+    REQUIRE(all.count(title) == 1);
+    const JobResult job =
+        run_job(pipeline(all.at(title)), in_out(folder / "clips", folder / "out.h5"));
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    const Output out = read_output(folder / "out.h5");
+    const std::size_t bands = recipe["bands"], frames = recipe["frames"];
+    REQUIRE(out.mel.size() == frames * bands);
+    // Linear values in proportion to the frame's largest, levels and coefficients as they are.
+    const bool is_linear = out.unit == "power" || out.unit == "amplitude";
+    std::size_t at = 0;
+    double worst = 0;
+    for (const auto& row : recipe["rows"]) {
+      double largest = 0;
+      for (const double v : row) largest = std::max(largest, std::abs(v));
+      for (const double v : row) {
+        const double allowed = is_linear ? 1e-4 * v + 1e-6 * largest : 2e-3;
+        worst = std::max(worst, std::abs(out.mel[at++] - v) / allowed);
+      }
+    }
+    CHECK(worst <= 1);
+  }
+}
