@@ -351,5 +351,7 @@ TEST_CASE("mel: decibels with preset librosa and without top_db are told, as pow
   REQUIRE(warnings(", log: db").size() == 1);
   CHECK(
       warnings(", log: db")[0].starts_with("top_db: is not set: as power_to_db(..., top_db=None)"));
-  CHECK(Bench("mel", "{preset: torchaudio, backend: cpu, log: db}").plan().warnings.empty());
+  for (const std::string& text :
+       Bench("mel", "{preset: torchaudio, backend: cpu, log: db}").plan().warnings)
+    CHECK_FALSE(text.starts_with("top_db"));
 }
