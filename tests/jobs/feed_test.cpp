@@ -20,7 +20,7 @@ namespace {
 void make_corpus(const TempFolder& folder) {
   write_clips(
       folder, {"wav s16", "wav float", "flac s16", "mp3", "wav s16 stereo"},
-      {.seed = 11, .count = 25, .longest = 30'000, .long_ones = {11, 12}, .long_frames = 600'000});
+      {.seed = 11, .count = 25, .longest = 30'000, .long_ones = {11, 12}, .long_frames = 250'000});
   write_wav(folder.file("clips/3/whole.wav"), 9000);
   copy_truncated(folder / "clips/3/whole.wav", folder / "clips/3/cut.wav", -4000);
 }
@@ -227,31 +227,33 @@ TEST_CASE("feed: two segments behind one resample share what is stored") {
 }
 
 TEST_CASE("feed: a cache makes the rows of stream, in the run that builds it and in later ones") {
+  std::size_t later_by = 1;
   for (const char* segment : {"", ", length: 4000, hop: 1500, tail: pad"}) {
     CAPTURE(segment);
     const TempFolder folder;
     make_corpus(folder);
     const Ran expected = run_feed(folder, "", {}, segment);
     REQUIRE_MESSAGE(expected.job.complete(), expected.job.text());
-    unsigned way = 0;
-    for (const Knobs& knobs : ways_to_run()) {
-      CAPTURE(knobs.text());
+    // Each way builds a cache, and each reads what another way has built: not the same one with every segment.
+    const std::vector<Knobs> ways = ways_to_run();
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      CAPTURE(ways[way].text());
       const std::string feed =
-          "feed: cache, cache_path: " + (folder / ("cache" + std::to_string(way++)));
-      const Ran first = run_feed(folder, feed, knobs, segment);
+          "feed: cache, cache_path: " + (folder / ("cache" + std::to_string(way)));
+      const Ran first = run_feed(folder, feed, ways[way], segment);
       check_same(expected, first);
       CHECK(number(first.job, "from_cache") == 0);
       const std::size_t added = number(first.job, "added");
       CHECK(added > 20);
-      for (const Knobs& other : ways_to_run()) {
-        CAPTURE(other.text());
-        const Ran later = run_feed(folder, feed, other, segment);
-        check_same(expected, later);
-        CHECK(number(later.job, "from_cache") == added);
-        CHECK(number(later.job, "added") == 0);
-        CHECK(later.job.report.warnings.empty());
-      }
+      const Knobs& other = ways[(way + later_by) % ways.size()];
+      CAPTURE(other.text());
+      const Ran later = run_feed(folder, feed, other, segment);
+      check_same(expected, later);
+      CHECK(number(later.job, "from_cache") == added);
+      CHECK(number(later.job, "added") == 0);
+      CHECK(later.job.report.warnings.empty());
     }
+    ++later_by;
   }
 }
 

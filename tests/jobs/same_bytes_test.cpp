@@ -12,7 +12,7 @@ namespace {
 void make_corpus(const TempFolder& folder) {
   write_clips(
       folder, {"wav s16", "wav float", "flac s16", "ogg vorbis", "mp3", "wav s16 stereo"},
-      {.seed = 7, .count = 36, .longest = 40'000, .long_ones = {11}, .long_frames = 700'000});
+      {.seed = 7, .count = 36, .longest = 40'000, .long_ones = {11}, .long_frames = 300'000});
 }
 
 }  // namespace
