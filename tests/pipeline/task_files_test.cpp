@@ -219,26 +219,30 @@ TEST_CASE("files per task: a number is that number until the last task") {
 TEST_CASE("files per task: auto puts small files together, and fewer of them towards the end") {
   const Watchdog watchdog("files per task: auto");
   constexpr std::size_t kFiles = 20'000;
-  World world;
-  const auto sizes = Tasks(world).run(together(kFiles, "auto").workers(1), world);
-  // As long as nothing is known of them each goes alone.
-  for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
-  CHECK(*std::max_element(sizes.begin(), sizes.end()) > 2);
-  std::size_t made = 0;
-  for (const std::size_t n : sizes) {
-    // Four tasks or more are left for each worker; and one that found no room.
-    CHECK(n <= std::max<std::size_t>(1, (kFiles - made) / 4) + 1);
-    CHECK(n <= 1024 + 1);
-    made += n;
+  // Until it has been seen: on a machine that does other things small files may look like much work.
+  for (bool is_together = false; !is_together;) {
+    World world;
+    const auto sizes = Tasks(world).run(together(kFiles, "auto").workers(1), world);
+    // As long as nothing is known of them each goes alone.
+    for (std::size_t i = 0; i < 16; ++i) CHECK(sizes[i] == 1);
+    std::size_t made = 0;
+    for (const std::size_t n : sizes) {
+      // Four tasks or more are left for each worker; and one that found no room.
+      CHECK(n <= std::max<std::size_t>(1, (kFiles - made) / 4) + 1);
+      CHECK(n <= 1024 + 1);
+      made += n;
+    }
+    CHECK(made == kFiles);
+    for (std::size_t i = 1; i <= 3; ++i) CHECK(sizes[sizes.size() - i] == 1);
+    is_together = *std::max_element(sizes.begin(), sizes.end()) > 2;
   }
-  CHECK(made == kFiles);
-  for (std::size_t i = 1; i <= 3; ++i) CHECK(sizes[sizes.size() - i] == 1);
 }
 
 TEST_CASE("files per task: auto leaves files alone that are work enough") {
   const Watchdog watchdog("files per task: auto, dear files");
   World world;
   Tasks tasks(world);
+  // At least so long, which is more than a task is to take; on a slow machine they are dearer still.
   world.hooks["a"] = [](const Number&, ItemContext*) -> std::optional<ItemError> {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
     return {};
