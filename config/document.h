@@ -28,7 +28,7 @@ struct Document {
 };
 
 /// `name` goes into the marks: the file's path as the user wrote it.
-Document read_document(const std::string& text, const std::string& name);
+Document read_document(const std::string& given, const std::string& name);
 
 /// True for the plain (not quoted) texts that mean "no value": null, Null, NULL, ~.
 bool is_null_text(const std::string& text);

@@ -1,5 +1,6 @@
 #include "config/load.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -23,9 +24,8 @@ constexpr std::size_t kLongestName = 100;  // of a node [bytes]
 
 bool is_node_name(const std::string& name) {
   if (name.empty() || name.size() > kLongestName) return false;
-  for (const char c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') return false;
-  return true;
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; });
 }
 
 bool is_other_version(const Value& version) {
@@ -145,7 +145,7 @@ class Reader {
     } catch (const ConfigError& e) {
       // What the plan finds wrong with a value that is already reported only follows from that.
       for (const Problem& p : e.problems().sorted())
-        if (known.count(place_of(p.mark)) == 0) problems_.add(p.mark, p.message);
+        if (!known.contains(place_of(p.mark))) problems_.add(p.mark, p.message);
     }
     if (!plan || !problems_.empty()) throw ConfigError(without_repeats());
     return std::move(*plan);

@@ -91,7 +91,7 @@ void GraphNode::join_threads() {
 // ---- coming and going ---------------------------------------------------------------------------
 
 // What was sent to several branches is copied.
-Work* GraphNode::own(Work* message) {
+Work* GraphNode::own(Work* message) const {
   tsan::acquire(message);
   if (message->copies.load(std::memory_order_relaxed) == 0) return message;
   auto* mine = new Work;

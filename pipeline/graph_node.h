@@ -113,7 +113,7 @@ class GraphNode {
   struct Body;
   struct AsyncBody;
 
-  Work* own(Work* message);
+  Work* own(Work* message) const;
   void issue_turns(Work& work);
   bool address(Work& work, Clock::time_point now);
   void send(Work* work, Clock::time_point now);

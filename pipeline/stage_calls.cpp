@@ -1,5 +1,6 @@
 #include "pipeline/stage_calls.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,9 +66,8 @@ std::optional<ItemError> caught(F&& call) {
 void let_go(Item& item) { const Item done = std::move(item); }
 
 bool has_failed(const Item& item) {
-  for (const Origin& o : *item.origins)
-    if (!o.stream->failed()) return false;
-  return true;
+  return std::all_of(item.origins->begin(), item.origins->end(),
+                     [](const Origin& o) { return o.stream->failed(); });
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ void StageCalls::cancel_held() {
 
 // What the stage gave, made ready to be handed on; an error fails the item's streams. Returns
 // whether there is more.
-bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) {
+bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& out) const {
   if (!result) {
     for (const Origin& o : *item.origins) o.stream->fail(node_, result.error());
     return false;
@@ -171,8 +171,8 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   // other one has its own.
   if (given.more || !work.first_block) {
     const Origin& in = item.origins->front();
-    out.origins = one_origin({work.first_block ? in.reservation : std::move(work.reservation),
-                              in.stream, in.first && work.first_block, in.last && !given.more});
+    out.origins = one_origin({work.first_block ? in.reservation : work.reservation, in.stream,
+                              in.first && work.first_block, in.last && !given.more});
     work.first_block = false;
   } else {
     out.origins = std::move(item.origins);

@@ -45,7 +45,7 @@ class StageCalls {
 
  private:
   [[nodiscard]] bool makes() const { return items_ == nullptr && combine_ == nullptr; }
-  bool settle(Work& work, Item& item, Result<Emission>& result, Item& out);
+  bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void give_batch(Work& work);
   void break_run(Work& work);
 
