@@ -66,7 +66,9 @@ void check_stages(GraphDraft& graph, Plan& plan) {
     PlanNode& n = plan.nodes[i];
     const NodeSpec& spec = graph.spec_of(n);
     const auto text = [&n](const std::string& option, const std::string& message) {
-      return n.name + (option.empty() ? "" : "." + option) + ": " + message;
+      std::string place = n.name;
+      if (!option.empty()) place.append(".").append(option);
+      return place.append(": ").append(message);
     };
     PlanCheck check(
         [&](const std::string& option, const std::string& message) {

@@ -15,7 +15,8 @@ std::string Problem::str() const {
 }
 
 void Problems::add(Mark mark, std::string message) {
-  list_.push_back({std::move(mark), shortened(message, kLongestMessage)});
+  message = shortened(message, kLongestMessage);
+  list_.push_back({std::move(mark), std::move(message)});
   if (list_.size() < kMost) return;
   Problems all = *this;
   all.list_.push_back({list_.back().mark, "there are too many problems, no more are looked for"});
