@@ -49,8 +49,12 @@ class Reader {
     Value& root = document.root;
     apply_overrides(root, options_.sets, problems_);
     Variables variables(options_.vars);
+    if (options_.asked != nullptr) variables.allow_missing();
     variables.expand(root, problems_);
-    variables.check_unused(problems_);
+    if (options_.asked != nullptr)
+      options_.asked->insert(variables.asked().begin(), variables.asked().end());
+    else
+      check_unused(options_.vars, variables.asked(), problems_);
     read_top_level(root);
     read_graph(root);
     return build();

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct LoadOptions {
   /// (memory.host). A value is a plain text, or YAML when it begins with one of [ { " '.
   std::vector<Assignment> sets;
   std::optional<int> workers;  ///< before the configuration's own
+  /// Of a configuration that is looked at and not run: gets the names of its variables. One
+  /// without a value is no problem then, and check_unused() is the caller's.
+  std::set<std::string>* asked = nullptr;
 };
 
 /// Throws ConfigError. Relative paths inside the configuration stay relative to the current folder.

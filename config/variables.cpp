@@ -62,6 +62,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   const bool has_default = split != std::string_view::npos;
   if (has_default && (!value || value->empty()))
     return expand_text(inside.substr(split + 2), depth + 1);
+  if (!value && may_be_missing_) return fmt::format("${{{}}}", name);
   if (!value)
     throw Failure{
         fmt::format("the variable {0} is not set; give --var {0}=VALUE, set it in the "
@@ -128,11 +129,12 @@ void Variables::expand(Value& value, Problems& problems) {
   }
 }
 
-void Variables::check_unused(Problems& problems) const {
-  const std::vector<std::string> asked(asked_.begin(), asked_.end());
-  for (const Assignment& a : given_) {
-    if (asked_.contains(a.name)) continue;
-    std::string advice = did_you_mean(a.name, asked);
+void check_unused(const std::vector<Assignment>& given, const std::set<std::string>& asked,
+                  Problems& problems) {
+  const std::vector<std::string> names(asked.begin(), asked.end());
+  for (const Assignment& a : given) {
+    if (asked.contains(a.name)) continue;
+    std::string advice = did_you_mean(a.name, names);
     if (advice.empty()) advice = "; write it where it is meant, or leave --var out";
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
                  fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",

@@ -28,8 +28,9 @@ class Variables {
   /// levels deep.
   void expand(Value& value, Problems& problems);
 
-  /// A given variable that nothing asked for is a slip of the keyboard, never to be passed over.
-  void check_unused(Problems& problems) const;
+  /// From now on a variable without a value stays as it is written and is no problem.
+  void allow_missing() { may_be_missing_ = true; }
+  [[nodiscard]] const std::set<std::string>& asked() const { return asked_; }
 
  private:
   struct Failure {
@@ -40,9 +41,14 @@ class Variables {
   [[nodiscard]] const std::string* find(const std::string& name) const;
 
   std::vector<Assignment> given_;
+  bool may_be_missing_ = false;
   std::set<std::string> asked_;
   std::string empty_;      // that was asked for last, is set and has nothing in it
   std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
+
+/// A given variable that nothing asked for is a slip of the keyboard, never to be passed over.
+void check_unused(const std::vector<Assignment>& given, const std::set<std::string>& asked,
+                  Problems& problems);
 
 }  // namespace melflow

@@ -82,8 +82,10 @@ Json compare_json(const FeatureSettings& a, const FeatureSettings& b,
 }
 
 int compare(const CompareArguments& arguments) {
-  const FeatureSettings a = read_feature_settings(arguments.a, arguments.overrides);
-  const FeatureSettings b = read_feature_settings(arguments.b, arguments.overrides);
+  std::set<std::string> asked;
+  const FeatureSettings a = read_feature_settings(arguments.a, arguments.overrides, asked);
+  const FeatureSettings b = read_feature_settings(arguments.b, arguments.overrides, asked);
+  arguments.overrides.check_used(asked);
   const std::vector<SettingDifference> all = differences(a, b);
   const std::vector<std::string> remarks = notes(a, b);
   if (arguments.json) {
@@ -127,7 +129,8 @@ Action add_compare(CLI::App& verb) {
       "read.\n\n"
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
-      "  melflow compare features.h5 mine.yaml --var DATA=clips --var OUT=new.h5");
+      "  melflow compare features.h5 mine.yaml\n"
+      "  melflow compare whisper mine.yaml --var RATE=16000");
   return [arguments] { return compare_or_say(*arguments); };
 }
 

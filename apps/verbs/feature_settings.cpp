@@ -59,8 +59,9 @@ FeatureSettings of_file(const std::string& path) {
   return out;
 }
 
-FeatureSettings of_pipeline(const std::string& path, const PlanOverrides& overrides) {
-  const Plan plan = overrides.load(path);
+FeatureSettings of_pipeline(const std::string& path, const PlanOverrides& overrides,
+                            std::set<std::string>& asked) {
+  const Plan plan = overrides.look_at(path, asked);
   const Value* features = nullptr;
   const melflow::Stage* sink = nullptr;
   for (const PlanNode& n : plan.nodes) {
@@ -128,8 +129,9 @@ std::vector<std::string> shared_stages(const FeatureSettings& settings,
 
 }  // namespace
 
-FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides) {
-  return is_pipeline(path) ? of_pipeline(path, overrides) : of_file(path);
+FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides,
+                                      std::set<std::string>& asked) {
+  return is_pipeline(path) ? of_pipeline(path, overrides, asked) : of_file(path);
 }
 
 std::string setting_text(const Json& value) {

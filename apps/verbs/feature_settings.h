@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,10 @@ struct FeatureSettings {
 
 /// A file that is there is one of features unless it ends in .yaml or .yml; what is not there is
 /// looked for among the pipelines that come with melflow unless its name has an ending. `overrides`
-/// (--set, --var) are for pipelines. Throws RunError, ConfigError.
-FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides);
+/// (--set, --var) are for pipelines, whose variables are added to `asked`. Throws RunError,
+/// ConfigError.
+FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides,
+                                      std::set<std::string>& asked);
 
 /// A line for each setting, "mel.n_mels: 80", the hash and the preset before them. Nothing in it
 /// depends on the file's name, so that two of them can be compared by any tool.

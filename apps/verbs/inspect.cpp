@@ -271,7 +271,10 @@ void print_json(const FeatureFile& f, bool with_files) {
 }
 
 int print_features(const InspectArguments& arguments) {
-  const FeatureSettings settings = read_feature_settings(arguments.file, arguments.overrides);
+  std::set<std::string> asked;
+  const FeatureSettings settings =
+      read_feature_settings(arguments.file, arguments.overrides, asked);
+  arguments.overrides.check_used(asked);
   if (arguments.json)
     put(stdout, json_text(feature_settings_json(settings)));
   else

@@ -95,12 +95,29 @@ void PlanOverrides::add_to(CLI::App& verb) {
       ->check(is_assignment("NAME=VALUE"));
 }
 
-Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) const {
+LoadOptions PlanOverrides::load_options() const {
   LoadOptions options;
   options.sets = assignments();
   options.vars = split_all(vars);
+  return options;
+}
+
+Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) const {
+  LoadOptions options = load_options();
   options.workers = workers;
   return load_plan(find_pipeline(file), options);
+}
+
+Plan PlanOverrides::look_at(const std::string& file, std::set<std::string>& asked) const {
+  LoadOptions options = load_options();
+  options.asked = &asked;
+  return load_plan(find_pipeline(file), options);
+}
+
+void PlanOverrides::check_used(const std::set<std::string>& asked) const {
+  Problems problems;
+  check_unused(split_all(vars), asked, problems);
+  if (!problems.empty()) throw ConfigError(std::move(problems));
 }
 
 }  // namespace melflow

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,14 @@ struct PlanOverrides {
   [[nodiscard]] std::vector<Assignment> assignments() const;  ///< of --set
   /// `file`: as find_pipeline() takes it. Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
+  /// Of a pipeline that is not run: paths need not be there, nor variables have values. Adds the
+  /// names of its variables to `asked`; once all pipelines are read, check_used().
+  [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
+  /// Throws ConfigError where a --var is of none of these.
+  void check_used(const std::set<std::string>& asked) const;
+
+ private:
+  [[nodiscard]] LoadOptions load_options() const;
 };
 
 struct PlanArguments {

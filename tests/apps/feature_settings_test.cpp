@@ -206,6 +206,33 @@ TEST_CASE("compare: what is no features file or pipeline is an error of its own"
   }
 }
 
+TEST_CASE("compare: pipelines need no paths, and a variable that either of them uses") {
+  const Folder folder;
+  std::string other = pipeline("n_mels: \"${BANDS:-64}\", preset: whisper");
+  other.replace(other.find("root: data"), 10, "root: \"${DATA}\"");
+  write_text(folder / "q.yaml", other);
+  CHECK(folder.melflow({"compare", "p.yaml", "q.yaml"}).code == 0);
+  CHECK(folder.melflow({"compare", "demo", "demo"}).code == 0);
+  CHECK(folder.melflow({"inspect", "--features", "q.yaml"}).code == 0);
+  const Ended one = folder.melflow({"compare", "p.yaml", "q.yaml", "--var", "BANDS=80"});
+  CHECK(one.code == 1);
+  CHECK(has(one.out, "mel.n_mels: 64 in p.yaml, 80 in q.yaml"));
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"compare", "p.yaml", "q.yaml"},
+        std::vector<std::string>{"inspect", "--features", "q.yaml"}}) {
+    std::vector<std::string> arguments = verb;
+    arguments.insert(arguments.end(), {"--var", "BAND=80"});
+    const Ended slip = folder.melflow(arguments);
+    CHECK(slip.code == 78);
+    CHECK(has(slip.err, "uses the variable ${BAND}, did you mean 'BANDS'?"));
+  }
+  // A number cannot be left open.
+  write_text(folder / "open.yaml", pipeline("n_mels: \"${BANDS}\", preset: whisper"));
+  const Ended open = folder.melflow({"compare", "p.yaml", "open.yaml"});
+  CHECK(open.code == 78);
+  CHECK(has(open.err, "mel.n_mels: '${BANDS}' is not"));
+}
+
 TEST_CASE("feature settings: an option counts before the preset of its node as well as behind it") {
   const Folder folder;
   write_text(folder / "q.yaml", pipeline("preset: whisper, n_mels: 64"));
