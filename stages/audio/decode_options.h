@@ -6,7 +6,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio/decoders/sample_reader.h"
-#include "stages/audio/length.h"
+#include "stages/length.h"
 #include "stages/other_names.h"
 
 namespace melflow {

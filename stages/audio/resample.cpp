@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/audio/sample_rate.h"
 #include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/other_names.h"
+#include "stages/sample_rate.h"
 
 namespace melflow {
 

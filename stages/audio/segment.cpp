@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "stages/audio/length.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/length.h"
 #include "stages/other_names.h"
 
 namespace melflow {

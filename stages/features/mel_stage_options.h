@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "pipeline/schema.h"
-#include "stages/audio/length.h"
-#include "stages/audio/sample_rate.h"
 #include "stages/features/mel/mel_options.h"
 #include "stages/features/mel/mel_presets.h"
+#include "stages/length.h"
+#include "stages/sample_rate.h"
 
 namespace melflow {
 

@@ -37,6 +37,7 @@ graph:
     hop: 10ms
     n_mels: 80
     log: db
+    backend: cpu
   write:
     stage: hdf5_write
     from: mel

@@ -1,4 +1,4 @@
-#include "stages/audio/length.h"
+#include "stages/length.h"
 
 #include <doctest/doctest.h>
 

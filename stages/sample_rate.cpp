@@ -1,4 +1,4 @@
-#include "stages/audio/sample_rate.h"
+#include "stages/sample_rate.h"
 
 #include <algorithm>
 #include <cmath>
