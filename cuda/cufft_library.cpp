@@ -16,6 +16,7 @@ bool is_file(const std::string& place) { return place.find(".so") != std::string
 std::vector<std::string> candidates(const std::string& place) {
   if (is_file(place)) return {place};
   std::vector<std::string> all;
+  all.reserve(names.size());
   for (const char* name : names) all.push_back(place.empty() ? name : place + "/" + name);
   return all;
 }
