@@ -55,7 +55,7 @@ void MadeAhead::enter(std::size_t range) {
   state.wait(State::being_made);
 }
 
-// What is still being made is let go of by who makes it.
+// Lets go of the items; where a range is still being made, its maker does that.
 void MadeAhead::pass(Range& range) {
   if (range.state.exchange(State::over) != State::being_made) range.made = {};
 }

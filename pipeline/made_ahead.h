@@ -3,9 +3,9 @@
 // system for a file's size alone is a microsecond. So a worker that has just made a task for the
 // graph also makes as many items further ahead, while another one is at the source already.
 //
-// Items are made in ranges, each by whoever claims it first, and each item once. Where the source
-// comes to a range that nobody has begun it makes these items itself; where one is being made it
-// waits for that, which goes on without anything of the graph's.
+// Items are made in ranges, each by the thread that claims it first, and each item once. Where the
+// source comes to a range that is untouched it makes these items itself; where a worker is making
+// the range, the source waits for it. That worker needs nothing of the graph's to finish.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class MadeAhead {
 
  private:
   enum class State : std::uint8_t { untouched, being_made, made, over };
-  // `made` belongs to who has made it being_made, then to who takes.
+  // `made` belongs to the thread that set being_made, then to the one that takes.
   struct Range {
     std::atomic<State> state{State::untouched};
     std::vector<Made> made;

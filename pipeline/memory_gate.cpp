@@ -12,7 +12,7 @@ void MemoryGate::ask(Work* work, GraphNode& node, std::size_t bytes) {
     const auto later = [](const Waiter& a, const Waiter& b) { return IsYounger()(b.work, a.work); };
     const Waiter w{work, &node, bytes, node.is_source()};
     waiters_.insert(std::upper_bound(waiters_.begin(), waiters_.end(), w, later), w);
-    // Announced before anybody tries, so that a release in between is not missed.
+    // Announced before pump() tries, so that a release in between is not missed.
     is_waiting_.store(true);
   }
   pump();

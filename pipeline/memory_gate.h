@@ -1,6 +1,6 @@
-// Who gets memory of the budget next: source items that are made and not admitted, and files that
-// have a further block to give. Nobody holds a place in a queue while waiting here, so nobody waits
-// for those who do; and the oldest source item has a reserve of its own.
+// Which work gets memory of the budget next: source items that are made and not admitted, and files
+// that have a further block to give. Work holds no queue place while it waits here, so no other
+// work waits for it; and the oldest source item has a reserve of its own.
 #pragma once
 
 #include <atomic>
@@ -21,16 +21,16 @@ class MemoryGate {
   /// `work` waits until there are `bytes`; the node is told with granted() or cut_off(), perhaps
   /// before this returns.
   void ask(Work* work, GraphNode& node, std::size_t bytes);
-  /// Memory came back, or somebody who waits may have failed. Returns whether anybody was told.
+  /// Memory came back, or waiting work may have failed. Returns whether any node was told.
   bool pump();
-  /// pump(), unless nobody waits.
+  /// pump(), where any work waits.
   void memory_freed() {
     if (is_waiting_.load()) pump();
   }
-  /// Nobody is given any more; who waits is cut off.
+  /// No more memory is given; waiting work is cut off.
   void close();
 
-  /// Whether somebody is being told, and how often that was. It may be on a thread that the graph
+  /// Whether nodes are being told, and how often they were. It may be on a thread that the graph
   /// knows nothing of: stop() may be called, and memory come back, on any.
   [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
   [[nodiscard]] std::uint64_t told() const { return told_.load(); }
@@ -54,7 +54,7 @@ class MemoryGate {
   std::atomic<bool> is_waiting_{false};
   std::atomic<int> telling_{0};
   std::atomic<std::uint64_t> told_{0};
-  std::optional<Clock::time_point> since_;  // somebody waits
+  std::optional<Clock::time_point> since_;  // work waits
   double wait_seconds_ = 0;
 };
 

@@ -1,12 +1,12 @@
-// What may begin in one node, and where its time went. Every change is made under the node's own
-// lock, with no other one taken meanwhile, so the bounds hold exactly: items in the stage are at most
-// `concurrency`, and items in a queue behind it, with those that are being made for it, at most its
-// places. Whoever begins has a place in every queue behind the node, so a finished item never waits
-// for one.
+// Which items may begin in one node, and where its time went. Every change is made under the node's
+// own lock, with no other one taken meanwhile, so the bounds hold exactly: items in the stage are
+// at most `concurrency`, and items in a queue behind it, with those that are being made for it, at
+// most its places. An item that begins has a place in every queue behind the node, so a finished
+// item never waits for one.
 //
-// What may begin is let in at once, by the call that makes room for it: it returns how many were,
-// and the node tells its limiter or its threads. Nobody waits who could begin, but while a queue
-// fills for `start_at`.
+// A call that makes room lets in at once the items that may now begin. It returns their number,
+// which the node tells its limiter or its threads. An item that could begin waits only while the
+// queue fills for `start_at`.
 #pragma once
 
 #include <tbb/spin_mutex.h>
@@ -128,7 +128,7 @@ class NodePlaces {
   struct Bound {
     std::size_t most = 0, used = 0;
   };
-  // Nothing is here but what a batch holds.
+  // The node has no items but those that a batch holds.
   [[nodiscard]] bool is_idle() const {
     return running_ == 0 && called_ == 0 && offered_ == 0 && waiting_ == 0 && again_ == 0;
   }

@@ -118,7 +118,7 @@ class EngineDriver final : public OwnThreads {
     const std::lock_guard lock(mutex_);
     queue_.put(work);
   }
-  // Who could take something already has woken it, or it comes back when something is done.
+  // Where the queue already had work to take, the thread was woken or looks after the next result.
   void let_in(int more) override {
     const std::unique_lock lock(mutex_);
     const bool wakes = !queue_.can_take();

@@ -29,7 +29,7 @@ struct RunSettings {
   int sinks = 1;                  ///< of the graph
 };
 
-/// What stages of a run share beside items, or whoever starts it gives them: one object of a type.
+/// What stages share beside items, or are given by the caller of the run: one object of a type.
 /// The framework only keeps it. Not locked: to be used before the run and in Stage::start().
 class RunServices {
  public:
@@ -37,7 +37,7 @@ class RunServices {
   void add(std::shared_ptr<T> service) {
     services_[typeid(T)] = std::move(service);
   }
-  /// Null: nobody has added one.
+  /// Null where none was added.
   template <class T>
   [[nodiscard]] std::shared_ptr<T> find() const {
     const auto it = services_.find(typeid(T));

@@ -119,8 +119,8 @@ class Schema {
   /// Reads a map into the described options; unknown keys and bad values become problems, each
   /// with its place. `path` ("mel.") goes before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
-  /// What of the map that was read has no effect beside the other options. What is as it would be
-  /// without being written is not worth a word: stored configurations have all options in them.
+  /// What of the map that was read has no effect beside the other options. Options
+  /// that are written with their default are left out: stored configurations have all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
   /// All options with their present values; `with_tuning` false leaves out what cannot change a
   /// result.

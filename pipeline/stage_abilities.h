@@ -13,8 +13,8 @@ namespace melflow {
 /// Items are not processed by run() but begun and collected in an engine.
 class HasEngine {
  public:
-  /// Has at most `concurrency` items at a time. Asked once, after the plan is complete. Null: none, with
-  /// these options.
+  /// Has at most `concurrency` items at a time. Asked once, after the plan is complete. Null: no
+  /// engine with these options.
   [[nodiscard]] virtual std::unique_ptr<Engine> engine(int concurrency) = 0;
 
  protected:

@@ -23,7 +23,7 @@ class TaskFiles {
   /// Makes the next ones: `out`, `costs`, `cost` and `index` of `work`, which stays empty when there
   /// are no more.
   void make(Work& work);
-  /// For who has made a task of `files`: makes some of later ones, while others may make the next.
+  /// For a worker that has made a task of `files`: makes later ones, while others make the next.
   void work_ahead(std::size_t files) { ahead_.work_ahead(files); }
   /// All of them have been made.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_.load(); }

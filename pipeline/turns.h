@@ -21,7 +21,7 @@ class Turns {
   }
   /// False: it is kept until done() gives it back.
   [[nodiscard]] bool may_begin(Work& work);
-  /// The stage is through with these. Appends who should ask again.
+  /// The stage is through with these. Appends the work that should ask again.
   void done(const std::vector<Turn>& turns, std::vector<Work*>& ask_again);
 
  private:

@@ -1,7 +1,7 @@
 // What travels from node to node: one item or several small ones, the place that they hold in a
 // queue, and what the stage that has them remembers. oneTBB carries a plain pointer, since nodes
-// copy what they carry and keep copies for longer than a place or memory may be kept; whoever was
-// sent it owns it. Private to the graph's own files.
+// copy what they carry and keep copies for longer than a place or memory may be kept; the node
+// it was sent to owns it. Private to the graph's own files.
 #pragma once
 
 #include <atomic>
@@ -48,13 +48,13 @@ struct Passed {
 
 struct Work {
   std::vector<Item> items;  // what the stage is given
-  std::size_t index = 0;    // of the oldest source item: who is first
-  std::uint64_t count = 0;  // among the blocks of one source item: who is first
+  std::size_t index = 0;    // of the oldest source item; lower goes first
+  std::uint64_t count = 0;  // among the blocks of one source item; lower goes first
   Came came = Came::by_queue;
 
-  // Who made it, and has the place in the queue back when it has begun.
+  // The node that made it, and gets the place in the queue back when it has begun.
   GraphNode* maker = nullptr;
-  // Of a message that several branches are sent: how many have not taken their copy. 0: none are.
+  // Branches that have not yet taken their copy of a message sent to several; else 0.
   std::atomic<int> copies{0};
   std::vector<Turn> turns;
 

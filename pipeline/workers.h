@@ -20,7 +20,7 @@ namespace melflow {
 
 class Workers {
  public:
-  /// Nobody works yet but who calls execute().
+  /// Only the thread that calls execute() works yet.
   explicit Workers(int count);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -29,7 +29,7 @@ class Workers {
 
   /// Makes the threads that are missing, or as many as can be made.
   void hire();
-  /// Who works now, the thread that calls execute() included.
+  /// Threads that work now, the one that calls execute() included.
   [[nodiscard]] int count() const { return 1 + static_cast<int>(threads_.size()); }
 
   /// Calls f() in the arena, on this thread.
