@@ -1,5 +1,5 @@
 // What stages tell each other along the edges before a run, key by key. Requirements go up from
-// whoever needs something to whoever can see to it; properties come down with the items.
+// the stage that needs something to one that can see to it; properties come down with the items.
 #pragma once
 
 #include <cstdint>

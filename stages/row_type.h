@@ -1,7 +1,7 @@
 // row_type.h - in which type rows cross the graph.
 //
 // In:  from the sinks up, the types that readers of rows want.
-// Out: the one that whoever makes them may give.
+// Out: the one that the stage which makes them may give.
 //
 // Where all want the same 16 bits, rows can be made in them, and are half as large all the way.
 // Every reader can be given float32 as well.

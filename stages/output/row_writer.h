@@ -1,6 +1,6 @@
-// Who writes which rows when: rows go to their place in manifest order as soon as that is known,
-// rows of files that fail are written over, and values that need a whole file are finished when it
-// is there.
+// Which thread writes which rows, and when: rows go to their place in manifest order as soon as
+// that is known, rows of files that fail are written over, and values that need a whole file are
+// finished when it is there.
 #pragma once
 
 #include <cstddef>
