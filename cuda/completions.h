@@ -1,5 +1,5 @@
-// completions.h - who waits for batches on devices: tags come out in the order in which they are
-// posted.
+// completions.h - tags of finished batches, for a thread that waits for them: they come out in the
+// order in which they are posted.
 
 #pragma once
 

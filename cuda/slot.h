@@ -88,8 +88,8 @@ class Slot {
   void when(Phase phase, Completions& to, void* tag);
   // Throws CudaError where the device has failed, or has done nothing for too long.
   void check();
-  // Waits until nothing of it is under way, if something is, or the device is out; nobody is told
-  // any more.
+  // Waits until nothing of it is under way, if something is, or the device is out; posts no more
+  // tags.
   void finish() noexcept;
   // Like finish(), and throws CudaError where the device is out.
   void wait();
@@ -108,7 +108,7 @@ class Slot {
     std::uint32_t frames = 0;
     friend bool operator==(const Batch&, const Batch&) = default;
   };
-  // Who is told of what.
+  // Which queue gets which tag, at which phase.
   struct Notice {
     Phase phase;
     Completions* to;

@@ -1,9 +1,9 @@
-// lane_device.h - one device with its slots: opened, working or out.
+// slot_device.h - one device with its slots: opened, working or out.
 //
 // A device is out for good once a call on it has failed, or once it has done nothing for longer
-// than SlotSettings::patience although something was under way. What is under way on it then fails;
-// nothing is given to it any more. Nothing at all is called on one that hangs, so that nobody waits
-// for it: what it holds stays until the program ends.
+// than SlotSettings::patience although something was under way. What is under way on it then fails,
+// and it is given no more. A device that hangs is not called at all, so no thread waits for it:
+// what it holds stays until the program ends.
 
 #pragma once
 

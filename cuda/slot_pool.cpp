@@ -9,7 +9,7 @@
 namespace melflow::cuda {
 namespace {
 
-// Devices that hang. Their driver may come back to their slots at any time, and whoever calls it
+// Devices that hang. Their driver may come back to their slots at any time, and a call of it
 // may never return: they stay as they are until the program ends.
 void keep_for_ever(std::unique_ptr<SlotDevice> device) {
   static std::mutex mutex;

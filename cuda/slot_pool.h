@@ -1,4 +1,4 @@
-// slots.h - the slots of all devices of a run, and who gets which.
+// slot_pool.h - the slots of all devices of a run, and which caller gets which.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class SlotPool {
   ~SlotPool();
 
   // A slot that nothing is under way in: of the device that works and has the fewest batches, the
-  // one that is free for longest. Who asked first is served first. `on`: of these devices, by index,
+  // one that is free for longest. The first to ask is first. `on`: of these devices, by index,
   // as long as one of them works; none: of any. Throws CudaError when no device works any more.
   using Lease = std::shared_ptr<Slot>;
   [[nodiscard]] Lease take(std::span<const int> on = {});
@@ -57,7 +57,7 @@ class SlotPool {
   [[nodiscard]] bool has_any(std::span<const int> on) const;
   // With the lock held: null where all are taken.
   Slot* pick(std::span<const int> on);
-  // With the lock held: slots that are free to those who wait.
+  // With the lock held: gives free slots to waiting callers.
   void deal();
   void give_back(Slot* slot);
 
@@ -65,7 +65,7 @@ class SlotPool {
   std::vector<std::unique_ptr<SlotDevice>> devices_;
   mutable std::mutex mutex_;
   std::condition_variable dealt_;
-  std::list<Waiter*> waiters_;  // who came first first
+  std::list<Waiter*> waiters_;  // oldest first
   std::uint64_t leases_ = 0;
 };
 
