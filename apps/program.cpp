@@ -99,10 +99,28 @@ std::vector<std::string> option_names(const CLI::App& verb) {
   return out;
 }
 
-// Of an argument that CLI11 did not expect; "" where it is no option.
-std::string wrong_option(const CLI::App& app, const CLI::App& verb) {
+// NAME=VALUE without what says which of the two it is; "" where the verb takes neither.
+std::string wrong_assignment(const CLI::App& verb, const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  const std::string name = argument.substr(0, equals);
+  const char* option = name.find('.') == std::string::npos ? "--var" : "--set";
+  const std::vector<std::string> options = option_names(verb);
+  if (equals == std::string::npos ||
+      std::find(options.begin(), options.end(), option) == options.end())
+    return {};
+  return fmt::format(
+      "melflow {0}: write {1} before {2}; `melflow {0} --help` shows what is allowed\n",
+      verb.get_name(), option, excerpt(argument));
+}
+
+// Of an argument that CLI11 did not expect; "" where there is nothing to add to that.
+std::string wrong_argument(const CLI::App& app, const CLI::App& verb) {
   for (const std::string& argument : verb.remaining()) {
-    if (argument.size() < 2 || argument.front() != '-') continue;
+    if (argument.size() < 2) continue;
+    if (argument.front() != '-') {
+      if (std::string text = wrong_assignment(verb, argument); !text.empty()) return text;
+      continue;
+    }
     const std::string word = argument.substr(0, argument.find('='));
     std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
     for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -173,7 +191,7 @@ int run_verb(int argc, char** argv) {
     std::ostringstream out, err;
     const int code = app.exit(e, out, err);
     const auto verbs = app.get_subcommands();
-    const std::string wrong = verbs.empty() ? "" : wrong_option(app, *verbs.front());
+    const std::string wrong = verbs.empty() ? "" : wrong_argument(app, *verbs.front());
     if (code != 0 && !wrong.empty()) err.str(wrong);
     put(stdout, out.str());
     put(stderr, err.str());

@@ -172,6 +172,8 @@ COMMANDS = [
     "run a.yaml --var DATA=clips",
     "run data.yaml --var DATA=",
     "run data.yaml --var DTAA=clips",
+    "run data.yaml DATA=clips",
+    "run a.yaml mel.n_mels=40",
     "run a.yaml --workers many",
     "run a.yaml --workers",
     "run a.yaml b.yaml",
