@@ -14,20 +14,19 @@ namespace {
 constexpr std::size_t kTasksAhead = 16;
 constexpr std::size_t kLeastAhead = 4;  // ranges
 
-std::size_t range_count(SourceStage& source) {
-  const auto* ahead = dynamic_cast<const MakesAhead*>(&source);
-  if (ahead == nullptr || !ahead->makes_ahead()) return 0;
-  return (source.count() + MadeAhead::kRange - 1) / MadeAhead::kRange;
+std::size_t range_count(const StageFaces& source) {
+  if (source.ahead == nullptr || !source.ahead->makes_ahead()) return 0;
+  return (source.source->count() + MadeAhead::kRange - 1) / MadeAhead::kRange;
 }
 
 }  // namespace
 
-MadeAhead::MadeAhead(const Plan& plan, SourceStage& source, const Ledger& ledger)
+MadeAhead::MadeAhead(const Plan& plan, const Ledger& ledger)
     : plan_(plan),
-      source_(source),
+      source_(*plan.nodes.front().faces.source),
       ledger_(ledger),
-      total_(source.count()),
-      ranges_(range_count(source)) {}
+      total_(source_.count()),
+      ranges_(range_count(plan.nodes.front().faces)) {}
 
 MadeAhead::Made MadeAhead::make(std::size_t index) const {
   Made made{source_.item(index), 0};

@@ -13,23 +13,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "pipeline/stage.h"
+#include "pipeline/stage_abilities.h"
 
 namespace melflow {
 
 struct Plan;
 class Ledger;
-
-/// What a source can do beside making items one after the other.
-class MakesAhead {
- public:
-  /// True: item() is called from several threads at once, each with other indices, and for items
-  /// that a run which is stopped never comes to; also after a call for the same index that threw.
-  [[nodiscard]] virtual bool makes_ahead() const = 0;
-
- protected:
-  ~MakesAhead() = default;
-};
 
 class MadeAhead {
  public:
@@ -37,7 +26,7 @@ class MadeAhead {
   static constexpr std::size_t kMostAhead = 128;  // ranges
 
   /// Items whose records in the ledger are closed are passed over.
-  MadeAhead(const Plan& plan, SourceStage& source, const Ledger& ledger);
+  MadeAhead(const Plan& plan, const Ledger& ledger);
 
   struct Made {
     SourceItem item;

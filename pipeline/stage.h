@@ -145,7 +145,7 @@ struct SourceItem {
 class SourceStage : public Stage {
  public:
   [[nodiscard]] virtual std::size_t count() const = 0;
-  /// One call at a time, unless it MakesAhead (made_ahead.h).
+  /// One call at a time, unless it MakesAhead (stage_abilities.h).
   [[nodiscard]] virtual SourceItem item(std::size_t index) = 0;
   [[nodiscard]] virtual std::string name(std::size_t index) const = 0;
   /// Bytes kept in memory for the index; charged to the budget.

@@ -9,6 +9,7 @@ StageFaces::StageFaces(Stage& stage)
       engine(dynamic_cast<HasEngine*>(&stage)),
       filling(dynamic_cast<FillingPass*>(&stage)),
       holds(dynamic_cast<HoldsItems*>(&stage)),
-      keeps(dynamic_cast<KeepsMemory*>(&stage)) {}
+      keeps(dynamic_cast<KeepsMemory*>(&stage)),
+      ahead(dynamic_cast<MakesAhead*>(&stage)) {}
 
 }  // namespace melflow

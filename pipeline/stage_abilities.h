@@ -65,6 +65,17 @@ class KeepsMemory {
   ~KeepsMemory() = default;
 };
 
+/// A source that can do more than make its items one after the other.
+class MakesAhead {
+ public:
+  /// True: item() is called from several threads at once, each with other indices, and for items
+  /// that a run which is stopped never comes to; also after a call for the same index that threw.
+  [[nodiscard]] virtual bool makes_ahead() const = 0;
+
+ protected:
+  ~MakesAhead() = default;
+};
+
 /// A stage by what it is and can do; null for what it is not. The first three are its kind.
 struct StageFaces {
   StageFaces() = default;
@@ -78,6 +89,7 @@ struct StageFaces {
   FillingPass* filling = nullptr;
   HoldsItems* holds = nullptr;
   KeepsMemory* keeps = nullptr;
+  MakesAhead* ahead = nullptr;
 };
 
 }  // namespace melflow

@@ -26,7 +26,7 @@ constexpr std::size_t kTasksUnderWayPerWorker = 4;
 
 TaskFiles::TaskFiles(TaskGraph& graph)
     : graph_(graph),
-      ahead_(graph.plan(), graph.context().source, graph.context().ledger),
+      ahead_(graph.plan(), graph.context().ledger),
       total_(graph.context().source.count()),
       done_before_(graph.context().ledger.counts().closed()),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/made_ahead.h"
 #include "pipeline/registry.h"
+#include "pipeline/stage_abilities.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/update.h"

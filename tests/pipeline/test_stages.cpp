@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/made_ahead.h"
+#include "pipeline/stage_abilities.h"
 
 namespace melflow::test {
 
