@@ -59,8 +59,8 @@ struct DiskReadOptions {
     s.field(
          "engine", engine,
          "auto: read on the workers and, where these wait for the disk, have the system load the "
-         "next "
-         "files meanwhile; inline: on the workers, whatever they wait for; threads: on threads of "
+         "next files meanwhile; inline: on the workers, whatever they wait for; threads: on "
+         "threads of "
          "its own; io_uring: many files at once by the kernel (threads where it is not allowed)")
         .tuning();
     s.field(
@@ -108,7 +108,7 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   void start(RunContext& run) override {
     if (options_.engine != ReadEngine::automatic) return;
     if (const ManifestSource* files = manifest_source(run))
-      ahead_ = std::make_unique<ReadAhead>(reader_, files->manifest(), options_.depth);
+      ahead_ = std::make_unique<ReadAhead>(reader_, files->manifest(), run.ledger, options_.depth);
   }
   void finish(RunContext&, Ending) override {
     if (!ahead_) return;
@@ -136,14 +136,9 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
  private:
   Result<std::shared_ptr<const RawBytes>> read(std::shared_ptr<const FileRef> file,
                                                ItemContext& context) const {
-    UniqueFd fd;
     int error = 0;
-    do {
-      const int flags = reader_.flags();
-      fd = UniqueFd(::open(file->path.c_str(), flags));
-      error = fd ? 0 : errno;
-      if (error != 0 && !reader_.retry(error, flags)) return FileReader::open_error(*file, error);
-    } while (error != 0);
+    UniqueFd fd = reader_.open(file->path, error);
+    if (!fd) return FileReader::open_error(*file, error);
     FileState before;
     auto admitted = reader_.admit(std::move(file), fd, context.run().pool, before);
     if (!admitted) return std::move(admitted.error());

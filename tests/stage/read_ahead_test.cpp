@@ -32,6 +32,7 @@ struct Corpus {
       files.add(top, name);
     }
     files.close();
+    ledger.open(count, {"read"});
   }
   [[nodiscard]] std::vector<std::string> paths() const {
     std::vector<std::string> out;
@@ -42,6 +43,7 @@ struct Corpus {
 
   const TempFolder folder;
   Manifest files;
+  Ledger ledger;
   const FileReader reader{{.buffer = 4096, .whole = 1 << 20}};
 };
 
@@ -60,7 +62,7 @@ void wait_until(const char* what, F&& is_so) {
 
 TEST_CASE("read ahead: begins where workers wait for the disk, not for a single file") {
   const Corpus corpus(8);
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   for (std::size_t i = 0; i < 1000; ++i) ahead.note_read(i, i % 5 == 0);
   CHECK_FALSE(ahead.is_active());
   for (std::size_t i = 0; i < 3; ++i) ahead.note_read(8 * i, true);
@@ -71,7 +73,7 @@ TEST_CASE("read ahead: begins where workers wait for the disk, not for a single 
 
 TEST_CASE("read ahead: of later files one in eight is looked at") {
   const Corpus corpus(8);
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   for (std::size_t i = 65; i < 72; ++i) {
     CHECK_FALSE(ReadAhead::is_looked_at(i));
     ahead.note_read(i, true);
@@ -82,7 +84,7 @@ TEST_CASE("read ahead: of later files one in eight is looked at") {
 TEST_CASE("read ahead: loads the next files and goes no further ahead than it may") {
   const Corpus corpus(100);
   if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   begin(ahead);
   wait_until("the first files", [&] { return ahead.loaded() == kAhead; });
   for (std::size_t i = 4; i < 4 + kAhead; ++i)
@@ -100,7 +102,7 @@ TEST_CASE("read ahead: loads the next files and goes no further ahead than it ma
 TEST_CASE("read ahead: is not behind the workers, and comes to the end of the list") {
   const Corpus corpus(100);
   if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   begin(ahead);
   ahead.note_read(89, false);
   wait_until("the last file", [&] { return corpus.has(99); });
@@ -115,7 +117,7 @@ TEST_CASE(
   const UniqueFd first(::open(corpus.files.path(0).c_str(), O_RDONLY | O_CLOEXEC));
   if (is_in_page_cache(first.get(), 0) == PageCache::does_not_say)
     return skip("this file system does not say what is in the page cache");
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   std::size_t at = 0;
   // Who is overtaken by the workers passes files over.
   const auto until_it_rests = [&] {
@@ -144,13 +146,26 @@ TEST_CASE(
   CHECK(twice <= 2048 + 8 * 4);
 }
 
+TEST_CASE("read ahead: passes over what is done already, as most files of an update are") {
+  Corpus corpus(40);
+  if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
+  for (std::size_t i = 10; i < 30; ++i) corpus.ledger.close(i, Outcome::not_run, -1, "");
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
+  begin(ahead);
+  ahead.note_read(8, false);
+  ahead.note_read(28, false);
+  wait_until("the last file", [&] { return corpus.has(39); });
+  ahead.stop();
+  for (std::size_t i = 10; i < 30; ++i) CHECK_FALSE(corpus.has(i));
+}
+
 TEST_CASE("read ahead: leaves to who reads them what is no file, and goes on") {
   Corpus corpus(40);
   if (!evict(corpus.paths())) return skip("files here cannot be taken out of the page cache");
   for (const char* name : {"0005", "0006", "0007"}) std::filesystem::remove(corpus.folder / name);
   std::filesystem::create_directory(corpus.folder / "0006");
   REQUIRE(mkfifo((corpus.folder / "0007").c_str(), 0600) == 0);
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   begin(ahead);
   ahead.note_read(30, false);
   wait_until("the last file", [&] { return corpus.has(39); });
@@ -158,7 +173,7 @@ TEST_CASE("read ahead: leaves to who reads them what is no file, and goes on") {
 
 TEST_CASE("read ahead: an end before it has begun, and twice") {
   const Corpus corpus(40);
-  ReadAhead ahead(corpus.reader, corpus.files, kThreads);
+  ReadAhead ahead(corpus.reader, corpus.files, corpus.ledger, kThreads);
   ahead.stop();
   begin(ahead);
   CHECK_FALSE(ahead.is_active());

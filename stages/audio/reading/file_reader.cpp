@@ -40,6 +40,15 @@ bool FileReader::retry(int error, int flags) const {
   return true;
 }
 
+UniqueFd FileReader::open(const std::string& path, int& error) const {
+  for (;;) {
+    const int flags = this->flags();
+    UniqueFd fd(::open(path.c_str(), flags));
+    error = fd ? 0 : errno;
+    if (error == 0 || !retry(error, flags)) return fd;
+  }
+}
+
 ItemError FileReader::open_error(const FileRef& file, int error) {
   struct stat st {};
   if (error == ENOENT && lstat(file.path.c_str(), &st) == 0 && S_ISLNK(st.st_mode))

@@ -41,6 +41,8 @@ class FileReader {
   // now. Only an owner may leave the access time alone; one corpus has one owner, mostly, so the
   // next files are not asked twice.
   bool retry(int error, int flags) const;
+  // Opens it so. None: `error` says why, as errno does.
+  UniqueFd open(const std::string& path, int& error) const;
   static ItemError open_error(const FileRef& file, int error);
 
   // Checks an open file against what was listed; leases room for a small one, hands on the `fd` of

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "pipeline/threads.h"
 #include "stages/files/page_cache.h"
@@ -21,9 +20,11 @@ constexpr std::size_t kLeastRest = 1024, kMostRest = 1 << 20;
 
 }  // namespace
 
-ReadAhead::ReadAhead(const FileReader& reader, const Manifest& files, int threads)
+ReadAhead::ReadAhead(const FileReader& reader, const Manifest& files, const Ledger& ledger,
+                     int threads)
     : reader_(reader),
       files_(files),
+      ledger_(ledger),
       wanted_(threads),
       ahead_(kAheadPerThread * static_cast<std::size_t>(threads)) {}
 
@@ -100,10 +101,9 @@ void ReadAhead::work() {
 
 // Whatever is wrong with a file is told by who reads it.
 void ReadAhead::load(std::size_t file) {
-  const std::string path = files_.path(file);
-  const int flags = reader_.flags();
-  UniqueFd fd(::open(path.c_str(), flags));
-  if (!fd && reader_.retry(errno, flags)) fd = UniqueFd(::open(path.c_str(), reader_.flags()));
+  if (ledger_.outcome(file) != Outcome::open) return;
+  int error = 0;
+  const UniqueFd fd = reader_.open(files_.path(file), error);
   struct stat st {};
   if (!fd || fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0) return;
   const auto size = static_cast<std::uint64_t>(st.st_size);

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "pipeline/ledger.h"
 #include "stages/audio/reading/file_reader.h"
 #include "stages/manifest.h"
 
@@ -30,8 +31,9 @@ class ReadAhead {
   // So many files in a row that are in the cache already, and threads rest.
   static constexpr std::size_t kWarm = 128;
 
-  // Both have to stay.
-  ReadAhead(const FileReader& reader, const Manifest& files, int threads);
+  // All of them have to stay. Files whose records in the ledger are closed are passed over: nobody
+  // will read them.
+  ReadAhead(const FileReader& reader, const Manifest& files, const Ledger& ledger, int threads);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
@@ -61,6 +63,7 @@ class ReadAhead {
 
   const FileReader& reader_;
   const Manifest& files_;
+  const Ledger& ledger_;
   const int wanted_;
   const std::size_t ahead_;  // files
 
