@@ -24,6 +24,20 @@ void Manifest::add(std::uint32_t folder, std::string_view name) {
   labels_.push_back(label_sets_.empty() ? -1 : 0);
   splits_.push_back(-1);
   targets_.resize(targets_.size() + target_names_.size(), std::numeric_limits<float>::quiet_NaN());
+  texts_.resize(texts_.size() + text_names_.size(), 0);
+}
+
+// The file before often has the same, such as its speaker.
+void Manifest::set_text(std::size_t i, std::size_t which, std::string_view text) {
+  std::uint64_t& at = texts_[i * text_names_.size() + which];
+  if (text.empty()) {
+    at = 0;
+  } else if (i > 0 && this->text(i - 1, which) == text) {
+    at = texts_[(i - 1) * text_names_.size() + which];
+  } else {
+    at = text_.size();
+    text_.append(text).push_back('\0');
+  }
 }
 
 std::int32_t Manifest::Names::number(std::string_view name) {
@@ -116,6 +130,7 @@ void Manifest::order_by_split(const std::vector<std::string>& first) {
   reorder(labels_, 1);
   reorder(splits_, 1);
   reorder(targets_, target_names_.size());
+  reorder(texts_, text_names_.size());
   if (problems_.empty()) return;
   std::map<std::size_t, std::string> problems;
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -166,6 +181,7 @@ void Manifest::close() {
   labels_.shrink_to_fit();
   splits_.shrink_to_fit();
   targets_.shrink_to_fit();
+  texts_.shrink_to_fit();
 }
 
 std::string Manifest::relative(std::size_t i) const {
@@ -202,7 +218,8 @@ bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 
 std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
-                  labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4;
+                  labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
+                  texts_.capacity() * 8;
   for (const auto& set : label_sets_) n += sizeof(set) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string);
   for (const std::string& f : folders_)

@@ -1,5 +1,6 @@
-// The index of a corpus: path, labels, targets and split of every file, in the order of the output,
-// in well under 128 bytes a file (and 4 more for each target).
+// The index of a corpus: path, labels, targets, texts and split of every file, in the order of the
+// output, in well under 128 bytes a file (and 4 more for each target, 8 and its length for each text
+// that is not the file's before).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +33,10 @@ class Manifest {
   /// Names of the numbers that every file has; before set_target(). Without a value it is NaN.
   void set_target_names(std::vector<std::string> names);
   void set_target(std::size_t i, std::size_t target, float value);
+  /// Names of the texts that every file has; before add(). Without one it is "".
+  void set_text_names(std::vector<std::string> names) { text_names_ = std::move(names); }
+  /// A text has no zero byte.
+  void set_text(std::size_t i, std::size_t which, std::string_view text);
   static constexpr std::int32_t kMostSplits = 128;
   /// False when there are kMostSplits others already.
   [[nodiscard]] bool set_split(std::size_t i, std::string_view split);
@@ -71,6 +76,10 @@ class Manifest {
     return targets_[i * target_names_.size() + target];
   }
   [[nodiscard]] const std::vector<std::string>& target_names() const { return target_names_; }
+  [[nodiscard]] std::string_view text(std::size_t i, std::size_t which) const {
+    return text_.c_str() + texts_[i * text_names_.size() + which];
+  }
+  [[nodiscard]] const std::vector<std::string>& text_names() const { return text_names_; }
   [[nodiscard]] int split(std::size_t i) const { return splits_[i]; }
   [[nodiscard]] const std::vector<std::string>& label_names() const { return label_names_.list; }
   [[nodiscard]] const std::vector<std::string>& split_names() const { return split_names_.list; }
@@ -89,7 +98,9 @@ class Manifest {
   std::vector<std::int8_t> splits_;
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
-  std::string text_;
+  std::vector<std::string> text_names_;
+  std::vector<std::uint64_t> texts_;         // [files, texts]: where each begins in text_, likewise
+  std::string text_ = std::string(1, '\0');  // all of it; begins with the empty text
   std::map<std::size_t, std::string> problems_;
   struct Names {
     std::vector<std::string> list;

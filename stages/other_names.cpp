@@ -103,6 +103,7 @@ constexpr OtherName kSegment[] = {
     {"step", "", "hop"},
     {"overlap", "", "hop", "the length less the overlap"},
     {"min_duration", "NeMo", "min_length", "in samples, or with its unit: 1s"},
+    {"max_duration", "NeMo", "max_length", "in samples, or with its unit: 20s"},
     {"pad", "", "tail", "pad for true, drop for false"},
 };
 
@@ -127,6 +128,8 @@ constexpr OtherName kFileList[] = {
     {"ext", "librosa", "include", "patterns such as **/*.wav"},
     {"extensions", "", "include", "patterns such as **/*.wav"},
     {"manifest_filepath", "NeMo", "manifest"},
+    {"min_duration", "NeMo", "segment.min_length", "in samples, or with its unit: 1s"},
+    {"max_duration", "NeMo", "segment.max_length", "in samples, or with its unit: 20s"},
     {"seed", "", "split_seed"},
     {"random_state", "scikit-learn", "split_seed"},
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},

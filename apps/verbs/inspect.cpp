@@ -202,6 +202,9 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   if (!f.targets().empty())
     out += fmt::format("{:<14}{}\n", "targets",
                        excerpt(fmt::format("{}", fmt::join(f.targets(), ", ")), kLongestReason));
+  if (!f.columns().empty())
+    out += fmt::format("{:<14}{}\n", "columns",
+                       excerpt(fmt::format("{}", fmt::join(f.columns(), ", ")), kLongestReason));
   out +=
       fmt::format("{:<14}melflow {} ({}, {})\n", "written by", excerpt(f.text("melflow_version")),
                   excerpt(f.text("backend")), excerpt(f.text("instruction_set")));
@@ -236,6 +239,8 @@ Json files_json(const FeatureFile& f) {
                    {"status", to_text(e.status)}});
     for (const std::int32_t l : e.labels) out.back()["labels"].push_back(name_of(f.labels(), l));
     if (!e.targets.empty()) out.back()["targets"] = e.targets;  // null for none
+    for (std::size_t c = 0; c < e.texts.size(); ++c)
+      out.back()["columns"][f.columns()[c]] = e.texts[c];
   }
   return out;
 }
@@ -253,6 +258,7 @@ void print_json(const FeatureFile& f, bool with_files) {
   out["labels"] = groups_json(by_label(f), f.labels());
   out["splits"] = groups_json(by_split(f), f.splits());
   out["targets"] = f.targets();
+  out["columns"] = f.columns();
   for (const char* name :
        {"melflow_version", "backend", "instruction_set", "feature_fingerprint", "preset"})
     out[name] = f.text(name);

@@ -5,9 +5,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 
 class Recordings(torch.utils.data.Dataset):
-    """(rows [count, ...] float32, label) of each recording that has rows, of one split or label only."""
+    """(rows [count, ...] float32, label) of each recording that has rows; of one split, label or text, such as speaker="ann", only."""
 
-    def __init__(self, path, split=None, label=None):
+    def __init__(self, path, split=None, label=None, **texts):
         self.path, self.file = path, None
         with h5py.File(path, "r") as f:
             self.names = list(f["labels/name"].asstr())
@@ -16,6 +16,8 @@ class Recordings(torch.utils.data.Dataset):
                 mine &= f["files/split"][:] == list(f["splits/name"].asstr()).index(split)
             if label is not None:
                 mine &= f["files/label"][:] == self.names.index(label)
+            for column, text in texts.items():
+                mine &= f["columns/" + column].asstr()[:] == text
             self.offset, self.count, self.label = (f["files/" + column][:][mine] for column in ("offset", "count", "label"))
 
     def __len__(self):

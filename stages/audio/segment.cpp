@@ -50,7 +50,7 @@ struct SegmentOptions {
   std::optional<LongWindows> long_windows;
   std::optional<ShortWindows> short_windows;
   Tail tail = Tail::drop;
-  std::optional<Length> min_length;
+  std::optional<Length> min_length, max_length;
 
   void describe(Schema& s) {
     s.other_names(other_names::of_segment());
@@ -68,8 +68,10 @@ struct SegmentOptions {
             "what becomes of samples behind the last whole window; drop: they give no row; pad: "
             "silence is added to make one more window");
     s.field("min_length", min_length,
-            "shortest recording that gives rows, and with tail: pad shortest rest that is padded; "
-            "not set: any");
+            "shortest recording that gives rows, a shorter one is skipped; with tail: pad also the "
+            "shortest rest that is padded; not set: any");
+    s.field("max_length", max_length,
+            "longest recording that gives rows, a longer one is skipped; not set: any");
   }
 };
 
@@ -85,6 +87,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
+    check_lengths(check);
     context_ = required.get_or(requirement::kContext, 0);
     rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
     Properties out = given;
@@ -142,9 +145,12 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       }
       out.set("tail", OptionType<Tail>::echo(options_.tail));
     }
-    if (options_.min_length)
-      out.set("min_length", rate_ > 0 ? number(options_.min_length->at(rate_))
-                                      : OptionType<Length>::echo(*options_.min_length));
+    const auto limit = [&](const char* name, const std::optional<Length>& length) {
+      if (length)
+        out.set(name, rate_ > 0 ? number(length->at(rate_)) : OptionType<Length>::echo(*length));
+    };
+    limit("min_length", options_.min_length);
+    limit("max_length", options_.max_length);
     return out;
   }
 
@@ -171,6 +177,10 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (in->last && seen < shortest)
       return ItemError::skipped(
           fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
+    if (options_.max_length && seen > options_.max_length->at(in->sample_rate))
+      return ItemError::skipped(fmt::format("longer than max_length: {}{} samples of at most {}",
+                                            in->last ? "" : "at least ", seen,
+                                            options_.max_length->at(in->sample_rate)));
     if (is_cut()) {
       const WindowGrid g = grid(in->sample_rate);
       if (auto error = other_grid(g, in->sample_rate)) return std::move(*error);
@@ -190,6 +200,14 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
   }
 
  private:
+  void check_lengths(PlanCheck& check) const {
+    const auto &least = options_.min_length, &most = options_.max_length;
+    if (most && most->is_zero())
+      check.error("max_length", "no recording is that short; give a length or leave it out");
+    else if (least && most && least->is_time() == most->is_time() && most->at(1e6) < least->at(1e6))
+      check.error("max_length", "is less than min_length, so that every recording is skipped");
+  }
+
   [[nodiscard]] bool two_stage() const { return options_.long_windows.has_value(); }
   [[nodiscard]] bool is_cut() const { return two_stage() || options_.length.has_value(); }
 

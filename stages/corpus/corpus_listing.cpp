@@ -18,6 +18,7 @@
 #include "stages/corpus/double_paths.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_columns.h"
+#include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/split_draw.h"
 #include "stages/corpus/split_groups.h"
@@ -31,10 +32,13 @@ namespace {
 class Listing {
  public:
   Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
-      : options_(options), warn_(warn), manifest_(options.root), groups_(options) {}
+      : options_(options), warn_(warn), manifest_(options.root), groups_(options) {
+    for (const auto& [name, rule] : options.columns.list) columns_.emplace_back(rule);
+  }
 
   Manifest make(const EarlierFiles* earlier) {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
+    if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     options_.manifest.empty() ? scan() : read_manifest();
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
@@ -137,13 +141,14 @@ class Listing {
     const std::string& name = options_.manifest;
     const std::unique_ptr<TableReader> table = open_table(name, {"path"});
     const int split = split_column(*table);
-    const int group = options_.groups_by_column() ? table->column(options_.split_group) : -1;
-    if (options_.groups_by_column() && group < 0)
+    const bool by_column = NameRule::is_column(options_.split_group);
+    const int group = by_column ? table->column(options_.split_group) : -1;
+    if (by_column && group < 0)
       throw RunError(fmt::format("{}: there is no column '{}', which split_group asks for", name,
                                  options_.split_group));
     std::optional<LabelColumns> columns;
-    if (options_.labels == Labels::manifest ||
-        (!options_.targets.empty() && options_.label_file.empty()))
+    const bool has_values = !options_.targets.empty() || options_.columns.read_table();
+    if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
       columns.emplace(options_, *table, name, options_.labels == Labels::manifest);
     while (table->next()) {
       const std::string_view path = plain(table->cell("path"));
@@ -173,7 +178,7 @@ class Listing {
     if (unused.empty()) return;
     warn_(fmt::format(
         "{}: {} {} not read; what is read is path (a whole file), split (with splits: auto or "
-        "manifest), {} (with labels: manifest), and what targets and split_group name",
+        "manifest), {} (with labels: manifest), and what targets, columns and split_group name",
         options_.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
         options_.label_column));
   }
@@ -242,6 +247,12 @@ class Listing {
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
     is_folder ? groups_.add_other() : groups_.add(path, cell);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (!is_folder && !NameRule::is_column(columns_[c].text()))
+        manifest_.set_text(file, c,
+                           columns_[c].text() == NameRule::kParentDir
+                               ? parent_folder(path)
+                               : columns_[c].name_of(path, ""));
   }
 
   // Of an absolute path in the root, what is below it.
@@ -325,6 +336,7 @@ class Listing {
   const std::function<void(std::string)>& warn_;
   Manifest manifest_;
   SplitGroups groups_;
+  std::vector<NameRule> columns_;    // of the options' columns
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // of an update
   DoublePaths lines_;                // of a manifest

@@ -1,10 +1,10 @@
 #include "stages/corpus/file_list_options.h"
 
 #include <algorithm>
-#include <regex>
 
 #include <fmt/format.h>
 
+#include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/other_names.h"
@@ -38,8 +38,8 @@ void FileListOptions::describe(Schema& s) {
       "below root (top_dir; with splits: top_dir below the split's), the manifest's label_column, "
       "or that of label_file (file)");
   s.field("label_file", label_file,
-          "table (.csv, .tsv, .jsonl) with the column path, from which labels: file and targets "
-          "come");
+          "table (.csv, .tsv, .jsonl) with the column path, from which labels: file, targets and "
+          "columns come");
   s.field("label_column", label_column, "the column of a table that has the labels")
       .used_with("labels: file or manifest",
                  [this] { return labels == Labels::file || labels == Labels::manifest; });
@@ -49,6 +49,12 @@ void FileListOptions::describe(Schema& s) {
   s.field(
       "targets", targets,
       "columns with numbers, of label_file or else of the manifest, to be stored for every file");
+  s.field("columns", columns,
+          "texts to be stored for every file, such as speaker or transcript: columns of label_file "
+          "or else of the manifest, [speaker, transcript]; or names and what each is, {speaker: "
+          "speaker_id, chapter: parent_dir, room: 'room([0-9]+)'}, a column, the file's folder "
+          "(parent_dir), its first folder below root (top_dir) or a regular expression whose ( ) "
+          "is the text in the path");
 
   s.field("splits", splits,
           "training, validation and test: by the first folder below root (top_dir), by the "
@@ -96,34 +102,40 @@ void FileListOptions::describe(Schema& s) {
 namespace {
 
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
-  if (o.groups_by_column() && !is_table(o.manifest))
+  if (NameRule::is_column(o.split_group) && !is_table(o.manifest))
     check.error("split_group", "'" + o.split_group +
                                    "' would be a column of a manifest (.csv, .tsv or .jsonl), and "
                                    "there is none; else it is parent_dir, top_dir or a regular "
                                    "expression with ( )");
-  if (!o.groups_by_pattern()) return;
-  // The library's parser goes a call deeper with every bracket.
-  if (constexpr std::size_t kLongest = 1000; o.split_group.size() > kLongest)
-    return check.error("split_group",
-                       fmt::format("a regular expression has at most {} bytes, not {}", kLongest,
-                                   o.split_group.size()));
-  try {
-    const std::regex pattern(o.split_group);
-    if (pattern.mark_count() != 1)
-      check.error("split_group", fmt::format("{} has {} groups in ( ), one is the name",
-                                             o.split_group, pattern.mark_count()));
-  } catch (const std::regex_error& e) {
-    check.error("split_group",
-                fmt::format("{} is no regular expression: {}", o.split_group, e.what()));
+  if (const std::string problem = NameRule::problem(o.split_group); !problem.empty())
+    check.error("split_group", problem);
+}
+
+void check_columns(const FileListOptions& o, PlanCheck& check) {
+  for (const auto& [name, rule] : o.columns.list) {
+    if (const std::string problem = column_name_problem(name); !problem.empty())
+      check.error("columns", problem);
+    if (const std::string problem = NameRule::problem(rule); !problem.empty())
+      check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
+    if (NameRule::is_column(rule) && o.label_file.empty() && !is_table(o.manifest))
+      check.error("columns", fmt::format("'{}' would be a column of label_file or of a manifest "
+                                         "(.csv, .tsv or .jsonl), and there is none; else it is "
+                                         "parent_dir, top_dir or a regular expression with ( )",
+                                         excerpt(rule)));
   }
+  std::vector<std::string> names = o.columns.names();
+  std::sort(names.begin(), names.end());
+  if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
+    check.error("columns", fmt::format("'{}' stands there twice", excerpt(*twice)));
 }
 
 void check_tables(const FileListOptions& o, PlanCheck& check) {
   const bool is_labelled = is_table(o.manifest);
   if (o.labels == Labels::file && o.label_file.empty())
     check.error("labels", "file needs a label_file");
-  if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty())
-    check.error("label_file", "is read with labels: file or with targets only");
+  if (!o.label_file.empty() && o.labels != Labels::file && o.targets.empty() &&
+      !o.columns.read_table())
+    check.error("label_file", "is read with labels: file, targets or columns only");
   if (!o.label_file.empty() && !is_table(o.label_file))
     check.error("label_file", o.label_file + " is no .csv, .tsv or .jsonl");
   if (o.labels == Labels::manifest && o.manifest.empty())
@@ -157,6 +169,7 @@ void FileListOptions::check(PlanCheck& check) const {
   if (splits == Splits::ratio && !split_names.empty())
     check.error("split_names", "with splits: ratio the names are those of split_ratios");
   check_split_group(*this, check);
+  check_columns(*this, check);
 }
 
 }  // namespace melflow

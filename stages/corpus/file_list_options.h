@@ -10,6 +10,7 @@
 #include "pipeline/schema.h"
 #include "pipeline/stage.h"
 #include "stages/corpus/split_by_ratio.h"
+#include "stages/corpus/text_columns.h"
 
 namespace melflow {
 
@@ -75,6 +76,7 @@ struct FileListOptions {
   std::string label_column = "label";
   std::string label_separator;
   std::vector<std::string> targets;
+  TextColumns columns;
 
   Splits splits = Splits::automatic;
   std::vector<std::string> split_names;
@@ -88,15 +90,6 @@ struct FileListOptions {
   void describe(Schema& s);
   /// What can be told before anything is read.
   void check(PlanCheck& check) const;
-
-  /// split_group is a regular expression, not a name.
-  [[nodiscard]] bool groups_by_pattern() const {
-    return split_group.find('(') != std::string::npos;
-  }
-  [[nodiscard]] bool groups_by_column() const {
-    return !split_group.empty() && split_group != "parent_dir" && split_group != "top_dir" &&
-           !groups_by_pattern();
-  }
 };
 
 }  // namespace melflow

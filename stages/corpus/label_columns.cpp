@@ -7,6 +7,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/corpus/json_lines.h"
+#include "stages/corpus/name_rule.h"
 
 namespace melflow {
 
@@ -22,10 +23,13 @@ LabelColumns::LabelColumns(const FileListOptions& options, const TableReader& ta
   };
   if (with_labels) label_ = column(options.label_column, "label_column");
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
+  for (const auto& [name, rule] : options.columns.list)
+    texts_.push_back(NameRule::is_column(rule) ? column(rule, "columns") : -1);
 }
 
 std::vector<int> LabelColumns::columns() const {
   std::vector<int> out = targets_;
+  out.insert(out.end(), texts_.begin(), texts_.end());
   if (label_ >= 0) out.push_back(label_);
   return out;
 }
@@ -42,6 +46,19 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
                                  options_.targets[t], text));
     manifest.set_target(file, t, value);
   }
+  for (std::size_t t = 0; t < texts_.size(); ++t)
+    if (texts_[t] >= 0) take_text(table, t, manifest, file);
+}
+
+void LabelColumns::take_text(const TableReader& table, std::size_t text, Manifest& manifest,
+                             std::size_t file) const {
+  std::string cell = table.cell(texts_[text]);
+  if (cell.find('\0') != cell.npos)
+    throw RunError(fmt::format("{}:{}: {} has a zero byte, which cannot be stored; take it out",
+                               path_, table.line(), options_.columns.list[text].rule));
+  for (std::size_t at; (at = cell.find(JsonLinesReader::kListSeparator)) != cell.npos;)
+    cell.replace(at, 1, ", ");
+  manifest.set_text(file, text, cell);
 }
 
 void LabelColumns::take_labels(const std::string& text, Manifest& manifest, std::size_t file) {

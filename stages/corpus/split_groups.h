@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "stages/corpus/file_list_options.h"
+#include "stages/corpus/name_rule.h"
 
 namespace melflow {
 
@@ -33,12 +32,11 @@ class SplitGroups {
   [[nodiscard]] std::string why_unmatched() const;
 
  private:
-  [[nodiscard]] std::string_view group_of(std::string_view path, std::string_view cell) const;
   [[nodiscard]] std::uint64_t hash(std::string_view text) const;
 
   const FileListOptions& options_;
   const bool is_wanted_;
-  std::optional<std::regex> pattern_;
+  NameRule rule_;
   std::vector<std::uint64_t> keys_;
   std::size_t unmatched_ = 0, first_unmatched_ = 0;
 };

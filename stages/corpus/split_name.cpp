@@ -18,8 +18,8 @@ namespace {
 // What else is in an output, by these names: groups and datasets, and the index of a .npy.
 const std::vector<std::string_view>& taken_names() {
   static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> out{"band_hz", "files",      "index",   "labels",  "remarks",
-                                      "splits",  "statistics", "targets", "warnings"};
+    std::vector<std::string_view> out{"band_hz", "columns", "files",      "index",   "labels",
+                                      "remarks", "splits",  "statistics", "targets", "warnings"};
     out.insert(out.end(), std::begin(kRowNames), std::end(kRowNames));
     std::sort(out.begin(), out.end());
     return out;
@@ -28,10 +28,9 @@ const std::vector<std::string_view>& taken_names() {
 }
 constexpr std::size_t kLongest = 100;  // of a file's name there are 255 [bytes]
 
-bool is_usable(std::string_view name) {
+bool can_be_stored(std::string_view name) {
   return !name.empty() && name.size() <= kLongest && !name.starts_with('.') &&
-         name.find('/') == name.npos && excerpt(name) == name &&
-         !std::binary_search(taken_names().begin(), taken_names().end(), name);
+         name.find('/') == name.npos && excerpt(name) == name;
 }
 
 // Where a split stands by its name: training, validation, test, others.
@@ -53,13 +52,22 @@ int rank_of(std::string name) {
 }  // namespace
 
 std::string split_name_problem(std::string_view name) {
-  if (is_usable(name)) return {};
+  if (can_be_stored(name) && !std::binary_search(taken_names().begin(), taken_names().end(), name))
+    return {};
   return fmt::format(
       "'{}' cannot be the name of a split: it becomes part of names in the output, so it has 1 to "
       "{} "
       "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
       "{}",
       excerpt(name), kLongest, fmt::join(taken_names(), ", "));
+}
+
+std::string column_name_problem(std::string_view name) {
+  if (can_be_stored(name)) return {};
+  return fmt::format(
+      "'{}' cannot be the name of a column: it becomes that of a dataset, so it has 1 to {} bytes "
+      "of UTF-8, no '/' and no control characters, and does not begin with '.'",
+      excerpt(name), kLongest);
 }
 
 void sort_by_purpose(std::vector<std::string>& names) {

@@ -48,4 +48,10 @@ for split in ("train", "test"):
                 assert not one[length:].any()
                 at += 1
         assert at == len(both)
+second = Recordings(sys.argv[1], split="test", clip="2")
+assert len(second) == 2
+for i, group in enumerate(("cat", "dog")):
+    assert second.names[second[i][1]] == group
+    assert np.array_equal(second[i][0].numpy(), expected("test", group)[2])
+assert len(Recordings(sys.argv[1], clip="9")) == 0
 assert len(Recordings(sys.argv[1])) == (counts > 0).sum()

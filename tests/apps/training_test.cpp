@@ -20,7 +20,7 @@ TEST_CASE("training: the example's dataset gives the rows of a split and label, 
   test::write_text(folder / "data/train/cat/broken.wav", "no sound");
   test::write_text(folder / "p.yaml", R"(version: 1
 graph:
-  files: {stage: file_list, root: data, labels: parent_dir, splits: top_dir}
+  files: {stage: file_list, root: data, labels: parent_dir, splits: top_dir, columns: {clip: '([0-9])[.]wav'}}
   read: {stage: disk_read, from: files}
   decode: {stage: decode, from: read}
   segment: {stage: segment, from: decode}

@@ -2,7 +2,7 @@
 
 read_splits.py one FILE.h5                    the splits of one file against its index
 read_splits.py each ALL.h5 EACH.{h5,npy}      a file for each split against one for all
-read_splits.py targets OUT.{h5,npy} LIST.csv  labels and targets against the manifest
+read_splits.py targets OUT.{h5,npy} LIST.csv  labels, targets and texts against the manifest
 """
 import csv
 import json
@@ -80,6 +80,7 @@ def targets(path, manifest):
         names, labels = about["targets"], about["labels"]
         paths = [p.decode() for p in index["path"]]
         values, flags = index["targets"], index["labels"]
+        columns = about["columns"]
         single = index["label"]
         expect(index.dtype.itemsize % 8 == 0, f"a record has {index.dtype.itemsize} bytes")
     else:
@@ -87,6 +88,8 @@ def targets(path, manifest):
             names, labels = texts(f["targets/name"]), texts(f["labels/name"])
             paths, values, flags = texts(f["files/path"]), f["files/targets"][:], f["files/labels"][:]
             single = f["files/label"][:]
+            columns = {name: texts(f["columns/" + name]) for name in f["columns"]}
+    expect(sorted(columns) == ["speaker", "stem", "text"], f"columns {sorted(columns)}")
     expect(names == ["age"], f"targets {names}")
     expect(labels == ["a", "b", "c", "d"], f"labels {labels}")
     expect(values.dtype == np.float32 and flags.dtype == np.uint8, "types")
@@ -95,6 +98,9 @@ def targets(path, manifest):
             expect(paths[i] == row["path"], f"{paths[i]} is not {row['path']}")
             age = float(row["age"]) if row["age"] else math.nan
             expect(np.array_equal(values[i], [np.float32(age)], equal_nan=True), f"{paths[i]}: age {values[i]}")
+            said = {"speaker": row["who"], "stem": row["path"].split(".")[0], "text": row["text"]}
+            for name, text in said.items():
+                expect(columns[name][i] == text, f"{paths[i]}: {name} {columns[name][i]!r}")
             wanted = [int(n in row["label"].split("|")) for n in labels]
             expect(flags[i].tolist() == wanted, f"{paths[i]}: labels {flags[i]}")
             expect(single[i] == (wanted.index(1) if sum(wanted) == 1 else -1), f"{paths[i]}: label {single[i]}")

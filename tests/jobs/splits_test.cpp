@@ -122,18 +122,20 @@ TEST_CASE("splits: files for each of them begin and end together") {
   CHECK(names == std::vector<std::string>{"clips", "out.val.h5"});
 }
 
-TEST_CASE("targets and sets of labels are in the index, as the manifest has them") {
+TEST_CASE("targets, sets of labels and texts are in the index, as the manifest has them") {
   const TempFolder folder;
-  std::string csv = "path,label,age,split\n";
-  const char* const rows[] = {"0.wav,a|b,31.5,train", "1.wav,,,train", "2.wav,b,-2,val",
-                              "3.wav,c|a|d,7,val"};
+  std::string csv = "path,label,age,split,who,text\n";
+  const char* const rows[] = {
+      "0.wav,a|b,31.5,train,ann,\"says: \"\"gr\xC3\xBC\xC3\x9F dich\"\", twice\"",
+      "1.wav,,,train,ann,", "2.wav,b,-2,val,,a\ttab", "3.wav,c|a|d,7,val,bob,\"two\nlines\""};
   for (unsigned i = 0; i < 4; ++i) {
     write_wav(folder.file(fmt::format("clips/{}.wav", i)), 3000, kRate, i);
     csv += std::string(rows[i]) + "\n";
   }
   const std::string manifest = folder.write("list.csv", csv);
-  const std::string files =
-      "manifest: '" + manifest + "', labels: manifest, label_separator: '|', targets: age";
+  const std::string files = "manifest: '" + manifest +
+                            "', labels: manifest, label_separator: '|', targets: age, "
+                            "columns: {speaker: who, text: text, stem: '^([0-9])[.]'}";
   REQUIRE(run(rows_pipeline(files, ""), folder, "out.h5").complete());
   REQUIRE(
       run(rows_pipeline(files, "split_files: false", "npy_write"), folder, "out.npy").complete());
@@ -152,6 +154,11 @@ TEST_CASE("targets and sets of labels are in the index, as the manifest has them
     CHECK(read.files()[3].labels == std::vector<std::int32_t>{0, 2, 3});
     CHECK(read.files()[3].label == -1);
     CHECK(read.files()[3].split == 1);
+    std::map<std::string, std::string> of_last;
+    for (std::size_t c = 0; c < read.columns().size(); ++c)
+      of_last[read.columns()[c]] = read.files()[3].texts.at(c);
+    CHECK(of_last == std::map<std::string, std::string>{
+                         {"speaker", "bob"}, {"stem", "3"}, {"text", "two\nlines"}});
   }
   {
     const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose,
@@ -168,7 +175,8 @@ TEST_CASE("splits: names that the output cannot have are refused before anything
   const std::string rule =
       "' cannot be the name of a split: it becomes part of names in the output, so it has 1 to 100 "
       "bytes of UTF-8, no '/' and no control characters, does not begin with '.', and is none of "
-      "band_hz, files, index, labels, mel, mfcc, remarks, spectrogram, splits, statistics, "
+      "band_hz, columns, files, index, labels, mel, mfcc, remarks, spectrogram, splits, "
+      "statistics, "
       "targets, "
       "warnings, waveform, windows";
   struct Row {

@@ -209,6 +209,41 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   CHECK(split.manifest().target(1, 0) == 1);
 }
 
+TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
+  const TempFolder folder;
+  for (const char* p : {"s1/x/a.wav", "s1/y/b.wav", "s2/x/c.wav", "d.wav"}) folder.write(p, "x");
+  const std::string jsonl =
+      folder.write("t.jsonl",
+                   "{\"path\": \"s2/x/c.wav\", \"text\": \"see\", \"tags\": [\"p\", \"q\"]}\n"
+                   "{\"path\": \"d.wav\", \"text\": \"\", \"tags\": [\"p\"]}\n"
+                   "{\"path\": \"s1/x/a.wav\", \"text\": \"see\"}\n");
+  const auto texts = [](List& list) {
+    Texts out;
+    for (std::size_t i = 0; i < list.manifest().size(); ++i) {
+      out.push_back(list.manifest().relative(i));
+      for (std::size_t t = 0; t < list.manifest().text_names().size(); ++t)
+        out.back().append("|").append(list.manifest().text(i, t));
+    }
+    return out;
+  };
+  List list(root(folder, "label_file: '" + jsonl +
+                             "', columns: {what: text, tags: tags, speaker: top_dir, room: "
+                             "parent_dir, mic: '/([^/]+/[a-z])[.]wav$'}"));
+  CHECK(list.manifest().text_names() == Texts{"what", "tags", "speaker", "room", "mic"});
+  CHECK(texts(list) == Texts{"d.wav||p|||", "s1/x/a.wav|see||s1|x|x/a", "s1/y/b.wav|||s1|y|y/b",
+                             "s2/x/c.wav|see|p, q|s2|x|x/c"});
+  // In the order of the splits, as everything else.
+  const std::string csv = folder.write(
+      "m.csv", "path,split,who\na.wav,test,x\nb.wav,train,x\nc.wav,test,x\nd.wav,train,y\n");
+  List split("{manifest: '" + csv + "', columns: [who]}");
+  CHECK(texts(split) == Texts{"b.wav|x", "d.wav|y", "a.wav|x", "c.wav|x"});
+  CHECK(complaint(folder, "{manifest: '" + csv + "', columns: [whom]}") ==
+        "@/m.csv: there is no column 'whom', which columns asks for");
+  folder.write("m.csv", std::string("path,who\na.wav,x\0y\n", 18));
+  CHECK(complaint(folder, "{manifest: '" + csv + "', columns: {speaker: who}}") ==
+        "@/m.csv:2: who has a zero byte, which cannot be stored; take it out");
+}
+
 TEST_CASE("splits by ratio: a split without files is an error that says why") {
   const TempFolder folder;
   for (int speaker = 0; speaker < 20; ++speaker)
@@ -404,7 +439,7 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
   const TempFolder folder;
   const char* const kKnown =
       "; what is read is path (a whole file), split (with splits: auto or manifest), label (with "
-      "labels: manifest), and what targets and split_group name";
+      "labels: manifest), and what targets, columns and split_group name";
   struct Row {
     const char* name;
     const char* text;
@@ -417,6 +452,7 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
       {"l.csv", "path,label,split\na,x,train\n", ", splits: none", "label, split are not read"},
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age, split_group: who", ""},
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age", "who is not read"},
+      {"l.csv", "path,age,who\na,1,x\n", ", columns: [who]", "age is not read"},
       // The first object says what the columns are.
       {"l.jsonl", "{\"path\": \"a\"}\n{\"path\": \"b\", \"split\": \"test\"}\n", "",
        "split is not read"},

@@ -258,6 +258,33 @@ TEST_CASE("segment: without a length, blocks carry what the frames across the se
         "shorter than min_length: 1000 samples of 1001");
 }
 
+TEST_CASE("segment: recordings are chosen by their length, both ends included") {
+  for (const char* options : {"{min_length: 100, max_length: 1000}",
+                              "{length: 80, hop: 40, min_length: 100, max_length: 1000}"})
+    for (const int block : {0, 64, 300}) {
+      CAPTURE(options);
+      CAPTURE(block);
+      Bench bench("segment", options);
+      CHECK(bench.plan({}, for_rate(8000)).errors.empty());
+      const auto entry = [&](std::int64_t n) {
+        return bench.stream<Windows>(waveform(counting(n), 8000, block)).entry;
+      };
+      for (const std::int64_t n : {100, 999, 1000}) CHECK(entry(n).outcome == Outcome::ok);
+      CHECK(entry(99).reason == "shorter than min_length: 99 samples of 100");
+      CHECK(entry(1001).outcome == Outcome::skipped);
+      CHECK(entry(1001).reason == "longer than max_length: 1001 samples of at most 1000");
+      if (block > 0) {
+        const std::int64_t seen = (1000 / block + 1) * block;
+        CHECK(entry(5000).reason ==
+              fmt::format("longer than max_length: at least {} samples of at most 1000", seen));
+      }
+    }
+  Bench in_time("segment", "{max_length: 0.1s}");
+  in_time.plan({}, for_rate(8000));
+  CHECK(in_time.stream<Windows>(waveform(counting(800), 8000)).ok());
+  CHECK_FALSE(in_time.stream<Windows>(waveform(counting(801), 8000)).ok());
+}
+
 TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
   struct Row {
     std::string options;
@@ -272,6 +299,13 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
       {"{hop: 5, long: {length: 1024}, short: {length: 512}}",
        {"long: length and hop are for windows of one stage"}},
       {"{long: {length: 1024}}", {"short: its length is missing"}},
+      {"{max_length: 0}",
+       {"max_length: no recording is that short; give a length or leave it out"}},
+      {"{min_length: 2s, max_length: 1.5s}",
+       {"max_length: is less than min_length, so that every recording is skipped"}},
+      {"{min_length: 10, max_length: 9}",
+       {"max_length: is less than min_length, so that every recording is skipped"}},
+      {"{min_length: 10, max_length: 10}", {}},
       {"{short: {length: 512}}", {"long: its length is missing"}},
       {"{long: {hop: 512}, short: {hop: 1}}",
        {"long: its length is missing", "short: its length is missing"}},

@@ -16,6 +16,13 @@ int check_names(const Schema& schema, const std::vector<std::string>& more = {})
   std::vector<std::string> options = schema.names();
   options.insert(options.end(), more.begin(), more.end());
   const auto is_option = [&](std::string_view name) {
+    if (const std::size_t dot = name.find('.'); dot != name.npos) {  // of another stage
+      const StageInfo* stage = Registry::global().find(std::string(name.substr(0, dot)));
+      if (stage == nullptr) return false;
+      const auto config = stage->configure();
+      const std::vector<std::string> others = config->schema().names();
+      return std::find(others.begin(), others.end(), name.substr(dot + 1)) != others.end();
+    }
     return std::find(options.begin(), options.end(), name) != options.end();
   };
   std::set<std::string_view> seen;
@@ -63,6 +70,10 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
         {"mel", "f_min", ", here it is 'fmin' (f_min is the name in torchaudio, SpeechBrain)"},
         {"mel", "win", ", here it is 'win_length'"},
         {"resample", "sr", ", here it is 'rate'"},
+        {"file_list", "max_duration",
+         ", here it is 'segment.max_length': in samples, or with its unit: 20s (max_duration is "
+         "the "
+         "name in NeMo)"},
         {"batch", "batch_size", ", here it is 'files' (batch_size is the name in PyTorch)"},
         {"mel", "n_mles", ", did you mean 'n_mels'?"},
         {"mel", "quux", ""}}) {

@@ -31,6 +31,7 @@ struct FeatureData {
     std::uint64_t content = 0;         ///< hash of its bytes; 0 where nobody made one
     std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
+    std::vector<std::string> texts;    ///< as many as FeatureData::columns; "" for none
   };
   struct Remark {
     std::int64_t file = 0;
@@ -44,7 +45,7 @@ struct FeatureData {
   std::string dtype, unit, root;
   std::vector<double> band_hz;
   std::vector<Entry> files;
-  std::vector<std::string> labels, splits, targets;  ///< names
+  std::vector<std::string> labels, splits, targets, columns;  ///< names
   std::vector<Remark> remarks;
   std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;

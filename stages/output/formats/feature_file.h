@@ -42,6 +42,8 @@ class FeatureFile {
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }
   [[nodiscard]] const std::vector<std::string>& targets() const { return data().targets; }
+  /// Names of the texts of every file.
+  [[nodiscard]] const std::vector<std::string>& columns() const { return data().columns; }
   [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
     return data().statistics;
   }

@@ -98,6 +98,37 @@ void read_files(const OpenH5& file, FeatureData& out) {
   for (const IndexColumn& column : index_columns()) read_column(file, column, out);
 }
 
+std::vector<std::string> names_in(hid_t group, const std::string& what) {
+  H5G_info_t info;
+  h5_check(H5Gget_info(group, &info), what);
+  std::vector<std::string> out;
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    const auto name = [&](char* to, std::size_t bytes) {
+      const ssize_t length =
+          H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, to, bytes, H5P_DEFAULT);
+      h5_check(length < 0 ? -1 : 0, what);
+      return static_cast<std::size_t>(length);
+    };
+    out.emplace_back(name(nullptr, 0), '\0');
+    name(out.back().data(), out.back().size() + 1);
+  }
+  return out;
+}
+
+void read_texts(const OpenH5& file, FeatureData& out) {
+  if (!has_object(file.id, "/columns")) return;
+  const Hid group(H5Gopen2(file.id, "/columns", H5P_DEFAULT), H5Gclose, "/columns");
+  out.columns = names_in(group, "/columns");
+  for (const std::string& column : out.columns) {
+    const std::string name = "/columns/" + column;
+    std::vector<std::string> texts = H5Dataset(file, name).texts();
+    if (texts.size() != out.files.size())
+      throw RunError(fmt::format("{} has {} values, not {}", name, texts.size(), out.files.size()));
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      out.files[i].texts.push_back(std::move(texts[i]));
+  }
+}
+
 void read_statistics(const OpenH5& file, FeatureData& out) {
   if (!has_object(file.id, "/statistics")) return;
   const Hid group(H5Gopen2(file.id, "/statistics", H5P_DEFAULT), H5Gclose, "/statistics");
@@ -204,6 +235,7 @@ FeatureContents read_h5(const std::string& path) {
     Hid rows(H5Dopen2(file.id, name.c_str(), H5P_DEFAULT), H5Dclose, "no dataset " + name);
     read_shape(file, rows, name, out.data);
     read_files(file, out.data);
+    read_texts(file, out.data);
     read_statistics(file, out.data);
     read_remarks(file, out.data);
     if (has_object(file.id, "/warnings")) out.data.warnings = H5Dataset(file, "/warnings").texts();

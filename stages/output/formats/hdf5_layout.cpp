@@ -63,6 +63,14 @@ void write_files(const H5Place& file, const OutputIndex& x) {
   if (!x.target_names().empty()) H5Place(file, "targets").list("name", x.target_names());
 }
 
+void write_texts(const H5Place& file, const OutputIndex& x) {
+  if (x.text_names().empty()) return;
+  const H5Place columns(file, "columns");
+  for (std::size_t t = 0; t < x.text_names().size(); ++t)
+    columns.texts(x.text_names()[t].c_str(), x.files(),
+                  [&](std::size_t i) { return x.text(i, t); });
+}
+
 void select(hid_t space, const std::vector<hsize_t>& start, const std::vector<hsize_t>& count) {
   h5_check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr),
            "selection");
@@ -156,6 +164,7 @@ void go_through(const H5Place& file, hid_t rows, const OutputIndex& index) {
   write_bands(file, index.info);
   write_axes(file, {rows, file.pass()}, index);
   write_files(file, index);
+  write_texts(file, index);
   write_splits(file, rows, index);
   write_remarks(file, index);
   write_warnings(file, index);

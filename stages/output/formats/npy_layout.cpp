@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -215,14 +216,27 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   entry("status", list(std::span(FeatureData::kStatusNames), text));
   if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
   if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
-  begin("remarks");  // one by one: there may be as many as files
-  out.add("[");
-  const char* before = "\n";
-  for (const std::size_t i : x.remarked()) {
-    out.add(before + json(remark(x, i)));
-    before = ",\n";
+  // One by one: there may be as many as files.
+  const auto each = [&](const auto& list, const auto& one) {
+    const char* before = "[\n";
+    for (const std::size_t i : list) {
+      out.add(before + json(one(i)));
+      before = ",\n";
+    }
+    out.add(*before == '[' ? "[]" : "]");
+  };
+  if (const auto& names = x.text_names(); !names.empty()) {
+    begin("columns");
+    for (std::size_t t = 0; t < names.size(); ++t) {
+      out.add(fmt::format("{}{}: ", t == 0 ? "{" : ",\n", json(text(names[t]))));
+      each(std::views::iota(std::size_t{0}, x.files()),
+           [&](std::size_t i) { return text(x.text(i, t)); });
+    }
+    out.add("}");
   }
-  out.add("]\n}\n");
+  begin("remarks");
+  each(x.remarked(), [&](std::size_t i) { return remark(x, i); });
+  out.add("\n}\n");
   out.finish();
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "pipeline/utf8.h"
 #include "stages/output/formats/npy_file.h"
 #include "stages/output/formats/npy_header.h"
@@ -138,6 +139,17 @@ void read_index(const std::string& path, FeatureData& out) {
     }
 }
 
+void read_texts(const Json& columns, FeatureData& out) {
+  for (const auto& [name, texts] : columns.items()) {
+    if (texts.size() != out.files.size())
+      throw RunError(fmt::format("the column {} has {} texts, not {}", excerpt(name), texts.size(),
+                                 out.files.size()));
+    out.columns.push_back(name);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      out.files[i].texts.push_back(texts.at(i).get<std::string>());
+  }
+}
+
 class NpyRows final : public FeatureRows {
  public:
   NpyRows(std::string path, UniqueFd fd, NumberType type, std::uint64_t values_per_row)
@@ -208,6 +220,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
     check_rows(fd.get(), path, file_bytes, data);
     if (data.rows() > 0) data.rows_at = NpyFile::kDataOffset;
     read_index(beside(path, npy_index_path), data);
+    if (about.contains("columns")) read_texts(about.at("columns"), data);
     for (const Json& r : about.at("remarks")) {
       const auto file = r.at("file").get<std::size_t>();
       const FeatureData::Entry& entry = data.files.at(file);  // which has the bytes of its name

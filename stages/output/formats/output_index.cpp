@@ -37,6 +37,10 @@ float OutputIndex::target(std::size_t file, std::size_t target) const {
   return manifest->target(first + file, target);
 }
 
+std::string OutputIndex::text(std::size_t file, std::size_t which) const {
+  return std::string(manifest->text(first + file, which));
+}
+
 std::int8_t OutputIndex::split(std::size_t file) const {
   return static_cast<std::int8_t>(manifest != nullptr ? manifest->split(first + file) : -1);
 }
@@ -51,6 +55,10 @@ const std::vector<std::string>& OutputIndex::split_names() const {
 
 const std::vector<std::string>& OutputIndex::target_names() const {
   return manifest != nullptr ? manifest->target_names() : kNoNames;
+}
+
+const std::vector<std::string>& OutputIndex::text_names() const {
+  return manifest != nullptr ? manifest->text_names() : kNoNames;
 }
 
 double OutputIndex::duration(std::size_t file) const {

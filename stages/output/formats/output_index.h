@@ -59,6 +59,9 @@ struct OutputIndex {
   /// NaN for none.
   [[nodiscard]] float target(std::size_t file, std::size_t target) const;
   [[nodiscard]] const std::vector<std::string>& target_names() const;
+  /// "" for none.
+  [[nodiscard]] std::string text(std::size_t file, std::size_t which) const;
+  [[nodiscard]] const std::vector<std::string>& text_names() const;
   [[nodiscard]] std::int8_t split(std::size_t file) const;
   [[nodiscard]] const std::vector<std::string>& label_names() const;
   [[nodiscard]] const std::vector<std::string>& split_names() const;

@@ -1,0 +1,33 @@
+// Columns of text that an output is to keep of every file (speaker, transcript), and the rule by
+// which each gets its values.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/schema.h"
+
+namespace melflow {
+
+struct TextColumns {
+  struct Column {
+    std::string name;  ///< in the output
+    std::string rule;  ///< a NameRule
+  };
+  std::vector<Column> list;
+
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// One of them is read from a table.
+  [[nodiscard]] bool read_table() const;
+};
+
+/// As names of a table's columns, or as a map from names to rules.
+template <>
+struct OptionType<TextColumns> {
+  static std::string name() { return "list of text, or map of text to text"; }
+  static std::string parse(const Value& v, TextColumns& out);
+  static Value echo(const TextColumns& v);
+};
+
+}  // namespace melflow
