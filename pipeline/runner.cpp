@@ -307,7 +307,7 @@ std::vector<Remark> Runner::Impl::remarks() const {
   const std::size_t count = ledger_.counts().found;
   for (std::size_t i = 0; i < count; ++i) {
     Ledger::Entry e = ledger_.entry(i);
-    if (e.outcome == Outcome::not_run || (e.outcome == Outcome::ok && e.reason.empty())) continue;
+    if ((e.outcome == Outcome::not_run || e.outcome == Outcome::ok) && e.reason.empty()) continue;
     out.push_back({i, source().name(i), std::move(e)});
   }
   return out;

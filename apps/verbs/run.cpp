@@ -9,6 +9,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
+#include "apps/report/preview.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
@@ -20,6 +21,7 @@
 #include "pipeline/runner.h"
 #include "stages/corpus/update.h"
 #include "stages/device/timeline_observer.h"
+#include "stages/output/row_sink.h"
 
 namespace melflow {
 namespace {
@@ -32,6 +34,7 @@ struct RunArguments {
   bool quiet = false;
   bool no_progress = false;
   Update update = Update::none;
+  bool dry_run = false;  ///< of an update
 };
 
 // Where the JSON document goes; that it can is known before the run.
@@ -94,12 +97,41 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   put(out, text);
 }
 
+// Any other sink would write.
+void check_can_preview(const Plan& plan) {
+  for (const PlanNode& node : plan.nodes)
+    if (node.info->traits.kind == StageKind::sink &&
+        dynamic_cast<const RowSink*>(node.stage.get()) == nullptr)
+      throw RunError(fmt::format("--dry-run: the output of {} ({}) cannot be updated", node.name,
+                                 node.info->name));
+}
+
+int preview(const RunArguments& arguments, Plan plan, JsonReport& json) {
+  check_can_preview(plan);
+  const auto preview = std::make_shared<UpdatePreview>();
+  plan.services.add(preview);
+  Runner runner(std::move(plan));
+  const RunReport report = run_watched(runner, arguments);
+  const bool is_whole = report.ending != Ending::failed && !preview->output.empty();
+  const int code = report.ending == Ending::failed ? kRunFailed : is_whole ? kDone : kStopped;
+  const std::vector<Remark> changes = is_whole ? runner.remarks() : std::vector<Remark>{};
+  put(stderr, warnings_text(report, runner.plan()));
+  if (is_whole && !arguments.quiet)
+    put(arguments.json == "-" ? stderr : stdout,
+        preview_text(*preview, report, changes, kShownRemarks));
+  json.write(preview_json(*preview, report, changes, code));
+  if (report.ending == Ending::failed) complain(report.error);
+  if (code == kStopped) complain("stopped before all files were looked at");
+  return code;
+}
+
 int run(const RunArguments& arguments, JsonReport& json) {
   // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_update(plan.services, arguments.update);
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
+  if (arguments.dry_run) return preview(arguments, std::move(plan), json);
   const auto observer = timeline_observer(plan);
   Runner runner(std::move(plan), observer.get());
   const RunReport report = run_watched(runner, arguments);
@@ -150,6 +182,8 @@ Action add_update(CLI::App& verb) {
   auto compact = std::make_shared<bool>(false);
   verb.add_flag("--compact", *compact,
                 "puts all rows in the order of the files, as a run from the beginning does");
+  verb.add_flag("--dry-run", arguments->dry_run,
+                "says what would be computed, kept and dropped, and why, and changes nothing");
   verb.footer(
       "A file is the same when its path, size and time of change are. Rows of such files stay as "
       "they\n"

@@ -1,7 +1,9 @@
 // A run that updates an earlier output, as whoever starts it tells the stages.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "pipeline/run_context.h"
 
@@ -21,6 +23,21 @@ inline void set_update(RunServices& services, Update update) {
 inline Update update_of(const RunContext& run) {
   const auto update = run.services.find<Update>();
   return update ? *update : Update::none;
+}
+
+/// What an update would do. Where the caller adds one to the services of a run, its sink fills it
+/// in, writes nothing, and closes every file: ok for one whose rows would stay, else not run, with
+/// "new", "changed" or what became of it before as the reason.
+struct UpdatePreview {
+  std::string output;     ///< its path; "" where the run was stopped before all was looked at
+  bool is_there = false;  ///< else all files would be computed
+  bool in_place = false;  ///< new rows would come behind the others, else all would be copied
+  std::size_t dropped_files = 0;  ///< that have rows there and are gone
+  std::int64_t dropped_rows = 0;
+  std::string dropped_example;  ///< a path of them
+};
+inline bool is_preview(const RunContext& run) {
+  return run.services.find<UpdatePreview>() != nullptr;
 }
 
 }  // namespace melflow

@@ -114,15 +114,40 @@ void EarlierOutput::forget_opened(const RunContext& run) {
   opened_.clear();
 }
 
+bool EarlierOutput::stays(const RowReuse& old, const RunContext& run, std::int64_t extensible_at) {
+  return update_of(run) == Update::append && !old.has_dead_rows() && extensible_at >= 0 &&
+         old.rows_at() == extensible_at;
+}
+
+void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
+                            std::int64_t extensible_at, UpdatePreview& out) {
+  if (run.is_stopping()) return;  // what was not looked at looks as if it had changed
+  out.output = target_.path;
+  out.is_there = out.in_place = is_there_;
+  out.dropped_files = dropped_.files;
+  out.dropped_rows = dropped_.rows;
+  out.dropped_example = dropped_.example;
+  for (std::size_t s = 0; s < matched_.size(); ++s) {
+    const std::unique_ptr<RowReuse> old = std::move(matched_[s]);
+    if (old == nullptr) continue;
+    out.in_place = out.in_place && stays(*old, run, extensible_at);
+    for (const RowReuse::Kept& k : old->kept()) run.ledger.close(k.file, Outcome::ok, -1, "");
+    for (std::size_t i = sections.first(s); i < sections.end(s); ++i)
+      if (run.ledger.outcome(i) == Outcome::open)
+        run.ledger.close(i, Outcome::not_run, -1, old->why_computed(i));
+  }
+  for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
+    if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "new");
+}
+
 std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t section,
                                                 std::int64_t extensible_at, RowOrder& order,
                                                 SinkStatistics& statistics) {
   std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
   if (old == nullptr) return std::nullopt;
-  const bool stays = update_of(run) == Update::append && !old->has_dead_rows() &&
-                     extensible_at >= 0 && old->rows_at() == extensible_at;
+  const bool is_extended = stays(*old, run, extensible_at);
   for (const RowReuse::Kept& k : old->kept()) {
-    if (stays) {
+    if (is_extended) {
       order.stays(k.file, k.row, k.rows, k.audio);
     } else {
       order.taken_over(k.file, k.rows, k.audio);
@@ -133,7 +158,7 @@ std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t sec
     run.ledger.close(k.file, Outcome::ok, stage, k.remark != nullptr ? k.remark->reason : "");
   }
   kept_files_ += old->kept().size();
-  if (stays) {
+  if (is_extended) {
     order.begin_at(section, old->rows());
     return old->rows();
   }

@@ -12,6 +12,7 @@
 
 #include "pipeline/stage.h"
 #include "stages/corpus/earlier_files.h"
+#include "stages/corpus/update.h"
 #include "stages/items.h"
 #include "stages/output/formats/row_order.h"
 #include "stages/output/formats/row_part_file.h"
@@ -42,6 +43,9 @@ class EarlierOutput {
   /// There is one.
   [[nodiscard]] bool is_there() const { return is_there_; }
 
+  /// Instead of keep(), for all sections: what the update would do.
+  void preview(RunContext& run, const OutputSections& sections, std::int64_t extensible_at,
+               UpdatePreview& out);
   /// Closes the files of a section whose rows are kept. Returns how many rows the output has, where
   /// they stay and new ones come behind them; they begin at byte `extensible_at` then.
   std::optional<std::int64_t> keep(RunContext& run, std::size_t section, std::int64_t extensible_at,
@@ -61,6 +65,8 @@ class EarlierOutput {
   [[nodiscard]] std::unique_ptr<RowReuse> match(RunContext& run, const OutputSections& sections,
                                                 std::size_t section, const FeatureInfo& info,
                                                 const std::string& feature_fingerprint);
+  [[nodiscard]] static bool stays(const RowReuse& old, const RunContext& run,
+                                  std::int64_t extensible_at);
   void check_dropped(const RunContext& run);
   void forget_opened(const RunContext& run);
 

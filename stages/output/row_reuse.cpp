@@ -115,7 +115,9 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
   const std::vector<FeatureFile::Entry>& old = file_->files();
   std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks;
   for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
-  const std::vector<std::int64_t> entries = entries_of(source, first, last);
+  first_ = first;
+  entries_ = entries_of(source, first, last);
+  const std::vector<std::int64_t>& entries = entries_;
   const std::vector<Now> now = look(source, first, entries, run);
   found_.assign(old.size(), Found::no);
   std::size_t unreachable = 0;
@@ -145,6 +147,14 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
   if (unreachable > 0)
     unreachable_ = fmt::format("{} of {} files cannot be reached, such as {}", unreachable,
                                entries.size(), unreachable_);
+}
+
+std::string RowReuse::why_computed(std::size_t file) const {
+  const std::int64_t entry = entries_[file - first_];
+  if (entry < 0) return "new";
+  const FeatureFile::Status before = file_->files()[static_cast<std::size_t>(entry)].status;
+  if (before != FeatureFile::Status::ok) return fmt::format("{} before", to_text(before));
+  return found_[static_cast<std::size_t>(entry)] == Found::gone ? "not there any more" : "changed";
 }
 
 void RowReuse::add_dropped(const std::function<bool(const std::string& path)>& is_listed,

@@ -46,6 +46,8 @@ class RowReuse {
   /// Where the run is being stopped the rest is not looked at, and not kept.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+  /// Of one of those files that is not kept: why its rows have to be computed.
+  [[nodiscard]] std::string why_computed(std::size_t file) const;
   /// After match(): how many of the kept files could not be asked, with an example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
   /// After match(): adds the files with rows, and those that are gone: not among the files that
@@ -89,6 +91,8 @@ class RowReuse {
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;
+  std::size_t first_ = 0;              // of the files that match() looked at
+  std::vector<std::int64_t> entries_;  // of each of them, -1 for none
   std::string unreachable_;
   enum class Found : std::uint8_t { no, yes, gone };
   std::vector<Found> found_;  // each entry among the files, by match()

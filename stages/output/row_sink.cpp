@@ -100,6 +100,8 @@ void RowSink::open_files(RunContext& run) {
                     target_.path));
   check_files(run);
   earlier_.match(run, sections_, *info_, feature_fingerprint(feature_settings()));
+  if (const auto preview = run.services.find<UpdatePreview>())
+    return earlier_.preview(run, sections_, extensible_at(), *preview);
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     const auto rows = earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_);
     const bool replaces = target_.overwrite || earlier_.gives_rows(s);

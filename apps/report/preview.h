@@ -1,0 +1,20 @@
+// What an update would do (`melflow update --dry-run`), as text and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "pipeline/report.h"
+#include "pipeline/runner.h"
+#include "stages/corpus/update.h"
+
+namespace melflow {
+
+/// `changes`: the files that would be computed, with why, of which so many are named.
+std::string preview_text(const UpdatePreview& preview, const RunReport& report,
+                         const std::vector<Remark>& changes, std::size_t limit);
+nlohmann::ordered_json preview_json(const UpdatePreview& preview, const RunReport& report,
+                                    const std::vector<Remark>& changes, int exit_code);
+
+}  // namespace melflow

@@ -1,0 +1,134 @@
+// `melflow update --dry-run`: what it says is what the update then does, and it changes nothing.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// Bytes and time of change of every file below.
+std::map<std::string, std::pair<std::string, fs::file_time_type>> state_of(
+    const TempFolder& folder) {
+  std::map<std::string, std::pair<std::string, fs::file_time_type>> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path()))
+    if (entry.is_regular_file() && !entry.path().filename().string().starts_with(".std"))
+      out[entry.path()] = {read_text(entry.path()), entry.last_write_time()};
+  return out;
+}
+
+struct Corpus {
+  TempFolder folder;
+  Corpus(const std::string& files, const std::string& sink) {
+    write_text(folder / "p.yaml",
+               test::nodes_to_mel("root: clips" + files,
+                                  "sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20") +
+                   "  write: {stage: " + sink + ", from: mel, path: '${OUT}', max_dropped: 50%}\n");
+    for (int i = 0; i < 8; ++i) add(fmt::format("{}.wav", i));
+    write_text(folder / "clips/broken.wav", "no sound");
+  }
+  void add(const std::string& name) { test::write_wav(folder / ("clips/" + name), 8000, 2); }
+  Ended melflow(std::vector<std::string> words, const std::string& out) {
+    words.insert(words.begin(), MELFLOW_PROGRAM);
+    words.insert(words.end(), {"p.yaml", "--var", "OUT=" + out});
+    return test::run(folder, words);
+  }
+  // What is said, after a look at whether anything has changed.
+  Json dry_run(const std::string& out, const std::string& how = "") {
+    std::vector<std::string> words{"update", "--dry-run", "--json"};
+    if (!how.empty()) words.push_back(how);
+    const auto before = state_of(folder);
+    const Ended e = melflow(words, out);
+    CHECK(state_of(folder) == before);
+    INFO(e.err);
+    REQUIRE(e.code == 0);
+    return Json::parse(e.out);
+  }
+};
+
+std::map<std::string, std::string> reasons(const Json& said) {
+  std::map<std::string, std::string> out;
+  for (const Json& file : said["compute"]) out[file["path"]] = file["why"];
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("dry run: what an update would do, and does") {
+  for (const char* sink : {"hdf5_write", "npy_write"}) {
+    CAPTURE(std::string(sink));
+    const std::string name = *sink == 'h' ? "out.h5" : "out.npy";
+    Corpus corpus(", feed: cache, cache_path: audio.cache", sink);
+    Json said = corpus.dry_run(name);
+    CHECK(said["is_there"] == false);
+    CHECK(reasons(said).size() == 9);
+    REQUIRE(corpus.melflow({"run", "-q"}, name).code == 3);
+
+    said = corpus.dry_run(name);
+    CHECK(said["kept_files"] == 8);
+    CHECK(said["in_place"] == (*sink == 'h'));
+    CHECK(reasons(said) == std::map<std::string, std::string>{{"broken.wav", "failed before"}});
+    CHECK(corpus.dry_run(name, "--compact")["in_place"] == false);
+
+    corpus.add("9.wav");
+    fs::last_write_time(corpus.folder / "clips/3.wav", fs::file_time_type::clock::now());
+    fs::remove(corpus.folder / "clips/5.wav");
+    said = corpus.dry_run(name);
+    CHECK(said["kept_files"] == 6);
+    CHECK(said["in_place"] == false);
+    CHECK(said["dropped_files"] == 1);
+    CHECK(reasons(said) == std::map<std::string, std::string>{{"3.wav", "changed"},
+                                                              {"9.wav", "new"},
+                                                              {"broken.wav", "failed before"}});
+    const Ended text = corpus.melflow({"update", "--dry-run"}, name);
+    CHECK(has(text.out, name + ": 6 files as before, 3 to compute (1 changed, 1 failed before, 1 "
+                               "new), 1 file gone with "));
+    CHECK(has(text.out, "  3.wav: changed\n"));
+    CHECK(has(text.out, "Nothing was computed or written.\n"));
+
+    const Ended done = corpus.melflow({"update", "--json", "--no-progress"}, name);
+    REQUIRE(done.code == 3);
+    const Json report = Json::parse(done.out);
+    for (const Json& stage : report["stages"])
+      if (stage["name"] == "read") CHECK(stage["items_in"] == 3);
+  }
+}
+
+TEST_CASE("dry run: what an update is refused for, it is refused for, too") {
+  Corpus corpus("", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  for (int i = 0; i < 6; ++i) fs::remove(corpus.folder / fmt::format("clips/{}.wav", i));
+  const auto before = state_of(corpus.folder);
+  const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "6 of its 8 files with rows"));
+  CHECK(e.out.empty());
+  const Ended other = corpus.melflow({"update", "--dry-run", "--set", "mel.n_mels=30"}, "out.h5");
+  CHECK(other.code == 1);
+  CHECK(has(other.err, "holds other features than this pipeline makes"));
+  CHECK(state_of(corpus.folder) == before);
+}
+
+TEST_CASE("dry run: a sink that would write is refused") {
+  const TempFolder folder;
+  test::write_toy(folder, 3);
+  const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "update", "--dry-run", "toy.yaml"});
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "--dry-run: the output of end (toy_keep) cannot be updated"));
+  CHECK_FALSE(fs::exists(folder / "toy.out"));
+}
