@@ -33,10 +33,10 @@ SlotTimes& SlotTimes::operator+=(const SlotTimes& more) {
   return *this;
 }
 
-SlotDevice::SlotDevice(Gpus& gpus, int index, const SlotSettings& settings,
+SlotDevice::SlotDevice(Gpus& gpus, int index, SlotSettings settings,
                        std::shared_ptr<const FrontEnd> front_end, const SlotSize& size)
     : gpus_(gpus),
-      settings_(settings),
+      settings_(std::move(settings)),
       front_end_(std::move(front_end)),
       gpu_(gpus.open(index)),
       info_(gpu_->info()),

@@ -50,7 +50,7 @@ struct SlotTimes {
 class SlotDevice {
  public:
   // Opens it and takes one slot at least. Throws CudaError, and what Gpu::make_mel() throws.
-  SlotDevice(Gpus& gpus, int index, const SlotSettings& settings,
+  SlotDevice(Gpus& gpus, int index, SlotSettings settings,
              std::shared_ptr<const FrontEnd> front_end, const SlotSize& size);
   SlotDevice(const SlotDevice&) = delete;
   SlotDevice& operator=(const SlotDevice&) = delete;

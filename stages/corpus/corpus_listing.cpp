@@ -96,7 +96,8 @@ class Listing {
                    "exclude, or count every such folder as a failed file (closed_folders: failed)");
   }
 
-  // The earlier output, and its files in folders that cannot be listed now: these may be there.
+  // Keeps the splits of the earlier output, and its files in folders that cannot be listed now, as
+  // these files may still be there.
   void recall(const EarlierFiles& earlier) {
     std::vector<std::string> names = manifest_.split_names();
     for (const auto& [name, share] : options_.split_ratios.list)
@@ -169,7 +170,7 @@ class Listing {
     tell_unused(table->columns(), used);
   }
 
-  // A column that somebody relies on and nobody reads, such as the begin of a segment.
+  // Remarks on columns that are not read: somebody may rely on one, such as the begin of a segment.
   void tell_unused(const std::vector<std::string>& columns, const std::vector<int>& used) const {
     std::vector<std::string> unused;
     for (std::size_t c = 0; c < columns.size(); ++c)
@@ -232,8 +233,8 @@ class Listing {
       throw RunError(fmt::format("{}: cannot read the manifest: {}", name, std::strerror(errno)));
   }
 
-  // What the path of the file added last says about it; `cell`: of the manifest's column that
-  // split_group names.
+  // Takes label, split and group of the file added last from its path. `cell`: what the row has in
+  // the column that split_group names.
   void added(std::string_view path, std::string_view cell = "", bool is_folder = false) {
     path = below_root(path);
     const std::size_t file = manifest_.size() - 1;
@@ -255,7 +256,7 @@ class Listing {
                                : columns_[c].name_of(path, ""));
   }
 
-  // Of an absolute path in the root, what is below it.
+  // The path without the root, where it is an absolute path in the root.
   [[nodiscard]] std::string_view below_root(std::string_view path) const {
     std::string_view root = options_.root;
     while (root.size() > 1 && root.ends_with('/')) root.remove_suffix(1);

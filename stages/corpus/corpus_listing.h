@@ -11,9 +11,9 @@
 
 namespace melflow {
 
-/// `warn` gets remarks on the corpus as a whole; `earlier` is there in an update. Throws RunError
-/// when there is no file, a folder or table cannot be read, a table says what cannot be, or splits
-/// cannot be as they are wanted.
+/// Passes remarks on the corpus as a whole to `warn`. `earlier`: the earlier output in an update,
+/// else null. Throws RunError when there is no file, a folder or table cannot be read, a table has
+/// an invalid value, or the splits asked for cannot be made.
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
                      const EarlierFiles* earlier = nullptr);
 

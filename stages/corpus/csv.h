@@ -1,5 +1,5 @@
-// Reads a file of cells between commas, or another separator, with a header line (RFC 4180: quotes,
-// doubled quotes, line breaks inside quotes).
+// Reads a table of cells separated by commas or another character, with a header line (RFC 4180:
+// quotes, doubled quotes, line breaks inside quotes).
 #pragma once
 
 #include <fstream>
@@ -16,7 +16,8 @@ class CsvReader final : public TableReader {
   /// Throws RunError when the file cannot be read or lacks one of the `required` columns.
   CsvReader(const std::string& path, const std::vector<std::string>& required,
             char separator = ',');
-  /// A row of the wrong length is none.
+  /// As TableReader::next(); throws RunError also for a row with another number of cells than the
+  /// header has.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return header_; }
   [[nodiscard]] int column(std::string_view name) const override;

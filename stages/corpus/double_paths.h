@@ -1,4 +1,4 @@
-// Paths that stand in a manifest more than once.
+// Finds paths that a manifest lists more than once.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@ namespace melflow {
 
 class DoublePaths {
  public:
-  /// The path of the next file and the line it stands in.
+  /// Adds the path of the next file and the number of its line in the manifest.
   void add(std::string_view path, int line);
 
-  /// Two files of one path, the first that has it and a later one, and their lines.
+  /// Two files with the same path, the first one and a later one, and their lines.
   struct Pair {
     std::size_t first = 0, second = 0;
     int first_line = 0, second_line = 0;
   };
-  /// In the order of the later ones.
+  /// All such pairs, in the order of `second`.
   [[nodiscard]] std::vector<Pair> find() const;
 
  private:
   struct Line {
-    std::uint64_t path = 0;  // its hash: a million lines are not kept twice
+    std::uint64_t path = 0;  // the path's hash, so that the paths are not stored a second time
     int line = 0;
   };
   std::vector<Line> lines_;

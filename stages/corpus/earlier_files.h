@@ -1,5 +1,5 @@
-// What an output of an earlier run says of its files, for the source of an update: it lists them
-// before the sink looks at that output.
+// The files of an earlier output and their splits, for the source of an update, which needs them
+// before the sink opens that output.
 #pragma once
 
 #include <functional>
@@ -10,16 +10,18 @@
 
 namespace melflow {
 
-/// Required of the source by a sink which can be updated.
+/// Given to the source by a sink that can update its output.
 struct EarlierFiles {
-  /// Path as it was listed, and the name of its split, "" for none; valid until the sink starts.
+  /// `path`: as it was listed; `split`: name of the file's split, "" for none. Both stay valid
+  /// until the sink starts.
   using Visit = std::function<void(std::string_view path, std::string_view split)>;
-  /// Calls `visit` for every file of the earlier output, if there is one; `splits` are names that
-  /// its files may be called after. Throws RunError where the output cannot be updated.
+  /// Calls `visit` for every file of the earlier output, if there is one. `splits`: names of splits
+  /// that may be part of the output's file names. Throws RunError when the output cannot be
+  /// updated.
   std::function<void(const std::vector<std::string>& splits, const Visit& visit)> visit;
 };
 
-/// Split of each path in the earlier output, "" for none.
+/// Maps each path of the earlier output to the name of its split, "" for none.
 using EarlierSplits = std::unordered_map<std::string_view, std::string_view>;
 
 }  // namespace melflow

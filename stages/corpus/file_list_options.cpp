@@ -13,89 +13,96 @@ namespace melflow {
 
 void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
-  s.field("root", root, "folder to look in, with all folders below it; paths are stored below it");
+  s.field("root", root,
+          "folder that is searched for files, with all folders below it; the output stores paths "
+          "relative to it");
   const auto is_scanned = [this] { return manifest.empty(); };
-  const std::string scanned = "a folder to look in (a manifest is taken as it stands)";
+  const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
-          "patterns of files to take: * within a name, ** for any folders; case does not matter")
+          "patterns of files to take: * stands for any part of a name, ** for any folders; case "
+          "does not matter")
       .used_with(scanned, is_scanned);
-  s.field("exclude", exclude, "patterns of files to leave out again");
-  s.field(
-      "manifest", manifest,
-      "instead of looking: a text file with a path a line, or a table (.csv, .tsv, .jsonl) with "
-      "the column path; order is kept");
-  s.field("follow_links", follow_links, "also look into folders that are symbolic links")
+  s.field("exclude", exclude, "patterns of files and folders to leave out");
+  s.field("manifest", manifest,
+          "list of the files, in place of a search: a text file with one path per line, or a table "
+          "(.csv, .tsv, .jsonl) with a column path; its order is kept");
+  s.field("follow_links", follow_links, "also searches folders that are symbolic links")
       .used_with(scanned, is_scanned);
   s.field("closed_folders", closed_folders,
-          "folders that cannot be listed (permissions, a failing disk), so that nobody knows what "
-          "is missing: error, the run does not begin; failed, each counts as one failed file. What "
-          "exclude leaves out is not missing")
+          "how to treat folders that cannot be listed (permissions, a failing disk); error: the "
+          "run does not begin; failed: each counts as one failed file. Folders that exclude leaves "
+          "out are not affected")
       .used_with(scanned, is_scanned);
 
   s.field(
       "labels", labels,
-      "where labels come from: the name of the file's folder (parent_dir), of its first folder "
-      "below root (top_dir; with splits: top_dir below the split's), the manifest's label_column, "
-      "or that of label_file (file)");
+      "where labels come from; parent_dir: the name of the folder that the file is in; top_dir: "
+      "the name of the first folder below root (with splits: top_dir, below the folder of the "
+      "split); manifest: label_column of the manifest; file: label_column of label_file");
   s.field("label_file", label_file,
-          "table (.csv, .tsv, .jsonl) with the column path, from which labels: file, targets and "
-          "columns come");
-  s.field("label_column", label_column, "the column of a table that has the labels")
+          "table (.csv, .tsv, .jsonl) with a column path; labels: file takes labels from it, "
+          "targets numbers, and columns texts");
+  s.field("label_column", label_column,
+          "name of the column with the labels, in manifest or label_file")
       .used_with("labels: file or manifest",
                  [this] { return labels == Labels::file || labels == Labels::manifest; });
   s.field("label_separator", label_separator,
-          "what is between the labels of a file that has several, such as '|'; a list in .jsonl "
-          "needs none");
+          "text that separates the labels of a file with several, such as '|'; lists in a .jsonl "
+          "need none");
   s.field(
       "targets", targets,
-      "columns with numbers, of label_file or else of the manifest, to be stored for every file");
-  s.field("columns", columns,
-          "texts to be stored for every file, such as speaker or transcript: columns of label_file "
-          "or else of the manifest, [speaker, transcript]; or names and what each is, {speaker: "
-          "speaker_id, chapter: parent_dir, room: 'room([0-9]+)'}, a column, the file's folder "
-          "(parent_dir), its first folder below root (top_dir) or a regular expression whose ( ) "
-          "is the text in the path");
+      "names of columns whose numbers are stored for every file; columns of label_file, or of the "
+      "manifest where there is no label_file");
+  s.field(
+      "columns", columns,
+      "texts that are stored for every file, such as speaker or transcript: names of columns of "
+      "label_file, or of the manifest where there is no label_file, [speaker, transcript]; or "
+      "a source for each name, {speaker: speaker_id, chapter: parent_dir, room: "
+      "'room([0-9]+)'}: a column, the name of the folder that the file is in (parent_dir), that "
+      "of its first folder below root (top_dir), or a regular expression whose ( ) finds the "
+      "text in the path");
 
-  s.field("splits", splits,
-          "training, validation and test: by the first folder below root (top_dir), by the "
-          "manifest's column split, or by shares (ratio); auto: the column, where there is one");
+  s.field(
+      "splits", splits,
+      "how files are put into splits (training, validation, test); top_dir: by the first "
+      "folder below root; manifest: by the manifest's column split; ratio: drawn, by the shares "
+      "of split_ratios; auto: by the manifest's column split where there is one, else no splits");
   s.field("split_names", split_names,
-          "the splits that there may be, in the order of the output; without them train, val and "
-          "test (and what else these are called) come first");
+          "names of the allowed splits, in the order of the output; not set: any name, with train, "
+          "val and test (or other names for these) first");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field("split_ratios", split_ratios,
-          "names of the splits with splits: ratio, and their shares of the files")
+          "names of the splits that splits: ratio draws, and the share of the files that each gets")
       .used_with("splits: ratio", by_ratio);
   s.field("split_seed", split_seed,
-          "seed of the draw with splits: ratio; another number, another draw")
+          "seed of the draw of splits: ratio; another seed gives another draw")
       .used_with("splits: ratio", by_ratio);
   s.field(
        "split_stratify", split_stratify,
-       "meets the shares of splits: ratio exactly, also within every label. Without it every "
-       "file is drawn by its own name, so that a run over more files moves none (an update never "
-       "does)")
+       "how splits: ratio draws; true: meets the shares as exactly as whole files allow, overall "
+       "and within every label; false: draws each file by its path alone, so that no file moves to "
+       "another split when files are added (in an update, split_update decides)")
       .used_with("splits: ratio", by_ratio);
   const auto has_splits = [this] {
     return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
   };
   s.field("split_group", split_group,
-          "what must not cross splits, such as a speaker: parent_dir, top_dir, a column of the "
-          "manifest, or a regular expression whose ( ) is the name in the path; with splits that "
-          "are given, a remark tells of groups that cross")
+          "how files are grouped, such as by speaker, to keep each group in one split: parent_dir, "
+          "top_dir, a column of the manifest, or a regular expression whose ( ) finds the group's "
+          "name in the path. Splits that are not drawn stay, and a remark counts groups in several")
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,
-       "what becomes with splits: ratio of files that split_group says nothing of (the expression "
-       "finds no name, the cell is empty, there is no folder): error, the run does not begin; "
-       "own_group, each is a group of its own; one_group, all are one; no_split, they are in no "
-       "split")
+       "how splits: ratio treats files for which split_group finds no group (the expression does "
+       "not match, the cell is empty, there is no folder); error: the run does not begin; "
+       "own_group: each is a group of its own; one_group: they form one group; no_split: they are "
+       "in no split")
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
-  s.field(
-       "split_update", split_update,
-       "what an update does with splits: ratio: keep, files of the earlier output stay in their "
-       "split, and new ones of their groups go there, too; redraw, all are drawn as in a run from "
-       "the beginning, and a remark counts those that move")
+  s.field("split_update", split_update,
+          "how an update draws with splits: ratio; keep: files of the earlier output stay in their "
+          "split, and new files of their groups join them; redraw: all files are drawn as in a new "
+          "run, and a remark counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 

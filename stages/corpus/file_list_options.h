@@ -1,4 +1,5 @@
-// What a user says about a corpus: where its files are, what their labels and splits are.
+// The options of file_list that describe a corpus: where its files are, and where their labels and
+// splits come from.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct EnumNames<Splits> {
                                                               {"ratio", Splits::ratio}};
 };
 
-/// What becomes of a folder that cannot be listed.
+/// How to treat folders that cannot be listed: end the run, or count each as one failed file.
 enum class ClosedFolders { error, failed };
 template <>
 struct EnumNames<ClosedFolders> {
@@ -42,7 +43,7 @@ struct EnumNames<ClosedFolders> {
       {"error", ClosedFolders::error}, {"failed", ClosedFolders::failed}};
 };
 
-/// What files are that split_group says nothing of.
+/// How to treat files for which split_group finds no group.
 enum class SplitUnmatched { error, own_group, one_group, no_split };
 template <>
 struct EnumNames<SplitUnmatched> {
@@ -53,7 +54,7 @@ struct EnumNames<SplitUnmatched> {
       {"no_split", SplitUnmatched::no_split}};
 };
 
-/// What an update does with the splits of the earlier output.
+/// Whether an update keeps the splits of the earlier output or draws them again.
 enum class SplitUpdate { keep, redraw };
 template <>
 struct EnumNames<SplitUpdate> {
@@ -88,7 +89,7 @@ struct FileListOptions {
   SplitUpdate split_update = SplitUpdate::keep;
 
   void describe(Schema& s);
-  /// What can be told before anything is read.
+  /// Reports every problem that can be found before any file is read.
   void check(PlanCheck& check) const;
 };
 

@@ -56,8 +56,8 @@ bool FolderScan::wanted(const std::string& path) const {
 
 bool FolderScan::is_left_out(const std::string& path) const { return any_matches(exclude_, path); }
 
-// What of one folder has to be looked at, by name. Returns an error of the system where that cannot
-// be told in whole: half a folder is no better than none.
+// Lists the folders in one folder, and the files that match, by name. Returns errno where the
+// folder cannot be listed to its end, else 0.
 int FolderScan::list(const std::string& folder, std::vector<Entry>& out) const {
   DIR* dir = opendir((settings_.root + "/" + folder).c_str());
   if (dir == nullptr) return errno;
@@ -79,13 +79,13 @@ FolderScan::Entry FolderScan::entry_of(int dir, const std::string& folder, const
   struct stat st {};
   if (fstatat(dir, name, &st, settings_.follow_links ? 0 : AT_SYMLINK_NOFOLLOW) == 0)
     return {name, S_ISDIR(st.st_mode)};
-  // A link that leads nowhere or in a circle is no folder, whatever else cannot be asked may be
-  // one: then what has no name of a file is taken for one.
+  // A link that leads nowhere or in a circle is no folder. Where stat fails otherwise, an entry
+  // counts as a folder unless its name matches as a file.
   if (errno == ENOENT || errno == ELOOP || wanted(folder + name)) return {name, false};
   return {name, true, errno};
 }
 
-// Depth first with sorted names is the order of the paths.
+// A depth-first walk over sorted names visits paths in their order.
 void FolderScan::scan(const std::string& folder, const std::vector<Entry>& entries, Way& way,
                       const Visit& visit) const {
   for (const Entry& e : entries) {

@@ -1,5 +1,5 @@
-// The files below a folder that match patterns, in the order of their paths, compared component by
-// component as bytes.
+// Finds the files below a folder that match patterns, in the order of their paths, which are
+// compared component by component as bytes.
 #pragma once
 
 #include <functional>
@@ -19,25 +19,27 @@ class FolderScan {
     bool follow_links = false;                  ///< also look into folders that are links
   };
   struct Found {
-    std::string_view folder;  ///< below the root; "" or ends in '/'
+    std::string_view folder;  ///< relative to the root; "" or ends in '/'
     std::string_view name;  ///< ends in '/' for a folder that matches nothing and cannot be listed
     bool is_folder = false;
-    int error = 0;  ///< why the folder cannot be listed, so that nobody knows what is in it
+    int error = 0;  ///< errno of a folder that cannot be listed, else 0
   };
   using Visit = std::function<void(const Found& found)>;
 
   explicit FolderScan(Settings settings);
 
-  /// Everything that matches, also what turns out to be no file; and every folder that cannot be
-  /// listed to its end, unless it is left out. Throws RunError when that is the root.
+  /// Calls `visit` for everything whose path matches, whether it is a file or not, and for every
+  /// folder that cannot be listed completely and is not excluded. Throws RunError when the root
+  /// cannot be listed.
   void run(const Visit& visit) const;
+  /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`.
   [[nodiscard]] bool wanted(const std::string& path) const;
 
  private:
   struct Entry {
     std::string name;
     bool is_folder = false;
-    int error = 0;  // it may be a folder, or not
+    int error = 0;  // errno where its type cannot be found out, else 0
   };
   struct Way;
   [[nodiscard]] bool is_left_out(const std::string& path) const;

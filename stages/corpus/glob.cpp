@@ -34,7 +34,7 @@ bool match(const std::vector<std::string>& pattern, std::size_t p,
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// ".wav" of "*.WAV"; nothing where the pattern says more, or letters are not ASCII.
+// ".wav" for "*.WAV"; nothing for patterns of another form or with letters beyond ASCII.
 std::optional<std::string> ending_of(const std::string& pattern) {
   if (pattern.empty() || pattern[0] != '*') return std::nullopt;
   std::string out = pattern.substr(1);
@@ -54,7 +54,7 @@ Glob::Glob(std::string_view pattern) : parts_(split(pattern)) {
 }
 
 bool Glob::matches(std::string_view path) const {
-  // "**/*.wav", the usual case, needs no look at the folders.
+  // For "**/*.wav", the usual case, the folders do not matter.
   if (ending_) {
     const std::size_t slash = path.rfind('/');
     const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);

@@ -12,13 +12,13 @@ namespace melflow {
 class Glob {
  public:
   explicit Glob(std::string_view pattern);
-  /// `path` is relative, with '/' between components. A pattern without '/' looks at the last
-  /// component only.
+  /// Whether the pattern matches the whole `path`, a relative one with '/' between components. A
+  /// pattern without '/' is compared with the last component only.
   [[nodiscard]] bool matches(std::string_view path) const;
 
  private:
   std::vector<std::string> parts_;
-  std::optional<std::string> ending_;  // of a name, in lower case, where nothing else is asked for
+  std::optional<std::string> ending_;  // in lower case, where the pattern asks for nothing else
 };
 
 }  // namespace melflow

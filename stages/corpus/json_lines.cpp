@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "" for null; false for what no cell can hold.
+// Makes the text of a cell, "" for null; false for a value that no cell can hold.
 bool to_cell(const Json& value, std::string& out) {
   out.clear();
   if (value.is_null()) return true;
@@ -61,7 +61,7 @@ bool JsonLinesReader::next() {
   return true;
 }
 
-// The next line that is not blank.
+// Reads the next line that is not blank; false at the end.
 bool JsonLinesReader::read_line() {
   while (std::getline(in_, text_)) {
     if (++line_ == 1 && text_.starts_with("\xEF\xBB\xBF")) text_.erase(0, 3);

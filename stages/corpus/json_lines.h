@@ -1,4 +1,4 @@
-// Reads a file with a JSON object a line. The columns are the names in the first object.
+// Reads a file with one JSON object per line. The columns are the names in the first object.
 #pragma once
 
 #include <fstream>
@@ -12,15 +12,16 @@ namespace melflow {
 
 class JsonLinesReader final : public TableReader {
  public:
-  /// Between the items of a list in one cell.
+  /// Separates the items of a list in one cell.
   static constexpr char kListSeparator = '\x1F';
 
-  /// Throws RunError when the file cannot be read, its first line is no object, or that lacks one
-  /// of the `required` names.
+  /// Throws RunError when the file cannot be read, its first line is no object, or that object
+  /// lacks one of the `required` names.
   JsonLinesReader(const std::string& path, const std::vector<std::string>& required);
 
-  /// A number is the text that it was written as or the shortest that reads back; null and a name
-  /// that is missing are an empty cell. Names that the first object does not have cannot be read.
+  /// As TableReader::next(). The cell of a number is the text in the file or the shortest text that
+  /// reads back as the number; null and a missing name give an empty cell. Names that the first
+  /// object does not have cannot be read.
   bool next() override;
   [[nodiscard]] const std::vector<std::string>& columns() const override { return names_; }
   [[nodiscard]] int column(std::string_view name) const override;

@@ -1,4 +1,4 @@
-// The columns of a table that have labels, numbers and texts for files.
+// Reads the labels, target numbers and texts of files from the columns of a table.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ namespace melflow {
 
 class LabelColumns {
  public:
-  /// Throws RunError where a column is missing. Without `with_labels` numbers and texts only.
+  /// `with_labels` false: reads targets and texts only. Throws RunError when a column is missing.
   LabelColumns(const FileListOptions& options, const TableReader& table, std::string path,
                bool with_labels);
-  /// What the row at hand says of the file. Throws RunError for a target that is no number and a
-  /// text that cannot be stored.
+  /// Stores labels, targets and texts of the table's present row for the file. Throws RunError for
+  /// a target that is no number, and for a text that cannot be stored.
   void take(const TableReader& table, Manifest& manifest, std::size_t file);
-  /// Numbers of the columns that are read.
+  /// The numbers, from 0, of the columns that take() reads.
   [[nodiscard]] std::vector<int> columns() const;
 
  private:
@@ -29,7 +29,7 @@ class LabelColumns {
 
   const FileListOptions& options_;
   std::string path_;
-  int label_ = -1;  // none is wanted
+  int label_ = -1;  // number of the label's column; -1: labels are not read
   std::vector<int> targets_;
   std::vector<int> texts_;  // of each of the options' columns, -1 for what is no column of a table
   std::vector<std::string_view> names_;

@@ -1,23 +1,24 @@
-// Parts of paths that labels, splits and groups are named after.
+// The parts of paths that give labels, splits and groups their names.
 #pragma once
 
 #include <string_view>
 
 namespace melflow {
 
-/// As it is listed: without what `find .` puts in front.
+/// The path without the "./" that `find .` puts in front.
 inline std::string_view plain(std::string_view path) {
   while (path.starts_with("./")) path.remove_prefix(2);
   return path;
 }
 
-/// The first component of a relative path that has several; "" otherwise.
+/// The first component of a relative path with several components; "" otherwise.
 inline std::string_view first_folder(std::string_view path) {
   const std::size_t slash = path.starts_with('/') ? path.npos : path.find('/');
   return slash == path.npos ? "" : path.substr(0, slash);
 }
 
-/// The name of the folder that a path is in.
+/// The name of the folder that contains `path`, without the folders above it; "" where the path
+/// has one component.
 inline std::string_view parent_folder(std::string_view path) {
   const std::size_t last = path.rfind('/');
   if (last == path.npos) return "";

@@ -49,14 +49,14 @@ Value OptionType<SplitShares>::echo(const SplitShares& v) {
 
 namespace {
 
-// Files that stay together, side by side in an order of all files.
+// Files that stay together: `count` neighbours from `first` on in the order of all files.
 struct Group {
   std::uint64_t key = 0;
   std::size_t first = 0, count = 0;
-  std::int8_t split = -1;  // that it has already
+  std::int8_t split = -1;  // the split that the group has already, -1: none
 };
 
-// The files by key and label.
+// The numbers of the files, sorted by key and label.
 std::vector<std::size_t> order_of(std::span<const SplitUnit> files) {
   std::vector<std::size_t> order(files.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -66,7 +66,8 @@ std::vector<std::size_t> order_of(std::span<const SplitUnit> files) {
   return order;
 }
 
-// Those that have a split first, then the largest: what is dealt last evens out what came before.
+// Groups that have a split come first, then the largest ones: small groups at the end even out what
+// the shares still lack.
 std::vector<Group> groups_of(std::span<const SplitUnit> files,
                              const std::vector<std::size_t>& order) {
   std::vector<Group> out;
@@ -90,16 +91,16 @@ std::size_t largest_of(const SplitShares& shares) {
   return static_cast<std::size_t>(it - shares.list.begin());
 }
 
-// Puts one group after another where it brings the splits nearest to what they shall have, of each
-// of its labels and in all: the least growth of the squares of what is over or missing, in files,
-// divided by the split's share.
+// Puts one group after another into the split where it brings all splits nearest to their shares,
+// overall and for each of the group's labels: where the sum of squared deviations [files], each
+// divided by the split's share, grows least.
 class Dealer {
  public:
   Dealer(std::span<const SplitUnit> files, const SplitShares& shares)
       : shares_(shares), largest_(largest_of(shares)) {
     all_.have.resize(shares.list.size());
     for (const SplitUnit& f : files) {
-      const auto label = static_cast<std::size_t>(f.label + 1);
+      const auto label = place_of(f.label);
       if (label >= labels_.size()) labels_.resize(label + 1, {0, all_.have});
       ++labels_[label].whole;
       ++all_.whole;
@@ -131,12 +132,12 @@ class Dealer {
     double whole = 0;
     std::vector<double> have;  // in each split
   };
-  Count& of(std::int32_t label) { return labels_[static_cast<std::size_t>(label + 1)]; }
-  [[nodiscard]] const Count& of(std::int32_t label) const {
-    return labels_[static_cast<std::size_t>(label + 1)];
-  }
+  // The place of a label in labels_; -1, no label, comes first.
+  static std::size_t place_of(std::int32_t label) { return static_cast<std::size_t>(label) + 1; }
+  Count& of(std::int32_t label) { return labels_[place_of(label)]; }
+  [[nodiscard]] const Count& of(std::int32_t label) const { return labels_[place_of(label)]; }
 
-  // It has a label that the largest split has not.
+  // Whether the group has a label that the largest split lacks.
   [[nodiscard]] bool is_new(const Counts& group) const {
     return std::any_of(group.begin(), group.end(),
                        [&](const auto& l) { return of(l.first).have[largest_] == 0; });

@@ -1,4 +1,4 @@
-// Which split a file goes to, where the user says only how large the splits shall be.
+// Draws the split of every file from the shares that the splits are to have.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace melflow {
 
 constexpr std::size_t kMostShares = 128;
 
-/// Splits and their shares of the files, in the order of the output.
+/// The names of the splits and their shares of the files, in the order of the output.
 struct SplitShares {
   std::vector<std::pair<std::string, double>> list;
 };
@@ -25,20 +25,20 @@ struct OptionType<SplitShares> {
 };
 
 struct SplitUnit {
-  std::uint64_t key = 0;    ///< files of equal keys stay together; well mixed, with the seed in it
+  std::uint64_t key = 0;    ///< hash that includes the seed; files of equal keys stay together
   std::int32_t label = -1;  ///< the stratum
-  /// The split that it has to have, and so all files of its key; equal where several of a key have
-  /// one. -1: any.
+  /// The split that this file, and every file with its key, must have; -1: any. Files with one key
+  /// have the same number here or -1.
   std::int8_t split = -1;
 };
 
-/// The split of every file by its own key alone: a file that is added moves no other. The shares
-/// are met in expectation.
+/// Draws the split of every file from its own key alone, so that an added file moves no other. The
+/// shares are met on average only.
 std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const SplitShares& shares);
 
-/// The shares are met as well as whole files (and keys that stay together) allow, in all and within
-/// every label; the largest split has every label that is not in another one already. Depends on
-/// the set of the files, not on their order.
+/// Draws splits that meet the shares as exactly as whole files and keys allow, overall and within
+/// every label; the largest split gets files of every label, as far as these are not bound to other
+/// splits. The result depends on the set of the files, not on their order.
 std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
                                           const SplitShares& shares);
 

@@ -28,7 +28,7 @@ class Draw {
     }
   }
 
-  // Files of the earlier output, and so the groups they belong to, have their split already.
+  // Files of the earlier output have their split already, and so have their groups.
   void keep(const EarlierSplits& earlier) {
     std::unordered_map<std::uint64_t, std::size_t> first;  // unit of each group that has one
     std::set<std::uint64_t> crossing;

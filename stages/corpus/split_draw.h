@@ -1,5 +1,5 @@
-// The splits of a corpus where only shares are given (splits: ratio): groups stay together, files
-// of an earlier output stay where they are.
+// Draws the splits of a corpus from shares (splits: ratio): groups stay together, and files of an
+// earlier output stay in their split.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace melflow {
 
-/// The number of each file's split among split_ratios, -1 for none. `keys` as SplitGroups has them.
-/// Throws RunError where a split would have no files, or where what the earlier output says cannot
-/// be kept.
+/// The number of each file's split in split_ratios, -1 for none. `keys`: SplitGroups::keys().
+/// Throws  RunError when a split would have no files, or when the splits of the earlier output
+/// cannot be kept.
 std::vector<std::int8_t> draw_splits(const FileListOptions& options, const Manifest& manifest,
                                      const std::vector<std::uint64_t>& keys,
                                      const EarlierSplits& earlier);

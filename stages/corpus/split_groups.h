@@ -1,4 +1,5 @@
-// Which files must stay in one split (split_group), by keys: files of equal keys belong together.
+// Finds the group of every file (split_group), whose files must stay in one split, and gives each
+// file its group's key.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +14,21 @@ namespace melflow {
 
 class SplitGroups {
  public:
-  /// The key of what no split is drawn for: what is no recording, and with split_unmatched:
-  /// no_split a file without a group.
+  /// The key of files for which no split is drawn: entries that are no recording, and with
+  /// split_unmatched: no_split files without a group.
   static constexpr std::uint64_t kNone = 0;
 
   explicit SplitGroups(const FileListOptions& options);
 
-  /// The next file; its path below the root, and its cell of the manifest's column.
+  /// Adds the next file. `path`: relative to the root; `cell`: what the manifest has in the column
+  /// that split_group names, "" where it names none.
   void add(std::string_view path, std::string_view cell);
-  /// Something in the list that is no recording.
+  /// Adds an entry that is no recording, such as a folder that cannot be listed.
   void add_other();
-  /// Of every file, the seed in them; none where splits need no groups.
+  /// The key of every entry, hashed with the seed; empty where no groups are needed.
   [[nodiscard]] const std::vector<std::uint64_t>& keys() const { return keys_; }
 
-  /// Files that split_group says nothing of; the first one, and why.
+  /// How many files have no group; the number of the first, from 0; and the reason, as text.
   [[nodiscard]] std::size_t unmatched() const { return unmatched_; }
   [[nodiscard]] std::size_t first_unmatched() const { return first_unmatched_; }
   [[nodiscard]] std::string why_unmatched() const;

@@ -15,7 +15,7 @@
 namespace melflow {
 namespace {
 
-// What else is in an output, by these names: groups and datasets, and the index of a .npy.
+// Names that an output uses for other things: groups, datasets and the index of a .npy file.
 const std::vector<std::string_view>& taken_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> out{"band_hz", "columns", "files",      "index",   "labels",
@@ -26,14 +26,14 @@ const std::vector<std::string_view>& taken_names() {
   }();
   return names;
 }
-constexpr std::size_t kLongest = 100;  // of a file's name there are 255 [bytes]
+constexpr std::size_t kLongest = 100;  // [bytes]; the whole file name may have 255
 
 bool can_be_stored(std::string_view name) {
   return !name.empty() && name.size() <= kLongest && !name.starts_with('.') &&
          name.find('/') == name.npos && excerpt(name) == name;
 }
 
-// Where a split stands by its name: training, validation, test, others.
+// The place of a split by its name: training, validation, test, others.
 int rank_of(std::string name) {
   static constexpr std::array<std::array<const char*, 4>, 3> kKnown{
       {{"train", "training", "tr", "trn"},

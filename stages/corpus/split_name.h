@@ -1,4 +1,4 @@
-// What the name of a split or column may be, wherever it comes from: options, folders, tables.
+// Rules for the names of splits and columns, which come from options, folders or tables.
 #pragma once
 
 #include <string>
@@ -7,13 +7,15 @@
 
 namespace melflow {
 
-/// "", or why not: it becomes the name of a group in the output and part of file names.
+/// "" where a split may have that name, else the reason why not: the name becomes that of a group
+/// in the output, and part of file names.
 std::string split_name_problem(std::string_view name);
 
-/// Likewise of a column of text: it becomes the name of a dataset.
+/// Likewise for the name of a column of text, which becomes the name of a dataset.
 std::string column_name_problem(std::string_view name);
 
-/// Training, validation, test, by whatever these are called; then others, as they stand.
+/// Puts names for training first, then those for validation and test, then all others in the order
+/// they had.
 void sort_by_purpose(std::vector<std::string>& names);
 
 }  // namespace melflow

@@ -22,7 +22,7 @@ std::string_view split_of(const Manifest& manifest, std::size_t file) {
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups) {
   if (groups.unmatched() == 0) return "";
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "split_group: {} of {} files are in no group, such as {}: {}", groups.unmatched(),
       manifest.size(), manifest.relative(groups.first_unmatched()), groups.why_unmatched());
   if (options.splits != Splits::ratio) return text + ". Whether they cross splits cannot be told";
@@ -63,7 +63,7 @@ std::string groups_across_splits(const Manifest& manifest, const SplitGroups& gr
       split_of(manifest, least.second));
 }
 
-// A model cannot learn what training does not have.
+// A model cannot learn a label that the training split lacks.
 std::string labels_not_in_training(const Manifest& manifest) {
   const std::vector<std::string>& names = manifest.label_names();
   std::vector<std::size_t> in_first(names.size(), 0), elsewhere(names.size(), 0);

@@ -1,4 +1,4 @@
-// What a user should know of the splits of a corpus, as remarks; "" where there is nothing to say.
+// Remarks on the splits of a corpus for the user; "" where there is nothing to remark.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace melflow {
 
-/// The name of a file's split, or "no split".
+/// The name of a file's split, or "no split" for a file in none.
 std::string_view split_of(const Manifest& manifest, std::size_t file);
 
-/// Files that split_group says nothing of. Throws RunError where splits are drawn and nobody has
-/// said what they are.
+/// Remarks on files for which split_group finds no group. Throws RunError for such files when
+/// splits are drawn with split_unmatched: error.
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups);
-/// Groups of which splits that are given have a part each.
+/// Remarks on groups that have files in several splits (of splits that are given, not drawn).
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
-/// Labels that the first split, which is training, has no file of, and another has.
+/// Remarks on labels of which another split has files, but not the first split, which is training.
 std::string labels_not_in_training(const Manifest& manifest);
-/// Files of the earlier output that are in another split now.
+/// Remarks on files of the earlier output that are in another split now.
 std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier);
 
 }  // namespace melflow

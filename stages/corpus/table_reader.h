@@ -1,4 +1,4 @@
-// Rows of a table in a text file, whatever its format: cells by column.
+// Reads the rows of a table in a text file of any supported format, cell by cell.
 #pragma once
 
 #include <memory>
@@ -15,23 +15,24 @@ class TableReader {
   TableReader& operator=(const TableReader&) = delete;
   virtual ~TableReader() = default;
 
-  /// False at the end. Throws RunError, with file and line, for a row that is none.
+  /// Reads the next row; false at the end. Throws RunError, with file and line, for an invalid row.
   virtual bool next() = 0;
-  /// Of all columns that were seen so far, in their order; columns beyond those that column() knows
-  /// cannot be read.
+  /// The names of all columns seen so far, in their order. Only the cells of columns that column()
+  /// finds can be read.
   [[nodiscard]] virtual const std::vector<std::string>& columns() const = 0;
-  /// -1 when there is no such column.
+  /// The number of a column, from 0; -1 when there is no such column.
   [[nodiscard]] virtual int column(std::string_view name) const = 0;
-  /// Of the row last read; empty where it has nothing there.
+  /// A cell of the row last read; "" where the row has nothing there.
   [[nodiscard]] virtual const std::string& cell(int column) const = 0;
   [[nodiscard]] const std::string& cell(std::string_view name) const { return cell(column(name)); }
-  /// Of the row last read, from 1.
+  /// The line in the file of the row last read, from 1.
   [[nodiscard]] virtual int line() const = 0;
 };
 
-/// By the ending, in any case: .csv, .tsv, .jsonl (or .ndjson).
+/// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case.
 bool is_table(std::string_view path);
-/// Throws RunError when the file cannot be read or lacks one of the `required` columns.
+/// Opens a table in the format that its ending names. Throws RunError when the file cannot be read
+/// or lacks one of the `required` columns.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required);
 

@@ -1,4 +1,4 @@
-// A run that updates an earlier output, as whoever starts it tells the stages.
+// Tells the stages of a run whether it updates an earlier output.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace melflow {
 
-/// What a sink does where an earlier run left its output.
+/// How a sink treats the output of an earlier run.
 enum class Update {
-  none,    ///< an output is made from nothing
-  append,  ///< what is still right stays where it is, what is new comes behind it
-  compact  ///< what is still right is taken over, everything in the order of the source
+  none,    ///< makes a new output
+  append,  ///< rows that are still valid stay in place, new ones are appended
+  compact  ///< makes a new file: copies rows that are still valid, all in the order of the source
 };
 
-/// Before the run.
+/// Sets the kind of update; to be called before the run.
 inline void set_update(RunServices& services, Update update) {
   services.add(std::make_shared<Update>(update));
 }

@@ -106,8 +106,8 @@ void PartFile::save(std::uint64_t head, std::uint64_t tail, bool sync) {
         fmt::format("{}: its name cannot be brought to disk: {}", part_, std::strerror(error)));
 }
 
-void PartFile::recover(const std::string& name) {
-  const std::string target = without_links(name);
+void PartFile::recover(const std::string& path) {
+  const std::string target = without_links(path);
   if (!UndoFile::exists(target)) return;
   const std::string part = target + ".part";
   const UniqueFd file = open_locked(part);

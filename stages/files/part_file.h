@@ -67,7 +67,7 @@ class PartFile {
 
   /// Completes what a program that was ended while it extended `target` left undone. Throws
   /// RunError when another run is still at it, or it cannot be done.
-  static void recover(const std::string& target);
+  static void recover(const std::string& path);
 
  protected:
   [[noreturn]] void fail(const std::string& what, int error) const;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -124,18 +125,18 @@ int second_name(const std::string& target, const std::string& old) {
 }
 
 void put_aside(const Members& members) {
-  for (auto m = members.rbegin(); m != members.rend(); ++m) {
+  for (const Member& m : std::views::reverse(members)) {
     struct stat st {};
-    if (m->existing != Existing::replace || !is_there(*m, m->part()) || !is_there(*m, m->target) ||
-        (members.size() == 1 && is_there(*m, m->old())))
+    if (m.existing != Existing::replace || !is_there(m, m.part()) || !is_there(m, m.target) ||
+        (members.size() == 1 && is_there(m, m.old())))
       continue;
-    const int error = lstat(m->target.c_str(), &st) != 0 ? errno
-                      : S_ISDIR(st.st_mode)              ? EISDIR
-                      : members.size() == 1              ? second_name(m->target, m->old())
-                                            : rename_file(m->target, m->old(), RENAME_NOREPLACE);
+    const int error = lstat(m.target.c_str(), &st) != 0 ? errno
+                      : S_ISDIR(st.st_mode)             ? EISDIR
+                      : members.size() == 1             ? second_name(m.target, m.old())
+                                            : rename_file(m.target, m.old(), RENAME_NOREPLACE);
     if (error != 0)
-      throw Failure{m->target,
-                    fmt::format("cannot be put aside as {}: {}", m->old(), std::strerror(error))};
+      throw Failure{m.target,
+                    fmt::format("cannot be put aside as {}: {}", m.old(), std::strerror(error))};
   }
 }
 
@@ -162,9 +163,9 @@ void sync_folders(const Members& members) {
 // All that was done, also by a run that was ended. False where that cannot be done.
 bool take_back(const Members& members) {
   bool is_done = true;
-  for (auto m = members.rbegin(); m != members.rend(); ++m)
-    if (!has_name(m->part()))
-      is_done = rename_file(m->target, m->part(), RENAME_NOREPLACE) == 0 && is_done;
+  for (const Member& m : std::views::reverse(members))
+    if (!has_name(m.part()))
+      is_done = rename_file(m.target, m.part(), RENAME_NOREPLACE) == 0 && is_done;
   for (const Member& m : members) {
     if (!has_name(m.old())) continue;
     is_done =
@@ -276,7 +277,7 @@ std::string Publication::waiting(const std::string& name) {
   const std::string target = without_links(name);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder_of(target), error)) {
-    const std::string path = entry.path().string();
+    std::string path = entry.path().string();
     if (!path.ends_with(kEnding)) continue;
     const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     const auto members = fd ? read_commit(path, fd.get()) : std::nullopt;

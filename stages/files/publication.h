@@ -30,14 +30,14 @@ class Publication {
  public:
   /// Files that are complete, in that order; with `sync` returns only when the system has all of it
   /// on disk. Throws RunError, saying what is there now.
-  static void publish(const std::string& path, std::span<PartFile* const> files, bool sync);
+  static void publish(const std::string& path, std::span<PartFile* const> all, bool sync);
 
   /// Carries out what a program that was ended had begun; false where there is nothing. Throws
   /// RunError when another run is at it, or it cannot be done.
   static bool recover(const std::string& path);
 
   /// The `.commit` beside `target` that names it, "" without one.
-  static std::string waiting(const std::string& target);
+  static std::string waiting(const std::string& name);
 };
 
 }  // namespace melflow

@@ -55,7 +55,7 @@ class EarlierOutput {
   /// Copies rows of files that are taken over, from ready[from] on as long as they stand side by
   /// side in the earlier output, too. Returns which comes next. From any thread.
   std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from,
-                        RowPartFile& to) const;
+                        RowPartFile& file) const;
 
   /// For the report.
   [[nodiscard]] std::size_t kept_files() const { return kept_files_; }

@@ -77,7 +77,7 @@ void RowWriter::finish(RunContext& run) {
   for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(run, s);
 }
 
-void RowWriter::closed(std::size_t index) {
+void RowWriter::closed(std::size_t file) {
   try {
     std::vector<PlacedPart> ready;
     bool is_writer = false;
@@ -85,8 +85,8 @@ void RowWriter::closed(std::size_t index) {
       const std::lock_guard lock(mutex_);
       // Rows of an earlier output would be taken over for nothing.
       if (is_over_ && uses_.earlier.is_there()) return;
-      uses_.statistics.drop(index);
-      order_.closed(index, ready);
+      uses_.statistics.drop(file);
+      order_.closed(file, ready);
       is_writer = admit(ready);
     }
     write(ready, is_writer);

@@ -50,10 +50,10 @@ std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, st
   return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing;
 }
 
-ChunkedRowFile::ChunkedRowFile(std::string target, std::string name, NumberType type,
+ChunkedRowFile::ChunkedRowFile(const std::string& target, std::string name, NumberType type,
                                std::vector<hsize_t> row_shape, Existing existing,
                                const ChunkSettings& settings)
-    : RowFile(std::move(target), std::move(name), type, product(row_shape), existing),
+    : RowFile(target, std::move(name), type, product(row_shape), existing),
       settings_(settings),
       row_shape_(std::move(row_shape)),
       codec_(size_of(type), settings.shuffle, settings.level),
@@ -93,8 +93,8 @@ void ChunkedRowFile::create() {
               H5Dclose, name());
   // HDF5 writes over PartFile::kMark; should the program be ended, this is known instead.
   const Hid nothing(H5Screate(H5S_NULL), H5Sclose, kUnfinished);
-  Hid(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
-      kUnfinished);
+  const Hid mark(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT),
+                 H5Aclose, kUnfinished);
   written(to_, [&] { h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path()); });
 }
 

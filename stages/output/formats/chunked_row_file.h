@@ -45,7 +45,7 @@ class ChunkedRowFile final : public RowFile {
  public:
   /// `name`: of the dataset of rows; `row_shape`: the axes of a row. Throws RunError as RowFile
   /// does.
-  ChunkedRowFile(std::string target, std::string name, NumberType type,
+  ChunkedRowFile(const std::string& target, std::string name, NumberType type,
                  std::vector<hsize_t> row_shape, Existing existing, const ChunkSettings& settings);
   ~ChunkedRowFile() override;
 

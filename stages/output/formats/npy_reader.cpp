@@ -72,7 +72,8 @@ class TopLevel {
   }
   [[nodiscard]] std::int64_t integer(const std::string& name) const {
     const Json& value = document_.at(name);
-    return value.is_boolean() ? std::int64_t{value.get<bool>()} : value.get<std::int64_t>();
+    return value.is_boolean() ? static_cast<std::int64_t>(value.get<bool>())
+                              : value.get<std::int64_t>();
   }
 
  private:

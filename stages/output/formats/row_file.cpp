@@ -31,10 +31,9 @@ bool is_melflows(int fd) {
 
 }  // namespace
 
-RowFile::RowFile(std::string target, std::string name, NumberType type, std::size_t values_per_row,
-                 Existing existing)
-    : RowPartFile(std::move(target), "hdf5_write", type, values_per_row, kDataOffset, existing,
-                  is_melflows),
+RowFile::RowFile(const std::string& target, std::string name, NumberType type,
+                 std::size_t values_per_row, Existing existing)
+    : RowPartFile(target, "hdf5_write", type, values_per_row, kDataOffset, existing, is_melflows),
       name_(std::move(name)) {}
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {

@@ -20,7 +20,7 @@ class RowFile : public RowPartFile {
  public:
   static constexpr std::uint64_t kDataOffset = 64 * 1024;
   /// `name`: of the dataset of rows. Throws RunError as PartFile does.
-  RowFile(std::string target, std::string name, NumberType type, std::size_t values_per_row,
+  RowFile(const std::string& target, std::string name, NumberType type, std::size_t values_per_row,
           Existing existing);
 
   using Shape = std::span<const hsize_t>;

@@ -77,7 +77,7 @@ class RowOrder {
   void forget(std::size_t file);
 
  private:
-  void place(PlacedPart part, std::vector<PlacedPart>& ready);
+  void place(PlacedPart in, std::vector<PlacedPart>& ready);
   void next();
 
   std::function<bool(std::size_t)> is_void_;

@@ -11,7 +11,7 @@ constexpr std::size_t kMostRuns = 16;  // of a file before they are added up
 
 // Columns [at, at + Width) of a run; the sums stay in registers.
 template <std::size_t Width>
-void sum_columns(const float* values, std::int64_t frames, std::size_t columns, double* first,
+void sum_columns(const float* values, std::int64_t frames, std::size_t columns, double* origins,
                  double* differences, double* squares) {
   double origin[Width], sum[Width] = {}, square[Width] = {};
   for (std::size_t c = 0; c < Width; ++c) origin[c] = values[c];
@@ -23,7 +23,7 @@ void sum_columns(const float* values, std::int64_t frames, std::size_t columns, 
       square[c] += d * d;
     }
   }
-  std::copy_n(origin, Width, first);
+  std::copy_n(origin, Width, origins);
   std::copy_n(sum, Width, differences);
   std::copy_n(square, Width, squares);
 }
