@@ -1,5 +1,5 @@
-// The output of an earlier run, where this run is an update of it: which of its rows are still
-// right, whether they stay where they are or are taken over into a new file, and what goes.
+// The output of an earlier run that this run updates: which of its rows are still valid, whether
+// they stay in place or are copied to a new file, and which are dropped.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@
 
 namespace melflow {
 
-/// Throws RunError where an output of this run has rows already and no file of the run gave any:
-/// what is wrong with every file is wrong with the run (a disk, an option), and not worth them.
+/// Throws RunError when one of the outputs at `paths` has rows and no file of this run gave any: an
+/// error in every file is one of the run (a disk, an option), and must not replace those rows.
 void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths);
 
 class EarlierOutput {
@@ -32,32 +32,34 @@ class EarlierOutput {
   /// `target` outlives this one.
   explicit EarlierOutput(const RowSinkOptions& target) : target_(target) {}
 
-  /// For the source, before the sink starts: every file of the output and those beside it, which
-  /// are called after `splits` or splits that they have. Throws RunError for other features.
+  /// Calls `visit` for every file of the output and of those beside it that are named after
+  /// `splits` or after splits found in them. For the source, before the sink starts. Throws
+  /// RunError for an output with other features.
   void visit(const std::string& feature_fingerprint, const std::vector<std::string>& splits,
              const EarlierFiles::Visit& visit);
-  /// Looks at the output of every section, before anything is touched. Throws RunError where it
-  /// cannot be gone on with, or too much of it would be dropped.
+  /// Finds the rows that are still valid in every section's output; changes nothing yet. Throws
+  /// RunError when an output cannot be updated, or too much of it would be dropped.
   void match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
              const std::string& feature_fingerprint);
-  /// There is one.
+  /// Whether match() found an earlier output.
   [[nodiscard]] bool is_there() const { return is_there_; }
 
-  /// Instead of keep(), for all sections: what the update would do.
+  /// Called in place of keep(), for all sections: says what the update would do.
   void preview(RunContext& run, const OutputSections& sections, std::int64_t extensible_at,
                UpdatePreview& out);
-  /// Closes the files of a section whose rows are kept. Returns how many rows the output has, where
-  /// they stay and new ones come behind them; they begin at byte `extensible_at` then.
+  /// Closes in the ledger the files of a section whose rows are kept. Where the rows stay in place
+  /// (they begin at byte `extensible_at`) and new ones are appended, returns the number of rows
+  /// that the output has; else nothing.
   std::optional<std::int64_t> keep(RunContext& run, std::size_t section, std::int64_t extensible_at,
                                    RowOrder& order, SinkStatistics& statistics);
-  /// After that: rows of the section are taken over.
+  /// After keep(): whether rows of the section are copied to a new file.
   [[nodiscard]] bool gives_rows(std::size_t section) const { return given_[section] != nullptr; }
-  /// Copies rows of files that are taken over, from ready[from] on as long as they stand side by
-  /// side in the earlier output, too. Returns which comes next. From any thread.
+  /// Copies to `file` the rows of ready[from] and of the entries after it whose rows are neighbours
+  /// in the earlier output, too. Returns the next entry. From any thread.
   std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from,
                         RowPartFile& file) const;
 
-  /// For the report.
+  /// How many files were kept or dropped, for the report.
   [[nodiscard]] std::size_t kept_files() const { return kept_files_; }
   [[nodiscard]] std::size_t dropped_files() const { return dropped_.files; }
 

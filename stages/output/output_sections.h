@@ -1,5 +1,5 @@
-// Which files of a run go into which file of an output: all into one, or those of each split into
-// one of its own. Every section counts its rows from 0.
+// Assigns the files of a run to the files of an output, its sections: all to one, or each split to
+// its own. Every section counts its rows from 0.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,29 @@
 
 namespace melflow {
 
-/// Null where the source lists no files, or has no splits.
+/// The manifest of the run's source; null where the source lists no files or has no splits.
 const Manifest* manifest_with_splits(const RunContext& run);
 
 class OutputSections {
  public:
   OutputSections() = default;
-  /// `files` of the source in all.
+  /// `split_files`: one section per split; `files`: number of the source's files.
   OutputSections(const std::string& path, bool split_files, const RunContext& run,
                  std::size_t files);
 
   [[nodiscard]] std::size_t size() const { return paths_.size(); }
   [[nodiscard]] const std::vector<std::string>& paths() const { return paths_; }
   [[nodiscard]] const std::string& path(std::size_t section) const { return paths_[section]; }
-  /// Numbers of its files: [first, end).
+  /// The section has the files numbered [first, end).
   [[nodiscard]] std::size_t first(std::size_t section) const { return firsts_[section]; }
   [[nodiscard]] std::size_t end(std::size_t section) const { return firsts_[section + 1]; }
-  /// Of every section.
+  /// first() of every section.
   [[nodiscard]] std::vector<std::size_t> firsts() const {
     return {firsts_.begin(), firsts_.end() - 1};
   }
 
-  /// "out/features.h5" of "train": "out/features.train.h5"; of "" the path itself.
+  /// The path for a split: "out/features.h5" and "train" give "out/features.train.h5"; "" gives the
+  /// path itself.
   static std::string path_of(const std::string& path, const std::string& split);
 
  private:

@@ -1,5 +1,5 @@
-// What of an earlier output is still right: rows of files that are listed again and have not
-// changed.
+// Finds the rows of an earlier output that are still valid: those of files that are listed again
+// and have not changed.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace melflow {
 
-/// What of an earlier output an update leaves out because its files are gone.
+/// Counts what an update drops from an earlier output because its files are gone.
 struct DroppedRows {
-  std::size_t files = 0, of_files = 0;  ///< that have rows
+  std::size_t files = 0, of_files = 0;  ///< dropped files, and all files; only those with rows
   std::int64_t rows = 0, of_rows = 0;
-  std::string example;  ///< a path of them
+  std::string example;  ///< the path of a dropped file
 };
 
 class RowReuse {
@@ -30,46 +30,48 @@ class RowReuse {
     std::size_t file = 0;
     std::int64_t row = 0, rows = 0;
     FileAudio audio;
-    const FeatureFile::Remark* remark = nullptr;  ///< if there is one; as long as this object lives
+    const FeatureFile::Remark* remark = nullptr;  ///< null: none; lives as long as the RowReuse
   };
 
-  /// Null where there is no such output. Throws RunError where there is one that cannot be gone on
-  /// with: it is not complete, of an earlier format, or holds other features than those with
-  /// `feature_fingerprint`.
+  /// Opens the output at `path`; null where there is none. Throws RunError when it cannot be
+  /// updated: it is not complete, of an earlier format, or has features with another fingerprint.
   static std::unique_ptr<RowReuse> open(const std::string& path,
                                         const std::string& feature_fingerprint);
 
-  /// Looks at files [first, last) of the source: those that had been ok and are the same are kept,
-  /// and the source gets their stamps. The same is what has the same path, size and time of change,
-  /// or for a source that goes by contents the same path, size and hash of its bytes, which are
-  /// read for it. A file that cannot be asked, although it may be there, is kept as it was.
-  /// Where the run is being stopped the rest is not looked at, and not kept.
+  /// Checks files [first, last) of the source: files that were ok and are unchanged are kept, and
+  /// the source gets their stamps. A file is unchanged when path, size and time of change are the
+  /// same; for a source that compares contents, when path, size and the hash of its bytes are,
+  /// which are read for it. A file whose state the system cannot tell is kept. When the run is
+  /// being stopped, the remaining files are neither checked nor kept.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
-  /// Of one of those files that is not kept: why its rows have to be computed.
+  /// The reason why the rows of a file that match() was given have to be computed; for files that are
+  /// not kept.
   [[nodiscard]] std::string why_computed(std::size_t file) const;
-  /// After match(): how many of the kept files could not be asked, with an example; "" for none.
+  /// After match(): says how many of the kept files the system could tell nothing about, with an
+  /// example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
-  /// After match(): adds the files with rows, and those that are gone: not among the files that
-  /// were looked at, and not among those that `is_listed` knows, or not there any more.
+  /// After match(): adds to `out` the files with rows and, as dropped, those of them that are gone:
+  /// that match() was not given and `is_listed` does not know, or that do not exist any more.
   void add_dropped(const std::function<bool(const std::string& path)>& is_listed,
                    DroppedRows& out) const;
-  /// Every file, with the name of its split.
+  /// Calls `visit` for every file of the output, with the name of its split.
   void visit(const EarlierFiles::Visit& visit) const;
   [[nodiscard]] const std::vector<std::string>& splits() const { return file_->splits(); }
 
   [[nodiscard]] std::int64_t rows() const { return static_cast<std::int64_t>(file_->rows()); }
-  /// There are hashes of files' contents.
+  /// Whether the output has hashes of the files' contents.
   [[nodiscard]] bool has_contents() const;
   [[nodiscard]] const std::string& root() const { return file_->root(); }
-  /// What computed them: "cpu avx2".
+  /// The backend and instruction set that computed the rows: "cpu avx2".
   [[nodiscard]] std::string computed_by() const;
-  /// There are rows that belong to no file any more.
+  /// Whether the output has rows that belong to no file any more.
   [[nodiscard]] bool has_dead_rows() const;
-  /// Byte that the rows begin at, if they are in one piece; -1 otherwise.
+  /// The byte of the file at which the rows begin, where they are in one piece; -1 otherwise.
   [[nodiscard]] std::int64_t rows_at() const;
 
-  /// Rows of the earlier output, float32 [count, frames, columns]; from any thread.
+  /// Reads rows [row, row + count) of the earlier output, float32 [count, frames, columns]. From
+  /// any thread.
   [[nodiscard]] std::vector<float> read(std::int64_t row, std::int64_t count) const;
 
  private:

@@ -1,9 +1,9 @@
-// What sinks of rows have in common, whatever the format of the file: rows go to their place in
-// manifest order as soon as that is known, and the file gets its name when the run is complete.
+// The base of sinks that write rows, for any file format: rows are written in manifest order, each
+// as soon as its place is known, and the file gets its name when the run is complete.
 //
 // In: MelBatch.
 //
-// A sink of a format says which RowPartFile takes the rows and how it is completed.
+// The sink of a format chooses the RowPartFile that takes the rows, and completes it.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
   [[nodiscard]] Requirements require(const Requirements& below) const override;
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override;
   [[nodiscard]] std::optional<Value> settings() const override;
-  /// What its rows are, from plan() on.
+  /// The description of the rows; available after plan().
   [[nodiscard]] const FeatureInfo& info() const { return *info_; }
   [[nodiscard]] StageResources resources() const override {
     return {.files_made = files_of(target_.path)};
@@ -49,25 +49,25 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
  protected:
   using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
 
-  /// For messages.
+  /// The stage's name, for messages.
   [[nodiscard]] virtual const char* stage_name() const = 0;
-  /// All that belong to the rows of `path`.
+  /// The paths of all files that make up the output at `path`.
   [[nodiscard]] virtual std::vector<std::string> files_of(const std::string& path) const {
     return {path};
   }
-  /// Before the first row.
+  /// Makes the file that takes the rows; called before the first row.
   [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
                                                                    Existing existing) const = 0;
-  /// Bytes that such files keep at most, when so many threads write to so many of them.
+  /// The most memory [bytes] that the files keep when so many threads write to so many of them.
   [[nodiscard]] virtual std::size_t file_memory(int /*threads*/, std::size_t /*files*/) const {
     return 0;
   }
-  /// The byte of the output that rows which are to be extended in place have to begin at; -1 where
-  /// such an output cannot be extended.
+  /// The byte at which the rows of an output must begin to be extended in place; -1 where outputs
+  /// of this format cannot be extended.
   [[nodiscard]] virtual std::int64_t extensible_at() const { return -1; }
-  /// After the last one: adds to the file that make_row_file() made what belongs around the rows.
+  /// Adds everything but the rows to a file from make_row_file(); called after the last row.
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
-  /// For the report; "" where there is only one.
+  /// The name of the file's layout, for the report; "" where the format has only one.
   [[nodiscard]] virtual std::string layout_name() const { return ""; }
 
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }

@@ -7,35 +7,41 @@ namespace melflow {
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.other_names(other_names::of_row_sink());
   s.field("path", path, what).tuning();
-  s.field("dtype", dtype,
-          "type of the stored numbers; float32; float16: 11 significant bits, up to 65504; "
-          "bfloat16: 8, with the range of float32. A file with a larger value fails. A graphics "
-          "processor writes 16-bit rows itself where nothing before the sink needs more");
+  s.field(
+      "dtype", dtype,
+      "number type of the stored values; float16: 11 significant bits, values up to 65504; "
+      "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
+      "fails. A CUDA device rounds to 16 bits itself where no stage between it and this one needs "
+      "more");
   s.field("statistics", statistics,
-          "store mean and standard deviation of every column, of the first split's rows (train; of "
-          "all where there are no splits) or of all")
+          "rows over which the mean and standard deviation of every column are computed and "
+          "stored; none: neither is stored; train: the rows of the first split, or all rows where "
+          "there are no splits; all: all rows")
       .tuning();
-  s.field("normalize", normalize,
-          "when all rows are there, scale their columns, in every split, by the statistics");
+  s.field(
+      "normalize", normalize,
+      "scales all rows, of every split, by the statistics: (x - mean) / std, after the last row "
+      "is written");
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
-  s.field(
-       "split_files", split_files,
-       "a file for each split, named after it: features.train.h5 for path: features.h5; what has "
-       "no split goes to the path itself")
+  s.field("split_files", split_files,
+          "writes a file for each split, named after it: features.train.h5 for path: features.h5; "
+          "rows "
+          "of recordings in no split go to path itself")
       .tuning();
   s.field("overwrite", overwrite,
-          "replace an existing file, once the new one is complete; one with rows stays where no "
-          "file of the run gives any")
+          "replaces an existing file once the new one is complete; false: no run begins when the "
+          "file exists. A file with rows is never replaced by one without any")
       .tuning();
   s.field(
        "max_dropped", max_dropped,
-       "the most of the earlier output that an update drops because its files are gone, in files "
-       "or as a share of the rows; more than that is taken for a disk that is not mounted, and "
-       "the output stays as it is. 100%: any")
+       "largest part of the earlier output that an update may drop because recordings are gone, as "
+       "a number of recordings or a share of the rows; beyond that, as when a disk is not mounted, "
+       "the update fails and leaves the output as it is. 100%: no limit")
       .tuning();
-  s.field("sync", sync, "finish only when the system has everything on disk").tuning();
+  s.field("sync", sync, "waits until the system has written everything to disk before the run ends")
+      .tuning();
 }
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// What a user says of an output of rows, in any format.
+// The options that all sinks of rows share.
 #pragma once
 
 #include <string>

@@ -44,7 +44,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
   write(ready, is_writer);
 }
 
-// Rows that were finite until they are rounded.
+// Fails files whose rows are finite, but not after rounding to the stored type.
 void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
   if (uses_.target.dtype == NumberType::float32) return;
   for (std::size_t i = 0; i < batch.parts.size(); ++i) {
@@ -83,7 +83,7 @@ void RowWriter::closed(std::size_t file) {
     bool is_writer = false;
     {
       const std::lock_guard lock(mutex_);
-      // Rows of an earlier output would be taken over for nothing.
+      // Nothing more is written, so rows of an earlier output need not be copied.
       if (is_over_ && uses_.earlier.is_there()) return;
       uses_.statistics.drop(file);
       order_.closed(file, ready);
@@ -96,10 +96,10 @@ void RowWriter::closed(std::size_t file) {
   }
 }
 
-// What is due, with the mutex held, to parts that have their place now, whoever's turn made them
-// ready. Returns as queue() does.
+// Handles parts that have just got their place, by whichever call that happened. Called with the
+// mutex held; returns as queue() does.
 bool RowWriter::admit(std::vector<PlacedPart>& ready) {
-  // Before anything is written where a file's rows were that failed on the way.
+  // Roll back first, before new rows are written over those of a failed file.
   for (const RowOrder::Row& r : order_.take_rolled_back()) uses_.files[r.section]->roll_back(r.row);
   finish_values(ready);
   uses_.statistics.close(ready);
@@ -144,8 +144,8 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
   }
 }
 
-// Values that depend on the whole file: its rows go to a temporary file until the last block is
-// there. With the mutex held; such files are long and rare.
+// Finishes values that depend on a whole file: its rows go to a temporary file until the last block
+// has come. Called with the mutex held; such files are long and rare.
 void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
   for (const PlacedPart& p : ready) {
     if (!p.part || !p.part->pending) continue;

@@ -1,6 +1,6 @@
-// Which thread writes which rows, and when: rows go to their place in manifest order as soon as
-// that is known, rows of files that fail are written over, and values that need a whole file are
-// finished when it is there.
+// Decides which thread writes which rows, and when: rows are written in manifest order, each as
+// soon as its place is known; rows of files that fail are overwritten; and values that depend on a
+// whole file are finished when its last rows have come.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ namespace melflow {
 
 class RowWriter {
  public:
-  /// All outlive this one.
+  /// What a writer works on; everything must outlive it.
   struct Uses {
     const RowSinkOptions& target;
     const FeatureInfo& info;
     const OutputSections& sections;
-    const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< one a section, from consume() on
+    const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< one per section, before consume()
     EarlierOutput& earlier;
     SinkStatistics& statistics;
   };
@@ -37,20 +37,21 @@ class RowWriter {
 
   // ---- from any thread
 
-  /// Throws RunError, also for what went wrong in closed().
+  /// Writes the rows of a batch that have their place, and keeps the others. Throws RunError, also
+  /// for errors of earlier calls of closed().
   void consume(const MelBatch& in, ItemContext& context);
-  /// A file ended without rows: those behind it need not wait for it. Called where a stream ends,
-  /// which may be in a destructor: an error is kept for the next call that can throw.
+  /// Notes that a file ended without rows, so that later files need not wait for it. As it may be
+  /// called by a destructor, it does not throw but keeps an error for the next call that can.
   void closed(std::size_t file);
 
   // ---- when the run is over
 
-  /// Drops what waits for its turn; a run that ended early leaves some.
+  /// Drops rows that still wait for earlier files; a run that ended early leaves some.
   void drop_waiting();
-  /// Throws what went wrong in closed().
+  /// Throws the first error of closed(), if there was one.
   void check();
-  /// Writes files that are taken over and stand behind the last one that was computed, and moves
-  /// rows over those of files that failed after they were placed (in another branch of the graph).
+  /// Copies the rows of earlier files behind the last computed one, and closes the gaps that files
+  /// left which failed after their rows had a place (in another branch of the graph).
   void finish(RunContext& run);
 
  private:
@@ -64,11 +65,11 @@ class RowWriter {
   const Uses uses_;
   std::mutex mutex_;  // of what follows
   RowOrder order_;
-  int stage_ = -1;                  // as streams have it
-  bool writing_ = false;            // somebody is, where only one can
-  std::vector<PlacedPart> queued_;  // for that one
+  int stage_ = -1;                  // the number that streams know this stage by
+  bool writing_ = false;            // where only one thread can write: whether one does
+  std::vector<PlacedPart> queued_;  // for that thread
   std::exception_ptr error_;
-  bool is_over_ = false;  // nothing more comes
+  bool is_over_ = false;  // no more rows come
 };
 
 }  // namespace melflow

@@ -38,7 +38,7 @@ void SinkStatistics::sum(std::size_t file, std::int64_t row, std::int64_t rows,
   if (counts(file)) sum(file, row, rows, values, NumberType::float32, false);
 }
 
-// As they are stored, so that whoever has the output comes to the same sums.
+// Sums the values as they are stored, so that the sums can be repeated from the output.
 void SinkStatistics::sum(std::size_t file, std::int64_t row, std::int64_t rows, const void* values,
                          NumberType type, bool is_last) {
   const std::size_t n = static_cast<std::size_t>(rows) * info_.values_per_row();
@@ -73,7 +73,8 @@ void SinkStatistics::settle(const RunContext& run, const RowOrder& order,
   settled_->of = of_;
 }
 
-// Some rows were taken out again, or were there before: from the files.
+// Sums all rows again, from the files: some were removed after they were added, or were there
+// before.
 void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
                                const OutputSections& sections, const Files& files) {
   sums_ = std::make_unique<RowStatistics>(info_.frames, info_.columns);

@@ -1,5 +1,5 @@
-// Mean and standard deviation of an output's columns: summed while rows come, settled when all are
-// there, and the rows scaled by them. Where none are wanted nothing here does anything.
+// Computes the mean and standard deviation of an output's columns while rows come, and scales the
+// finished rows by them. With statistics: none, no call does anything.
 #pragma once
 
 #include <cstdint>
@@ -19,31 +19,33 @@ namespace melflow {
 
 class SinkStatistics {
  public:
-  /// `target`, `info`: outlive this one.
+  /// `target` and `info` must outlive this object.
   SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info, const RunContext& run);
 
   // ---- while rows come; from any thread
 
-  /// Of a batch's finished rows.
+  /// Adds a batch's rows, those that are finished.
   void note(const MelBatch& batch, const ItemContext& context);
-  /// Of a part of a file's rows, which are finite.
+  /// Adds rows [row, row + rows) of a file; all values are finite.
   void sum(std::size_t file, std::int64_t row, std::int64_t rows, const float* values);
-  /// The file leaves no rows.
+  /// Takes out the rows of a file that leaves none.
   void drop(std::size_t file);
-  /// All rows of complete files were taken.
+  /// Notes which files of `ready` are complete: all of their rows were added.
   void close(const std::vector<PlacedPart>& ready);
 
   // ---- by one thread
 
-  /// The file has rows that were not summed, or has none of those that were.
+  /// Notes that the sums are wrong for this file: it has rows that were not added, or rows that
+  /// were added are gone.
   void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
   using Files = std::vector<std::unique_ptr<RowPartFile>>;
-  /// All rows are at their place. Throws RunError for rows that are not finite.
+  /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
+  /// called. Throws RunError for rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
               const Files& files);
-  /// After that; null where none are wanted.
+  /// The statistics, after settle(); null with statistics: none.
   [[nodiscard]] const ColumnStatistics* settled() const { return settled_ ? &*settled_ : nullptr; }
-  /// Scales all `rows` of a file by them.
+  /// Scales the `rows` rows of a file by the statistics.
   void normalize(const RunContext& run, RowPartFile& file, std::int64_t rows) const;
 
  private:

@@ -15,7 +15,8 @@ namespace melflow {
 
 using TakeRows = std::function<void(std::int64_t row, const float* values, std::int64_t count)>;
 
-// Overwrites the temporary file. Throws RunError.
+// Finishes `rows` rows [rows, columns] and passes them to `take`; overwrites the temporary file.
+// Throws RunError.
 void finish_spilled(RowPartFile& file, const UtteranceSteps& finish, std::int64_t rows, int columns,
                     const TakeRows& take);
 

@@ -1,10 +1,9 @@
-// The output with rows in chunks, each compressed on its own: written by HDF5 as the run goes,
-// chunks packed by whoever completes them.
+// The HDF5 output with rows in chunks, each compressed by itself by the thread that completes it,
+// and written by HDF5 during the run.
 //
 // In:  rows, in any order and from many threads.
-// Out: `<target>.part`, an HDF5 file with rows [rows, ...] in chunks of `chunk_rows` rows, shuffled
-// and
-//      deflated as HDF5's own filters do it.
+// Out: `<target>.part`, an HDF5 file with rows [rows, ...] in chunks of ChunkSettings::rows rows,
+//      shuffled and deflated as HDF5's own filters do it.
 //
 // A chunk is kept in memory from its first row to its last. Rows come nearly in order, so few
 // chunks are open at a time.
@@ -25,9 +24,9 @@
 
 namespace melflow {
 
-/// Memory for chunks that are on their way, and for packing them; the files of a sink share it.
+/// Memory for open chunks and for packing them; the files of a sink share it.
 struct ChunkSpace {
-  /// The most that is used at once by so many threads that write, to so many files [bytes].
+  /// The most memory [bytes] that `threads` threads use at once that write to `files` files.
   static std::size_t most(std::size_t chunk_bytes, int level, int threads, std::size_t files);
 
   BufferPool chunks{std::numeric_limits<std::size_t>::max()};

@@ -1,5 +1,4 @@
-// Types of the values that stand beside the rows, little-endian in every format, and as bytes while
-// nobody asks what they mean.
+// The types of the values stored beside the rows, little-endian in every format.
 #pragma once
 
 #include <bit>
@@ -19,12 +18,12 @@ static_assert(std::endian::native == std::endian::little, "numbers are written a
 /// zero.
 enum class ColumnType { int8, uint8, int32, int64, uint64, float32, float64, status, text };
 
-/// [bytes] of a value, of a text 1.
+/// The size of a value [bytes]; 1 for a text, which is counted in bytes.
 constexpr std::size_t size_of(ColumnType type) {
   constexpr std::size_t kBytes[] = {1, 1, 4, 8, 8, 4, 8, 1, 1};
   return kBytes[static_cast<std::size_t>(type)];
 }
-/// As numpy writes it; of a text without its length.
+/// The type's name in numpy, such as "<i4"; "|S" for a text, without its length.
 constexpr const char* numpy_name(ColumnType type) {
   constexpr const char* kNames[] = {"|i1", "|u1", "<i4", "<i8", "<u8", "<f4", "<f8", "|i1", "|S"};
   return kNames[static_cast<std::size_t>(type)];
@@ -43,7 +42,7 @@ constexpr ColumnType column_type() {
   if constexpr (std::is_same_v<T, std::int8_t>) return ColumnType::int8;
 }
 
-/// A number's bytes.
+/// Writes the bytes of a number to `to`.
 template <class T>
 void put_bytes(char* to, T value) {
   static_assert(std::is_trivially_copyable_v<T>);

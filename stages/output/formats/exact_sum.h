@@ -13,15 +13,15 @@ namespace melflow {
 
 class ExactSum {
  public:
-  /// value * times. `value` finite: 0, or at least 2^-331 and below 2^280 in size; `times` below
-  /// 512. That takes in the squares of all floats and sums of 512 of them. Throws std::logic_error for
-  /// infinity, NaN and what else is out of range.
+  /// Adds value * times. |value| is 0, or at least 2^-331 and below 2^280, which includes the
+  /// squares of all floats and sums of 512 of these; `times` is below 512. Throws std::logic_error
+  /// for other values, infinity and NaN.
   void add(double value, std::int64_t times = 1);
   void add(const ExactSum& other);
-  /// To the nearest double but for its last bit.
+  /// The sum as a double, exact but for the last bit.
   [[nodiscard]] double value() const;
 
-  /// Sum of (x - mean)^2 over `count` numbers x that add up to `sum`, their squares to `squares`:
+  /// The sum of (x - mean)^2 over `count` numbers x, from their sum and the sum of their squares;
   /// exactly 0 where all are equal.
   static double squared_deviations(const ExactSum& sum, const ExactSum& squares,
                                    std::int64_t count);

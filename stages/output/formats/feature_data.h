@@ -1,5 +1,5 @@
-// What a file of features says, whatever its format, and who reads its rows. The readers of the
-// formats (h5_reader, npy_reader) fill it; feature_file has it for everybody else.
+// The contents of a feature file, for any format. The readers of the formats (h5_reader,
+// npy_reader) fill it; other code gets it from FeatureFile.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 namespace melflow {
 
 struct FeatureData {
-  static constexpr std::int64_t kFormat = 2;  ///< that this program writes, and the last it reads
+  static constexpr std::int64_t kFormat = 2;  ///< the format written, and the latest that is read
   enum class Status : std::int8_t { ok, skipped, failed, not_run };
-  /// As they are stored, by number.
+  /// The names of the statuses; outputs store the number.
   static constexpr const char* kStatusNames[] = {"ok", "skipped", "failed", "not_run"};
   struct Entry {
     std::string path;
@@ -28,8 +28,8 @@ struct FeatureData {
     double duration = 0;           ///< [s]
     Status status = Status::ok;
     FileStamp stamp;                   ///< of the file when it was read
-    std::uint64_t content = 0;         ///< hash of its bytes; 0 where nobody made one
-    std::vector<float> targets;        ///< as many as FeatureData::targets; NaN for none
+    std::uint64_t content = 0;         ///< hash of its bytes; 0: not computed
+    std::vector<float> targets;        ///< one per name in FeatureData::targets; NaN for none
     std::vector<std::int32_t> labels;  ///< where files may have several; `label` is -1 then
     std::vector<std::string> texts;    ///< as many as FeatureData::columns; "" for none
   };
@@ -40,7 +40,7 @@ struct FeatureData {
     std::string stage, reason;
   };
 
-  std::optional<std::uint64_t> rows_at;  ///< [byte] where the rows begin, if they are in one piece
+  std::optional<std::uint64_t> rows_at;  ///< first byte of the rows, where they are in one piece
   std::vector<std::uint64_t> shape;      ///< of the rows: [rows, bands] or [rows, frames, bands]
   std::string dtype, unit, root;
   std::vector<double> band_hz;
@@ -49,16 +49,16 @@ struct FeatureData {
   std::vector<Remark> remarks;
   std::vector<std::string> warnings;  ///< remarks on the run as a whole
   std::optional<ColumnStatistics> statistics;
-  /// Of the root attributes numbers and flags, by the names that they have in kFormat.
+  /// The root attributes that are numbers or flags, by their names in format kFormat.
   std::map<std::string, std::int64_t> integers;
-  std::map<std::string, std::string> texts;  ///< likewise texts, and JSON as text
+  std::map<std::string, std::string> texts;  ///< likewise those that are texts or JSON
 
   [[nodiscard]] std::uint64_t rows() const { return shape.front(); }
   [[nodiscard]] std::uint64_t frames_per_row() const { return shape.size() == 3 ? shape[1] : 1; }
   [[nodiscard]] std::uint64_t bands() const { return shape.back(); }
   [[nodiscard]] std::uint64_t values_per_row() const { return frames_per_row() * bands(); }
   [[nodiscard]] std::int64_t format() const { return integer("format").value_or(0); }
-  /// What the dataset of rows is called. In format 1 all were called the same.
+  /// The name of the dataset of rows, which in format 1 was always the same.
   [[nodiscard]] std::string rows_name() const { return format() == 1 ? "mel" : text("rows"); }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
     const auto it = integers.find(name);
@@ -70,14 +70,15 @@ struct FeatureData {
   }
 };
 
-/// Rows of an open file.
+/// Reads the rows of an open feature file.
 class FeatureRows {
  public:
   FeatureRows() = default;
   FeatureRows(const FeatureRows&) = delete;
   FeatureRows& operator=(const FeatureRows&) = delete;
   virtual ~FeatureRows() = default;
-  /// As float32 [count, frames_per_row, bands]; they are there.
+  /// Reads rows [offset, offset + count), which must exist, as float32 [count, frames_per_row,
+  /// bands].
   [[nodiscard]] virtual std::vector<float> read(std::uint64_t offset,
                                                 std::uint64_t count) const = 0;
 };
@@ -87,12 +88,12 @@ struct FeatureContents {
   std::unique_ptr<const FeatureRows> rows;
 };
 
-/// Throws RunError where the file is of a format that this program does not know.
+/// Throws RunError when the file has a format that this program does not know.
 void check_format(const std::string& path, const FeatureData& data);
-/// Numbers that a file dictates agree with each other: rows have values, each belongs to one file,
-/// every list is as long as it has to be. Throws RunError saying what does not.
+/// Checks that the numbers in a file agree with each other: rows have values, each row belongs to
+/// one file at most, every list has the right length. Throws RunError naming what does not agree.
 void check_contents(const FeatureData& data);
-/// Throws RunError where it is no number of 64 bits; `what` it is of.
+/// The product of `factors`. Throws RunError, naming `what`, when it does not fit 64 bits.
 std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const std::string& what);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Reads the files that hdf5_write and npy_write make; docs/output-format.md says what is in them.
+// Reads the files that hdf5_write and npy_write make; docs/output-format.md describes them.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ class FeatureFile {
   using Entry = FeatureData::Entry;
   using Remark = FeatureData::Remark;
 
-  /// Opens and reads all but the rows. Throws RunError, saying what is wrong with the file and, for
-  /// one that is not complete, what to do.
+  /// Opens the file and reads everything but the rows. Throws RunError that names the problem and,
+  /// for an incomplete file, what to do.
   explicit FeatureFile(std::string path);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
   [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
-  /// As the outputs' description numbers them; 1 is read, but not gone on with.
+  /// The number of the output format; files of format 1 can be read, but not updated.
   [[nodiscard]] std::int64_t format() const { return data().format(); }
-  /// What the rows are: "mel", "mfcc".
+  /// The name of the features in the rows: "mel" or "mfcc".
   [[nodiscard]] std::string rows_name() const { return data().rows_name(); }
   /// [rows, bands] or [rows, frames, bands].
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return data().shape; }
   [[nodiscard]] std::uint64_t rows() const { return data().rows(); }
   [[nodiscard]] std::uint64_t frames_per_row() const { return data().frames_per_row(); }
   [[nodiscard]] std::uint64_t bands() const { return data().bands(); }
-  /// Byte of the file that the rows begin at, if they are in one piece.
+  /// The byte at which the rows begin, where they are in one piece.
   [[nodiscard]] std::optional<std::uint64_t> rows_at() const { return data().rows_at; }
   [[nodiscard]] const std::string& dtype() const { return data().dtype; }
   [[nodiscard]] const std::string& unit() const { return data().unit; }
@@ -50,13 +50,14 @@ class FeatureFile {
   [[nodiscard]] const std::vector<Remark>& remarks() const { return data().remarks; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return data().warnings; }
 
-  /// Root attributes (root_attributes.h); nothing or "" where there is none.
+  /// A root attribute (root_attributes.h) by its name; nothing or "" where the file has none.
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& name) const {
     return data().integer(name);
   }
   [[nodiscard]] std::string text(const std::string& name) const { return data().text(name); }
 
-  /// As float32 [count, frames_per_row, bands]. Throws RunError for rows that are not there.
+  /// Reads rows [offset, offset + count) as float32 [count, frames_per_row, bands]. Throws RunError
+  /// for rows that do not exist.
   [[nodiscard]] std::vector<float> read_rows(std::uint64_t offset, std::uint64_t count) const;
 
  private:
