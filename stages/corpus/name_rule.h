@@ -14,17 +14,19 @@ class NameRule {
   static constexpr const char* kParentDir = "parent_dir";
   static constexpr const char* kTopDir = "top_dir";
 
-  /// `parent_dir`: the folder that the file is in. `top_dir`: its first folder below the root. Text
-  /// with a '(': a regular expression, whose ( ) is the name. All other text: a table's column.
+  /// `text` is `parent_dir` (the folder that the file is in), `top_dir` (its first folder below the
+  /// root), a regular expression with a '(', whose ( ) finds the name, or the name of a table's
+  /// column.
   explicit NameRule(std::string text);
 
   [[nodiscard]] static bool is_pattern(std::string_view text);
   [[nodiscard]] static bool is_column(std::string_view text);
-  /// What is wrong with the rule, or "".
+  /// What is wrong with the rule; "" where nothing is.
   [[nodiscard]] static std::string problem(const std::string& text);
 
-  /// "" where the rule finds none. `path` is below the root, and the folder of `parent_dir` is
-  /// given with those it lies in; `cell` is the file's in the column, whose rule gives that.
+  /// The name that the rule gives a file; "" where it finds none. `path`: relative to the root;
+  /// `cell`: the file's cell in the table, which a column's rule returns. For `parent_dir` the name
+  /// is the folder's whole path below the root.
   [[nodiscard]] std::string_view name_of(std::string_view path, std::string_view cell) const;
   [[nodiscard]] const std::string& text() const { return text_; }
 

@@ -1,5 +1,5 @@
-// Columns of text that an output is to keep of every file (speaker, transcript), and the rule by
-// which each gets its values.
+// The columns of text that an output stores for every file (speaker, transcript), and the rule that
+// gives each its values.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ namespace melflow {
 struct TextColumns {
   struct Column {
     std::string name;  ///< in the output
-    std::string rule;  ///< a NameRule
+    std::string rule;  ///< the text of a NameRule
   };
   std::vector<Column> list;
 
   [[nodiscard]] std::vector<std::string> names() const;
-  /// One of them is read from a table.
+  /// Whether one of the columns is read from a table.
   [[nodiscard]] bool read_table() const;
 };
 
-/// As names of a table's columns, or as a map from names to rules.
+/// Written as a list of names of a table's columns, or as a map from names to rules.
 template <>
 struct OptionType<TextColumns> {
   static std::string name() { return "list of text, or map of text to text"; }

@@ -9,12 +9,12 @@
 
 namespace melflow {
 
-/// Little-endian; float16 as h5py and numpy write and expect it, bfloat16 as HDF5 2.0 defines
-/// H5T_FLOAT_BFLOAT16LE: eight bits of exponent, seven of mantissa.
+/// The HDF5 type of rows, little-endian: float16 as in h5py and numpy, bfloat16 as HDF5 2.0 defines
+/// H5T_FLOAT_BFLOAT16LE (8 bits of exponent, 7 of mantissa).
 Hid h5_number_type(NumberType type);
-/// Of values beside the rows; texts of any length, UTF-8 by name.
+/// The HDF5 type of values beside the rows; texts are UTF-8 of any length.
 Hid h5_type(ColumnType type);
-/// Nothing for any other type.
+/// The number type that `type` stands for; nothing for a type that melflow does not write.
 std::optional<NumberType> number_type_of(hid_t type);
 
 }  // namespace melflow

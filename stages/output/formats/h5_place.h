@@ -1,5 +1,5 @@
-// A group of an HDF5 file, and datasets and attributes in it. The same description of what is there
-// is gone through twice: to write it, and when the file is complete, to read it back and compare.
+// A group of an HDF5 file with its datasets and attributes. The same calls are made twice: first to
+// write them, and when the file is complete, to read them back and compare.
 #pragma once
 
 #include <hdf5.h>
@@ -14,28 +14,29 @@
 
 namespace melflow {
 
-/// Everything throws RunError naming what cannot be written, or was written and is not there.
+/// Every call throws RunError that names what cannot be written, or is not there as it was written.
 class H5Place {
  public:
   enum class Pass { write, check };
   H5Place(hid_t id, Pass pass) : id_(id), pass_(pass) {}
-  /// The group `name` in it.
+  /// The group `name` in the group `in`.
   H5Place(const H5Place& in, const std::string& name);
   operator hid_t() const { return id_; }  // NOLINT: as Hid does
   [[nodiscard]] Pass pass() const { return pass_; }
   [[nodiscard]] bool writes() const { return pass_ == Pass::write; }
 
   using Shape = std::vector<hsize_t>;
-  /// Puts the values of entries [first, first + count) of the first axis there, as bytes, where
-  /// zeros are. Entries are asked for in order.
+  /// Writes the bytes of entries [first, first + count) of the first axis to `to`, which is filled
+  /// with zeros. Called for all entries in order.
   using PutBytes = std::function<void(std::size_t first, std::size_t count, char* to)>;
-  /// A dataset of numbers, of one axis or two; `is_packed`: deflated, which needs a value at least.
+  /// A dataset of numbers with one axis or two. `is_packed`: compressed by deflate; not for
+  /// datasets without values.
   void numbers(const char* name, ColumnType type, const Shape& shape, const PutBytes& put,
                bool is_packed = false) const;
-  /// One of texts.
+  /// A dataset of texts with one axis.
   void texts(const char* name, std::size_t count,
              const std::function<std::string(std::size_t)>& text) const;
-  /// Either; value(i) is a number, a FeatureData::Status or a text.
+  /// A dataset of numbers or texts; value(i) is a number, a FeatureData::Status or a text.
   template <class Value>
   void list(const char* name, std::size_t count, const Value& value) const {
     using T = std::remove_cvref_t<std::invoke_result_t<Value, std::size_t>>;

@@ -1,4 +1,4 @@
-// Reads what hdf5_write made.
+// Reads the files that hdf5_write makes.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace melflow {
 
-/// All but the rows. Throws RunError, saying what is wrong with the file.
+/// Reads everything but the rows. Throws RunError that names what is wrong with the file.
 FeatureContents read_h5(const std::string& path);
 
 }  // namespace melflow

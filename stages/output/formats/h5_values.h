@@ -1,5 +1,5 @@
-// Datasets and attributes of an HDF5 file, as they are stored. What the file says of sizes is
-// believed as far as it is large enough for them.
+// Reads datasets and attributes of an HDF5 file. Sizes that the file states are accepted only where
+// the file is large enough for them.
 #pragma once
 
 #include <hdf5.h>
@@ -23,23 +23,23 @@ struct OpenH5 {
   Hid id;
 };
 
-/// Throws RunError where it is no HDF5 file, not complete, or being written.
+/// Opens the file. Throws RunError when it is no HDF5 file, not complete, or being written.
 OpenH5 open_h5(const std::string& path);
 
-// All that follows throws RunError naming the object.
+// All functions below throw RunError that names the object.
 
 bool has_object(hid_t where, const std::string& name);
 std::vector<std::uint64_t> h5_shape(hid_t space, const std::string& what);
-/// Throws where not all values of the dataset, `bytes` of them, are in the file itself.
+/// Throws unless all values of the dataset, `bytes` in total, are in the file itself.
 void check_storage(hid_t set, std::uint64_t bytes, const OpenH5& file, const std::string& name);
 
 class H5Dataset {
  public:
   H5Dataset(const OpenH5& file, const std::string& name);
 
-  /// Values it has.
+  /// The number of values.
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// All of them, little-endian; a status as int8.
+  /// The bytes of all values, little-endian; a status is an int8.
   [[nodiscard]] std::string bytes(ColumnType type) const;
   template <class T>
   [[nodiscard]] std::vector<T> numbers() const {
@@ -57,7 +57,7 @@ class H5Dataset {
   std::size_t count_;
 };
 
-/// Of one value.
+/// An attribute with one value.
 class H5Attribute {
  public:
   H5Attribute(hid_t object, const std::string& name);
@@ -71,7 +71,7 @@ class H5Attribute {
   bool is_single_;
 };
 
-/// "" where there is none.
+/// The text of the attribute `name`; "" where there is none.
 std::string text_attribute(hid_t object, const std::string& name);
 
 }  // namespace melflow

@@ -26,7 +26,7 @@ class Hid {
   ~Hid() {
     if (id_ >= 0) closer_(id_);
   }
-  /// Where its failure counts: throws RunError naming `what`.
+  /// Closes the identifier; throws RunError naming `what` when that fails.
   void close(const std::string& what);
   operator hid_t() const { return id_; }  // NOLINT: it stands for the identifier in every call
 

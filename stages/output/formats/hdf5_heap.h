@@ -1,7 +1,6 @@
-// Collections of a file's global heap, where HDF5 keeps texts.
-//
-// HDF5 1.10 believes the sizes in them: with one that is damaged it reads and writes beyond its own
-// buffers. So they are looked at before the library gets them.
+// Checks the collections of a file's global heap, in which HDF5 stores texts, before the library
+// gets them: HDF5 1.10 trusts the sizes in them, and with a damaged one it reads and writes beyond
+// its own buffers.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +10,11 @@
 
 namespace melflow {
 
-/// How many bytes the collection has by its own account, whose first 16 or more bytes these are;
-/// nothing where they are none of a collection.
+/// The size [bytes] that a collection states of itself. `begin`: its first 16 bytes or more.
+/// Nothing where these do not begin a collection.
 std::optional<std::uint64_t> heap_bytes(std::span<const std::byte> begin);
 
-/// Whether the objects of a whole collection lie one behind the other, to its end.
+/// Whether the objects of a whole collection follow each other without gaps to its end.
 bool is_sound_heap(std::span<const std::byte> collection);
 
 }  // namespace melflow

@@ -1,9 +1,9 @@
 // The .npy output while it is being written: `<target>.part` with rows at their final place, and
-// two more for its index (stages/npy_layout.h).
+// two more files for its index (npy_layout.h).
 //
 // The length of the header does not depend on the number of rows, so rows are written from byte
-// kDataOffset on and the header last. A set of three is complete when its rows have their name:
-// they get it last (files/publication).
+// kDataOffset on and the header last. The file of rows gets its name last (files/publication), so
+// where it has its name, all three files are complete.
 #pragma once
 
 #include <cstdint>
@@ -19,19 +19,20 @@ namespace melflow {
 
 class NpyFile final : public RowPartFile {
  public:
-  /// A page: the rows can be mapped without what is before them, and read past the page cache.
+  /// The first byte of the rows: one page, so that they can be mapped alone, and read with
+  /// O_DIRECT.
   static constexpr std::uint64_t kDataOffset = 4096;
-  /// Where there is none, all of the file: numpy before 2.0 cannot map nothing behind a page.
+  /// The length of a file without rows: numpy before 2.0 cannot map an empty array behind a page.
   static constexpr std::uint64_t kLeastHeader = 128;
 
-  /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three.
+  /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three files.
   NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
           Existing existing);
 
   [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, NumberType type);
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
-  /// The rows last.
+  /// All three files, the rows last.
   [[nodiscard]] std::vector<PartFile*> parts() override { return {&index_, &document_, this}; }
 
  private:

@@ -1,5 +1,5 @@
-// OutputIndex as two files beside the rows: an array with a record for each file that was found,
-// and one JSON document with everything else.
+// Writes an OutputIndex as two files beside the rows: an array with a record for each file of the
+// run, and a JSON document with everything else.
 #pragma once
 
 #include <cstdint>
@@ -15,34 +15,35 @@
 namespace melflow {
 
 constexpr const char* kNpyEnding = ".npy";
-/// Of "features.npy": "features.index.npy", "features.index.json".
+/// The paths of the index for rows at "features.npy": "features.index.npy" and
+/// "features.index.json".
 std::string npy_index_path(const std::string& rows);
 std::string npy_document_path(const std::string& rows);
 
-/// A record of the index: the columns of a file, side by side.
+/// A record of the index: the values of all columns for one file, side by side.
 class NpyRecord {
  public:
   struct Field {
     const IndexColumn* column;
-    std::size_t values;  ///< of a text its bytes, which zeros follow
+    std::size_t values;  ///< number of values; for a text, bytes, filled up with zeros
     [[nodiscard]] std::size_t bytes() const { return values * size_of(column->type); }
   };
 
   void add(const IndexColumn& column, std::size_t values) { fields_.push_back({&column, values}); }
-  /// Makes the last field, a text, so much longer that the record is a multiple of eight bytes.
+  /// Lengthens the last field, a text, so that the record's size is a multiple of eight bytes.
   void pad();
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::size_t bytes() const;
-  /// As numpy writes it.
+  /// The record's type as numpy writes it.
   [[nodiscard]] std::string type() const;
 
  private:
   std::vector<Field> fields_;
 };
 
-/// Writes all of the file; throws RunError.
+/// Writes the whole file of records. Throws RunError.
 void write_npy_index(const PartFile& file, const OutputIndex& index);
-/// Likewise. `shape` and `type` are those of the rows.
+/// Writes the whole JSON document. `shape` and `type` are those of the rows. Throws RunError.
 void write_npy_document(const PartFile& file, std::span<const std::uint64_t> shape, NumberType type,
                         const OutputIndex& index);
 

@@ -1,4 +1,4 @@
-// Reads what npy_write made.
+// Reads the files that npy_write makes.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace melflow {
 
-/// By its first bytes.
+/// Whether the first bytes of the file are those of a .npy file.
 bool is_npy(const std::string& path);
-/// All but the rows, from the files beside it. Throws RunError, saying what is wrong.
+/// Reads everything but the rows, from the files beside `path`. `file_bytes`: size of the file of
+/// rows. Throws RunError that names what is wrong.
 FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Opening and reading files that a program is told to read: outputs of earlier runs.
+// Opens and reads files that the user names, such as outputs of earlier runs.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace melflow {
 
-/// Open to be read, and its size; waits for nobody. Throws RunError where it cannot be opened, or
-/// is a folder, pipe or device.
+/// Opens a file for reading without ever waiting; `bytes` gets its size. Throws RunError when it
+/// cannot be opened, or is a folder, pipe or device.
 UniqueFd open_regular(const std::string& path, std::uint64_t& bytes);
-/// What is there of `bytes` at `at`. Throws RunError.
+/// Reads `bytes` bytes from `at` on, fewer at the end of the file. Throws RunError.
 std::string read_at(int fd, std::uint64_t at, std::size_t bytes, const std::string& path);
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// The HDF5 output while it is being written: rows at their final place in `<target>.part`,
-// everything else of the HDF5 file added around them at the end.
+// The HDF5 output while it is being written: `<target>.part` with rows at their final place, around
+// which everything else of the HDF5 file is added at the end.
 //
 // HDF5 cannot grow a contiguous dataset, and the number of rows is not known before the last file
 // is decoded. So rows are written by RowPartFile from byte kDataOffset on; at the end HDF5 makes a
@@ -19,19 +19,20 @@ namespace melflow {
 class RowFile : public RowPartFile {
  public:
   static constexpr std::uint64_t kDataOffset = 64 * 1024;
-  /// `name`: of the dataset of rows. Throws RunError as PartFile does.
+  /// `name`: the name of the dataset of rows. Throws RunError as PartFile does.
   RowFile(const std::string& target, std::string name, NumberType type, std::size_t values_per_row,
           Existing existing);
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;
   using Check = std::function<void(hid_t file)>;
-  /// Makes it an HDF5 file with rows of `shape`; `describe` adds what else belongs into it, and
-  /// `check` throws where that cannot be read back. Throws RunError.
+  /// Makes an HDF5 file with rows of `shape`; `describe` adds everything else, and `check` reads
+  /// that back and throws where it is not what was written. Throws RunError.
   virtual void make_hdf5(Shape shape, const Describe& describe, const Check& check = {});
 
  protected:
-  /// Calls `write`, which uses HDF5 on `to`: throws where a write failed, whatever HDF5 says.
+  /// Calls `write`, which uses HDF5 on `to`; throws when a write failed, even where HDF5 reports
+  /// success.
   template <class Write>
   void written(const Hdf5Descriptor& to, const Write& write) const {
     try {

@@ -1,6 +1,6 @@
-// Gives out row numbers in manifest order. Blocks of the oldest unfinished file may be written at
-// once; blocks of later files wait here, within the memory budget, until every file before theirs
-// is complete or known to leave no rows. So there is never a hole to fill.
+// Numbers rows in manifest order. Blocks of the first unfinished file may be written at once;
+// blocks of later files wait here, within the memory budget, until every file before theirs is
+// complete or known to leave no rows. So the output never has a gap.
 #pragma once
 
 #include <cstdint>
@@ -15,41 +15,40 @@
 
 namespace melflow {
 
-/// A part with the row of the output that its file begins at. Holding it keeps its file open in the
-/// ledger and its memory charged.
+/// A part of a file's rows, with the row of the output at which the file begins. While it is held,
+/// its file stays open in the ledger and its memory stays charged.
 struct PlacedPart {
   std::size_t file = 0;
   std::size_t section = 0;
-  std::int64_t file_row = 0;            ///< in the section
-  std::int64_t file_rows = -1;          ///< of the whole file, with the part that makes it complete
-  std::shared_ptr<const MelPart> part;  ///< none for a file that is taken over
+  std::int64_t file_row = 0;            ///< first row of the file, in the section
+  std::int64_t file_rows = -1;          ///< rows of the file, in its completing part; else -1
+  std::shared_ptr<const MelPart> part;  ///< null: the file's rows are copied from an earlier output
   Origin origin;
 };
 
 /// Not thread-safe: the writer guards it.
 class RowOrder {
  public:
-  /// `is_void(file)`: the file is closed and leaves no rows. `sections`: the first file of each
-  /// section, ascending from 0; every section counts its rows from 0.
+  /// `is_void(file)`: whether the file is closed and leaves no rows. `sections`: the first file of
+  /// each section, ascending from 0; every section counts its rows from 0.
   RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
            std::vector<std::size_t> sections = {0});
 
-  // Before the first part: files that nothing will come of, because an earlier output has their
-  // rows.
-  /// Rows [row, row + rows) of its section are the file's, and are there.
+  // To be called before the first part, for files whose rows are in an earlier output.
+  /// Rows [row, row + rows) of the section are the file's, and stay in place.
   void stays(std::size_t file, std::int64_t row, std::int64_t rows, const FileAudio& audio);
-  /// At its turn the file is ready, with no part: somebody has its rows.
+  /// The file's rows are to be copied: at its turn it is ready as an entry without a part.
   void taken_over(std::size_t file, std::int64_t rows, const FileAudio& audio);
-  /// New rows of the section come behind these.
+  /// New rows of the section begin at `row`.
   void begin_at(std::size_t section, std::int64_t row);
 
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
             std::vector<PlacedPart>& ready);
-  /// A file was closed without rows, whatever it gave before.
+  /// Notes that a file was closed without rows; parts of it that came before are void.
   void closed(std::size_t file, std::vector<PlacedPart>& ready);
 
-  /// Whatever can be ready without anything new.
+  /// Appends to `ready` what has become ready without a new part, such as files to be copied.
   void advance(std::vector<PlacedPart>& ready);
 
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return rows_[file]; }
@@ -60,18 +59,18 @@ class RowOrder {
     return !kept_.empty() && kept_[file] == Kept::stays;
   }
   [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
-  /// Rows of all complete files of a section so far.
+  /// The number of rows of all complete files of a section so far.
   [[nodiscard]] std::int64_t total(std::size_t section = 0) const { return totals_[section]; }
   struct Row {
     std::size_t section = 0;
     std::int64_t row = 0;
     friend bool operator==(const Row&, const Row&) = default;
   };
-  /// The first rows of files that were given rows and then closed without them, since the last
-  /// call: the rows of the section from there on are void.
+  /// For files that have failed since the last call although rows of theirs were placed: their
+  /// first rows. All rows of the section from there on are void.
   [[nodiscard]] std::vector<Row> take_rolled_back() { return std::exchange(rolled_back_, {}); }
-  /// Parts that wait, taken out for the caller to drop: the last piece of a file closes its record in
-  /// the ledger, which comes back here through closed().
+  /// Takes out all parts that wait. The caller drops them without holding the writer's mutex, as
+  /// the last part of a file closes its record in the ledger, which calls closed().
   [[nodiscard]] std::vector<PlacedPart> take_waiting();
   /// Forgets the rows of a complete file; the caller moves the rows behind it.
   void forget(std::size_t file);

@@ -1,6 +1,6 @@
-// Rows on their way into a `.part` file, whatever its format: written in place, at their final
-// position from a fixed byte on, by plain pwrite() from many threads. What belongs around them is
-// added at the end by the class of the format.
+// A `.part` file that rows are written to, for any format: in place, at their final position from a
+// fixed byte on, by pwrite() from many threads. The class of the format adds everything else at the
+// end.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace melflow {
 
-/// Rows [row, row + count) of the output: as it stores them, or float32.
+/// Rows [row, row + count) of the output, in the type that it stores or float32.
 struct RowRange {
   std::int64_t row = 0;
   const void* values = nullptr;  ///< [count, values_per_row]
@@ -34,40 +34,42 @@ class RowPartFile : public PartFile {
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
-  /// Of one that is to be extended: it has that many rows, which stay; further ones follow.
+  /// Prepares an existing file for more rows: its first `rows` rows stay. `sync`: as in save().
   void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
 
-  /// All files that belong to it, in the order in which they get their names.
+  /// All files of the output, in the order in which they get their names.
   [[nodiscard]] virtual std::vector<PartFile*> parts() { return {this}; }
   void publish(bool sync) { Publication::publish(target(), parts(), sync); }
 
   [[nodiscard]] std::size_t row_bytes() const { return values_per_row_ * size_of(type_); }
 
-  /// Rows that are read back and changed or copied at a time.
+  /// How many rows are read back and changed or copied at a time.
   [[nodiscard]] std::int64_t rows_at_once() const {
     constexpr std::size_t kBytes = 256 << 10;  // as float32
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(kBytes / (4 * values_per_row_)));
   }
 
-  /// From any thread; neighbours go to the file together. Throws RunError, and std::logic_error for
-  /// rows of a third type.
+  /// Writes rows, adjacent ranges in one call of the system. From any thread. Throws RunError, and
+  /// std::logic_error for rows of a type that is neither the file's nor float32.
   virtual void write(std::span<const RowRange> ranges);
   void write(std::int64_t row, const float* values, std::int64_t count) {
     const RowRange range{row, values, count};
     write({&range, 1});
   }
-  /// True: of rows of this type, a second thread that writes only waits for the first one, as the
-  /// file system has it.
+  /// Whether a second thread that writes rows of this type would only wait for the first, because
+  /// file systems write to a file one call at a time.
   [[nodiscard]] virtual bool is_serial(NumberType rows) const { return rows == type_; }
-  /// The rows from `row` on are void and will be written again. No write of theirs is under way.
+  /// Notes that the rows from `row` on are void and will be written again; no write to them may be
+  /// under way.
   virtual void roll_back(std::int64_t /*row*/) {}
-  /// Rows that are written, as float32 [count, values_per_row].
+  /// Reads rows [row, row + count), which must have been written, as float32 [count,
+  /// values_per_row].
   virtual void read(std::int64_t row, std::int64_t count, float* values);
-  /// Moves `count` rows down from `from` to `to` < `from`, when all rows are written.
+  /// Moves `count` rows from `from` to `to` < `from`; to be called when all rows are written.
   virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 
-  /// Room for the rows of one file that cannot be finished yet: bytes of an unnamed file beside the
-  /// target. Throws RunError.
+  /// Writes to, or reads from, an unnamed temporary file beside the target, for the rows of one
+  /// recording that cannot be finished yet. Throws RunError.
   void spill(std::uint64_t at, const void* data, std::size_t bytes);
   void unspill(std::uint64_t at, void* data, std::size_t bytes) const;
 

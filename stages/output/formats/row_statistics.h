@@ -1,11 +1,11 @@
-// Mean and standard deviation of every column over all rows of an output, the same to the last bit
-// however the rows come: in which blocks and order, from how many threads, and in how many parts a
-// corpus was cut.
+// Computes the mean and standard deviation of every column over all rows of an output. Every bit of
+// the result is independent of the blocks and order in which rows come, of the number of threads,
+// and of the number of parts that a corpus is cut into.
 //
 // Rows are summed in double precision in runs of a fixed length, counted from a file's first row;
-// what the runs give is added up without rounding (ExactSum), which no order or grouping changes.
-// Inside a run values are taken relative to its first row, so that a small deviation from a large
-// mean is not lost.
+// the sums of the runs are added without rounding (ExactSum), so that order and grouping do not
+// matter. Inside a run, values are taken relative to its first row, so that a small deviation from
+// a large mean is not lost.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,23 @@
 
 namespace melflow {
 
-/// What an output stores.
+/// The statistics that an output stores.
 struct ColumnStatistics {
-  std::string of;           ///< the split, or "all"
-  bool is_applied = false;  ///< the rows are normalised by it
+  std::string of;           ///< name of the split that they are of, or "all"
+  bool is_applied = false;  ///< whether the rows are normalised by them
   std::int64_t frames = 0;
   std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
 };
 
-/// Of one run after another: its first frame, and of all its frames the sums of their differences
-/// from that one and of the squares of these.
+/// For each run: its first frame, the sum of all frames' differences from it, and the sum of the
+/// squares of these differences.
 class RunSums {
  public:
-  static constexpr std::int64_t kMostFrames = 128;  ///< of a run
+  static constexpr std::int64_t kMostFrames = 128;  ///< in a run
 
   explicit RunSums(int columns) : columns_(static_cast<std::size_t>(columns)) {}
-  /// `values` [frames, columns], all finite: runs of kMostFrames, the last one perhaps shorter.
+  /// Adds `values` [frames, columns], all finite, as runs of kMostFrames frames; the last run may
+  /// be shorter.
   void add(const float* values, std::int64_t frames);
   void add(const RunSums& other);
   void clear();
@@ -52,7 +53,8 @@ class RunSums {
   std::vector<double> sums_;          // [runs, 3, columns]
 };
 
-/// Of all rows of some files. Parts of a corpus add up to the same as the whole of it.
+/// The sums over all rows of some files. The sums of the parts of a corpus add up to exactly those
+/// of the whole.
 class ColumnSums {
  public:
   explicit ColumnSums(int columns)
@@ -66,19 +68,19 @@ class ColumnSums {
   std::vector<ExactSum> sums_, squares_;  // [columns]
 };
 
-/// From any thread.
+/// Collects the rows of files. All calls may come from any thread.
 class RowStatistics {
  public:
-  /// Of rows [frames, columns] each.
+  /// Each row is [frames, columns].
   RowStatistics(int frames, int columns);
 
-  /// `values` [rows, frames, columns], all finite: rows of a file from `first_row` on, in any order
-  /// of pieces and files. `is_last`: they are the file's last ones.
+  /// Adds `values` [rows, frames, columns], all finite: a file's rows from `first_row` on. Pieces
+  /// and files may come in any order. `is_last`: they are the file's last rows.
   void take(std::size_t file, std::int64_t first_row, std::int64_t rows, const float* values,
             bool is_last);
-  /// All rows of the file were taken; files in any order.
+  /// Notes that all rows of the file were taken; files may be closed in any order.
   void close(std::size_t file);
-  /// It leaves no rows.
+  /// Takes out a file that leaves no rows.
   void drop(std::size_t file);
 
   [[nodiscard]] ColumnSums sums() const;

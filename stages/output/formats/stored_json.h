@@ -1,4 +1,4 @@
-// JSON texts that outputs hold: their settings, and the document beside .npy rows.
+// Parses the JSON texts in outputs: the settings, and the document beside .npy rows.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,8 @@ namespace melflow {
 
 using StoredJson = nlohmann::ordered_json;
 
-/// Throws RunError where it is none, or nested as deeply as nothing that melflow writes: who goes
-/// through it may do so by calling itself.
+/// Parses a JSON text. Throws RunError when it is no JSON or is nested more than 100 levels deep,
+/// which melflow never writes; so recursive code can walk through the result.
 inline StoredJson parse_stored(const std::string& text) {
   constexpr int kDeepest = 100;
   const auto check_depth = [](int depth, StoredJson::parse_event_t, StoredJson&) {
@@ -26,13 +26,13 @@ inline StoredJson parse_stored(const std::string& text) {
   }
 }
 
-/// The settings that are an output's attribute ('features', 'config'). Bytes of a path that are no
-/// UTF-8, which stand in HDF5's as they are, become U+FFFD.
+/// Parses the settings in an output's attribute ('features' or 'config'). Bytes of a path that are
+/// no UTF-8, which HDF5 attributes hold unchanged, become U+FFFD.
 inline StoredJson parse_settings(const std::string& text) {
   return parse_stored(without_escaped_bytes(utf8_or_escaped(text)));
 }
 
-/// Null where it is none.
+/// As parse_settings(); null where that throws.
 inline StoredJson parse_settings_or_null(const std::string& text) {
   try {
     return parse_settings(text);
