@@ -1,5 +1,5 @@
-// What stages tell each other along the edges before a run, key by key. Requirements go up from
-// the stage that needs something to one that can see to it; properties come down with the items.
+// The keys under which stages pass facts along the edges before a run. Requirements go up from the
+// stage that needs something to a stage that can provide it; properties come down with the items.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ struct WindowGrid;
 
 namespace requirement {
 
-/// The rate that samples must have [Hz]: of a front end that has one, met by a resampler.
+/// The rate that samples must have [Hz]; a front end requires it, a resampler provides it.
 inline constexpr Requirement<double, merge::Equal> kSampleRate{"sample_rate"};
-/// Blocks of files slower than this have to be shorter in proportion [Hz]: of a resampler.
+/// The rate [Hz] below which blocks must be shorter in proportion; a resampler requires it.
 inline constexpr Requirement<double, merge::Largest> kLowestRate{"lowest_rate"};
-/// Samples of one block that frames of the next one need: of a front end.
+/// How many samples of a block the frames of the next one need; a front end requires it.
 inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
-/// Types in which the readers of rows want them (row_type.h).
+/// The number types that the readers of rows ask for (row_type.h).
 inline constexpr Requirement<std::set<NumberType>, merge::Union> kRowTypes{"row_types"};
-/// The chain on devices that a batch goes to: of its node cuda_mel.
+/// The chain on devices that a batch goes to; its node cuda_mel requires it.
 inline constexpr Requirement<std::shared_ptr<CudaRun>, merge::First> kCudaRun{"cuda"};
-/// The files of an earlier output, for the source of an update: of a sink.
+/// The files of an earlier output, for the source of an update; a sink gives them.
 inline constexpr Requirement<std::shared_ptr<const EarlierFiles>, merge::First> kEarlierFiles{
     "earlier_files"};
 
@@ -38,20 +38,20 @@ inline constexpr Requirement<std::shared_ptr<const EarlierFiles>, merge::First> 
 
 namespace property {
 
-/// [Hz]
+/// The rate of the samples [Hz].
 inline constexpr Property<double> kSampleRate{"sample_rate"};
-/// How streams are cut into rows; none: as they are framed.
+/// How streams are cut into windows, each a row; without it each frame is a row.
 inline constexpr Property<WindowGrid> kWindowGrid{"windows"};
-/// What follows from that: samples of a row; and that n samples give at most n * kRowsPerSample +
-/// kRowsExtra rows.
+/// The number of samples of a row; and the bound on rows: n samples give at most
+/// n * kRowsPerSample + kRowsExtra.
 inline constexpr Property<std::int64_t> kWindow{"window"};
 inline constexpr Property<double> kRowsPerSample{"rows_per_sample"};
 inline constexpr Property<double> kRowsExtra{"rows_extra"};
-/// What rows are.
+/// The description of the rows.
 inline constexpr Property<std::shared_ptr<const FeatureInfo>> kFeatures{"features"};
-/// The source's store of decoded audio, which the first node that can fills.
+/// The source's store of decoded audio, to be filled by the first node that can.
 inline constexpr Property<std::shared_ptr<Feed>> kFeed{"feed"};
-/// Where the source wants hashes of contents, which the first node that can notes.
+/// The source's hashes of files' contents, to be filled in by the first node that can.
 inline constexpr Property<std::shared_ptr<ContentHashes>> kContents{"contents"};
 /// The chain on devices that an item is in.
 inline constexpr Property<std::shared_ptr<CudaRun>> kCudaRun{"cuda"};

@@ -135,33 +135,32 @@ struct Batch {
   }
 };
 
-/// By what rows were computed. With a device that is known only once it is open: before the first
-/// row, after the plan. Until then the instruction set is "", and the backend is "cuda", or "auto"
-/// where it may become the processor.
+/// The backend and instruction set that compute the rows. With devices they are known only when
+/// these are open, after the plan and before the first row; until then the instruction set is "",
+/// and the backend is "cuda", or "auto" where it may become the processor.
 struct ComputedBy {
   std::string backend, instruction_set;
 };
 
-/// What rows are called in an output, now or once a stage makes such. Nothing else in an output has
-/// one of these names.
+/// The names that rows have or may get in an output; nothing else in an output has one of them.
 inline constexpr std::string_view kRowNames[] = {"mel", "mfcc", "spectrogram", "waveform",
                                                  "windows"};
 
-/// What the rows of a run are; the same for all of them. Known on the edge (property::kFeatures).
+/// The description of all rows of a run, known on the edge (property::kFeatures).
 struct FeatureInfo {
-  /// What the rows are called in an output, by the stage that makes them: "mel", "spectrogram",
-  /// "mfcc". One of kRowNames.
+  /// The name of the rows in an output, one of kRowNames, from the stage that makes them: "mel",
+  /// "spectrogram", "mfcc".
   std::string name;
-  int frames = 0;                 ///< frames of a row; 0: a row is one frame of a whole recording
+  int frames = 0;                 ///< frames in a row; 0: recordings are not cut, a row is a frame
   int columns = 0;                ///< values of a frame
   std::string axis = "band";      ///< what a column is: "band", "bin", "coefficient"
   std::vector<double> column_hz;  ///< [columns] centre frequencies, NaN for an energy; or empty
   int energy_column = -1;         ///< the column of the log energy, -1 without one
-  bool is_log = false;            ///< levels, which a cepstrum can be made of
+  bool is_log = false;            ///< logarithmic, so that a cepstrum can be computed
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
-  /// Of all that are made of this one, too.
+  /// Shared by all descriptions that are derived from this one.
   std::shared_ptr<ComputedBy> computed_by = std::make_shared<ComputedBy>();
 
   [[nodiscard]] std::size_t values_per_row() const {
@@ -169,10 +168,9 @@ struct FeatureInfo {
   }
 };
 
-/// Rows of one block of one file, [row_count, frames, columns] of `type`. It is another one than
-/// float32 only where a reader behind has asked for it and none for float32, and nothing is left to
-/// be done to the values. So every stage that takes rows says what it wants: require_rows() in
-/// stages/row_type.h.
+/// Rows of one block of one file, [row_count, frames, columns] of `type`. The type is not float32
+/// only where the values are final and all readers have asked for the same other type, which every
+/// stage that takes rows does by require_rows() (stages/row_type.h).
 struct MelPart {
   std::shared_ptr<const Buffer> data;
   NumberType type = NumberType::float32;
@@ -180,17 +178,17 @@ struct MelPart {
   std::int64_t row_count = 0;
   bool last = true;
   FileAudio file;
-  /// Set while the file's other blocks are needed to finish the values: these steps are to be done
-  /// when they are all there. Until then a frame has `pending_columns` values.
+  /// The steps that are still to be done when all blocks of the file have come; null where the
+  /// values are final. Until then a frame has `pending_columns` values.
   std::shared_ptr<const UtteranceSteps> pending;
   int pending_columns = 0;
 
-  /// Of float32 rows. Throws std::logic_error for others.
+  /// The values of float32 rows. Throws std::logic_error for rows of another type.
   [[nodiscard]] const float* values() const {
     if (type != NumberType::float32) throw std::logic_error("rows that are not float32");
     return data->as<float>();
   }
-  /// The file's only block.
+  /// Whether this is the file's only block.
   [[nodiscard]] bool is_whole() const { return first_row == 0 && last; }
 };
 

@@ -1,4 +1,4 @@
-// A length of audio as a person writes it: samples (512) or time (10s, 25ms, 1.5min).
+// A length of audio as it is written in a pipeline: samples (512) or time (10s, 25ms, 1.5min).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace melflow {
 
 struct Length {
-  std::int64_t samples = 0;  ///< when no time is given
-  double seconds = -1;       ///< >= 0: given as time
+  std::int64_t samples = 0;  ///< the length where it is given in samples
+  double seconds = -1;       ///< the length where it is given as a time [s], else -1
 
   Length() = default;
   explicit Length(std::int64_t of_samples) : samples(of_samples) {}
@@ -22,11 +22,12 @@ struct Length {
 
   [[nodiscard]] bool is_time() const { return seconds >= 0; }
   [[nodiscard]] bool is_zero() const { return is_time() ? seconds == 0 : samples == 0; }
-  /// To be held against a range of samples.
+  /// A number of samples, to be compared with a range.
   [[nodiscard]] std::optional<double> as_number() const {
     return is_time() ? std::nullopt : std::optional(static_cast<double>(samples));
   }
-  /// Rounded to the nearest sample, which may be none; at most 10^15.
+  /// The length in samples at this rate, rounded to the nearest number, which may be 0; at most
+  /// 10^15.
   [[nodiscard]] std::int64_t at(double sample_rate) const;
 };
 

@@ -220,7 +220,7 @@ std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8;
-  for (const auto& set : label_sets_) n += sizeof(set) + set.capacity() * 4;
+  for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string);
   for (const std::string& f : folders_)
     if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else inside the string

@@ -1,5 +1,5 @@
-// Nodes that another one stands for, or puts into the graph: their options are a group inside that
-// one's own, and their names are that one's with the group's behind it.
+// Nodes that another node stands for, or puts into the graph: their options are a group among that
+// node's options, and a name is that node's with the group's behind it.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace melflow {
 
-/// The options that every such node has.
+/// The options that every such node has: concurrency and queue.
 struct NodeGroup {
   std::optional<int> concurrency, queue;
   void describe(Schema& s) {
@@ -22,13 +22,13 @@ struct NodeGroup {
   }
 };
 
-/// Of their stages that have no more than that.
+/// The options of stages that have none of their own.
 struct NoOptions {
   void describe(Schema&) {}
 };
 
-/// The node `spec.name`.`group` of a kind `stage`, with what is written in the group; it takes
-/// nothing yet. Options are not checked.
+/// Makes the node `spec.name`.`group` of the kind `stage`, with the options written in the group
+/// and without inputs. Options are not checked here.
 inline NodeSpec grouped_node(const NodeSpec& spec, const char* group, const char* stage) {
   const Value* written = spec.options.find(group);
   NodeSpec out{spec.name + "." + group, spec.mark,

@@ -1,5 +1,6 @@
-// What other libraries call an option of a stage: whoever writes it is told what it is here. One
-// list a stage; a stage names its own where it describes its options.
+// The names that other libraries have for the options of stages, so that the message for an unknown
+// option can give melflow's name. One list per stage; a stage names its list where it describes its
+// options.
 #pragma once
 
 #include <span>

@@ -1,10 +1,10 @@
-// row_type.h - in which type rows cross the graph.
+// row_type.h - chooses the number type of rows in the graph.
 //
-// In:  from the sinks up, the types that readers of rows want.
-// Out: the one that the stage which makes them may give.
+// In:  the types that the readers of rows ask for, from the sinks up.
+// Out: the type that the stage which makes the rows may give.
 //
-// Where all want the same 16 bits, rows can be made in them, and are half as large all the way.
-// Every reader can be given float32 as well.
+// Where all readers ask for the same 16-bit type, rows can be made in it and take half the memory.
+// Every reader also accepts float32.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@
 
 namespace melflow {
 
-/// What a reader of rows requires. A stage that computes with values wants float32.
+/// Requires rows of type `wanted`, for a reader of rows. A stage that computes with values wants
+/// float32.
 void require_rows(Requirements& above, NumberType wanted);
-/// The type that rows may have: float32 unless one and the same other type is all that is wanted.
+/// The type that rows may have: float32 unless all readers want the same other type.
 NumberType required_rows(const Requirements& required);
 
-/// Why rows [rows, frames, columns], from `first_row` of their file on, cannot be kept as `type`:
-/// one of their values is not finite then. Nothing where all are.
+/// The error of rows [rows, frames, columns], from `first_row` of their file on, that cannot be
+/// stored as `type`, since a value would not be finite; nothing when all would.
 std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,
                                     const FeatureInfo& info, NumberType type);
 

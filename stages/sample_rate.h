@@ -1,4 +1,4 @@
-// A sample rate as a person writes it: 16000, 16kHz, 44.1kHz.
+// A sample rate as it is written in a pipeline: 16000, 16kHz, 44.1kHz.
 #pragma once
 
 #include <optional>

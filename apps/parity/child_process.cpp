@@ -37,6 +37,7 @@ class FileActions {
 
 int run_child(std::vector<std::string> command, const std::string& output) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (std::string& word : command) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const FileActions actions(output);

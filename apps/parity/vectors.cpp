@@ -96,7 +96,7 @@ MelOptions read_options(const Json& json, const std::string& preset) {
   Problems problems;
   schema.read(settings, "options.", problems);
   if (!problems.empty()) throw RunError(problems.str());
-  const MelOptions out = stage.resolved();
+  MelOptions out = stage.resolved();
   for (const MelOptionProblem& p : check(out)) throw RunError(p.message);
   return out;
 }

@@ -84,8 +84,8 @@ bool font_pixel(char c, int x, int y) {
   // Bytes of other characters show as a frame.
   if (c < kFirst || c > kLast)
     return y < kGlyphHeight - 1 && (x == 0 || x == kGlyphWidth - 1 || y == 0 || y == 6);
-  const int index = c - kFirst;
-  const char* row = kArt[static_cast<std::size_t>(index / kPerBlock * kGlyphHeight + y)];
+  const int index = c - kFirst, line = index / kPerBlock * kGlyphHeight + y;
+  const char* row = kArt[static_cast<std::size_t>(line)];
   return row[index % kPerBlock * (kGlyphWidth + 1) + x] == '#';
 }
 

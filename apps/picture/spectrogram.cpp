@@ -205,7 +205,7 @@ std::string to_decibels(std::vector<float>& values, const std::string& unit) {
   if (quantity == "power") exponent = 2;
   if (quantity == "amplitude") exponent = 1;
   if (quantity.starts_with("amplitude^")) exponent = std::atof(quantity.c_str() + 10);
-  if (exponent <= 0 || (scale != "" && scale != "ln" && scale != "log10")) return unit;
+  if (exponent <= 0 || (!scale.empty() && scale != "ln" && scale != "log10")) return unit;
   const double factor = 20 / exponent;
   for (float& v : values) {
     const double log10 = scale == "ln"      ? v / std::log(10.0)
@@ -226,6 +226,7 @@ Canvas draw(const Spectrogram& s) {
 
 Canvas draw(const std::vector<Spectrogram>& all) {
   std::vector<Canvas> pictures;
+  pictures.reserve(all.size());
   for (const Spectrogram& s : all) pictures.push_back(draw(s));
   return one_below_the_other(pictures, kPaper);
 }

@@ -80,7 +80,7 @@ std::string output(const StageReport& s) {
     else if (name == "dropped_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " gone";
     else
-      rest += name + " " + text;
+      rest += fmt::format("{} {}", name, text);
   }
   return fmt::format("{}: {}\n{}", one_line(path.empty() ? s.name : path), one_line(rest), splits);
 }

@@ -19,6 +19,7 @@ Assignment split(const std::string& text) {
 
 std::vector<Assignment> split_all(const std::vector<std::string>& texts) {
   std::vector<Assignment> out;
+  out.reserve(texts.size());
   for (const std::string& t : texts) out.push_back(split(t));
   return out;
 }

@@ -70,8 +70,9 @@ ParityVectors load_vectors(const ParityArguments& arguments) {
       shipped_file("parity/presets.json", "tests/golden/presets.json").string());
 }
 
-int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results, Json head,
-           const char* what, const std::vector<ParityResult>& lines, const ParityVectors& vectors) {
+int finish(const ParityArguments& arguments, const std::vector<ParityResult>& results,
+           const Json& head, const char* what, const std::vector<ParityResult>& lines,
+           const ParityVectors& vectors) {
   const bool passed =
       std::all_of(results.begin(), results.end(), [](const auto& r) { return r.passed; });
   if (arguments.json) {

@@ -1,4 +1,4 @@
-// What a user says of decoding.
+// The options of decode.
 #pragma once
 
 #include <optional>
@@ -33,18 +33,24 @@ struct DecodeOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
-    s.field("downmix", downmix, "how several channels become one");
-    s.field("fit", fit, "pad with silence or trim every recording to this length");
+    s.field(
+        "downmix", downmix,
+        "how several channels become one; mean: their mean; left, right: the first or second one");
+    s.field("fit", fit,
+            "length that every recording gets: longer ones are trimmed at the end, shorter ones "
+            "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
-            "a recording that ends early or is damaged on the way: keep what is there, with a "
-            "remark, or fail the file");
-    s.field("block", block, "longest piece of a recording handled at once")
+            "how to treat a recording that ends early or is damaged; keep: its good samples are "
+            "used, and the report has a remark; fail: the file fails");
+    s.field("block", block,
+            "decoded samples that go from stage to stage at a time [bytes]; longer recordings are "
+            "divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
     s.field(
          "ahead", ahead,
-         "blocks of a long FLAC file that workers with nothing else to do may decode before their "
-         "turn; without it twice the number of workers")
+         "blocks of long FLAC files that idle workers may decode before their turn; not set: twice "
+         "the number of workers; 0: none")
         .range(0, 1024)
         .tuning();
   }

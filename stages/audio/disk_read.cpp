@@ -45,28 +45,34 @@ struct DiskReadOptions {
   int depth = 32;
 
   void describe(Schema& s) {
-    s.field("buffer", buffer, "bytes asked for in one read; also the window on a large file")
+    s.field("buffer", buffer,
+            "largest read from the system [bytes]; also the memory through which a large file is "
+            "read")
         .range(4096, 1 << 30)
         .tuning();
     s.field("noatime", noatime,
-            "leave the access time alone (O_NOATIME); files of other owners are read without it")
+            "leaves access times unchanged (O_NOATIME) where the system allows it, which is for "
+            "the user's own files")
         .tuning();
-    s.field("advise", advise, "what the system is told about a file larger than one buffer")
+    s.field("advise", advise,
+            "advice to the system (posix_fadvise) for a file larger than buffer; sequential: it "
+            "is read in order; willneed: load all of it now; none: no advice")
         .tuning();
-    s.field("whole", whole, "files up to this size are read at once, larger ones piece by piece")
+    s.field("whole", whole,
+            "size up to which a file is read into memory as a whole; larger files are read piece "
+            "by piece while they are decoded")
         .range(4096, 1 << 30)
         .tuning();
     s.field(
          "engine", engine,
-         "auto: read on the workers and, where these wait for the disk, have the system load the "
-         "next files meanwhile; inline: on the workers, whatever they wait for; threads: on "
-         "threads of "
-         "its own; io_uring: many files at once by the kernel (threads where it is not allowed)")
+         "how files are read; inline: by the workers, which wait for the disk; auto: likewise, but "
+         "where they wait, the system loads the next files meanwhile; threads: by threads of its "
+         "own; io_uring: by the kernel, many files at once (by threads where io_uring is not "
+         "allowed)")
         .tuning();
-    s.field(
-         "depth", depth,
-         "files being read or loaded at once; with threads and io_uring `concurrency`, where it is "
-         "given, goes before it")
+    s.field("depth", depth,
+            "most files that are read or loaded at once; with engine: threads and io_uring, "
+            "`concurrency` overrides it where that is set")
         .range(1, 1024)
         .tuning()
         .used_with("engine: auto, threads or io_uring",

@@ -37,7 +37,7 @@ struct ResampleOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_resample());
-    s.field("rate", rate, "sample rate that recordings have behind this stage [Hz]")
+    s.field("rate", rate, "sample rate to which every recording is converted [Hz]")
         .range(100, 1'000'000);
     s.field("quality", quality,
             "quality of libsoxr's filter; higher: sharper and slower; high is what librosa uses "

@@ -55,23 +55,23 @@ struct SegmentOptions {
   void describe(Schema& s) {
     s.other_names(other_names::of_segment());
     s.field("length", length,
-            "length of a window, which becomes a row; not set: recordings are not cut, a row is a "
-            "frame");
+            "length of a window; each window becomes a row; not set: recordings are not cut, and "
+            "each frame becomes a row");
     s.field("hop", hop,
-            "distance from the start of a window to the start of the next; not set: the length");
+            "distance from the start of a window to the start of the next; not set: length");
     s.group("long", long_windows,
             "cuts in two stages, instead of length and hop: long windows of the recording, and in "
             "each of them the windows of short");
     s.group("short", short_windows,
             "windows inside every one of long, which become rows; goes with long only");
     s.field("tail", tail,
-            "what becomes of samples behind the last whole window; drop: they give no row; pad: "
+            "how to treat the samples behind the last whole window; drop: they give no row; pad: "
             "silence is added to make one more window");
     s.field("min_length", min_length,
-            "shortest recording that gives rows, a shorter one is skipped; with tail: pad also the "
-            "shortest rest that is padded; not set: any");
+            "length below which a recording is skipped; with tail: pad also the length below which "
+            "the rest behind the last whole window is dropped; not set: no limit");
     s.field("max_length", max_length,
-            "longest recording that gives rows, a longer one is skipped; not set: any");
+            "length above which a recording is skipped; not set: no limit");
   }
 };
 

@@ -38,9 +38,9 @@ struct SourceOptions {
     corpus.describe(s);
     feed.describe(s);
     s.field("update_by", update_by,
-            "what tells `melflow update` that a file is the same: stamp, its size and the time of "
-            "its last change; content, a hash of its bytes, whatever the time says: the run notes "
-            "it in the output, an update reads every file for it")
+            "how `melflow update` finds out whether a file has changed; stamp: by its size and the "
+            "time of its last change; content: by a hash of its bytes, which a run stores in the "
+            "output; an update then reads every file")
         .tuning();
     s.group("hash", hash, "the node that hashes files, behind the one that reads them")
         .used_with("update_by: content", [this] { return update_by == UpdateBy::content; });

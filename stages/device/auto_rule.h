@@ -1,5 +1,5 @@
-// auto_rule.h - whether a job is worth opening devices for, by arithmetic. No figure of a device is
-// behind it yet: it keeps short and cheap jobs where they are known to be fast.
+// auto_rule.h - decides by an estimate whether a job is long enough to open devices for it. The
+// rule is not based on measurements of devices: it keeps short and cheap jobs on the processor.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace melflow {
 
-// Roughly, of `files` recordings with `samples` samples in all: what the processor's rows take on
-// one core. [s]
+// A rough estimate of the time [s] that one core of the processor takes for the rows of `files`
+// recordings with `samples` samples in total.
 double cpu_seconds(const MelPlan& plan, const std::optional<WindowGrid>& grid, double files,
                    double samples);
 
-// Why the processor keeps the job; "" where devices are to be opened. `least`: seconds of `workers`
-// cores from which on they are.
+// The reason why the processor keeps the job; "" where devices are to be opened, which is when
+// `workers` cores would take `least` seconds or more.
 std::string why_on_cpu(double seconds_of_a_core, int workers, double least);
 
 }  // namespace melflow

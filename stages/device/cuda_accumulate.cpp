@@ -47,7 +47,7 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
 // The queue is every node's own option.
 struct Options : AccumulateOptions {
   void describe(Schema& s) {
-    s.field("bytes", bytes, "samples after which a batch for the device is full")
+    s.field("bytes", bytes, "size of the samples [bytes] at which a batch for the device is full")
         .range(4096, 2.0e9)
         .tuning();
   }

@@ -1,5 +1,5 @@
-// cuda_batch.h - a batch on its way through a device: packed into a slot, and rows made of what
-// comes out of it.
+// cuda_batch.h - takes a batch through a device: packs it into a slot, and makes rows of the
+// results.
 //
 // In:  Batch of Windows.
 // Out: MelBatch, the same parts as the stage mel on the processor gives.
@@ -20,8 +20,8 @@
 
 namespace melflow {
 
-// What is known of a batch on devices; part i belongs to origin i of the item. A batch that does
-// not fit into one slot goes in pieces, one after another.
+// A batch on a device; part i belongs to origin i of the item. A batch that does not fit into one
+// slot goes through slots in pieces, one after another.
 class CudaBatch {
  public:
   // Work space of one thread.
@@ -36,27 +36,28 @@ class CudaBatch {
     WindowScratch windows_;
   };
 
-  // Fills a slot and starts it; waits for one, and for all pieces but the last. A part that cannot
-  // be computed, or whose device fails, fails its stream.
+  // Waits for a free slot, fills it and starts it; waits for all pieces but the last. A part that
+  // cannot be computed, or whose device fails, fails its stream.
   CudaBatch(std::shared_ptr<const Batch> batch, const MelFront& front, cuda::SlotPool& slots,
             const SplitDevices& devices, Scratch& scratch, ItemContext& context);
 
-  // One that the processor computes.
+  // Makes a batch that the processor computes.
   explicit CudaBatch(std::shared_ptr<const Batch> batch);
 
   CudaBatch(const CudaBatch&) = delete;
   CudaBatch& operator=(const CudaBatch&) = delete;
   ~CudaBatch();
 
-  // What the processor computes; null for a batch on devices.
+  // The batch that the processor is to compute; null for a batch on devices.
   [[nodiscard]] const Batch* on_host() const { return is_on_host_ ? batch_.get() : nullptr; }
-  // Where the last piece is; null where nothing of it has to be computed.
+  // The slot of the last piece; null where nothing has to be computed.
   [[nodiscard]] cuda::Slot* slot() const { return slot_.get(); }
-  // Of all pieces.
+  // The sizes of all pieces together.
   [[nodiscard]] std::size_t sample_bytes() const { return sample_bytes_; }
   [[nodiscard]] std::size_t row_bytes() const { return row_bytes_; }
   [[nodiscard]] std::size_t row_count() const;
-  // Once the slot is copied out: the rows in memory of their own, finished as far as a part can be.
+  // Copies the rows to memory of their own and finishes them as far as single parts can be. To be
+  // called when the slot has been copied out.
   [[nodiscard]] std::shared_ptr<const MelBatch> rows(const MelFront& front,
                                                      ItemContext& context) const;
 

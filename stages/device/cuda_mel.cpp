@@ -30,8 +30,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     if (!run_->is_automatic() && !check_devices(check)) return given;
-    run_->set_grid(given.get(property::kWindowGrid));
-    Properties out = run_->front().plan(given, check, {run_->is_automatic() ? "auto" : "cuda", ""});
+    Properties out = run_->plan(given, check);
     if (run_->front().is_planned()) {
       check_path(check);
       run_->front().give_required_rows(required);

@@ -1,4 +1,4 @@
-// cuda_report.h - what devices did in a run, for its report.
+// cuda_report.h - the report on what the devices did in a run.
 #pragma once
 
 #include <string>
@@ -12,16 +12,17 @@
 
 namespace melflow {
 
-// When nothing is under way. `uses`: of the devices of `slots`, in their order, or why nothing is
-// known of them.
+// The entries of the report; to be called when no batch is under way. `uses`: how much each device
+// of `slots` was used, in the same order, or why that is not known.
 std::vector<std::pair<std::string, Value>> cuda_report(cuda::SlotPool& slots, NumberType rows,
                                                        const cuda::DeviceUses& uses);
 
-// Of one device: what went through it in a second, from the first batch to the last. `use`: for the
-// link; null or without one: its share is not said.
+// The rates of one device per second between its first batch and its last. `use` gives the speed of
+// its link; where that is null or unknown, the share of the link is left out.
 Value rates_value(int device, const cuda::SlotTimes& times, const cuda::DeviceUse* use);
 
-// One way over a PCI Express link, after its coding; 0: not known. [bytes/s]
-double link_rate(unsigned generation, unsigned slots);
+// The speed of a PCI Express link in one direction, without coding overhead [bytes/s]; 0: not
+// known.
+double link_rate(unsigned generation, unsigned width);
 
 }  // namespace melflow

@@ -57,9 +57,12 @@ std::vector<cuda::GpuInfo> CudaRun::choose(const cuda::Gpus& gpus, const MelBack
   return out;
 }
 
-bool CudaRun::is_fused() const {
-  return options_.path != cuda::Path::cufft &&
-         cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
+Properties CudaRun::plan(const Properties& given, PlanCheck& check) {
+  grid_ = given.get(property::kWindowGrid);
+  Properties out = front_.plan(given, check, {is_automatic() ? "auto" : "cuda", ""});
+  is_fused_ = front_.is_planned() && options_.path != cuda::Path::cufft &&
+              cuda::has_fused_kernel(kernel_front_end(*front_.mel_plan()));
+  return out;
 }
 
 namespace {
@@ -85,8 +88,8 @@ cuda::SlotSettings CudaRun::slot_settings(RunContext& run) const {
   return out;
 }
 
-// A sample takes at least two bytes of a file, or, compressed, far longer to decode than its share
-// of a row. Not all files are asked for their size, which would take longer than it is worth.
+// Estimates two bytes of a file per sample: compressed files have more samples, but decoding these
+// takes far longer than computing rows. Sizes are taken from a sample of the files, to save time.
 CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
   constexpr std::size_t kAsked = 1024;
   const std::size_t count = run.source.count();
@@ -121,12 +124,12 @@ void CudaRun::open(RunContext& run, const Corpus& corpus) {
   const cuda::SlotSize size = slot_size(
       *front_.mel_plan(), grid_, options_.accumulate.value_or(AccumulateOptions{}).bytes.count,
       static_cast<std::int64_t>(typical), largest_block_);
-  // What is called on a thread, which a driver may keep beyond the run, has all that it needs.
+  // The thread that calls this may outlive the run when a driver hangs, so it copies all it needs.
   const cuda::Gpus& gpus = cuda::gpus();
   const auto choice = [&gpus, options = options_](std::vector<cuda::Opening::LeftOut>& left_out) {
     std::vector<int> indices;
     for (const cuda::GpuInfo& g : choose(gpus, options, left_out)) indices.push_back(g.index);
-    // Whoever asks for all of them has been told so by the plan.
+    // With devices: all the plan has warned of devices that are left out already.
     if (options.backend == MelBackend::cuda && options.devices.indices.empty()) left_out.clear();
     return indices;
   };

@@ -1,9 +1,9 @@
-// cuda_run.h - what the nodes of one chain on devices share (mel_backend.h), and what crosses the
-// edges between them.
+// cuda_run.h - the state that the nodes of one chain on devices share (mel_backend.h), and the
+// payloads on the edges between them.
 //
-// Devices are opened on threads of their own while files are read; the first batch waits for that.
-// With backend: auto the rows are the processor's where no device could be had, or none is worth
-// opening: the chain then only hands batches on, and its last node computes them.
+// Devices are opened on threads of their own while files are read; the first batch waits for them.
+// With backend: auto, the processor computes the rows when no device can be opened or the job is
+// too short: the chain then passes batches on, and its last node computes them.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,8 @@
 
 namespace melflow {
 
-// Samples on their way to a device, rows on it, and rows back in page-locked memory.
+// A batch whose samples go to a device, whose rows are on it, or whose rows are back in page-locked
+// memory.
 struct DeviceBatch {
   static constexpr const char* kName = "device batch";
   std::shared_ptr<CudaBatch> batch;
@@ -46,7 +47,8 @@ struct PinnedRows {
   [[nodiscard]] std::size_t rows() const { return batch->row_count(); }
 };
 
-// Made by the node cuda_mel, which requires it of those before it and gives it to those behind.
+// Made by the node cuda_mel, which passes it to the nodes before it as a requirement and to those
+// behind it as a property.
 class CudaRun {
  public:
   CudaRun(const MelNodeOptions& options);
@@ -57,41 +59,44 @@ class CudaRun {
   [[nodiscard]] MelFront& front() { return front_; }
   [[nodiscard]] const MelBackendOptions& options() const { return options_; }
   [[nodiscard]] bool is_automatic() const { return options_.backend == MelBackend::automatic; }
-  // Those that are asked for, which starts the driver. All: those like the first one, so that every
-  // row comes from the same kind of device. Those that cannot be had go to `left_out`.
+  // The devices that `options` asks for; finding them starts the driver. For all devices, only
+  // those like the first one, so that every row comes from the same kind of device. Devices that
+  // cannot be used are added to `left_out`.
   [[nodiscard]] static std::vector<cuda::GpuInfo> choose(
       const cuda::Gpus& gpus, const MelBackendOptions& options,
       std::vector<cuda::Opening::LeftOut>& left_out);
-  [[nodiscard]] bool is_fused() const;
-  // Batches that are packed at the same time, where the configuration does not say.
+  // Plans the front end, and which kernel computes it.
+  Properties plan(const Properties& given, PlanCheck& check);
+  // Whether the fused kernel computes the rows; known after plan().
+  [[nodiscard]] bool is_fused() const { return is_fused_; }
+  // How many batches are packed at the same time where the configuration does not say.
   [[nodiscard]] static int default_h2d_concurrency();
-  // How recordings are cut, from the plan.
-  void set_grid(std::optional<WindowGrid> grid) { grid_ = std::move(grid); }
-  // A block may have that many bytes.
+  // Notes the size [bytes] that a block of samples may have.
   void note_block(std::size_t bytes) {
     std::size_t known = largest_block_;
     while (bytes > known && !largest_block_.compare_exchange_weak(known, bytes)) {
     }
   }
 
-  // Before the first batch, by whichever node comes first: begins to open devices.
+  // Begins to open devices. Called by every node before its first batch; only the first call
+  // counts.
   void start(RunContext& run);
-  // Where batches go: slots of devices, which are waited for, or null for the processor. Throws
-  // RunError where a device that was asked for cannot be had. From any thread.
+  // The slots that batches go to, or null for the processor; waits until the devices are open.
+  // Throws RunError when a device that was asked for cannot be opened. From any thread.
   cuda::SlotPool* slots(RunContext& run);
-  // The processor computes the rows; false as long as that is not known.
+  // Whether the processor computes the rows; false as long as that is not known.
   [[nodiscard]] bool is_on_host() const { return is_on_host_; }
   [[nodiscard]] const HostRows& host_rows() const { return host_rows_; }
-  // Samples of a batch for the processor: many enough for all workers, and large enough that the
-  // chain's hand-overs cost nothing.
+  // Size of a batch's samples [bytes] for the processor: small enough that there are batches for
+  // all workers, and large enough that passing them along the chain takes no time to speak of.
   [[nodiscard]] std::size_t host_batch_bytes() const { return host_batch_bytes_; }
   [[nodiscard]] const SplitDevices& split_devices() const { return split_devices_; }
   void finish();
-  // For the report.
+  // What the report says of the devices.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const { return summary_; }
 
  private:
-  // What is known of a corpus before it is read.
+  // An estimate of a corpus before it is read.
   struct Corpus {
     double files = 0, samples = 0;
   };
@@ -108,6 +113,7 @@ class CudaRun {
   HostRows host_rows_{front_};
   SplitDevices split_devices_;
   std::optional<WindowGrid> grid_;  // none: recordings are not cut
+  bool is_fused_ = false;
   std::atomic<std::size_t> largest_block_{0};
   std::size_t host_batch_bytes_ = 0;  // from start() on
   std::atomic<bool> is_on_host_{false};

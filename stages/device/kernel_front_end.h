@@ -1,5 +1,5 @@
-// What a device's kernels are told of a front end: the plan that the processor's kernel works by too,
-// as the plain numbers that cuda/ takes. So the two cannot drift apart, and cuda/ knows no mel plan.
+// Describes a front end to a device's kernels: turns the plan that the processor's kernel also uses
+// into the plain numbers that cuda/ takes. So the two agree, and cuda/ knows no mel plan.
 #pragma once
 
 #include "cuda/front_end.h"

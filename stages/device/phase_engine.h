@@ -1,4 +1,4 @@
-// phase_engine.h - batches that are under way in slots, as an Engine.
+// phase_engine.h - an Engine that waits for batches in slots to reach a phase.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace melflow {
 
-// Batches whose slot has not reached a phase yet; driven by one thread.
+// Holds batches until their slots have reached a phase; driven by one thread.
 template <class In, class Out>
 class PhaseEngine final : public Engine {
  public:
@@ -24,7 +24,7 @@ class PhaseEngine final : public Engine {
   void begin(void* tag, const Item& item, const ItemContext&) override {
     auto batch = payload_of<In>(item)->batch;
     cuda::Slot* slot = batch->slot();
-    // Numbers that never come again: an answer that is late cannot be taken for another's.
+    // Each batch gets a new number, so that a late answer cannot be mistaken for another batch's.
     auto* number = reinterpret_cast<void*>(++last_number_);
     under_way_.emplace(number, UnderWay{tag, std::move(batch)});
     if (slot == nullptr)
@@ -44,7 +44,7 @@ class PhaseEngine final : public Engine {
       done.push_back({it->second.tag, emission<Out>(std::shared_ptr<const Out>(std::move(out)))});
       under_way_.erase(it);
     }
-    // A device that broke calls nobody back: it is asked now and then.
+    // A broken device makes no callback, so slots are checked from time to time.
     if (const auto now = Clock::now(); now - asked_ > std::chrono::duration<double>(kPeriod)) {
       asked_ = now;
       fail_broken(done);

@@ -1,5 +1,5 @@
-// slot_load.h - what recordings take in a slot of a device, so that its memory is as large as its
-// batches and never grows.
+// slot_load.h - computes the room that recordings take in a slot of a device, so that a slot is
+// made large enough once and never grows.
 //
 // In:  a front end, how recordings are cut, lengths in samples.
 // Out: samples and frames, as CudaBatch packs them.
@@ -16,32 +16,33 @@
 
 namespace melflow {
 
-// What is put into a slot begins at such a multiple of samples, so that frames are as well aligned
-// there as they are in the part. It takes whole multiples, too: what a batch sends does not depend
-// on which of its parts comes last.
+// A part begins at a multiple of so many samples in a slot, so that frames are as well aligned
+// there as in the part; and it takes a whole multiple, so that the size of a batch does not depend
+// on the order of its parts.
 constexpr std::int64_t kPartAlignment = 8;
 constexpr std::int64_t padded_count(std::int64_t samples) {
   return (samples + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
 }
 
-// Samples go to the device as they were decoded; else the host conditions them, frame by frame, to
-// floats.
+// Whether samples go to the device as they were decoded; if not, the host conditions them, frame by
+// frame, and sends floats.
 inline bool goes_raw(const MelPlan& plan) {
   return takes_plain_samples(plan) || is_conditioned_by_frame(plan);
 }
 
 struct SlotLoad {
-  std::int64_t samples = 0;  // with alignment
+  std::int64_t samples = 0;  // including alignment
   std::int64_t frames = 0;
 };
 
-// Of a whole recording of `samples` samples, exactly: cut into the windows of `grid`, those that
-// fall on each other once, or not cut.
+// The exact load of a whole recording of `samples` samples, cut into the windows of `grid`, where
+// windows with the same samples count once, or without a grid not cut.
 SlotLoad slot_load(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                    std::int64_t samples);
 
-// For batches of `batch_bytes` of recordings that have `typical_samples` each, or of longer ones in
-// blocks, and for any one block of at most `block_bytes`.
+// The size of slots for batches of `batch_bytes` bytes, of recordings with `typical_samples`
+// samples or of blocks of longer ones; a slot has room for any single block of at most
+// `block_bytes` bytes.
 cuda::SlotSize slot_size(const MelPlan& plan, const std::optional<WindowGrid>& grid,
                          std::size_t batch_bytes, std::int64_t typical_samples,
                          std::size_t block_bytes);

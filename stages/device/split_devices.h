@@ -1,4 +1,4 @@
-// split_devices.h - which devices the files of a split go to.
+// split_devices.h - assigns the files of a split to devices.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@ namespace melflow {
 
 class SplitDevices {
  public:
-  // Any file to any device.
+  // Any file may go to any device.
   SplitDevices() = default;
-  // `manifest`: outlives this one; null: there are no splits. Into `unknown`: which of the names
-  // are no splits, or "".
+  // `manifest` must outlive this object; null: there are no splits. `unknown` gets a text that
+  // lists the names which are no splits, "" without any.
   SplitDevices(const Manifest* manifest, const std::map<std::string, std::vector<int>>& of_splits,
                std::string& unknown);
 
-  // By index; none: any device. Equal for files of one split.
+  // The numbers of the devices for a file, the same for all files of a split; empty: any device.
   [[nodiscard]] std::span<const int> of(std::size_t file) const;
 
  private:

@@ -1,6 +1,6 @@
-// timeline_observer.h - what the nodes of a run do, as ranges in a profiler's timeline: one named
-// after its node for every item, on the thread that worked on it, or beside all threads while an
-// Engine had it.
+// timeline_observer.h - shows what the nodes of a run do as ranges in a profiler's timeline: a
+// range for every item, named after the node, on the thread that works on it, or outside of all
+// threads while an Engine has it.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace melflow {
 
-/// For a run of this plan. Null, which is what a Runner takes for none, where no profiler is
-/// attached or the build is without CUDA.
+/// Makes an observer for a run of this plan; null, which Runner takes as no observer, where no
+/// profiler is attached or the build has no CUDA.
 std::unique_ptr<RunObserver> timeline_observer(const Plan& plan);
 
 }  // namespace melflow

@@ -16,10 +16,11 @@ struct BatchOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_batch());
-    s.field("files", files, "most files, or blocks of long ones, in a batch")
+    s.field("files", files, "largest number of files, or of blocks of long files, in a batch")
         .range(1, 65536)
         .tuning();
-    s.field("bytes", bytes, "samples after which a batch is full, whatever it counts")
+    s.field("bytes", bytes,
+            "size of the samples [bytes] at which a batch is full, even with fewer files")
         .range(4096, 4.0e9)
         .tuning();
   }

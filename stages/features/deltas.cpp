@@ -33,8 +33,7 @@ struct DeltaStageOptions {
             "highest time derivative that is appended; 2: first and second derivatives")
         .range(1, 4);
     s.field("width", delta.width,
-            "length of the stretch a derivative is taken over [frames], an odd number; longer: "
-            "smoother")
+            "number of frames over which a derivative is taken [frames], odd; larger: smoother")
         .range(3, 999);
     s.field(
         "method", delta.method,

@@ -1,5 +1,5 @@
-// host_rows.h - rows of batches, computed by the processor: what the stage mel does, and its chain
-// on devices where there turns out to be none.
+// host_rows.h - computes the rows of batches on the processor: for the stage mel, and for its chain
+// on devices where none can be opened.
 //
 // In:  Batch of Windows.
 // Out: MelBatch, one part for each part of the batch, float32 [rows, frames, columns].
@@ -16,13 +16,13 @@ namespace melflow {
 
 class HostRows {
  public:
-  // `front`: outlives this one; planned before the first call.
+  // `front` must outlive this object and be planned before the first call.
   explicit HostRows(const MelFront& front);
   HostRows(const HostRows&) = delete;
   HostRows& operator=(const HostRows&) = delete;
   ~HostRows();
 
-  // From any thread. A part that cannot be computed fails its stream.
+  // Computes the rows of a batch. A part that cannot be computed fails its stream. From any thread.
   [[nodiscard]] std::shared_ptr<const MelBatch> compute(const Batch& in,
                                                         ItemContext& context) const;
 

@@ -79,7 +79,7 @@ Value OptionType<Devices>::echo(const Devices& d) {
 }
 
 void AccumulateOptions::describe(Schema& s) {
-  s.field("bytes", bytes, "samples after which a batch for the device is full")
+  s.field("bytes", bytes, "size of the samples [bytes] at which a batch for the device is full")
       .range(4096, 2.0e9)
       .tuning();
   s.field("queue", queue, "items that may wait before the group's node").range(1, 1 << 20).tuning();
@@ -87,48 +87,50 @@ void AccumulateOptions::describe(Schema& s) {
 
 void MelBackendOptions::describe(Schema& s) {
   s.field("backend", backend,
-          "where rows are computed; cpu: the processor; cuda: graphics processors, through the "
-          "nodes accumulate, h2d, d2h and rows that are put around this one; auto: cuda where "
-          "there is a device and the job is long")
+          "where rows are computed; cpu: on the processor; cuda: on graphics processors, through "
+          "the nodes accumulate, h2d, d2h and rows, which are put around this one; auto: on "
+          "graphics processors where there is one and the job is long")
       .tuning();
   const auto may_be_device = [this] { return backend != MelBackend::cpu; };
   constexpr const char* kDevice = "backend: cuda or auto";
   s.field("auto_from", auto_from,
-          "seconds of work for the processor (all workers together, an estimate) from which on "
-          "backend: auto opens devices")
+          "estimated time [s] that all workers together would take, from which on backend: auto "
+          "uses CUDA devices")
       .range(0, 1e9)
       .tuning()
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
   s.field("devices", devices,
-          "CUDA devices that compute, such as [0, 2]; a batch goes to the one with the fewest. "
-          "{train: [0, 1], val: [2]}: files of a split go to its devices, others to any of these")
+          "numbers of the CUDA devices that compute, such as [0, 2]; each batch goes to the device "
+          "with the fewest. {train: [0, 1], val: [2]}: files of a split go to its devices, other "
+          "files to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("slots", slots,
-          "slots of each CUDA device: batches that are packed, under way or taken out; not set: "
-          "its share of h2d's concurrency, and two")
+          "slots of each CUDA device; each holds a batch from packing until its rows are taken "
+          "out; not set: two more than the device's share of h2d.concurrency")
       .range(1, 64)
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("graphs", graphs,
-          "records what a CUDA device does for batches of equal size once, and launches it as a "
-          "whole from then on")
+          "records the work of a CUDA device for a batch as a CUDA graph and launches that for "
+          "every further batch of the same size; false: launches each kernel and copy by itself")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("device_timeout", device_timeout,
-          "seconds after which a CUDA device is given up that does not open, or has batches and "
-          "does nothing")
+          "time [s] after which a CUDA device is given up that does not open, or that has batches "
+          "but makes no progress")
       .range(1, 86'400)
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("path", path,
-          "kernels on CUDA devices; fused: one from samples to rows, for n_fft 256, 400, 512, 1024 "
-          "and 2048; cufft: for any n_fft; auto: fused where it can be")
+          "kernels on CUDA devices; fused: one kernel from samples to rows, for n_fft 256, 400, "
+          "512, 1024 and 2048; cufft: several kernels with cuFFT, for any n_fft; auto: fused where "
+          "n_fft allows it, else cufft")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.field("operands", operands,
-          "number format of the points of the transform between its passes, in the fused kernel on "
-          "CUDA devices; sums, power, bands and logarithm are always fp32")
+          "number format in which the fused kernel on CUDA devices keeps the points of the "
+          "transform between its passes; sums, power, bands and logarithm are always fp32")
       .tuning()
       .used_with(kDevice, may_be_device);
   s.group("accumulate", accumulate, "node that puts batches together for CUDA devices")

@@ -1,4 +1,4 @@
-// mel_backend.h - where mel rows are computed, as options of the mel stage.
+// mel_backend.h - the options of the mel stage that choose where rows are computed.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct EnumNames<cuda::Path> {
       {"auto", cuda::Path::automatic}, {"fused", cuda::Path::fused}, {"cufft", cuda::Path::cufft}};
 };
 
-/// What the points of the transform are kept in between its passes.
+/// The number type in which the points of the transform are kept between its passes.
 struct Operands {
   cuda::NumberType type = cuda::NumberType::float32;
 };
@@ -38,10 +38,10 @@ struct OptionType<Operands> {
   static Value echo(const Operands& o);
 };
 
-/// Devices by number; empty: all of them.
+/// The devices to use, by number; empty: all.
 struct Devices {
   std::vector<int> indices;
-  /// Splits whose files go to some of them only.
+  /// For splits whose files go to certain devices only: their numbers.
   std::map<std::string, std::vector<int>> of_splits;
 };
 template <>
@@ -72,7 +72,7 @@ struct MelBackendOptions {
   void describe(Schema& s);
 };
 
-/// Everything that can be written in a mel node.
+/// All options of a mel node.
 struct MelNodeOptions {
   MelStageOptions mel;
   MelBackendOptions backend;
@@ -83,8 +83,8 @@ struct MelNodeOptions {
   }
 };
 
-/// The nodes that a mel node is: itself, or with the backend cuda (or auto, where there is a
-/// device) the chain accumulate, h2d, mel, d2h, rows.
+/// The nodes that stand for a mel node in the graph: itself, or with backend: cuda (or auto, where
+/// there is a device) the chain accumulate, h2d, mel, d2h, rows.
 std::vector<NodeSpec> mel_nodes(const NodeSpec& spec);
 
 }  // namespace melflow

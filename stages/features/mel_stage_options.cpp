@@ -58,8 +58,8 @@ void MelStageOptions::take_preset() {
 void MelStageOptions::describe(Schema& s) {
   s.other_names(other_names::of_mel());
   s.field("preset", preset,
-          "front end of a known library or model: gives every other option of this stage the value "
-          "that it has there; what is written beside it keeps its own")
+          "front end of a known library or model: sets every other option of this stage to the "
+          "value that it has there, except those that are written beside it")
       .implies([this] { take_preset(); })
       .tuning();
   for (const MelOptionRow& row : mel_option_table()) {

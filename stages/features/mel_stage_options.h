@@ -1,4 +1,4 @@
-// The options of the mel stage: MelOptions as a person writes them.
+// The options of the mel stage: MelOptions as they are written in a pipeline.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace melflow {
 
-/// The choices of MelOptions.
+/// Names the values of the enumerations in MelOptions.
 template <class E>
 requires requires(E e) { names(e); }
 struct EnumNames<E> {
@@ -35,7 +35,7 @@ struct OptionType<MelOptions::Reference> {
   }
 };
 
-/// One of mel_presets(), or none.
+/// One of mel_presets(); null for none.
 struct PresetChoice {
   const MelPreset* preset = nullptr;
 };
@@ -51,30 +51,32 @@ struct OptionType<PresetChoice> {
 
 struct MelStageOptions {
   PresetChoice preset;
-  // Instead of those of `mel`; of the rate not set: as what arrives.
+  // These take the place of the members of `mel`; sample_rate not set: the rate of what arrives.
   std::optional<SampleRate> sample_rate;
   std::optional<Length> win_length, hop;
   MelOptions mel;
 
   /// The preset, and every row of mel_option_table().
   void describe(Schema& s);
-  /// As if all of these were written.
+  /// Sets all options, as if each were written.
   void set(const MelOptions& options);
-  /// `mel` with everything this struct keeps beside it; times are samples at its rate, rounded.
+  /// `mel` with the members beside it put in; times become samples at its rate, rounded.
   [[nodiscard]] MelOptions resolved() const;
-  /// What is wrong with times at a rate [Hz]: they have to be whole numbers of samples, since
-  /// libraries do not agree on how to round.
+  /// The problems of times at a rate [Hz]: they must be whole numbers of samples, since libraries
+  /// differ in how they round.
   [[nodiscard]] std::vector<MelOptionProblem> check_times(int rate) const;
-  /// "whisper", "whisper, with n_mels and top_db changed", "" without a preset.
+  /// The preset and the changed options, for people: "whisper", "whisper, with n_mels and top_db
+  /// changed"; "" without a preset.
   [[nodiscard]] std::string preset_text() const;
   /// " (from preset whisper; ...)" for an option that still has the preset's value, else "".
   [[nodiscard]] std::string origin_of(const std::string& option) const;
-  /// What should be told of a preset that was changed: frames whose duration is no longer its own.
+  /// A remark on a changed preset whose frames no longer have the preset's duration; "" for none.
   [[nodiscard]] std::string preset_remark() const;
-  /// What should be told of preset librosa with decibels, where power_to_db does more by default.
+  /// A remark on preset librosa with decibels, as librosa's power_to_db also limits the range by
+  /// default; "" for none.
   [[nodiscard]] std::string range_remark() const;
-  /// What of these settings can change a value of the rows, derived defaults filled in and without
-  /// what has no effect: equal for equal features. Requires check(resolved()) to be empty.
+  /// The settings that can change a value of the rows, with derived defaults filled in and without
+  /// options that have no effect; equal for equal features. Requires check(resolved()) to be empty.
   [[nodiscard]] static Value canonical(const MelOptions& options);
 
  private:

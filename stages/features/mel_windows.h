@@ -1,4 +1,4 @@
-// mel_windows.h - the windows of a block that have to be computed, on any backend.
+// mel_windows.h - finds the windows of a block that have to be computed, for any backend.
 //
 // Every window is an utterance of its own. Windows of the two-stage segmentation fall on each other: a
 // row whose samples are those of an earlier row is a copy of it.
@@ -15,7 +15,7 @@
 
 namespace melflow {
 
-// Of one thread; kept from block to block.
+// Work space of one thread, kept from block to block.
 class WindowScratch {
  public:
   // By row of the block: the earlier row with the same samples, or -1.
@@ -41,9 +41,9 @@ class WindowScratch {
   std::vector<std::byte> padded_;
 };
 
-// compute(view, row, is_padded) for each window of the block `in`, which has a grid, that no
-// earlier row has; `row` counts from the block's first one. The samples of a padded one are gone
-// after the call.
+// Calls compute(view, row, is_padded) for each window of the block `in`, which has a grid, unless
+// an earlier row has the same samples; `row` counts from the block's first one. The samples of a
+// padded window are valid only during the call.
 template <class Sample, class Compute>
 void for_each_window(const Windows& in, std::uint64_t noise_key, WindowScratch& scratch,
                      Compute&& compute) {

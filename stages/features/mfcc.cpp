@@ -35,12 +35,13 @@ struct MfccOptions {
             "number of cepstral coefficients of a frame, at most as many as mel bands")
         .range(1, 4096);
     s.field("dct_type", cepstrum.dct_type,
-            "type of the discrete cosine transform that makes coefficients of bands; 2 is usual")
+            "type of the discrete cosine transform from bands to coefficients; 2 is usual; 3: as "
+            "dct_type=3 of scipy and librosa")
         .range(2, 3);
     s.field(
         "norm", cepstrum.norm,
-        "scaling of the discrete cosine transform; ortho: it keeps lengths, as librosa, torchaudio "
-        "and Kaldi have it; none: twice the sums, as scipy has it");
+        "scaling of the discrete cosine transform; ortho: orthonormal, as in librosa, torchaudio "
+        "and Kaldi; none: unscaled, as in scipy with norm=None");
     s.field(
          "lifter", cepstrum.lifter,
          "length L of the sine that weights the coefficients, so that higher ones count more; 0: "
@@ -53,8 +54,8 @@ struct MfccOptions {
         .used_with("lifter", [this] { return cepstrum.lifter > 0; });
     s.field(
         "htk_compat", cepstrum.htk_compat,
-        "puts coefficient 0 last, as HTK does, times the root of 2 where it is no energy; false: "
-        "first");
+        "order of the coefficients; true: coefficient 0 comes last, as in HTK, multiplied by the "
+        "root of 2 unless it is an energy; false: it comes first");
   }
 };
 

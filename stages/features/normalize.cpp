@@ -27,8 +27,8 @@ struct NormalizeOptions {
 
   void describe(Schema& s) {
     s.field("file", file,
-            "earlier output by whose mean and standard deviation columns are scaled; made with "
-            "statistics: train on its sink, and with rows that are not normalised themselves")
+            "path of an earlier output whose mean and standard deviation scale the columns; its "
+            "sink must have had statistics: train or all, and its rows must not be normalised")
         .tuning();  // what it holds is among the feature settings
   }
 };

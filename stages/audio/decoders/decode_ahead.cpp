@@ -17,31 +17,32 @@ namespace {
 
 struct Piece {
   FlacPlace begin, end;
-  // Of one that is decoded early; declared first, so that it goes back after the samples.
+  // The reservation of a piece decoded early; declared first, so that the samples are freed first.
   std::shared_ptr<const Reservation> reservation;
   DecodeAhead::Block block;
   bool is_done = false, is_good = false;
 };
 
-// A stream may go on at another rate, with other channels or bits.
+// Whether two pieces have the same format: a stream may go on at another rate, with other channels
+// or bits.
 bool is_alike(const SF_INFO& a, const SF_INFO& b) {
   return a.samplerate == b.samplerate && a.channels == b.channels && a.format == b.format;
 }
 
 }  // namespace
 
-// What a task runs. A type with a name, for the stack of a worker and for tests/support/tsan.supp,
-// and a plain pointer, for the latter: `Waiting` keeps the `Work` while there are such tasks.
+// The function that a task runs. It is a named type, to be seen in stack traces and by
+// tests/support/tsan.supp, and has a plain pointer: `Waiting` keeps the `Work` alive meanwhile.
 struct DecodeAhead::Helper {
   Work* work;
-  // Asks `arena` for a worker. Never inlined: what oneTBB writes of a task is in nothing else's
-  // name.
+  // Asks `arena` for a worker. Never inlined, so that stack traces of what oneTBB writes show this
+  // function's name.
   [[gnu::noinline]] static void send(tbb::task_arena& arena, Work* work);
   void operator()() const;
 };
 
-// Those that tasks will still come to. Never destroyed: a process may end before oneTBB has run all
-// its tasks, or while it runs one.
+// Keeps every Work alive for which tasks are still to run. Never destroyed: a process may end
+// before oneTBB has run all its tasks, or while it runs one.
 class DecodeAhead::Waiting {
  public:
   static Waiting& instance() {
@@ -60,12 +61,12 @@ class DecodeAhead::Waiting {
   }
 
  private:
-  std::mutex mutex_;  // may be locked by whoever holds that of a Work
+  std::mutex mutex_;  // may be locked while the mutex of a Work is held
   std::unordered_map<Work*, std::shared_ptr<Work>> works_;
 };
 
-// Shared with tasks that may begin when the recording is over. Those find it closed, with nothing
-// of the recording left, and touch nothing of the run.
+// The state shared with tasks, which may begin after the recording is over. Such a task finds it
+// closed, with nothing left of the recording, and touches nothing of the run.
 class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
  public:
   Work(AheadPlan plan, int ahead, std::atomic<int>& recordings, RunContext& run)
@@ -85,8 +86,8 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     for (;;) {
       if (!pieces_.empty() && pieces_.front()->is_done) {
         if (!pieces_.front()->is_good) break;
-        // Its place is free for another piece only when its reservation is back; without the lock, since
-        // that wakes who waits for memory. Nobody else takes pieces away.
+        // Its reservation goes back before its place may be taken by another piece, and without the
+        // lock, since that wakes threads which wait for memory. No other thread removes pieces.
         const std::shared_ptr<Piece> first = pieces_.front();
         lock.unlock();
         first->reservation.reset();
@@ -95,7 +96,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
         hire();
         return std::move(first->block);
       }
-      // The block that is asked for is covered by the reservation of whoever asks.
+      // The block that is asked for is charged to the reservation of the item being decoded.
       std::shared_ptr<Piece> mine = claim(!pieces_.empty());
       if (!mine && pieces_.empty()) break;
       hire();
@@ -113,9 +114,9 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     return std::nullopt;
   }
 
-  // No piece is decoded any more when it returns, and none will be; the file is let go.
+  // Waits for pieces that are being decoded, prevents further ones, and lets go of the file.
   void close() {
-    std::deque<std::shared_ptr<Piece>> dropped;  // without the lock: reservations wake others
+    std::deque<std::shared_ptr<Piece>> dropped;  // freed without the lock: that wakes other threads
     std::optional<AheadPlan> over;
     std::unique_lock lock(mutex_);
     if (!std::exchange(is_closed_, true)) recordings_.fetch_sub(1);
@@ -127,9 +128,9 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     lock.unlock();
   }
 
-  // What a worker does who has nothing else to do.
+  // Decodes pieces on an idle worker.
   void help() {
-    std::shared_ptr<Work> self;  // goes after the lock
+    std::shared_ptr<Work> self;  // destroyed after the lock
     std::unique_lock lock(mutex_);
     self = --hired_ == 0 ? Waiting::instance().take(this) : shared_from_this();
     while (!is_closed_) {
@@ -146,7 +147,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   }
 
  private:
-  // The next piece, for the caller to decode; none where there is none, or (early) no room for it.
+  // Gives the caller the next piece to decode; null where there is none, or (early) no room for it.
   std::shared_ptr<Piece> claim(bool early) {
     if (!can_cut() || (early && room() == 0)) return nullptr;
     auto piece = std::make_shared<Piece>();
@@ -173,15 +174,15 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     return !is_cut_up_;
   }
 
-  // For how many pieces more. Where there are recordings for all workers, each is best decoded by
-  // one.
+  // How many more pieces may be decoded early. Where there are recordings for all workers, each is
+  // best decoded by one.
   [[nodiscard]] int room() const {
     const int recordings = std::max(1, recordings_.load());
     if (recordings >= workers_) return 0;
     return std::max(0, ahead_ / recordings - static_cast<int>(pieces_.size()));
   }
 
-  // Tasks for workers that have nothing else to do.
+  // Starts tasks for idle workers.
   void hire() {
     int more = std::min(room() - hired_, workers_ - 1 - hired_ - decoding_);
     if (more <= 0 || !can_cut()) return;
@@ -199,7 +200,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
   void decode(Piece& piece) const noexcept {
     try {
       piece.is_good = is_decoded(piece);
-    } catch (...) {  // no memory: who decodes it as one will say so
+    } catch (...) {  // out of memory: decoding the file as one reports it
       piece.is_good = false;
     }
   }
@@ -220,8 +221,8 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
       piece.block.count += n;
     }
     if (piece.end.sample == plan_.end && plan_.end < plan_.info.frames) return true;
-    // Between the last frame and the next piece there is nothing, not even what is no frame; nor
-    // are there frames behind those that the header counts.
+    // A piece is good only if its last frame ends where the next piece begins, and no frames follow
+    // those that the header counts.
     std::array<std::byte, sizeof(float)> beyond;
     return reader.read(beyond.data(), 1) == 0 && !reader.fault() && reader.io_error() == 0;
   }

@@ -1,10 +1,10 @@
-// Blocks of one long FLAC recording, decoded on several cores and given in order.
+// Decodes one long FLAC recording on several cores, and gives its blocks in order.
 //
-// The file is cut between frames into pieces of at most a block, each of which is a FLAC file of
-// its own to the decoder. Whoever asks for the next block decodes pieces himself; workers with
-// nothing else to do decode the pieces behind it, each charged to the memory budget, as far as it
-// has room. A piece counts only if it gives exactly the samples that the frame numbers promise, and
-// nothing is wrong with it. Otherwise its first frame is where the file has to be decoded on as
+// The file is cut between frames into pieces of at most a block; to the decoder, each piece is a
+// FLAC file of its own. The thread that asks for the next block decodes pieces itself; idle workers
+// decode the pieces after it as far as the memory budget has room, each with its own reservation.
+// A piece is used only if it decodes without an error to exactly the samples that the frame numbers
+// promise. Otherwise the rest of the file, from that piece's first frame on, has to be decoded as
 // one.
 #pragma once
 
@@ -19,14 +19,14 @@
 
 namespace melflow {
 
-/// What is the same for all pieces of a recording.
+/// A recording to be decoded in pieces.
 struct AheadPlan {
-  std::shared_ptr<const RawBytes> raw;  ///< a large file: not in memory
+  std::shared_ptr<const RawBytes> raw;  ///< the file, which is large and not in memory
   FlacFrames frames;
   SF_INFO info{};
   Downmix downmix = Downmix::mean;
   std::int64_t block = 0;  ///< the longest piece [samples]
-  std::int64_t end = 0;    ///< samples to decode; the file has as many
+  std::int64_t end = 0;    ///< samples to decode; the file has at least as many
 };
 
 class DecodeAhead {
@@ -36,15 +36,17 @@ class DecodeAhead {
     std::int64_t count = 0;
   };
 
-  /// `recordings` counts those that are being decoded like this; the `ahead` blocks that may be
-  /// decoded early are shared by them. Made and used by workers of the arena that is to help.
+  /// `ahead`: blocks that may be decoded early, shared by all recordings being decoded like this,
+  /// which `recordings` counts. To be made and used by workers of the arena whose idle workers
+  /// help.
   DecodeAhead(AheadPlan plan, int ahead, std::atomic<int>& recordings, RunContext& run);
   /// Waits for pieces that are being decoded.
   ~DecodeAhead();
   DecodeAhead(const DecodeAhead&) = delete;
   DecodeAhead& operator=(const DecodeAhead&) = delete;
 
-  /// Nothing: there are no more, or the file has to be decoded as one.
+  /// The next block; nothing when there are no more, or when the rest of the file has to be decoded
+  /// as one.
   std::optional<Block> next();
 
  private:

@@ -1,4 +1,4 @@
-// What is said of a recording that gives no more samples: whether that is what its header promised.
+// Makes the remark on a recording that has been read: whether it had what its header promised.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace melflow {
 
 struct EndedRecording {
   const SF_INFO& info;  ///< by its header
-  bool is_count_known;  ///< the header says how many samples there are
-  bool is_over;         ///< there are no more; else nobody wants more
+  bool is_count_known;  ///< whether the header gives the number of samples
+  bool is_over;         ///< whether the file has no more samples; false: no more are wanted
 };
 
-/// "" where nothing is wrong; else what is, where and how much is missing. `bytes` are those of the
-/// file, `size` of them.
+/// The remark: what is wrong, where, and how much is missing; "" where nothing is wrong. `bytes`
+/// reads the file, which has `size` bytes.
 std::string end_remark(const EndedRecording& recording, const SampleReader& reader,
                        const ReadAt& bytes, std::uint64_t size);
 

@@ -1,5 +1,5 @@
-// Where a FLAC file can be cut: its frames can be decoded without those before them, and the header
-// of each says which sample it begins with (RFC 9639, sections 8 and 9).
+// Finds the places where a FLAC file can be cut: each frame can be decoded without those before it,
+// and its header gives the number of its first sample (RFC 9639, sections 8 and 9).
 #pragma once
 
 #include <cstddef>
@@ -12,32 +12,32 @@
 
 namespace melflow {
 
-/// A frame as its header tells; samples are counted for one channel.
+/// A frame, from its header; samples are counted per channel.
 struct FlacPlace {
-  std::uint64_t at = 0;      ///< its first byte
-  std::int64_t sample = 0;   ///< the number of its first sample
-  std::int64_t samples = 0;  ///< how many it has
+  std::uint64_t at = 0;      ///< first byte in the file
+  std::int64_t sample = 0;   ///< number of its first sample
+  std::int64_t samples = 0;  ///< number of samples
 };
 
 class FlacFrames {
  public:
-  /// Nothing for what is no FLAC file, or for one whose frames do not say where they belong: it
-  /// begins with another frame than the first, or blocks of a fixed size have none in the header.
+  /// Reads the header of a file of `size` bytes. Nothing where it is no FLAC file, or its frames
+  /// cannot be located by their headers: it begins with another frame than the first, or has blocks
+  /// of a fixed size that the header does not give.
   static std::optional<FlacFrames> find(ReadAt read, std::uint64_t size);
 
-  /// A FLAC header without anything but what a decoder has to know, and without a count of samples.
-  /// With the bytes from one place to another behind it, it is a FLAC file of those frames.
+  /// A FLAC header with only what a decoder needs, and no count of samples. Followed by the bytes
+  /// between two places, it makes a FLAC file of the frames between them.
   [[nodiscard]] std::span<const std::byte> head() const { return head_; }
   [[nodiscard]] FlacPlace first() const { return first_; }
 
-  /// The frame with which `count` samples are complete is there as it was written, and so is
-  /// whatever follows it.
+  /// Whether the frame that completes `count` samples is undamaged, and every frame after it.
   [[nodiscard]] bool is_complete(std::int64_t count);
 
-  /// A frame behind `from` that begins at most `most` samples later, and not much less; nothing
-  /// where none is found. What looks like a frame's header may be something else, about once in
-  /// 10^9 bytes tried, and frames may be missing before it: whoever cuts there has to count the
-  /// samples. Nothing, too, once the file has been looked through many times over.
+  /// A frame that begins at most `most` samples after `from`, and not much less; nothing where none
+  /// is found, or once the bytes searched exceed many times the file. About once in 10^9 bytes
+  /// other data looks like a frame's header, and frames may be missing before it: after cutting
+  /// there, the decoded samples must be counted.
   [[nodiscard]] std::optional<FlacPlace> after(const FlacPlace& from, std::int64_t most);
 
  private:
@@ -50,7 +50,7 @@ class FlacFrames {
 
   ReadAt read_;
   std::uint64_t size_;
-  std::uint64_t left_;  // bytes that may still be looked at: files can be made to take forever
+  std::uint64_t left_;  // bytes that may still be searched: files can be made to take forever
   std::vector<std::byte> head_;
   FlacPlace first_;
   std::int64_t block_size_ = 0;  // of every frame but the last [samples]; 0: it varies

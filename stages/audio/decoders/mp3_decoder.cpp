@@ -86,13 +86,11 @@ class Mp3Decoder final : public SoundDecoder {
     if (got > 0) errors_ = 0;
     if (status == MPG123_NEW_FORMAT) {
       look_at_format(got);
-    } else if (status == MPG123_DONE || status == MPG123_NEED_MORE) {
-      is_over_ = true;
-    } else if (status != MPG123_OK) {
+    } else if (status != MPG123_OK && status != MPG123_DONE && status != MPG123_NEED_MORE) {
       if (mpg123_errcode(handle_.get()) == MPG123_OUT_OF_MEM) throw std::bad_alloc();
       if (fault_at_ < 0) note(got, mpg123_strerror(handle_.get()));
       is_over_ = ++errors_ >= kMostErrors;
-    } else if (got == 0) {
+    } else if (status != MPG123_OK || got == 0) {
       is_over_ = true;
     }
     return got;

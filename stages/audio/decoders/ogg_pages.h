@@ -1,5 +1,5 @@
-// What the pages of an Ogg file (RFC 3533) say of its length: decoders pass over pages with a wrong
-// check sum, and read no further than the first of several streams, without a word.
+// Checks the length of an Ogg file (RFC 3533) by its pages: decoders silently skip pages with a
+// wrong checksum, and stop after the first of several streams.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace melflow {
 
-/// A remark when an Ogg file of `size` bytes holds more samples than the `decoded` ones at `rate`
-/// [Hz], as far as its pages tell; "" for any other. Reads the whole file.
+/// A remark when, by its pages, a file of `size` bytes holds more samples than the `decoded` ones
+/// at `rate` [Hz]; else "", also for a file that is no Ogg. Reads the whole file.
 std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t decoded, int rate);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Mono samples from an open sound file, one call of its decoder after another.
+// Reads mono samples from an open sound file.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ namespace melflow {
 
 enum class Downmix { mean, left, right };
 
-/// The type that decode gives for files of this kind: int16 for mono of at most 16 bits.
+/// The type of the samples that decode gives: int16 for mono files of at most 16 bits, else
+/// float32.
 SampleType sample_type(const SF_INFO& info);
 
 class SampleReader {
  public:
-  /// [frames] that are read at once where they pass through a buffer; less where a frame has many
-  /// channels.
+  /// Frames that are read at once where they pass through a buffer; fewer with many channels.
   static constexpr std::int64_t kChunk = 4096;
 
   /// Requires sound.ok().
   SampleReader(SoundFile sound, Downmix downmix);
 
-  /// Up to `want` samples; 0: there are no more.
+  /// Reads up to `want` samples; returns how many, 0 at the end.
   std::int64_t read(std::byte* out, std::int64_t want);
 
   [[nodiscard]] SampleType type() const { return type_; }
-  /// Samples so far.
+  /// The number of samples read so far.
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// The first sample that was no finite number, or -1.
+  /// The number of the first sample that was infinite or no number; -1 without one.
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
-  /// What was wrong so far.
+  /// The first fault so far, if there was one.
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return sound_.fault(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
 

@@ -1,6 +1,6 @@
-// What every library that decodes sound files is to melflow: interleaved samples, one call after
-// another, and what was wrong on the way. One file each: sndfile_decoder, flac_decoder,
-// mp3_decoder, plain_decoder.
+// The interface of all libraries that decode sound files: gives interleaved samples, call by call,
+// and the first fault. Each has its file: sndfile_decoder, flac_decoder, mp3_decoder,
+// plain_decoder.
 #pragma once
 
 #include <sndfile.h>
@@ -20,23 +20,23 @@ class SoundDecoder {
  public:
   virtual ~SoundDecoder() = default;
 
-  /// `frames` is what the header promises, SF_COUNT_MAX where it does not say.
+  /// The format. `frames` is the number in the header, SF_COUNT_MAX where the header has none.
   [[nodiscard]] const SF_INFO& info() const { return info_; }
-  /// Whether that is a promise and not a guess.
+  /// Whether info().frames is a number from the header, not an estimate.
   [[nodiscard]] bool is_count_known() const {
     return !is_guess_ && info_.frames < (std::int64_t{1} << 62);
   }
 
-  /// Up to `frames` of them, as many as there are; 0: there are no more. As short where a sample
-  /// has no more than 16 bits (is_narrow).
+  /// Reads up to `frames` interleaved frames; returns how many, 0 at the end. As short only where
+  /// samples have at most 16 bits (is_narrow).
   virtual std::int64_t read(short* out, std::int64_t frames) = 0;
   virtual std::int64_t read(float* out, std::int64_t frames) = 0;
 
-  /// Something was wrong or had to be left out; the first of it.
+  /// The first thing that was wrong or had to be left out.
   struct Fault {
-    std::int64_t after = 0;  ///< frames that had been read when it came up
+    std::int64_t after = 0;  ///< frames that had been read before it
     std::string what;
-    bool is_change = false;  ///< nothing is wrong, but the rest is of another rate or the like
+    bool is_change = false;  ///< no error: the rest of the stream has another format, such as rate
   };
   [[nodiscard]] virtual std::optional<Fault> fault() const = 0;
 
@@ -45,13 +45,14 @@ class SoundDecoder {
   bool is_guess_ = false;
 };
 
-/// A sample has no more than 16 bits.
+/// Whether samples have at most 16 bits.
 bool is_narrow(const SF_INFO& info);
 
-/// A decoder, or why there is none ("" where the library does not say). `input` has to stay.
+/// A decoder, or the reason why the file was refused ("" where the library gives none). `input`
+/// must outlive it.
 using OpenedSound = std::variant<std::unique_ptr<SoundDecoder>, std::string>;
 OpenedSound open_sndfile(SoundInput& input);
-OpenedSound open_flac(SoundInput& input, std::uint64_t marker);  ///< `marker`: where "fLaC" stands
+OpenedSound open_flac(SoundInput& input, std::uint64_t marker);  ///< `marker`: byte of "fLaC"
 OpenedSound open_mp3(SoundInput& input);
 std::unique_ptr<SoundDecoder> open_plain(SoundInput& input, const PlainSamples& samples);
 

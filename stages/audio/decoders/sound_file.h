@@ -1,5 +1,5 @@
-// A sound file opened by the library that knows its kind: FLAC by libFLAC and MP3 by libmpg123,
-// which libsndfile would hide half of what happens from, plain samples by none, all else by
+// A sound file, opened by the library for its kind: FLAC by libFLAC and MP3 by libmpg123, whose
+// errors libsndfile would hide in part, plain samples without a library, all other kinds by
 // libsndfile.
 #pragma once
 
@@ -14,13 +14,13 @@ class SoundFile {
  public:
   explicit SoundFile(SoundInput input);
 
-  /// False when it is no sound file; why() has the reason, io_error() says whether reading failed.
+  /// False when it is no sound file, for the reason why(), or when reading failed with io_error().
   [[nodiscard]] bool ok() const { return decoder_ != nullptr; }
   [[nodiscard]] std::string why() const;
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int io_error() const { return input_->error(); }
 
-  /// These require ok().
+  /// The functions below require ok().
   [[nodiscard]] const SF_INFO& info() const { return decoder_->info(); }
   [[nodiscard]] bool is_count_known() const { return decoder_->is_count_known(); }
   template <class Sample>

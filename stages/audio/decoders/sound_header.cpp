@@ -107,10 +107,10 @@ bool has_plain_samples(std::string_view path) {
   if (dot == path.npos) return false;
   const std::string_view ending = path.substr(dot + 1);
   constexpr std::array names{"wav", "aif", "aiff", "au", "snd", "w64", "rf64", "bw64", "raw"};
-  for (const char* name : names)
-    if (ending.size() == std::strlen(name) && strncasecmp(ending.data(), name, ending.size()) == 0)
-      return true;
-  return false;
+  return std::any_of(names.begin(), names.end(), [ending](const char* name) {
+    return ending.size() == std::strlen(name) &&
+           strncasecmp(ending.data(), name, ending.size()) == 0;
+  });
 }
 
 std::optional<PlainSamples> plain_samples(std::span<const std::byte> file) {

@@ -1,6 +1,6 @@
-// The bytes that a decoder reads: in memory, or an open file through a window. Decoders read a few
-// bytes here and there while they open a file, then in larger pieces; the window turns both into
-// few system calls.
+// Gives a decoder the bytes of a file, from memory or from an open file through a window of memory.
+// Decoders read a few bytes here and there while they open a file, then larger pieces; the window
+// makes few system calls of both.
 #pragma once
 
 #include <array>
@@ -15,12 +15,12 @@ namespace melflow {
 
 class SoundInput {
  public:
-  /// `data` stays valid as long as this lives.
+  /// Reads `data`, which must stay valid as long as this object lives.
   explicit SoundInput(std::span<const std::byte> data) : data_(data.data()), size_(data.size()) {}
   /// Reads `fd` (kept open by the caller) in pieces of `window` bytes.
   SoundInput(int fd, std::uint64_t size, std::size_t window)
       : fd_(fd), window_(window), size_(size) {}
-  /// `head`, and the bytes [begin, end) of `fd` behind it.
+  /// Reads `head`, followed by the bytes [begin, end) of `fd`.
   SoundInput(int fd, std::span<const std::byte> head, std::uint64_t begin, std::uint64_t end,
              std::size_t window)
       : head_(head.begin(), head.end()),
@@ -29,15 +29,15 @@ class SoundInput {
         window_(window),
         size_(head.size() + (end - begin)) {}
 
-  /// As many bytes as there are, from `at` on; that is where the next ones come from.
+  /// Reads as many bytes as there are, up to out.size(), from at() on, and moves at() behind them.
   std::size_t read(std::span<std::byte> out);
   void seek(std::uint64_t at) { at_ = at; }
   [[nodiscard]] std::uint64_t at() const { return at_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// For those who look at headers; does not move.
+  /// Reads from any place, for headers; at() stays.
   [[nodiscard]] ReadAt reader();
 
-  /// Decoders see `value` instead of what stands in the byte `at`. For a few bytes of a header.
+  /// Shows decoders `value` in place of the byte at `at`. For a few bytes of a header.
   void replace(std::uint64_t at, std::byte value) { replaced_.push_back({at, value}); }
 
   /// The system's error number of a failed read, 0 without one.

@@ -1,8 +1,7 @@
-// file_reader.h - how a file is opened and checked before its bytes are read, whoever reads them.
+// file_reader.h - opens a file and checks it before its bytes are read, for every engine.
 //
 // In:  FileRef, as it was listed.
-// Out: RawBytes with room for the file, or with the open file if it is large; or why there are
-// none.
+// Out: RawBytes with room for the file, or with the open file if it is large; or an ItemError.
 
 #pragma once
 
@@ -24,7 +23,7 @@ enum class Advise { none, sequential, willneed };
 class FileReader {
  public:
   struct Settings {
-    std::size_t buffer = 0;   // asked for in one read, and the window on a large file [bytes]
+    std::size_t buffer = 0;   // largest read, and the window on a large file [bytes]
     std::uint64_t whole = 0;  // files up to this size are read at once [bytes]
     bool noatime = true;
     Advise advise = Advise::sequential;
@@ -32,35 +31,35 @@ class FileReader {
   explicit FileReader(const Settings& settings) : settings_(settings) {}
 
   const Settings& settings() const { return settings_; }
-  // Of a file that is not read at once [bytes].
+  // The memory through which a file is read that is not read at once [bytes].
   std::size_t window() const;
 
-  // For open(2).
+  // The flags for open(2).
   int flags() const;
-  // After open() failed with `error` under `flags`: whether to try again, with flags() as they are
-  // now. Only an owner may leave the access time alone; one corpus has one owner, mostly, so the
-  // next files are not asked twice.
+  // After open() failed with `error` under `flags`: whether to try again with flags(), which may
+  // have changed. Only a file's owner may open it with O_NOATIME; a corpus mostly has one owner, so
+  // after one refusal the flag is left out for all files.
   bool retry(int error, int flags) const;
-  // Opens it so. None: `error` says why, as errno does.
+  // Opens a file with these flags. Where that fails, the result is empty and `error` has the errno.
   UniqueFd open(const std::string& path, int& error) const;
   static ItemError open_error(const FileRef& file, int error);
 
-  // Checks an open file against what was listed; leases room for a small one, hands on the `fd` of
-  // a large one. Of a small one `fd` stays with the caller.
-  // `before`: what check_unchanged() wants when all is read.
+  // Checks an open file against what was listed. For a small file, leases memory, and `fd` stays
+  // with the caller; for a large one, takes `fd` over. `before` gets the state for
+  // check_unchanged().
   Result<std::shared_ptr<RawBytes>> admit(std::shared_ptr<const FileRef> file, UniqueFd& fd,
                                           BufferPool& pool, FileState& before) const;
 
-  // For what is not opened: a file whose samples are stored, or what is known to be unreadable;
-  // nothing for any other.
+  // The result for a file that is not to be opened, as its samples are stored or it is known to be
+  // unreadable; nothing for any other file.
   std::optional<Result<std::shared_ptr<const RawBytes>>> unread(
       const std::shared_ptr<const FileRef>& file) const;
 
   static ItemError read_error(int error);
-  // The file ended after `got` bytes.
+  // The error of a file that ended after `got` bytes.
   static ItemError shorter(const RawBytes& bytes, std::uint64_t got);
-  // After the last byte was read: the error of a file that was written to meanwhile, whose bytes
-  // may be of two contents.
+  // To be called after the last byte was read: the error of a file that was written to meanwhile,
+  // so that its bytes may be a mixture.
   static std::optional<ItemError> check_unchanged(int fd, const FileState& before);
 
  private:

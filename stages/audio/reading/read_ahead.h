@@ -1,12 +1,12 @@
-// read_ahead.h - has the system load files into the page cache before a worker reads them, where
+// read_ahead.h - makes the system load files into the page cache before workers read them, where
 // workers would wait for a disk.
 //
 // In:  the list of files; which of them a worker has just read, and whether it had to wait.
-// Out: files behind that one in the page cache. Nothing is kept, no byte is copied: who never gets
-//      a file from here reads it as it would without.
+// Out: the files after that one, in the page cache. No byte is copied or kept; workers read every
+//      file as they would without it.
 //
-// Threads are made when the first files turn out to be cold, and rest where files turn out to be
-// in the cache already.
+// Its threads are started when the first files turn out to be cold, and rest where files turn out
+// to be in the cache already.
 
 #pragma once
 
@@ -25,32 +25,34 @@ namespace melflow {
 
 class ReadAhead {
  public:
-  // Files that a thread takes at a time, and how far ahead of the workers they go, per thread.
+  // Files that a thread takes at a time; files per thread that are loaded ahead of the workers.
   static constexpr std::size_t kRange = 4;
   static constexpr std::size_t kAheadPerThread = 8;
-  // So many files in a row that are in the cache already, and threads rest.
+  // After so many files in a row that are in the cache already, the threads rest.
   static constexpr std::size_t kWarm = 128;
 
-  // All of them have to stay. Files whose records in the ledger are closed are passed over: nobody
-  // will read them.
+  // All arguments must outlive this object. Files whose records in the ledger are closed are
+  // skipped, as they will not be read.
   ReadAhead(const FileReader& reader, const Manifest& files, const Ledger& ledger, int threads);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
 
-  // Whether to look if the read of this file has to wait. Not every time, since to ask costs more
-  // than to tell; always among the first ones.
+  // Whether to measure if the read of this file has to wait: always for the first files, then for
+  // one in eight, since measuring takes time.
   [[nodiscard]] static bool is_looked_at(std::size_t file) { return file < 64 || file % 8 == 0; }
-  // Times that the calling thread gave its core away because it had to wait.
+  // How often the calling thread has given its core away to wait.
   [[nodiscard]] static long waits();
 
-  // From any worker: it has read this one. `waited`: of one that was looked at.
+  // Notes that a worker has read this file. `waited`: the read was measured and had to wait. From
+  // any thread.
   void note_read(std::size_t file, bool waited);
 
-  // Files that its threads are through with, and those of them that the system was told to load.
+  // The number of files that the threads have handled, and of those that the system was told to
+  // load.
   [[nodiscard]] std::size_t seen() const { return seen_.load(); }
   [[nodiscard]] std::size_t loaded() const { return loaded_.load(); }
-  // False: the page cache has what is needed, as far as is known.
+  // Whether its threads are at work; false while the page cache seems to have what is needed.
   [[nodiscard]] bool is_active() const { return is_active_.load(std::memory_order_relaxed); }
   void stop();
 

@@ -1,7 +1,7 @@
-// uring_engine.h - many files being opened and read at once by io_uring, without a thread for each.
+// uring_engine.h - opens and reads many files at once by io_uring, without a thread for each.
 //
 // In:  items with a FileRef.
-// Out: emissions with RawBytes, in whatever order they are done.
+// Out: emissions with RawBytes, in the order in which they finish.
 
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace melflow {
 
-// Why io_uring cannot be used here, empty if it can: the build has none, the kernel is too old
-// (before 5.6), or it is not allowed (in most containers).
+// The reason why io_uring cannot be used here, "" if it can: the build lacks it, the kernel is too
+// old (before 5.6), or it is not allowed (in most containers).
 std::string uring_refusal();
 
-// At most `depth` items at once. `reader` has to stay. Null where the system gives no ring after
-// all.
+// Makes an engine that reads at most `depth` items at once. `reader` must outlive it. Null where
+// the system refuses a ring after all.
 std::unique_ptr<Engine> make_uring_engine(const FileReader& reader, int depth);
 
 }  // namespace melflow

@@ -1,12 +1,12 @@
-// One file of decoded audio, for many recordings: appended to by one process, read by any number.
-// cache_layout.h has its bytes.
+// A file with the decoded audio of many recordings. One process appends to it, any number read it;
+// cache_layout.h describes its bytes.
 //
-// The two commit records are written in turn, so that the one before stays valid until the new one is
-// complete. Nothing that is committed is ever written over. What is not committed, or damaged, is
-// as if it were not there: an interrupted build leaves the last commit.
+// The two commit records are written in turn, so that the previous one stays valid until the new
+// one is complete. Nothing that is committed is ever overwritten. Data that is damaged or not
+// committed is ignored: an interrupted build leaves the last commit.
 //
-// A writer holds flock(2) on the file. A file that is none of these is replaced by rename(2), so
-// that whoever has it open keeps what it has.
+// A writer holds flock(2) on the file. A file that is no such cache is replaced by rename(2), so
+// that processes which have it open can go on reading it.
 #pragma once
 
 #include <atomic>
@@ -32,39 +32,41 @@ class AudioCacheFile {
   using Entry = CacheEntry;
 
   enum class Access { read_write, read_only };
-  /// Makes the file where there is none, replaces one that is no cache of this key. Throws
-  /// RunError when there is nothing to read and nothing can be made.
+  /// Opens the file; makes it where there is none, and replaces one that is no cache with this key.
+  /// Throws RunError when there is nothing to read and nothing can be made.
   AudioCacheFile(std::string path, const CacheKey& key, Access access = Access::read_write);
   AudioCacheFile(const AudioCacheFile&) = delete;
   AudioCacheFile& operator=(const AudioCacheFile&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// Of the last commit when it was opened.
+  /// The number of recordings in the last commit when the file was opened.
   [[nodiscard]] std::size_t entries() const { return opened_.entries; }
   [[nodiscard]] bool is_writer() const { return is_writer_; }
-  /// Why it is not written, or that it was replaced; "" otherwise.
+  /// The reason why the file is not written, or a note that it was replaced; "" otherwise.
   [[nodiscard]] const std::string& note() const { return note_; }
 
-  // ---- reading: what was committed when the file was opened; from any thread
+  // ---- reading what was committed when the file was opened; from any thread
 
-  /// The entry of a path with this stamp.
+  /// The entry with this key whose file had this stamp; nothing where there is none.
   [[nodiscard]] std::optional<Entry> find(const CacheKey& key, const FileStamp& stamp) const;
-  /// Where its samples are in memory; empty when that does not lie within the file.
+  /// The samples of an entry, mapped into memory; empty when they do not lie within the file.
   [[nodiscard]] std::vector<std::span<const std::byte>> samples(const Entry& entry) const;
-  /// All of them are what was stored.
+  /// Whether the samples of an entry have the checksum with which they were stored.
   [[nodiscard]] bool verify(const Entry& entry) const;
-  /// Asks the system to read them ahead.
+  /// Asks the system to read the samples of an entry ahead.
   void prefetch(const Entry& entry) const;
-  /// That many bytes of samples are not needed any more: now and then the mapping lets go of its
-  /// pages, so that a large cache does not make the process large. They stay in the page cache.
+  /// Notes that `bytes` bytes of samples are not needed any more. From time to time the mapping
+  /// gives its pages back, so that a large cache does not make the process large; they stay in the
+  /// page cache.
   void release(std::size_t bytes) const;
 
   // ---- writing, where is_writer(); from any thread
 
-  /// Appends samples; nothing when that fails, and error() says why.
+  /// Appends samples and returns their place; nothing when that fails, and error() says why.
   std::optional<Extent> append(std::span<const std::byte> samples);
-  /// Enters a recording whose samples are appended: `entry` without its place. It is there for
-  /// others after a commit, which comes by itself as entries add up. False when that failed.
+  /// Adds a recording whose samples have been appended to `extents`; `entry` has no place yet.
+  /// Others see it after the next commit, which follows by itself after some entries. False on
+  /// failure.
   bool add(Entry entry, std::span<const Extent> extents);
   bool commit();
   [[nodiscard]] std::string error() const;

@@ -1,5 +1,5 @@
-// Where decoded audio is kept from one use to the next, and how it gets there. The source asks it
-// for every file it lists; keep_audio fills it.
+// The interface of stores that keep decoded audio from one use to the next. The source asks the
+// store for every file that it lists; keep_audio fills it.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@ namespace melflow {
 
 class AudioStore {
  public:
-  /// The samples of one file on their way into the store. What is not closed is not stored.
+  /// Takes the samples of one file into the store. An entry that is not closed is not stored.
   class Entry {
    public:
     Entry() = default;
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
     virtual ~Entry() = default;
-    /// The blocks of the file, in order. False: there is no room for it.
+    /// Adds the next block of the file, in order. False: there is no room for it.
     virtual bool add(const Waveform& block) = 0;
-    /// After the last block: the file is good.
+    /// Stores the entry; to be called after the last block of a file that is good.
     virtual void close() = 0;
   };
 
@@ -35,17 +35,18 @@ class AudioStore {
   AudioStore& operator=(const AudioStore&) = delete;
   virtual ~AudioStore() = default;
 
-  /// What is stored of source item `index` with this stamp, or null. From any thread.
+  /// The stored audio of source item `index` if the file had this stamp, else null. From any
+  /// thread.
   virtual std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) = 0;
-  /// From any thread. Null: the store takes nothing more.
+  /// Begins an entry for source item `index`; null when the store takes no more. From any thread.
   virtual std::unique_ptr<Entry> begin(std::size_t index, RunContext& run) = 0;
 
-  /// True: it is filled by a pass of its own before the run proper (FillingPass).
+  /// Whether the store is filled by a pass of its own before the run proper (FillingPass).
   [[nodiscard]] virtual bool begin_filling(Filling& /*filling*/) { return false; }
   virtual void filled() {}
-  /// After the last item.
+  /// Completes the store after the last item.
   virtual void finish(RunContext& /*run*/) {}
-  /// For the report.
+  /// What the report says of the store.
   [[nodiscard]] virtual std::vector<std::pair<std::string, Value>> summary() const = 0;
 };
 

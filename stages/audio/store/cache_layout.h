@@ -1,11 +1,11 @@
-// The bytes of a file of decoded audio, for many recordings:
+// The layout of a file with the decoded audio of many recordings:
 //
 //   header   4096 bytes: magic, version, byte order, key; at 512 and 1024 the two commit records
 //   samples  of every recording, as native int16 or float32, in one extent or several
-//   index    an open-addressing table of entries by path, written anew with every commit
+//   index    a hash table (open addressing) of entries by path, written anew with every commit
 //
-// A commit says where an index is and how far the file is committed; it has a checksum, and so has
-// the index it points to.
+// A commit record gives the place of an index and the end of the committed part; it has a checksum,
+// and so has its index.
 #pragma once
 
 #include <array>
@@ -19,23 +19,23 @@
 
 namespace melflow {
 
-/// 128-bit hash of a path, or of the settings behind the samples.
+/// A 128-bit hash of a path, or of the settings that decide the samples.
 struct CacheKey {
   std::uint64_t high = 0, low = 0;
   friend bool operator==(const CacheKey&, const CacheKey&) = default;
 };
 CacheKey cache_key(std::string_view text);
 
-/// Where samples are. [bytes]
+/// The place of samples in the file [bytes].
 struct CacheExtent {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-/// A recording, as it is stored in the index.
+/// A recording's entry in the index, as it is stored.
 struct CacheEntry {
   CacheKey key;
   FileStamp stamp;
-  /// Of the samples, or of the table of extents where there are several.
+  /// The first byte of the samples, or of the table of extents where there are several.
   std::uint64_t place = 0;
   std::int64_t count = 0;  ///< samples; 0 marks a free place of the table
   std::int64_t file_frames = 0;
@@ -47,12 +47,12 @@ struct CacheEntry {
   [[nodiscard]] std::uint64_t bytes() const {
     return static_cast<std::uint64_t>(count) * size_of(static_cast<SampleType>(type));
   }
-  /// What no recording has would be divided by, or wrap.
+  /// Whether the numbers can be those of a recording, so that dividing by them and adding is safe.
   [[nodiscard]] bool is_possible() const;
 };
 
-/// The place of a key in a table of `capacity` entries, a power of two, or the free one where it
-/// would be; any place where a table that is not ours has no free one.
+/// The place of a key in a table of `capacity` entries, a power of two, or the free place where it
+/// would go; any place where a damaged table has no free one.
 std::size_t cache_place_of(const CacheEntry* table, std::uint64_t capacity, const CacheKey& key);
 
 struct CacheCommit {
@@ -60,23 +60,23 @@ struct CacheCommit {
   std::uint64_t index_offset = 0;
   std::uint64_t capacity = 0;  ///< places of the table, a power of two
   std::uint64_t entries = 0;
-  std::uint64_t end = 0;  ///< of what is committed [bytes]
+  std::uint64_t end = 0;  ///< of the committed part [bytes]
   std::uint64_t index_checksum = 0;
   std::uint64_t checksum = 0;  ///< of the members before
 
   void sign();
   [[nodiscard]] bool was_never_written() const { return sequence == 0 && checksum == 0; }
-  /// It was written whole, for a file of that size, and its index lies in that.
+  /// Whether the record is complete and its index lies within a file of `file_size` bytes.
   [[nodiscard]] bool is_good(std::uint64_t file_size) const;
 };
 
-constexpr std::size_t kCachePage = 4096;  // that of the header, and what an index begins at
+constexpr std::size_t kCachePage = 4096;  // size of the header; an index begins at a multiple of it
 constexpr std::array<std::size_t, 2> kCacheCommitPlace{512, 1024};
 
 using CachePage = std::array<std::byte, kCachePage>;
 /// The header of an empty file.
 CachePage cache_header(const CacheKey& key);
-/// It is that of a file of this version with this key.
+/// Whether the page is the header of a file of this version with this key.
 bool is_cache_header(const CachePage& page, const CacheKey& key);
 /// The commit records of a header, the later one first.
 std::array<CacheCommit, 2> cache_commits(const CachePage& page);

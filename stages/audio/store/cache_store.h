@@ -1,4 +1,4 @@
-// Decoded audio in a cache file that later runs, and other processes, read.
+// Keeps decoded audio in a cache file, for later runs and other processes.
 #pragma once
 
 #include <atomic>
@@ -13,15 +13,15 @@
 
 namespace melflow {
 
-/// The cache file in `folder` for samples made with these settings. The libraries that decode and
-/// resample are part of them.
+/// The cache file in `folder` for samples made with `settings`. The versions of the libraries that
+/// decode and resample are part of the key.
 struct CachePlace {
   std::string path;
   CacheKey key;
 };
 CachePlace cache_place(const std::string& folder, const Value& settings);
 
-/// Keys of the files of a manifest: of their absolute paths.
+/// Makes the keys of a manifest's files, hashes of their absolute paths.
 class FileKeys {
  public:
   explicit FileKeys(const Manifest& manifest);
@@ -34,7 +34,8 @@ class FileKeys {
 
 class CacheStore final : public AudioStore {
  public:
-  /// Makes the folder if need be. Throws RunError where there is no cache and none can be made.
+  /// Opens or makes the cache file, and its folder if need be. Throws RunError when there is no
+  /// cache and none can be made.
   CacheStore(RunContext& run, const ManifestSource& files, const CachePlace& place);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;

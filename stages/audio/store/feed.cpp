@@ -17,21 +17,24 @@ void FeedOptions::describe(Schema& s) {
           "memory before anything is computed; cache, decoded once into a file in cache_path that "
           "later runs read; auto, whichever of them is best here. The rows are the same")
       .tuning();
-  s.field("cache_path", cache_path, "folder of the cache files, for feed: cache and auto")
+  s.field("cache_path", cache_path,
+          "folder in which feed: cache and auto keep their files of decoded audio")
       .tuning()
       .used_with("feed: cache or auto",
                  [this] { return feed == FeedKind::cache || feed == FeedKind::automatic; });
   s.field("uses", uses,
-          "how often the audio will be used, this run among them: with feed: auto a cache is made "
+          "how often the audio will be used, including this run; feed: auto makes a cache only "
           "where that is more than once")
       .range(1, 1e9)
       .tuning()
       .used_with("feed: auto", [this] { return feed == FeedKind::automatic; });
   s.field("preload_overflow", preload_overflow,
-          "what preload does when memory.host is full: refuse the run, or stream the other files")
+          "how feed: preload treats files that do not fit into memory.host; refuse: the run ends "
+          "with an error; stream: the remaining files are decoded when they are needed")
       .tuning()
       .used_with("feed: preload", [this] { return feed == FeedKind::preload; });
-  s.group("keep", keep, "the node that stores samples, behind the last one that gives waveforms")
+  s.group("keep", keep,
+          "node that stores decoded samples, placed behind the last stage that gives waveforms")
       .used_with("feed: preload, cache or auto", [this] { return feed != FeedKind::stream; });
 }
 

@@ -1,6 +1,6 @@
-// How a source's audio comes to the stages that compute: decoded as it is needed, or out of a store
-// of decoded audio. One object for a run, shared by the source, which hands out what is stored, and
-// by the node keep_audio behind the last stage that gives waveforms, which fills the store.
+// Decides how a source's audio gets to the stages that compute: decoded when it is needed, or from
+// a store of decoded audio. A run has one Feed, shared by the source, which hands out stored audio,
+// and by the node keep_audio behind the last stage that gives waveforms, which fills the store.
 #pragma once
 
 #include <cstddef>
@@ -46,27 +46,29 @@ class Feed {
  public:
   explicit Feed(FeedOptions options) : options_(std::move(options)) {}
 
-  /// The node keep_audio for a source as it is written; nothing where no store can be used.
+  /// The node keep_audio to be inserted for a source, by its options; nothing where no store can be
+  /// used.
   static std::optional<Insertion> insertion(const NodeSpec& source);
 
   void check(PlanCheck& check) const;
-  /// Samples may come out of what an earlier run stored.
+  /// Whether samples may come from the store of an earlier run.
   [[nodiscard]] bool may_cache() const {
     return options_.feed == FeedKind::cache || options_.feed == FeedKind::automatic;
   }
 
-  /// Once the files are listed. `settings`: the settings that decide what is stored.
+  /// Opens the store, if one is to be used; to be called once the files are listed. `settings`: all
+  /// settings that decide the stored samples.
   void open(RunContext& run, const Value& settings);
-  /// Null: everything is streamed.
+  /// The store; null when everything is streamed.
   [[nodiscard]] AudioStore* store() const { return store_.get(); }
-  /// What is stored of a listed file, or null.
+  /// The stored audio of a listed file, or null.
   [[nodiscard]] std::shared_ptr<const StoredAudio> find(std::size_t index,
                                                         const FileStamp& stamp) const {
     return store_ ? store_->find(index, stamp) : nullptr;
   }
   void finish(RunContext& run);
 
-  /// Memory for every file beside its samples [bytes].
+  /// The memory that each file takes beside its samples [bytes].
   [[nodiscard]] std::size_t index_bytes() const;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const;
 

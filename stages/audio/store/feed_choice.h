@@ -1,5 +1,4 @@
-// feed: auto - what is known of a corpus and of the machine, and what follows from it
-// (docs/feeding.md).
+// The choice of feed: auto from facts about the corpus and the machine (docs/feeding.md).
 #pragma once
 
 #include <cstddef>
@@ -14,26 +13,26 @@
 namespace melflow {
 
 struct FeedFacts {
-  int uses = 1;             ///< of the audio, this run among them
-  std::size_t sampled = 0;  ///< files that were looked at
-  double cached = 0;        ///< share of them that a valid cache holds
-  /// Share of their bytes in the page cache; nothing where the system does not say.
+  int uses = 1;             ///< how often the audio will be used, including this run
+  std::size_t sampled = 0;  ///< files that were examined
+  double cached = 0;        ///< share of these that a valid cache holds
+  /// Share of their bytes that is in the page cache; nothing where the system does not tell.
   std::optional<double> warm;
-  bool is_plain = false;            ///< all of them hold their samples as they are to be stored
+  bool is_plain = false;            ///< all of these hold their samples as they would be stored
   std::uint64_t file_bytes = 0;     ///< of all files [bytes]
   std::uint64_t decoded_bytes = 0;  ///< of all samples [bytes]
-  std::uint64_t disk_free = 0;      ///< where the cache would be [bytes]
+  std::uint64_t disk_free = 0;      ///< on the file system of the cache [bytes]
   std::uint64_t memory_free = 0;    ///< [bytes]
 };
 
 struct FeedChoice {
-  bool caches = false;  ///< else everything is streamed
+  bool caches = false;  ///< false: everything is streamed
   std::string why;
 };
 FeedChoice choose_feed(const FeedFacts& facts);
 
-/// Looks at some files of the manifest, spread over it evenly. `settings`: the settings that decide
-/// about the samples.
+/// Gathers the facts from some files, spread evenly over the manifest. `settings`: all settings
+/// that decide the samples.
 FeedFacts look_at_corpus(const Manifest& manifest, const Value& settings, const CachePlace& place,
                          int uses);
 

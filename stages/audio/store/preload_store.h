@@ -1,4 +1,4 @@
-// All decoded audio in memory, before anything is computed from it.
+// Keeps all decoded audio in memory; filled before anything is computed from it.
 #pragma once
 
 #include <atomic>
@@ -12,14 +12,14 @@
 
 namespace melflow {
 
-/// What happens to files that do not fit.
+/// How to treat files that do not fit into memory: end the run, or stream them.
 enum class PreloadOverflow { refuse, stream };
 
 class LoadedAudio;
 
 class PreloadStore final : public AudioStore {
  public:
-  /// Takes up to Filling::memory of run.budget.
+  /// Takes up to Filling::memory bytes of run.budget.
   PreloadStore(RunContext& run, const ManifestSource& files, PreloadOverflow overflow);
 
   std::shared_ptr<const StoredAudio> find(std::size_t index, const FileStamp& stamp) override;

@@ -1,5 +1,5 @@
-// The decoded samples of a file that lie at hand: in memory, or in a cache file. decode gives them
-// as blocks like those it would make, without a copy.
+// The stored samples of a decoded file, in memory or in a cache file. decode gives them as blocks
+// like those that it would make, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class StoredAudio {
     SampleType type = SampleType::float32;
     int sample_rate = 0;     ///< of the samples, resampled where the graph does that [Hz]
     std::int64_t count = 0;  ///< samples, at least one
-    FileAudio file;          ///< as the last block said it
+    FileAudio file;          ///< rate and length of the file itself, from its last block
   };
   explicit StoredAudio(const Info& info) : info_(info) {}
   StoredAudio(const StoredAudio&) = delete;
@@ -25,21 +25,21 @@ class StoredAudio {
   virtual ~StoredAudio() = default;
 
   [[nodiscard]] const Info& info() const { return info_; }
-  /// Every sample is what was stored. May read them all; called before the first is used.
+  /// Whether every sample is as it was stored. May read them all; called before the first is used.
   [[nodiscard]] virtual bool verify() const = 0;
-  /// Samples that lie together, from `start` on: at least one, at most `most`.
+  /// Adjacent samples from `start` on: at least one, at most `most`.
   [[nodiscard]] virtual Samples at(std::int64_t start, std::int64_t most) const = 0;
 
  private:
   Info info_;
 };
 
-/// The blocks of a file with stored audio, at most `block` bytes each. Null when the store is
-/// damaged there.
+/// Gives the blocks of a file with stored audio, of at most `block` bytes each. Null when the
+/// stored samples are damaged.
 std::unique_ptr<Expand<RawBytes, Waveform>::Cursor> stored_blocks(
     const std::shared_ptr<const RawBytes>& raw, std::size_t block);
 
-/// Opens the file itself, for what its store does not give any more; to be read piece by piece.
+/// Opens the file itself, to be read piece by piece, for samples that the store cannot give.
 Result<std::shared_ptr<const RawBytes>> read_again(const RawBytes& raw, BufferPool& pool);
 
 }  // namespace melflow

@@ -1,6 +1,6 @@
-// mel_option_table.h - every option of a mel front end, said once.
+// mel_option_table.h - the one table of all options of a mel front end.
 //
-// Out: a row an option, in the order of the documentation and of the canonical form.
+// Out: a row per option, in the order of the documentation and of the canonical form.
 //
 // From the rows come the options of the stage with their texts, the ranges that are checked, what
 // an output stores of them, and docs/stages.md, where the scripts in tests/golden find the
@@ -17,7 +17,7 @@
 
 namespace melflow {
 
-// Of a number, or of each in a list. NaN is in none.
+// The range of a number, or of each number in a list. NaN is in no range.
 struct MelRange {
   double lowest = -std::numeric_limits<double>::infinity();
   double highest = std::numeric_limits<double>::infinity();
@@ -29,7 +29,7 @@ struct MelRange {
 };
 
 struct MelOptionRow {
-  // Other options without which this one has no effect: in words, and as asked.
+  // Conditions on other options without which this one has no effect: as text, and as a test.
   struct Needs {
     std::string_view what;
     bool (*are_met)(const MelOptions&) = nullptr;  // null: it always has one
@@ -38,8 +38,8 @@ struct MelOptionRow {
   std::string_view name;
   MelOptions::Member member;
   std::string_view what;
-  std::string_view unit;    // "" of what has none
-  std::string_view effect;  // what its values do, and what it is when it is not set
+  std::string_view unit;    // "" for none
+  std::string_view effect;  // what its values do, and what applies when it is not set
   MelRange range = {};
   Needs needs = {};
   // Whether an output says it where it has an effect; null: yes. An option that is younger than

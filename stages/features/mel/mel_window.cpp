@@ -45,6 +45,7 @@ std::vector<double> make_window(const MelOptions& o) {
   if (length == 1) return {1.0};
   const double period = o.periodic ? length : length - 1;
   std::vector<double> window;
+  window.reserve(static_cast<std::size_t>(length));
   for (int i = 0; i < length; ++i) window.push_back(window_value(o, i / period, period));
   return window;
 }
