@@ -1,13 +1,12 @@
-// YAML text → Value, with the line and column of everything in it.
+// Reads YAML text into a Value, with the line and column of everything in it.
 //
-// Made from yaml-cpp's events and not from its node tree, which drops duplicate keys without a word
-// and forgets where keys stood. What the events leave open is settled here: a key given twice, a
-// second document and a quote that is never closed are problems; anchors, aliases and merge keys
-// (`<<: *base`, the entry's own keys win) are put in place. Values from an alias keep the mark of
-// the text they stand for.
+// Uses yaml-cpp's events and not its node tree, which silently drops duplicate keys and forgets the
+// places of keys. The rest is done here: a key given twice, a second document and a quote that is
+// never closed are problems; anchors, aliases and merge keys (`<<: *base`, the entry's own keys
+// win) are resolved. Values from an alias keep the mark of the text that they stand for.
 //
-// A text that nobody would write (too long, too deep, too many values, no UTF-8) is refused with the
-// place where that begins, before it costs time, memory or stack.
+// A text beyond the limits (too long, too deep, too many values) or not in UTF-8 is refused with
+// the place where that begins, before it takes time, memory or stack.
 #pragma once
 
 #include <string>
@@ -17,20 +16,20 @@
 
 namespace melflow {
 
-constexpr std::size_t kMostDepth = 64;  ///< maps and lists inside each other
+constexpr std::size_t kMostDepth = 64;  ///< deepest nesting of maps and lists
 
 struct Document {
   Value root;
-  /// False when the text could not be read to its end: then `root` is not worth checking, that
-  /// would only invent further problems.
+  /// False when the text could not be read to its end; `root` is not to be checked then, which
+  /// would only report false problems.
   bool complete = true;
   Problems problems;
 };
 
-/// `name` goes into the marks: the file's path as the user wrote it.
+/// Reads the text `given`. `name`: the file's path as the user wrote it, for marks.
 Document read_document(const std::string& given, const std::string& name);
 
-/// True for the plain (not quoted) texts that mean "no value": null, Null, NULL, ~.
+/// Whether a plain (not quoted) text means "no value": null, Null, NULL or ~.
 bool is_null_text(const std::string& text);
 
 }  // namespace melflow

@@ -1,4 +1,5 @@
-// A configuration (YAML, --var, --set) → a checked plan, or every problem of it in one go.
+// Makes a checked plan of a configuration (YAML, --var, --set), or reports all of its problems
+// together.
 #pragma once
 
 #include <filesystem>
@@ -14,20 +15,21 @@ namespace melflow {
 
 struct LoadOptions {
   std::vector<Assignment> vars;
-  /// NODE.OPTION=VALUE, options of options too (segment.long.length), or a top-level option
-  /// (memory.host). A value is a plain text, or YAML when it begins with one of [ { " '.
+  /// NODE.OPTION=VALUE, also for options in groups (segment.long.length) and top-level options
+  /// (memory.host). A value is plain text, or YAML when it begins with one of [ { " '.
   std::vector<Assignment> sets;
-  std::optional<int> workers;  ///< before the configuration's own
-  /// Of a configuration that is looked at and not run: gets the names of its variables. One
-  /// without a value is no problem then, and check_unused() is the caller's.
+  std::optional<int> workers;  ///< overrides the configuration's number of workers
+  /// For a configuration that is examined and not run: gets the names of its variables. A variable
+  /// without a value is then no problem, and the caller calls check_unused().
   std::set<std::string>* asked = nullptr;
 };
 
-/// Throws ConfigError. Relative paths inside the configuration stay relative to the current folder.
+/// Reads a file and makes its plan. Relative paths inside the configuration are relative to the
+/// current folder. Throws ConfigError.
 Plan load_plan(const std::filesystem::path& file, const LoadOptions& options = {},
                const Registry& registry = Registry::global());
 
-/// The same for a text; `name` stands for the file in messages.
+/// As load_plan(), for a text; `name` stands for the file in messages.
 Plan load_plan_text(const std::string& text, const std::string& name,
                     const LoadOptions& options = {}, const Registry& registry = Registry::global());
 

@@ -1,4 +1,4 @@
-// --set: options given on the command line take the place of those in the file.
+// Applies --set: options on the command line override those in the file.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 namespace melflow {
 
 /// Puts `sets` into `root`, in their order. A name that leads to no node and no top-level option is
-/// a problem; whether the node's stage has the option is for the plan to say.
+/// a problem; the plan checks later whether the node's stage has the option.
 void apply_overrides(Value& root, const std::vector<Assignment>& sets, Problems& problems);
 
 }  // namespace melflow

@@ -1,5 +1,5 @@
-// What the registered stages and their options are, written for people and for editors. All of it
-// comes from the stages' own descriptions.
+// Writes the documentation of the registered stages and their options, for people and for editors,
+// from the stages' own descriptions.
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace melflow {
 
-/// One option as a table shows it; the options of a group follow it as "long.length".
+/// An option as a row of a table; the options of a group follow it as "long.length".
 struct OptionRow {
   std::string name, type, default_text, allowed, doc;
 };
 std::vector<OptionRow> option_rows(const Schema& schema);
 
-/// "Waveform → Windows", "→ FileRef" for a source, "MelBatch →" for a sink.
+/// The inputs and outputs of a stage: "waveform → windows", "→ file" for a source, "mel rows →" for
+/// a sink.
 std::string ports_text(const StageTraits& traits);
 
 /// docs/stages.md: a chapter and a table for each stage.

@@ -1,5 +1,5 @@
-// What is wrong with a text that is no YAML, in words that name the line: the parser's own are short
-// and stand where it gave up, often a line below the slip.
+// Explains why a text is no YAML, with the line of the mistake: the parser's messages are short and
+// name the place where it gave up, often a line below.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// `line` and `column`, from 0, are where the parser gave up with `message`. "" or a text to go
-/// behind the message: "; the { at line 5, column 12 is not closed ...".
+/// A text to append to the parser's message, "; the { at line 5, column 12 is not closed ...", or
+/// "". The parser gave up with `message` at `line` and `column`, counted from 0.
 std::string syntax_hint(std::string_view text, int line, int column, std::string_view message);
 
 }  // namespace melflow

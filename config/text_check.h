@@ -1,4 +1,4 @@
-// Whether a text can be a configuration at all, looked at before YAML reads it.
+// Checks whether a text can be a configuration at all, before YAML reads it.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace melflow {
 
-constexpr std::size_t kMostText = std::size_t{1} << 20;  ///< of a configuration [bytes]
+constexpr std::size_t kMostText = std::size_t{1} << 20;  ///< longest configuration [bytes]
 
-/// Ends the reading of a text: the rest is not worth a look.
+/// Thrown to end the reading of a text whose rest is not to be read.
 struct Refusal {
   Mark mark;
   std::string message;
 };
 
-/// The first byte of `text`, which begins at `at`, that no configuration has: one that is no UTF-8,
-/// a control character, or one behind the most there may be.
+/// Finds the first byte of `text`, which begins at `at`, that cannot be in a configuration: one
+/// that is no UTF-8, a control character, or one beyond kMostText.
 std::optional<Refusal> find_refusal(std::string_view text, Mark at);
 
 }  // namespace melflow

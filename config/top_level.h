@@ -1,5 +1,5 @@
-// The options at the top of a configuration, beside `graph`. Reading, help and the editors' schema
-// all come from this description.
+// The top-level options of a configuration, beside `graph`. This description serves reading, help
+// and the schema for editors.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// ${NAME} and ${NAME:-default} in the texts of a configuration; $$ is a $.
+// Replaces ${NAME} and ${NAME:-default} in the texts of a configuration; $$ stands for $.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace melflow {
 
-/// What follows --var or --set: NAME=VALUE.
+/// The argument of --var or --set: NAME=VALUE.
 struct Assignment {
   std::string name;
   std::string value;
@@ -19,13 +19,13 @@ struct Assignment {
 
 class Variables {
  public:
-  /// `given` come before the environment; of two with the same name the later one counts.
+  /// Variables in `given` override those of the environment; of two with one name the later counts.
   explicit Variables(std::vector<Assignment> given) : given_(std::move(given)) {}
 
-  /// Replaces the variables in every scalar below `value` (keys are left alone). What cannot be
-  /// replaced stays as it is and becomes a problem at its place. As in a shell, a default also
-  /// stands in for a variable that is set but empty, and it may itself contain variables, some
-  /// levels deep.
+  /// Replaces the variables in every scalar below `value`, but not in keys. A variable that cannot
+  /// be replaced stays as it is written and is a problem at its place. As in a shell, a default
+  /// also replaces a variable that is set but empty, and may itself contain variables, some levels
+  /// deep.
   void expand(Value& value, Problems& problems);
 
   /// From now on a variable without a value stays as it is written and is no problem.
@@ -47,7 +47,7 @@ class Variables {
   std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
 
-/// A given variable that nothing asked for is a slip of the keyboard, never to be passed over.
+/// Reports variables in `given` that the configuration does not use, which are likely misspelt.
 void check_unused(const std::vector<Assignment>& given, const std::set<std::string>& asked,
                   Problems& problems);
 

@@ -18,17 +18,18 @@ class Manifest {
  public:
   explicit Manifest(std::string root = "") : root_(std::move(root)) {}
 
-  /// Folder that relative paths are below; "" for the working folder.
+  /// The folder to which relative paths are relative; "" for the working folder.
   [[nodiscard]] const std::string& root() const { return root_; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
-  /// A folder below the root, "" or ending in '/'; returns its number for add().
+  /// Adds a folder below the root, "" or ending in '/'; returns its number for add().
   std::uint32_t add_folder(std::string_view folder);
   void add(std::uint32_t folder, std::string_view name);
-  /// Why what is listed there is not to be read: a folder that cannot be listed.
+  /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
+  /// reason.
   void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }
   void set_label(std::size_t i, std::string_view label);
-  /// Any number of labels; from then on every file has a set of them.
+  /// Sets any number of labels; from then on every file has a set of labels.
   void set_labels(std::size_t i, std::span<const std::string_view> labels);
   /// Names of the numbers that every file has; before set_target(). Without a value it is NaN.
   void set_target_names(std::vector<std::string> names);
@@ -40,11 +41,11 @@ class Manifest {
   static constexpr std::int32_t kMostSplits = 128;
   /// False when there are kMostSplits others already.
   [[nodiscard]] bool set_split(std::size_t i, std::string_view split);
-  /// Once, after the last add(): files of a split side by side, in the order that they had; the
-  /// splits of `first` before the others, which stay in order of appearance; files without one
-  /// last.
+  /// Reorders the files once, after the last add(): by split, in their present order within each.
+  /// The splits in `first` come first, then the others in the order of their appearance; files
+  /// without a split come last.
   void order_by_split(const std::vector<std::string>& first);
-  /// Numbers labels in the order of their names, as bytes; call once, at the end.
+  /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
   void close();
 
   /// Files [first, last) of one split; in order.
@@ -54,23 +55,23 @@ class Manifest {
   };
   [[nodiscard]] std::vector<SplitRange> split_ranges() const;
 
-  /// As listed: below the root, or absolute.
+  /// The path as it was listed: relative to the root, or absolute.
   [[nodiscard]] std::string relative(std::size_t i) const;
-  /// As the system opens it.
+  /// The path for the system, with the root.
   [[nodiscard]] std::string path(std::size_t i) const;
-  /// "" for none.
+  /// The reason why the entry is not to be read; "" for none.
   [[nodiscard]] std::string_view problem(std::size_t i) const {
     const auto it = problems_.find(i);
     return it == problems_.end() ? std::string_view() : it->second;
   }
-  /// -1 for none, and where there are sets of labels for any but one.
+  /// The number of the file's label; -1 for none, and with sets of labels unless the file has one.
   [[nodiscard]] std::int32_t label(std::size_t i) const;
   [[nodiscard]] bool has_label_sets() const { return !label_sets_.empty(); }
-  /// Equal for files of equal labels, -1 for none or the empty set.
+  /// A number that is equal for files with the same labels; -1 for none.
   [[nodiscard]] std::int32_t stratum(std::size_t i) const {
     return has_label_sets() ? labels_[i] - 1 : labels_[i];
   }
-  /// In ascending order. Valid until the next set_labels().
+  /// The numbers of the file's labels, ascending. Valid until the next set_labels().
   [[nodiscard]] std::span<const std::int32_t> labels(std::size_t i) const;
   [[nodiscard]] float target(std::size_t i, std::size_t target) const {
     return targets_[i * target_names_.size() + target];
@@ -83,7 +84,7 @@ class Manifest {
   [[nodiscard]] int split(std::size_t i) const { return splits_[i]; }
   [[nodiscard]] const std::vector<std::string>& label_names() const { return label_names_.list; }
   [[nodiscard]] const std::vector<std::string>& split_names() const { return split_names_.list; }
-  /// "" for none.
+  /// The name of split number `split`; "" for -1.
   [[nodiscard]] std::string split_name(int split) const {
     return split < 0 ? "" : split_names()[static_cast<std::size_t>(split)];
   }
@@ -112,19 +113,19 @@ class Manifest {
   std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // its number; until close()
 };
 
-/// By which a file is known to be the same as before.
+/// The size and time of a file, by which it counts as the same as before.
 struct FileStamp {
-  std::int64_t size = -1;      ///< [bytes]; -1: nobody has asked
+  std::int64_t size = -1;      ///< [bytes]; -1: not known
   std::int64_t modified = -1;  ///< [ns] since 1970
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
-/// Of whatever is there now, -1 for what is no file; the links on the way are followed. `error`
-/// gets what the system says where it cannot tell, else 0.
+/// The stamp of the file that is there now, -1 in both members where there is no file; symbolic
+/// links are followed. `error` gets the errno where the system cannot tell, else 0.
 FileStamp stamp_of(const std::string& path, int* error = nullptr);
-/// Such an error says that there is nothing, and not that it cannot be reached.
+/// Whether this errno means that there is no such file, and not that it cannot be reached.
 bool is_gone(int error);
 
-/// Hashes of files' contents (files/content_hash), 0 for one that was not made.
+/// The hashes of files' contents (files/content_hash); 0 where it was not computed.
 struct ContentHashes {
   std::vector<std::uint64_t> of;  ///< [files]
 };
@@ -133,16 +134,16 @@ class ManifestSource {
  public:
   virtual ~ManifestSource() = default;
   [[nodiscard]] virtual const Manifest& manifest() const = 0;
-  /// As it was before the file was read.
+  /// The stamp that the file had before it was read.
   [[nodiscard]] virtual FileStamp stamp(std::size_t file) const = 0;
-  /// For a file that is not going to be read; before the run.
+  /// Sets the stamp of a file that is not going to be read; to be called before the run.
   virtual void set_stamp(std::size_t file, const FileStamp& stamp) = 0;
-  /// Where it is contents that tell whether a file is the same, else null.
+  /// The hashes of contents, where files are compared by these, else null.
   [[nodiscard]] virtual ContentHashes* contents() const = 0;
 };
 
 struct RunContext;
-/// The source of a run; null where it lists no files.
+/// The source of a run as a ManifestSource; null where it lists no files.
 ManifestSource* manifest_source(const RunContext& run);
 
 }  // namespace melflow

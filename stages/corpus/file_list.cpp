@@ -1,7 +1,7 @@
 // file_list: the files of a corpus, in the order their rows will have.
 //
 // Out: FileRef, one for every path that matches, also for those that turn out to be no readable
-//      file: whoever reads them says so, and the ledger has a record for each.
+//      file: the stage that reads them reports that, and the ledger has a record for each.
 
 #include <algorithm>
 #include <memory>
@@ -90,13 +90,13 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
 
   [[nodiscard]] std::size_t count() const override { return manifest_.size(); }
   [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.relative(i); }
-  // Beside the index itself, what ledger and writer keep for every file.
+  // The index itself, and what ledger and writer keep for every file.
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
     return manifest_.memory_bytes() +
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
   }
-  // Every item asks the system, which takes longer than all else here.
+  // Making an item takes a system call, which takes longer than all else here.
   [[nodiscard]] bool makes_ahead() const override { return true; }
   [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();

@@ -14,6 +14,7 @@
 #include "stages/device/auto_rule.h"
 #include "stages/device/cuda_report.h"
 #include "stages/device/slot_load.h"
+#include "stages/facts.h"
 #include "stages/manifest.h"
 
 namespace melflow {

@@ -1,4 +1,4 @@
-// By which the bytes of a file are known again: XXH3, 64 bits.
+// A hash of a file's bytes, to find out whether they are the same as before: XXH3, 64 bits.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 
 namespace melflow {
 
-/// Never 0, which stands for a hash that nobody made.
+/// The hash of `bytes`; never 0, which stands for a hash that was not computed.
 std::uint64_t content_hash(std::span<const std::byte> bytes);
-/// Of all the file's bytes, through 64 KiB of memory; 0 where they cannot be read. The file's
-/// position stays.
+/// The hash of all bytes of an open file, read through 64 KiB of memory; 0 when they cannot be
+/// read. The file's position stays.
 std::uint64_t content_hash(int fd);
-/// Likewise; `error` gets what the system says where they cannot be read, else 0.
+/// The hash of all bytes of the file at `path`; 0 when they cannot be read. `error` gets the errno
+/// of that, else 0.
 std::uint64_t content_hash_of(const std::string& path, int* error = nullptr);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// By which it is seen that an open file was written to while it was read.
+// The state of an open file, to find out whether it was written to while it was read.
 #pragma once
 
 #include <sys/stat.h>
@@ -17,9 +17,9 @@ class FileState {
         group_(st.st_gid),
         links_(st.st_nlink) {}
 
-  /// The same bytes, as far as the system can tell. What was written and then given its old time
-  /// again shows in the time of the inode's last change; that may also come from new permissions,
-  /// another owner or another link (a backup), which are no reason.
+  /// Whether the file has the same bytes, as far as the system can tell. A write whose time was set
+  /// back shows in the inode's time of change; a new time there does not count when permissions,
+  /// owner or number of links have changed too (as by a backup).
   [[nodiscard]] bool is_same_content(const FileState& other) const {
     return size_ == other.size_ && is_equal(modified_, other.modified_) &&
            (is_equal(changed_, other.changed_) || mode_ != other.mode_ || owner_ != other.owner_ ||

@@ -1,5 +1,5 @@
-// Files that a run reads beside the items of its source: the configuration, lists, statistics.
-// Stages enter theirs in start(), so that a sink can tell an output from an input.
+// The files that a run reads beside the items of its source: the configuration, lists, statistics.
+// Stages add theirs in start(), so that a sink refuses to write over one of them.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@
 namespace melflow {
 
 struct FilesRead {
-  std::vector<std::string> paths;  ///< of the stages that have started
+  std::vector<std::string> paths;  ///< from the stages that have started
 };
 
 inline void note_file_read(RunContext& run, std::string path) {
   run.services.find_or_make<FilesRead>()->paths.push_back(std::move(path));
 }
-/// With the file of the configuration, which comes first.
+/// All these files, the file of the configuration first.
 inline std::vector<std::string> files_read(const RunContext& run) {
   std::vector<std::string> out;
   if (!run.settings.file.empty()) out.push_back(run.settings.file);

@@ -13,7 +13,8 @@ namespace melflow {
 class MappedRange {
  public:
   MappedRange() = default;
-  /// `offset`: of a page. Where it cannot be mapped there is no data, and errno says why.
+  /// Maps `bytes` bytes of `fd` from `offset` on, a multiple of the page size. When that fails,
+  /// data() is null, and errno says why.
   MappedRange(int fd, std::uint64_t offset, std::size_t bytes, int protection = PROT_READ) {
     void* p = mmap(nullptr, bytes, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
     if (p == MAP_FAILED) return;

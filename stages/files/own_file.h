@@ -1,5 +1,5 @@
-// Files of a run beside its output (`.part`, `.undo`, `.commit`, `.replaced`): made, locked and known again, so that
-// nothing of anybody else's is written to or removed.
+// Makes, locks and recognizes the files of a run beside its output (`.part`, `.undo`, `.commit`,
+// `.replaced`), so that no file of another program or user is written to or removed.
 #pragma once
 
 #include <functional>
@@ -11,43 +11,48 @@
 
 namespace melflow {
 
-/// The folder that a path's last name is in.
+/// The folder that contains the last component of a path.
 std::string folder_of(const std::string& path);
-/// What the path leads to, through links, whether that is there or not.
+/// The path with its symbolic links followed; the file need not exist.
 std::string without_links(std::string path);
-/// There is something of that name, be it a link that leads nowhere. Throws RunError where that cannot be told.
+/// Whether anything has that name, even a link that leads nowhere. Throws RunError when the system
+/// cannot tell.
 bool has_name(const std::string& path);
-/// Both are there, and are one file.
+/// Whether both paths exist and are the same file.
 bool is_same_file(const std::string& a, const std::string& b);
 
-/// 0 or the error. `flags` as of renameat2; file systems that do not know RENAME_NOREPLACE are asked first.
+/// Renames a file; returns 0 or the errno. `flags` are those of renameat2; where the file system
+/// does not support RENAME_NOREPLACE, checks for an existing `to` first.
 int rename_file(const std::string& from, const std::string& to, unsigned flags);
-/// Names in the folder of `path` are on disk when it returns. 0 or the error.
+/// Waits until the names in the folder of `path` are on disk. Returns 0 or the errno.
 int sync_folder_of(const std::string& path);
-/// What the system says when a file is closed, which network file systems do when it could not be written after all;
-/// `fd` stays open, and keeps its lock. 0 or the error.
+/// The error that closing the file would give, by which network file systems report failed writes;
+/// 0 without one. `fd` stays open and locked.
 int close_error(int fd);
 
 enum class Lock { held, taken, unsupported };
-/// Without waiting. Unsupported: the file system has no locks, errno says how.
+/// Locks a file without waiting. unsupported: the file system has no locks, and errno has its
+/// error.
 Lock lock_file(int fd);
 
-/// A regular file of that name, locked as long as it is open: the name is the file's when this returns, and no other
-/// run has it. Closed where there is none. Throws RunError where another run has it, and for what is no file.
+/// Opens and locks a regular file; the lock is held as long as it is open, and the file still has
+/// this name when this returns. An empty UniqueFd when there is no such file. Throws RunError when
+/// another run has it, or it is no regular file.
 UniqueFd open_locked(const std::string& path);
 
-/// Whether a file that is complete in its own format was made by melflow. Reads it, and does not throw.
+/// Tells by its contents whether a complete file was made by melflow. Reads the file, and does not
+/// throw.
 using Recognizer = std::function<bool(int fd)>;
-/// One of those texts is in its first 64 KiB.
+/// Recognizes a file that has one of `texts` in its first 64 KiB.
 Recognizer has_one_of(std::vector<std::string> texts);
-/// A file that begins with `mark`, is recognized, or has no byte.
+/// Whether a file is melflow's: it begins with `mark`, is recognized, or is empty.
 bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
-/// Throws RunError: something of that name is not melflow's.
+/// Throws RunError saying that the file at `path` is not melflow's.
 [[noreturn]] void refuse_foreign(const std::string& path);
 
-/// A new file, empty and locked. One of ours that is there already, from a run that was ended, is removed; throws
-/// RunError for any other, where another run has it, and where nothing can be made. `is_unlocked`: the file system has
-/// no locks.
+/// Makes a new file, empty and locked; an old one that is melflow's, left by a run that was ended,
+/// is removed first. Throws RunError when another file has that name, another run has it, or it
+/// cannot be made. `is_unlocked` is set to whether the file system has no locks.
 UniqueFd create_own(const std::string& path, std::string_view mark,
                     const Recognizer& recognizer = {}, bool* is_unlocked = nullptr);
 

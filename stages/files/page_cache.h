@@ -1,4 +1,4 @@
-// What the page cache has of an open file.
+// Asks whether the page cache holds a part of an open file.
 #pragma once
 
 #include <sys/uio.h>
@@ -10,7 +10,8 @@ namespace melflow {
 
 enum class PageCache { holds, lacks, does_not_say };
 
-/// Of the byte at `at`; some file systems do not say. The system begins to load what it lacks.
+/// Whether the page cache holds the byte `at`; some file systems do not say. The system begins to
+/// load a byte that it lacks.
 inline PageCache is_in_page_cache(int fd, std::uint64_t at) {
   char byte = 0;
   iovec where{&byte, 1};

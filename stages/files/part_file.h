@@ -1,13 +1,13 @@
-// A file that has its name only when it is complete: until then it is `<target>.part`, locked, and
-// removed with its owner. Files get their names by files/publication, together.
+// A file that gets its name only when it is complete: until then it is `<target>.part`, locked, and
+// is removed by the destructor. Files get their names together, by files/publication.
 //
-// A complete file can be taken up again to be extended. It is called `.part` then, too, and what of
-// it may be written over lies in `<target>.undo`: whatever happens, its owner's destructor or the
-// next PartFile of that name makes it what it was. (Whatever happens to the program; to the machine
-// only with `sync`.)
+// A complete file can also be extended. It is then renamed to `.part`, and the parts of it that may
+// be overwritten are copied to `<target>.undo`, from which the destructor, or the next PartFile for
+// that target, restores it, even after a crash of the program; after one of the machine only with
+// `sync`.
 //
-// A `.part` begins with kMark until it is completed, so that one that an earlier run left is told
-// from a file of somebody else's, which is never touched.
+// A `.part` begins with kMark until it is complete, so that one left by an earlier run can be told
+// from a file of another program, which is never touched.
 #pragma once
 
 #include <cstddef>
@@ -21,52 +21,53 @@
 
 namespace melflow {
 
-/// What becomes of a target that is there already.
+/// How to treat a target that exists already.
 enum class Existing { refuse, replace, extend };
 
 class PartFile {
  public:
   static constexpr std::string_view kMark = "melflow part 1\n";
 
-  /// Creates the `.part` file, or makes the target one; `stage` stands in messages before ".path".
-  /// A link is followed: what it leads to is the target. `completed` recognizes a file of this
-  /// kind that is complete, or that a stopped run left.
-  /// Throws RunError as check() does, and when the folder is not writable, something of another's
-  /// is in the way, or another run is writing there.
+  /// Creates the `.part` file, or opens the target to be extended. `stage` stands in messages
+  /// before ".path". A symbolic link is followed to its target. `completed` recognizes files of
+  /// this kind that are complete or were left by a stopped run. Throws RunError as check() does,
+  /// and when the folder is not writable, a foreign file is in the way, or another run is writing
+  /// there.
   PartFile(const std::string& target, std::string stage, Existing existing,
            Recognizer completed = {});
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
-  /// Removes the `.part` file, or makes it what it was, unless it has its name or is to be kept.
+  /// Removes the `.part` file, or restores an extended file, unless it has its name or keep() was
+  /// called.
   virtual ~PartFile();
 
-  /// Before anything is made or removed: whether there can be such a file. Throws RunError when the
-  /// folder is missing, the target is no file, or exists and is to be refused.
+  /// Checks that the file can be made, without making or removing anything. Throws RunError when
+  /// the folder is missing, or the target is no regular file, or exists with Existing::refuse.
   static void check(const std::string& target, const std::string& stage, Existing existing);
 
   [[nodiscard]] const std::string& target() const { return target_; }
   [[nodiscard]] const std::string& part_path() const { return part_; }
-  /// The file system has no locks, so that another run would not be noticed.
+  /// Whether the file system has no locks, so that another run would not be noticed.
   [[nodiscard]] bool is_unlocked() const { return is_unlocked_; }
 
-  /// From any thread. Throws RunError.
+  /// Writes `bytes` bytes at byte `at`. From any thread. Throws RunError.
   void put(const void* data, std::size_t bytes, std::uint64_t at) const {
     put(fd_.get(), data, bytes, at);
   }
-  /// What was written. Throws RunError.
+  /// Reads `bytes` bytes at byte `at`, which must have been written. Throws RunError.
   void get(void* data, std::size_t bytes, std::uint64_t at) const {
     get(fd_.get(), data, bytes, at);
   }
-  /// It ends there, whatever was written behind.
+  /// Cuts the file off after `bytes` bytes.
   void cut(std::uint64_t bytes) const;
-  /// All of it is written as far as the system knows, with `sync` on disk. Throws RunError.
+  /// Checks that all writes have succeeded, with `sync` that they are on disk. Throws RunError.
   void complete_writes(bool sync) const;
 
-  /// Leaves the `.part` file behind as it is. One that was to be extended becomes what it was.
+  /// Leaves the `.part` file behind as it is; a file that was to be extended is restored.
   void keep();
 
-  /// Completes what a program that was ended while it extended `target` left undone. Throws
-  /// RunError when another run is still at it, or it cannot be done.
+  /// Restores the file at `path` after a program was ended while it extended it. Throws RunError
+  /// when another run still extends it, or it cannot be restored.
   static void recover(const std::string& path);
 
  protected:
@@ -75,9 +76,9 @@ class PartFile {
   void get(int fd, void* data, std::size_t bytes, std::uint64_t at) const;
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool extends() const { return existing_ == Existing::extend; }
-  /// Before the first write to a file that is to be extended: what is before `head` and from `tail`
-  /// on may be written over. Without this nothing may be. With `sync` that is on disk when it
-  /// returns.
+  /// Saves the bytes before `head` and from `tail` on of a file that is to be extended, so that
+  /// they may be overwritten; to be called before the first write. With `sync` they are on disk
+  /// when it returns.
   void save(std::uint64_t head, std::uint64_t tail, bool sync);
 
  private:

@@ -117,7 +117,8 @@ bool is_there(const Member& m, const std::string& path) {
   }
 }
 
-// Where one file takes another's place that is never missing: a second name for the one that was.
+// Gives the earlier file a second name, so that the new file can replace it without a moment in
+// which there is none.
 int second_name(const std::string& target, const std::string& old) {
   if (::link(target.c_str(), old.c_str()) == 0) return 0;
   if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) return errno;
@@ -160,7 +161,7 @@ void sync_folders(const Members& members) {
                       fmt::format("its name cannot be brought to disk: {}", std::strerror(error))};
 }
 
-// All that was done, also by a run that was ended. False where that cannot be done.
+// Undoes all steps, also those of a run that was ended. False when that fails.
 bool take_back(const Members& members) {
   bool is_done = true;
   for (const Member& m : std::views::reverse(members))
@@ -176,7 +177,7 @@ bool take_back(const Members& members) {
   return is_done;
 }
 
-// `.commit` stays as long as anything else does.
+// Removes the earlier files, and `.commit` once they are all gone.
 void clear(const std::string& commit, const Members& members) {
   bool is_clear = true;
   for (const Member& m : members) {
@@ -198,7 +199,7 @@ void Publication::publish(const std::string& path, std::span<PartFile* const> al
   }
   if (files.empty()) return;
   const bool is_update = extends(members);
-  // Complete and too good to be removed, whatever happens now; an update is made undone instead.
+  // Complete files are not removed whatever happens now; an update is undone instead.
   if (!is_update)
     for (PartFile* f : files) f->settle();
   for (PartFile* f : files) f->complete_writes(sync);

@@ -1,21 +1,21 @@
-// The files of one output get their names together: all of them, or none and what was there before
-// is there again.
+// Gives the files of one output their names together: either all of them get their names, or none
+// does and the earlier files are there again.
 //
-// That takes several steps where there are several files, or where the system is to have them on
-// disk. What is about to happen is written down before the first step, in `<path>.commit`:
+// Where there are several files, or they are to be on disk, this takes several steps. They are
+// written down before the first step, in `<path>.commit`:
 //
 //   16 bytes   "melflow names 1\n"
-//   8 bytes    XXH3 of what follows
-//   per file   a byte, how (Existing), its name in the folder of <path> or its whole path, '\0'
+//   8 bytes    XXH3 of the rest
+//   per file   a byte (Existing), its name in the folder of <path> or its whole path, '\0'
 //
 // Then earlier files become `<name>.replaced`, from the last in the list to the first; `.part` files
 // get their names, from the first to the last; earlier files are removed, and `.commit` at the end.
-// So files of two runs are never there at the same time, and the last of the list is there only with
-// all the others of its run.
+// So files of two runs never have their names at the same time, and the last file of the list has
+// its name only when all others of its run have theirs.
 //
-// A program that is ended in between leaves `.commit` behind, and the next run of that output
-// carries it out. Where a step fails, all are undone. The complete `.part` files stay then, and so
-// does `.commit`: a later run tries again before it makes new ones.
+// A program that is ended in between leaves `.commit` behind, and the next run with that output
+// completes the steps. When a step fails, all steps are undone; the complete `.part` files and
+// `.commit` stay, and a later run tries again before it makes new files.
 #pragma once
 
 #include <span>
@@ -28,15 +28,15 @@ namespace melflow {
 
 class Publication {
  public:
-  /// Files that are complete, in that order; with `sync` returns only when the system has all of it
-  /// on disk. Throws RunError, saying what is there now.
+  /// Gives the complete files `all` of the output at `path` their names, in that order; with `sync`
+  /// everything is on disk when it returns. Throws RunError that says which files are there now.
   static void publish(const std::string& path, std::span<PartFile* const> all, bool sync);
 
-  /// Carries out what a program that was ended had begun; false where there is nothing. Throws
-  /// RunError when another run is at it, or it cannot be done.
+  /// Completes what a program that was ended had begun; false where there is nothing to do. Throws
+  /// RunError when another run is doing so, or it cannot be done.
   static bool recover(const std::string& path);
 
-  /// The `.commit` beside `target` that names it, "" without one.
+  /// The path of the `.commit` file that lists the output file `name`; "" without one.
   static std::string waiting(const std::string& name);
 };
 

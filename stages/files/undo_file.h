@@ -1,4 +1,5 @@
-// What a file was before it was extended in place: `<target>.undo`, complete or not there at all.
+// `<target>.undo`: the bytes of a file that may be overwritten while it is extended in place. It is
+// there either complete or not at all.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +9,14 @@ namespace melflow {
 
 class UndoFile {
  public:
-  /// Keeps of the file `fd` what is before `head` and from `tail` to its end at `size` [bytes];
-  /// with `sync` that is on disk when it returns. Throws RunError.
+  /// Saves the bytes of `fd` before `head` and from `tail` to its end at `size`; with `sync` they
+  /// are on disk when it returns. Throws RunError.
   static void write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
                     std::uint64_t size, bool sync);
   [[nodiscard]] static bool exists(const std::string& target);
-  /// Throws RunError where the file of that name is not melflow's.
+  /// Throws RunError when the undo file is not melflow's.
   static void check(const std::string& target);
-  /// Makes `fd` what it was. Throws RunError.
+  /// Restores `fd` to its state before it was extended. Throws RunError.
   static void apply(const std::string& target, int fd);
   static void remove(const std::string& target);
 };

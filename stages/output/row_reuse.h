@@ -45,8 +45,8 @@ class RowReuse {
   /// being stopped, the remaining files are neither checked nor kept.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
-  /// The reason why the rows of a file that match() was given have to be computed; for files that are
-  /// not kept.
+  /// The reason why the rows of a file that match() was given have to be computed; for files that
+  /// are not kept.
   [[nodiscard]] std::string why_computed(std::size_t file) const;
   /// After match(): says how many of the kept files the system could tell nothing about, with an
   /// example; "" for none.

@@ -1,6 +1,6 @@
-// What every output says beside its rows: which file has which of them, what became of each file,
-// and the settings. What there is of every file is said in index_columns, how it is stored is the
-// matter of hdf5_layout and npy_layout.
+// Everything that an output stores beside its rows: which rows each file has, how each file ended,
+// and the settings. index_columns lists what is stored for every file, hdf5_layout and npy_layout
+// store it.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 
 namespace melflow {
 
-/// Throws RunError: `what` was written, and something else is read back.
+/// Throws RunError saying that `what` was written, but something else is read back.
 [[noreturn]] void fail_read_back(const std::string& what);
 
 struct OutputIndex {
   RunContext& run;
   const RowOrder& order;
   const FeatureInfo& info;
-  const Value& feature_settings;  ///< that decided the rows (Stage::feature_settings)
+  const Value& feature_settings;  ///< the settings that decide the rows (Stage::feature_settings)
   bool complete;
-  std::size_t first = 0, last = 0;  ///< which files of the run it is about, counted from 0 here
+  std::size_t first = 0, last = 0;  ///< files [first, last) of the run; members count from `first`
   const ColumnStatistics* statistics = nullptr;
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
-  const std::vector<std::int64_t> first_rows = order.offsets();  ///< of all files of the run
+  const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
   using FilesByStatus = std::array<std::int64_t, std::size(FeatureData::kStatusNames)>;
   const FilesByStatus files_by_status = count_files();
 
@@ -52,11 +52,12 @@ struct OutputIndex {
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
     return run.ledger.entry(first + file);
   }
-  /// -1 for none, and where files may have several for any but one.
+  /// The number of the file's label; -1 for none, and where files may have several unless it has
+  /// one.
   [[nodiscard]] std::int32_t label(std::size_t file) const;
   [[nodiscard]] bool has_label_sets() const;
   [[nodiscard]] std::span<const std::int32_t> labels(std::size_t file) const;
-  /// NaN for none.
+  /// A target of the file; NaN for none.
   [[nodiscard]] float target(std::size_t file, std::size_t target) const;
   [[nodiscard]] const std::vector<std::string>& target_names() const;
   /// "" for none.
@@ -67,23 +68,23 @@ struct OutputIndex {
   [[nodiscard]] const std::vector<std::string>& split_names() const;
   [[nodiscard]] double duration(std::size_t file) const;  ///< [s]
   [[nodiscard]] FeatureData::Status status(std::size_t file) const;
-  /// Files that were skipped, failed, or are ok with a remark, in order.
+  /// The files that were skipped, failed, or are ok with a remark, in order.
   [[nodiscard]] std::vector<std::size_t> remarked() const;
   struct Rows {
     std::int64_t first = 0, count = 0;
   };
-  /// Splits of these files; several, or none where there are no splits.
+  /// The files and rows of a split.
   struct SplitRows {
     std::string name;
-    std::size_t first = 0, last = 0;  ///< files, as above
-    std::vector<Rows> rows;           ///< in the files' order; what is side by side is one
+    std::size_t first = 0, last = 0;  ///< files [first, last)
+    std::vector<Rows> rows;           ///< in the order of the files; adjacent ranges are one
     std::int64_t row_count = 0;
   };
   [[nodiscard]] std::vector<SplitRows> splits() const;
   /// Remarks on the run as a whole.
   [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
-  /// Names of the axes of the rows: "row", with several frames in a row "frame", and what a column
-  /// is.
+  /// The names of the axes of the rows: "row", "frame" where a row has several frames, and
+  /// FeatureInfo::axis.
   [[nodiscard]] std::vector<std::string> axes() const;
 
  private:

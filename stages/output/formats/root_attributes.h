@@ -1,9 +1,8 @@
-// What an output says of itself as a whole. Each attribute is said once, in root_attributes.cpp.
-// The writers and readers of both formats go by that, and a test compares docs/output-format.md
-// with it.
+// The attributes of an output as a whole. Each is defined once, in root_attributes.cpp; the writers
+// and readers of both formats use that table, and a test compares docs/output-format.md with it.
 //
-// In HDF5 it is an attribute of the root group, in .npy an entry on the document's top level, where
-// a flag is true or false, and JSON a part of the document.
+// In HDF5 they are attributes of the root group, in .npy entries on the document's top level, where
+// a flag is true or false, and JSON is part of the document.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace melflow {
 
-/// A flag, a number, a text, JSON.
+/// The value of an attribute: a flag, a number, a text or JSON.
 using RootValue = std::variant<bool, std::int32_t, std::int64_t, std::string, Value>;
 
 struct RootAttribute {
@@ -29,20 +28,21 @@ struct RootAttribute {
   Type type;
   const char* what;  ///< for the documentation
   std::function<RootValue(const OutputIndex&)> value;
-  const char* in_format_1 = name;  ///< what it was called there; "" where there was none
-  /// For the documentation: where it is written at all; "" for everywhere.
+  const char* in_format_1 = name;  ///< its name in outputs of format 1; "" where it was missing
+  /// For the documentation: which outputs have it; "" for all.
   const char* only = "";
-  bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< that, in an output
+  bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< whether this output has it; null: all do
 
   [[nodiscard]] bool is_text() const { return type == Type::text || type == Type::json; }
   [[nodiscard]] bool is_in(const OutputIndex& index) const {
     return is_wanted == nullptr || is_wanted(index);
   }
-  /// What outputs of this format call it; "" where they have none.
+  /// Its name in outputs of this format; "" where they have none.
   [[nodiscard]] const char* name_in(std::int64_t format) const {
     return format == 1 ? in_format_1 : name;
   }
-  /// An output of this format is damaged without it. Programs that wrote format 1 differed.
+  /// Whether an output of this format is damaged without it; never in format 1, whose programs
+  /// differed.
   [[nodiscard]] bool is_needed(std::int64_t format) const {
     return format > 1 && is_wanted == nullptr;
   }
@@ -50,9 +50,9 @@ struct RootAttribute {
 
 const std::vector<RootAttribute>& root_attributes();
 
-/// Fills FeatureData's `integers` and `texts` out of an output of FeatureData::format(). `source`
-/// has() an attribute of a name, and gives its text() or integer(). Throws RunError where one that
-/// is needed is not there.
+/// Fills `integers` and `texts` of `to`, whose format() is known, from an output. source.has(name)
+/// tells whether it has an attribute, source.text(name) and source.integer(name) give its value.
+/// Throws RunError when an attribute that is needed is missing.
 template <class Source>
 void read_root_attributes(const Source& source, FeatureData& to) {
   const std::int64_t format = to.format();
