@@ -7,8 +7,8 @@
 //   sum_bands      pieces of bands                     -> partials [rounds * lanes]
 //   write          bands or bins, logarithm            -> row
 //
-// Where a frame's bins have no room in shared memory, load_bins is left out, and whoever needs a
-// bin works it out from the spectrum; partials are then in device memory.
+// Where a frame's bins do not fit into shared memory, load_bins is left out, and the later phases
+// compute each bin from the spectrum when they need it; partials are then in device memory.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 
 namespace melflow::cuda {
 
-// Asks nobody yet.
+// Makes the implementation for this machine, without looking for devices yet.
 std::unique_ptr<Gpus> look_for_gpus();
 
 }  // namespace melflow::cuda

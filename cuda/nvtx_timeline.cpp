@@ -63,7 +63,7 @@ class NvtxTimeline final : public Timeline {
 }  // namespace
 
 std::unique_ptr<Timeline> make_timeline(const std::vector<std::string>& kinds) {
-  // Null as long as nobody answers NVTX's calls.
+  // NVTX gives no domain when no profiler is attached.
   const nvtxDomainHandle_t domain = nvtxDomainCreateA("melflow");
   if (domain == nullptr) return nullptr;
   return std::make_unique<NvtxTimeline>(domain, kinds);

@@ -38,7 +38,7 @@ struct Opening::State {
   std::mutex mutex;  // of what follows
   std::condition_variable changed;
   bool is_chosen = false;
-  bool is_left = false;  // nobody waits any more
+  bool is_left = false;  // no thread waits for the result any more
   std::vector<Attempt> attempts;
   std::vector<LeftOut> left_out;
 

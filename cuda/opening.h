@@ -25,27 +25,27 @@ class Opening {
     int index = -1;  // -1: all of them
     std::string why;
   };
-  // Which devices are to be opened; appends those that are not, of those that were asked for. On a
-  // thread of its own, since a driver that is asked for its devices starts all of them.
+  // Returns the devices to be opened, and appends those that were asked for but cannot be. Called
+  // on a thread of its own, since a driver that is asked for its devices starts all of them.
   using Choice = std::function<std::vector<int>(std::vector<LeftOut>& left_out)>;
-  // How many slots each device has, when it is known how many those are.
+  // Returns the number of slots of each device, given the number of devices.
   using SlotsOf = std::function<int(std::size_t devices)>;
 
-  // Begins. `settings.devices` and `settings.slots` are what `choice` and `slots` say.
+  // Begins to open devices; `choice` and `slots` decide settings.devices and settings.slots.
   Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSettings settings,
           SlotSize size, Choice choice, SlotsOf slots);
   Opening(const Opening&) = delete;
   Opening& operator=(const Opening&) = delete;
-  // Waits as wait() does, where nobody did, and closes what was opened.
+  // Waits as wait() does, unless that was called, and closes the devices that were opened.
   ~Opening();
 
   struct Result {
     std::unique_ptr<SlotPool> slots;  // null where there is no device
     std::vector<LeftOut> left_out;
   };
-  // Once. Does not throw.
+  // Waits until all devices are open or given up; to be called once. Does not throw.
   Result wait();
-  // Devices that are open so far.
+  // The number of devices that are open so far.
   [[nodiscard]] std::size_t opened() const;
 
  private:

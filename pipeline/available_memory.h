@@ -1,4 +1,4 @@
-// How much memory this process may still take.
+// Finds out how much memory this process may still take.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace melflow {
 
-/// What the system has available, and no more than the control groups (v1 or v2) of this process
-/// leave; memory of the page cache counts as free [bytes]. `root`: where /proc and /sys are looked
-/// for.
+/// The memory [bytes] that the system has available, limited by what the control groups (v1 or v2)
+/// of this process leave; the page cache counts as free. `root`: the folder that contains proc and
+/// sys.
 std::uint64_t available_memory(const std::string& root = "");
 
 }  // namespace melflow

@@ -14,7 +14,7 @@ inline std::uint16_t to_bfloat16(float value) {
   return static_cast<std::uint16_t>((bits & 0x7FFFFFFFU) > 0x7F800000U ? 0x7FFFU : rounded);
 }
 
-// Exact.
+// Converts back, exactly.
 inline float from_bfloat16(std::uint16_t upper) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(upper) << 16);
 }

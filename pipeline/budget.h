@@ -12,11 +12,11 @@ namespace melflow {
 
 class MemoryBudget {
  public:
-  /// `reserve` of the `capacity` bytes is only for the oldest unfinished source item, so that it can
-  /// always go on and everybody waiting behind it is freed in the end.
+  /// `reserve` of the `capacity` bytes are kept for the oldest unfinished source item, so that it
+  /// can always go on and items that wait behind it get memory in the end.
   MemoryBudget(std::size_t capacity, std::size_t reserve);
 
-  /// Called after bytes came back, without any lock held.
+  /// Sets a function that is called after bytes came back, without any lock held.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
   [[nodiscard]] bool try_acquire(std::size_t bytes, bool oldest);
@@ -35,10 +35,10 @@ class MemoryBudget {
   std::function<void()> on_release_;
 };
 
-/// Bytes of the budget, given back on destruction.
+/// Holds bytes of the budget and gives them back on destruction.
 class Reservation {
  public:
-  /// Null when the budget has no room now.
+  /// Takes bytes of the budget; null when it has no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
                                                      bool oldest);
   Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}

@@ -1,18 +1,19 @@
-// How many workers and how much memory this process may really use.
+// Finds out how many cores this process may use, and how much memory it has used.
 #pragma once
 
 #include <cstddef>
 
 namespace melflow {
 
-/// Cores this process may use: the affinity mask, lowered by the cgroup's cpu.max where one is set
-/// (rounded up). At least 1.
+/// The number of cores that this process may use: those of its affinity mask, or fewer where the
+/// cgroup's cpu.max (rounded up) is lower. At least 1.
 int available_cpus();
 
-/// The most threads that compute which a run takes: more than that only wait for each other.
+/// The largest number of workers of a run; more would only wait for each other.
 int most_workers();
 
-/// Peak resident memory of this process so far (VmHWM) [bytes]; 0 when the system does not say.
+/// The peak of this process's resident memory so far (VmHWM) [bytes]; 0 when the system does not
+/// say.
 std::size_t peak_resident_bytes();
 
 }  // namespace melflow

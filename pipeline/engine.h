@@ -1,5 +1,5 @@
-// What a stage gives for an item, and engines: stages whose items are under way in the hands of the
-// system (a ring of requests, a device) instead of a thread's.
+// What a stage gives for an item; and engines, which hand items to the system (a ring of requests,
+// a device) so that no thread has to wait for each.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace melflow {
 
-/// What a call of a stage gives: a payload or nothing, and whether the same input has more to give.
+/// The result of a stage's call: a payload or none, and whether the same input has more to give.
 struct Emission {
   std::shared_ptr<const void> payload;
   std::size_t bytes = 0;
@@ -31,7 +31,7 @@ Emission emission(std::shared_ptr<const T> out, bool more = false) {
   return e;
 }
 
-/// Has many items under way. One thread of the graph calls begin() and collect().
+/// Works on many items at once. One thread of the graph calls begin() and collect().
 class Engine {
  public:
   struct Done {
@@ -43,13 +43,13 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
   virtual ~Engine() = default;
 
-  /// Takes an item without waiting for it. What `context` (which may be copied) refers to stays
-  /// until the item is done. Throws as process() does; then there is no Done.
+  /// Begins an item without waiting for it. `context` may be copied; what it refers to stays valid
+  /// until the item is done. Throws as process() does; then no Done follows.
   virtual void begin(void* tag, const Item& item, const ItemContext& context) = 0;
-  /// Appends what is done; waits until there is something, or until somebody calls wake(). Does not
-  /// throw: an item is done with an error instead.
+  /// Appends the items that are done; waits until there is one, or until wake() is called. Does not
+  /// throw: an item that fails is done with an error.
   virtual void collect(std::vector<Done>& done) = 0;
-  /// From any thread; remembered until the next collect() returns.
+  /// Makes collect() return; a call before it counts, too. From any thread.
   virtual void wake() = 0;
 };
 

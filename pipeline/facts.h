@@ -1,12 +1,12 @@
-// What nodes know of each other before the run. Requirements go up: what is behind a stage needs of
-// what comes before it. Properties come down: what is known of the items on an edge.
+// What nodes tell each other before the run. Requirements go up from a stage to those before it;
+// properties, facts about the items on an edge, come down to those behind it.
 //
 //   inline constexpr Requirement<double, merge::Equal> kRate{"rate"};   declared once, in a header
 //   above.set(kRate, 16000);                                            in Stage::require()
 //   const double rate = required.get_or(kRate, 0);                      in Stage::plan()
 //
-// The key has the type of the value and, where requirements of several branches meet, says how they
-// become one. The framework only hands them on and merges them.
+// A key has the type of its value and, for requirements, the rule by which those of several
+// branches are merged. The framework only passes them on and merges them.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@
 
 namespace melflow {
 
-/// How what another branch requires (`other`) becomes part of `mine`. False: they contradict each
-/// other, and `mine` stays.
+/// Merges what another branch requires (`other`) into `mine`. False: they contradict each other,
+/// and `mine` stays.
 namespace merge {
 struct Largest {
   template <class T>
@@ -37,14 +37,14 @@ struct Equal {
     return mine == other;
   }
 };
-/// That of the branch that was written first.
+/// Keeps the requirement of the branch that was written first.
 struct First {
   template <class T>
   bool operator()(const T&, const T&) const {
     return true;
   }
 };
-/// Of sets: whatever any branch wants.
+/// For sets: the union of what the branches require.
 struct Union {
   template <class Set>
   bool operator()(Set& mine, const Set& other) const {
@@ -54,14 +54,14 @@ struct Union {
 };
 }  // namespace merge
 
-/// A key of Properties. Two of the same name have to have the same type.
+/// A key of Properties. Two keys of the same name must have the same type.
 template <class T>
 struct Property {
   using Type = T;
   const char* name;
 };
 
-/// A key of Requirements; the same there.
+/// A key of Requirements. Two keys of the same name must have the same type.
 template <class T, class Merge>
 struct Requirement {
   using Type = T;
@@ -69,7 +69,7 @@ struct Requirement {
 };
 
 namespace detail {
-/// A value that is held for `name`; throws std::logic_error where it is of another type.
+/// The value stored under `name`; throws std::logic_error when it has another type.
 [[noreturn]] void throw_other_type(const std::string& name);
 std::string fact_text(double value);
 std::string fact_text(std::int64_t value);
@@ -83,7 +83,7 @@ const T& held(const std::string& name, const std::any& value) {
 }
 }  // namespace detail
 
-/// What is known of the items on an edge.
+/// Facts about the items on an edge.
 class Properties {
  public:
   template <class T>
@@ -109,7 +109,7 @@ class Properties {
   std::map<std::string, std::any> values_;
 };
 
-/// What is needed on an edge by whatever is behind it.
+/// What the stages behind an edge require of its items.
 class Requirements {
  public:
   template <class T, class Merge>
@@ -135,7 +135,8 @@ class Requirements {
     std::string name;
     std::string mine, other;  ///< the values, as text
   };
-  /// Adds what another branch requires, each by the rule of its key. Returns what contradicts.
+  /// Merges the requirements of another branch, each by the rule of its key. Returns
+  /// contradictions.
   std::vector<Conflict> merge(const Requirements& other);
 
  private:

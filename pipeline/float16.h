@@ -22,7 +22,7 @@ inline std::uint16_t to_float16(float value) {
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000U + 0xFFFU + odd) >> 13));
 }
 
-// Exact.
+// Converts back, exactly.
 inline float from_float16(std::uint16_t half) {
   const std::uint32_t sign = (half & 0x8000U) << 16, magnitude = half & 0x7FFFU;
   if (magnitude >= 0x7C00U)  // infinite or not a number
@@ -34,7 +34,7 @@ inline float from_float16(std::uint16_t half) {
   return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000U));
 }
 
-// The same for each of them, eight at a time where the processor can.
+// Convert all values, eight at a time where the processor can.
 void to_float16(std::span<const float> values, std::uint16_t* out);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// From a description of nodes to a plan that can run: every problem is found and reported before
+// Makes a plan that can run from a description of nodes; finds and reports every problem before
 // anything starts.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-/// Throws ConfigError with every problem of the spec.
+/// Makes the plan. Throws ConfigError with every problem of the spec.
 Plan build_plan(const GraphSpec& spec, const Registry& registry = Registry::global());
 
 }  // namespace melflow

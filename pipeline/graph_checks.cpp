@@ -36,9 +36,10 @@ void check_pair(GraphDraft& graph, const NodeDraft& up, const NodeDraft& d) {
                     bridge(graph.registry, up.info->traits, d.info->traits)));
 }
 
-// Whoever waits for memory keeps its stream's later blocks waiting in the queue before it.
-// They must not be able to keep out the oldest item, as they would behind another such stage; and
-// what is cut from a batch would have to belong to all of its items.
+// Reports a stage that cuts items into blocks behind another such stage, or behind a batch. An item
+// that waits for memory keeps later blocks of its stream in the queue before the stage; behind
+// another such stage these could fill the queue and keep out the oldest item. And a block cut from
+// a batch would belong to all of its items.
 void check_expansion(GraphDraft& graph) {
   for (const NodeDraft& d : graph.nodes) {
     if (d.info == nullptr || !d.info->traits.expands) continue;
@@ -129,7 +130,8 @@ bool check_cycles(GraphDraft& graph) {
 }
 
 void check_shape(GraphDraft& graph) {
-  // Who lacks an input may be the one that an output is for.
+  // A node without input may be the one that should take an output, so that is not reported as
+  // well.
   const bool are_connected =
       std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const NodeDraft& d) {
         return d.info != nullptr &&

@@ -1,18 +1,20 @@
-// Whether nodes make a graph: what each takes, and how they hang together. Nothing is made yet.
+// Checks whether nodes make a graph: the input of each, and how they are connected. No stage is
+// made yet.
 #pragma once
 
 #include "pipeline/graph_draft.h"
 
 namespace melflow {
 
-/// That a connected node takes what it is given; not asked of one that is to be inserted.
+/// Reports a connected node that does not take what it is given. Not for nodes that are still to be
+/// inserted.
 void check_input(GraphDraft& graph, const NodeDraft& node);
 
-/// Whether there is a cycle among connected nodes; each is one problem.
+/// Reports each cycle of connected nodes as one problem; returns whether there is any.
 bool check_cycles(GraphDraft& graph);
 
-/// One source, no output that nobody takes, nothing that could not go on within the memory budget;
-/// asked of a graph without a cycle.
+/// Reports a graph, which has no cycle, that has no source or several, an output that no node
+/// takes, or stages that could block each other within the memory budget.
 void check_shape(GraphDraft& graph);
 
 }  // namespace melflow

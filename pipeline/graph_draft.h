@@ -1,5 +1,4 @@
-// A graph while it is checked: nodes as they were read, some of which may be wrong, and what is
-// wrong with them.
+// A graph while it is checked: the nodes as they were read, right or wrong, and their problems.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +12,11 @@
 
 namespace melflow {
 
-/// A node that a written one stands for, or that goes with it.
+/// A node of the graph that a written node stands for, or that is inserted for one.
 struct ExpandedNode {
   NodeSpec spec;
-  std::size_t written = 0;                        ///< index of the node of the description
-  std::optional<PortType> behind = std::nullopt;  ///< of an inserted node: the port it goes behind
+  std::size_t written = 0;                        ///< index of the node in the description
+  std::optional<PortType> behind = std::nullopt;  ///< for an inserted node: the port before it
 };
 
 struct NodeDraft {
@@ -27,14 +26,14 @@ struct NodeDraft {
   NodeOptions common;
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config;
-  std::vector<int> from;  ///< indices of drafts; of a right node at most one
+  std::vector<int> from;  ///< indices of the drafts whose output it takes; at most one is right
 };
 
 struct GraphDraft {
   const GraphSpec& spec;
   const Registry& registry;
   std::vector<ExpandedNode> expanded = {};  ///< complete before `nodes` point into it
-  std::vector<std::string> outlets = {};    ///< of each written node: whose output it gives
+  std::vector<std::string> outlets = {};    ///< per written node: the node that gives its output
   std::vector<NodeDraft> nodes = {};
   Problems problems = {};
   Problems unused = {};  ///< options that have no effect beside the others
@@ -43,19 +42,19 @@ struct GraphDraft {
   [[nodiscard]] const NodeDraft& node(int index) const {
     return nodes[static_cast<std::size_t>(index)];
   }
-  /// Those that take its output.
+  /// The nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
-  /// As it was written, or put there for a written one.
+  /// The description of a node, as it was written or as it was made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };
 
-/// Where a node's option was written; the node itself where it was not.
+/// The place where a node's option was written, or the node's place where it was not.
 Mark mark_of(const NodeSpec& spec, const std::string& key);
 
 /// Reads an expanded node's options and adds it.
 void read_node(GraphDraft& graph, const ExpandedNode& expanded);
 
-/// Finds the nodes that its `from` names; all nodes are read.
+/// Finds the nodes that its `from` names; to be called when all nodes are read.
 void connect(GraphDraft& graph, NodeDraft& node);
 
 }  // namespace melflow

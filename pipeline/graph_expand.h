@@ -1,4 +1,5 @@
-// What written nodes stand for: chains of nodes, and nodes that a source has put into the graph.
+// Replaces written nodes by the chains of nodes that they stand for, and inserts nodes for a
+// source.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +8,11 @@
 
 namespace melflow {
 
-/// Adds the nodes that a written one really is to `expanded`.
+/// Adds the nodes that a written node stands for to `expanded`.
 void expand_node(GraphDraft& graph, const NodeSpec& spec);
 
-/// Puts node `index`, which has a `behind`, between two others; all nodes are connected and none is
-/// wrong.
+/// Inserts node `index`, which has a `behind`, between two others; all nodes must be connected and
+/// free of problems.
 void insert_node(GraphDraft& graph, int index);
 
 }  // namespace melflow

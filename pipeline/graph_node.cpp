@@ -230,11 +230,13 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
     if (!goes_on) work->renew();
     sent->index = sent->items.front().origins->front().stream->index();
     issue_turns(*sent);
-    // It has arrived behind before it has left here, so that nobody takes the input for over.
+    // It is counted by the next node before this one lets it go, so that it is never in neither and
+    // the next node does not take its input for over.
     f.gave = !address(*sent, now);
   }
   let_in(places_.finish(now, f));
-  // Of what a worker is given it does the last first: what was made goes on before more is made.
+  // A worker runs the task that was spawned last first, so what was made goes on before more is
+  // made.
   if (goes_on) {
     const Stream& next = *work->items[work->at].origins->front().stream;
     work->came = Came::again;

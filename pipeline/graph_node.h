@@ -1,4 +1,4 @@
-// One node of the graph, as oneTBB has it:
+// One node of the graph, made of nodes of oneTBB:
 //
 //                      ┌──────────── past the queue, where it may begin at once ───────────┐
 //   the node before it ┤                                                                   ├─► run
@@ -10,8 +10,9 @@
 // the least of all of these, since one limiter cannot reserve from another; and no concurrency in
 // `run`, which would let items in only to keep them in a queue of its own.
 //
-// A stage with threads or an engine of its own is an async_node, and its queue is with its threads
-// (own_threads.h), which take from it what is let in: so it needs no worker to go on.
+// A stage with threads or an engine of its own is an async_node whose queue belongs to these
+// threads (own_threads.h); they take from it what is let in, so no worker is needed for it to go
+// on.
 #pragma once
 
 #include <tbb/flow_graph.h>
@@ -40,7 +41,7 @@ class GraphNode {
   using Limiter = tbb::flow::limiter_node<Message, int>;
   using Waiting = tbb::flow::priority_queue_node<Message, IsYounger>;
 
-  /// For Joint::leads_to.
+  /// The name of the oneTBB class at its beginning, for Joint::leads_to.
   static const char* class_name(const Waiting&) { return "priority_queue_node"; }
   static const char* class_name(const Limiter&) { return "limiter_node"; }
   static const char* class_name(const Run&) { return "multifunction_node"; }
@@ -53,7 +54,7 @@ class GraphNode {
 
   /// Makes the edges between its own parts and to `down`, the nodes that take what it gives.
   void join(const std::vector<GraphNode*>& down);
-  /// Makes the threads that the stage needs; throws RunError where there is none to be had.
+  /// Starts the threads that the stage needs; throws RunError when the system allows none.
   void hire();
   void join_threads();
 
@@ -68,35 +69,36 @@ class GraphNode {
 
   // ---- items: on a worker, or on a thread of the stage's own
 
-  /// Begins, processes and ends what was let in.
+  /// Begins, processes and finishes work that was let in.
   void run(Work* work);
-  /// The same in steps, for an engine. begin: false where it waits for its turn, or is none any more.
+  /// The steps of run(), for an engine. begin(): false where the work waits for its turn, or all of
+  /// its files have failed.
   [[nodiscard]] bool begin(Work* work);
   void finish(Work* work, const StageCalls::Outcome& outcome);
 
-  /// For threads of its own: one that was let in is done, or waits elsewhere.
+  /// Called by threads of the stage's own when work that was let in is done or waits elsewhere.
   void let_go();
 
-  /// It has been here before, and waits in the queue again: for its next block, or its turn.
+  /// Puts work that has been in the stage back into the queue, for its next block or its turn.
   void wait_again(Work* work);
-  /// For the source: the first time.
+  /// Begins the source's work.
   void start();
 
   // ---- from the memory gate
 
-  /// `work` has its memory.
+  /// Goes on with `work`, which has got its memory.
   void granted(Work* work);
-  /// It will not get any: the run stops, or its file has failed.
+  /// Ends `work`, which gets no memory because the run stops or its file has failed.
   void cut_off(Work* work);
 
   // ---- the beginning and the end
 
-  /// Nothing more comes. Ends the node, and those behind it, when it has nothing more to do. False:
-  /// it knew that.
+  /// Notes that no more items come; ends the node, and those behind it, once it has nothing left to
+  /// do. False: that was known already.
   bool end_input();
-  /// Takes what waits, if it did not yet. False: it did, or has nothing.
+  /// Lets in items that wait for the queue to fill. False: there are none.
   bool open();
-  /// Sends on an unfinished batch. False: there is none.
+  /// Sends on an incomplete batch. False: there is none.
   bool flush();
   [[nodiscard]] bool is_ended() const { return places_.is_ended(); }
 

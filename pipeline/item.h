@@ -1,4 +1,4 @@
-// What crosses an edge: a small handle to an immutable payload, and where the payload came from.
+// Items, which cross the edges: a small handle to an immutable payload, and the payload's origins.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,15 @@
 
 namespace melflow {
 
-/// Base of whatever a stage keeps between the blocks of one stream, or between the steps of one
+/// The base of the state that a stage keeps between the blocks of a stream, or the steps of an
 /// item.
 class StageState {
  public:
   virtual ~StageState() = default;
 };
 
-/// One source item (a file) on its way through the graph. Everything made from it holds a
-/// reference; when the last one is gone the item's record in the ledger is closed.
+/// A source item (a file) on its way through the graph. Everything made from it holds a reference;
+/// when the last reference is gone, the item's record in the ledger is closed.
 class Stream {
  public:
   Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, int sinks, std::size_t stages)
@@ -34,19 +34,20 @@ class Stream {
 
   /// The item's place in the source's order, from 0.
   [[nodiscard]] std::size_t index() const { return index_; }
-  /// Bytes of the budget that any one block of this stream needs at most.
+  /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
 
-  /// The first call decides; nothing of a failed stream is processed any more.
+  /// Fails the stream; only the first call counts. Nothing of a failed stream is processed any
+  /// more.
   void fail(int stage, ItemError error);
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
-  /// A remark on an item that is ok all the same; the first one is kept.
+  /// Adds a remark on an item that is ok nevertheless; the first one is kept.
   void warn(int stage, std::string text);
-  /// It failed, was cut off, or has a remark.
+  /// Whether it failed, was cut off, or has a remark.
   [[nodiscard]] bool is_remarked() const;
-  /// The run stopped before this item was complete: a piece of it was dropped.
+  /// Notes that the run stopped before this item was complete: a piece of it was dropped.
   void cancel();
-  /// One sink has taken the last piece.
+  /// Notes that one sink has taken the last piece.
   void sink_done() { sinks_done_.fetch_add(1, std::memory_order_acq_rel); }
 
   /// The state of stage number `stage` for this stream; used by one worker at a time because a
@@ -76,9 +77,9 @@ struct Origin {
   std::shared_ptr<const Reservation> reservation;
   std::shared_ptr<Stream> stream;
   bool first = true;
-  bool last = true;  ///< nothing of this stream follows on this edge
+  bool last = true;  ///< whether no further piece of this stream follows on this edge
 
-  /// The piece is all there is of its stream.
+  /// Whether the piece is its whole stream.
   [[nodiscard]] bool whole() const { return first && last; }
 };
 using Origins = std::vector<Origin>;

@@ -1,6 +1,7 @@
-// What became of every source item: ok + skipped + failed (+ not run, when a run was stopped) =
-// found, always. Eight bytes an item, so that a million files fit beside the work. An item that is
-// plainly ok is closed without a lock: every file comes by here, on every worker.
+// Records the outcome of every source item: ok + skipped + failed (+ not run, when a run was
+// stopped) = found, always. A record takes eight bytes, so that those of a million files fit beside
+// the work. An item that is ok without a remark is closed without a lock, since every file passes
+// here, on every worker.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ class Ledger {
     std::size_t found = 0, ok = 0, skipped = 0, failed = 0, not_run = 0, warned = 0;
     [[nodiscard]] std::size_t closed() const { return ok + skipped + failed + not_run; }
   };
-  /// One item's record. `stage` is the node's name, "" for ok without a warning; `reason` is the
-  /// reason or, for an ok item, the warning.
+  /// The record of an item. `stage`: the node's name, "" for ok without a remark; `reason`: the
+  /// reason or, for an ok item, the remark.
   struct Entry {
     Outcome outcome = Outcome::open;
     std::string stage;
@@ -34,20 +35,22 @@ class Ledger {
   };
   using Listener = std::function<void(std::size_t index, Outcome outcome)>;
 
-  /// Before the run: how many items there are, and the node names that `stage` numbers refer to.
+  /// Sets the number of items, and the node names that `stage` numbers refer to; to be called
+  /// before the run.
   void open(std::size_t found, std::vector<std::string> stages);
-  /// Called for every close, in no special order, from any worker, without a lock held; may close
-  /// further items. Must not throw: a record is closed by a destructor.
+  /// Adds a listener that is called for every close, in any order, from any worker, without a lock
+  /// held. It may close further items. It must not throw, since destructors close records.
   void subscribe(Listener listener) { listeners_.push_back(std::move(listener)); }
 
-  /// Closes an item once. `stage` counts in the names given to open(), -1 for none.
+  /// Closes an item; only the first call counts. `stage`: index of a name given to open(), -1:
+  /// none.
   void close(std::size_t index, Outcome outcome, int stage, const std::string& reason);
 
-  /// What close() calls a stage of that name; -1 when there is none.
+  /// The number of the stage with that name, for close(); -1 when there is none.
   [[nodiscard]] int stage_number(const std::string& name) const;
 
   [[nodiscard]] Counts counts() const;
-  /// The first item that is not closed yet, or the count of items.
+  /// The first item that is not closed yet; the number of items when all are.
   [[nodiscard]] std::size_t oldest_open() const;
   [[nodiscard]] Entry entry(std::size_t index) const;
   [[nodiscard]] Outcome outcome(std::size_t index) const;

@@ -1,11 +1,11 @@
-// Source items that are made before it is their turn. The source's visit is what workers cannot do
-// at once, so whatever an item costs there is the limit from some number of workers on: asking the
-// system for a file's size alone is a microsecond. So a worker that has just made a task for the
-// graph also makes as many items further ahead, while another one is at the source already.
+// Makes source items before it is their turn. Only one worker at a time can be at the source's
+// node, so with enough workers the time that an item takes there limits the whole run; asking the
+// system for a file's size alone takes a microsecond. So a worker that has just made a task for the
+// graph also makes as many items further ahead, while another worker is at the source already.
 //
-// Items are made in ranges, each by the thread that claims it first, and each item once. Where the
-// source comes to a range that is untouched it makes these items itself; where a worker is making
-// the range, the source waits for it. That worker needs nothing of the graph's to finish.
+// Items are made in ranges, each by the thread that claims it first, and each item once. The source
+// makes the items of a range itself when no thread has claimed it, and waits when a worker is
+// making it; that worker needs nothing of the graph to finish.
 #pragma once
 
 #include <atomic>
@@ -25,17 +25,18 @@ class MadeAhead {
   static constexpr std::size_t kRange = 32;       // items
   static constexpr std::size_t kMostAhead = 128;  // ranges
 
-  /// Items whose records in the ledger are closed are passed over.
+  /// Items whose records in the ledger are closed are skipped.
   MadeAhead(const Plan& plan, const Ledger& ledger);
 
   struct Made {
     SourceItem item;
-    std::size_t cost = 0;  ///< of the budget [bytes]
+    std::size_t cost = 0;  ///< bytes of the budget that it needs
   };
-  /// One call at a time, with indices that grow. Throws what item() throws.
+  /// Takes the item with this index. One call at a time, with growing indices. Throws what item()
+  /// throws.
   Made take(std::size_t index);
-  /// From any worker, whose task has `items` of them: makes as many ahead, in whole ranges, unless
-  /// there are enough. Throws nothing.
+  /// Makes `items` items ahead, in whole ranges, unless enough are made already. Called by a worker
+  /// whose task has as many. From any thread. Throws nothing.
   void work_ahead(std::size_t items) noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// Reusable host memory. Buffers are leased from a pool and come back when they go out of scope;
-// the most recently returned one of a size is leased first, while its bytes are still in cache.
+// Reusable host memory. Buffers are leased from a pool and come back when they go out of scope; of
+// each size, the buffer returned last is leased first, while its bytes are still in cache.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class Buffer {
   ~Buffer();
 
   [[nodiscard]] std::byte* data() const { return data_; }
-  /// What was asked for [bytes]; the memory behind it may be larger.
+  /// The size that was asked for [bytes]; the memory may be larger.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   explicit operator bool() const { return data_ != nullptr; }

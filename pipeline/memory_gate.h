@@ -1,6 +1,6 @@
-// Which work gets memory of the budget next: source items that are made and not admitted, and files
-// that have a further block to give. Work holds no queue place while it waits here, so no other
-// work waits for it; and the oldest source item has a reserve of its own.
+// Decides which work gets memory of the budget next: source items that are made but not admitted
+// yet, and files that have a further block to give. Work holds no place in a queue while it waits
+// here, so no other work waits for it; and the oldest source item has a reserve of its own.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,21 @@ class MemoryGate {
  public:
   explicit MemoryGate(RunContext& run) : run_(run) {}
 
-  /// `work` waits until there are `bytes`; the node is told with granted() or cut_off(), perhaps
-  /// before this returns.
+  /// Asks for `bytes` bytes for `work`. The gate calls granted() or cut_off() of the node when that
+  /// is decided, perhaps before this returns.
   void ask(Work* work, GraphNode& node, std::size_t bytes);
-  /// Memory came back, or waiting work may have failed. Returns whether any node was told.
+  /// Checks all waiting work, after memory came back or work may have failed. Returns whether any
+  /// node was called.
   bool pump();
-  /// pump(), where any work waits.
+  /// Calls pump() if any work waits.
   void memory_freed() {
     if (is_waiting_.load()) pump();
   }
-  /// No more memory is given; waiting work is cut off.
+  /// Gives no more memory and cuts waiting work off.
   void close();
 
-  /// Whether nodes are being told, and how often they were. It may be on a thread that the graph
-  /// knows nothing of: stop() may be called, and memory come back, on any.
+  /// Whether a node is being called, and how often nodes were called. This may happen on any
+  /// thread, since stop() may be called and memory come back on any.
   [[nodiscard]] bool is_telling() const { return telling_.load() > 0; }
   [[nodiscard]] std::uint64_t told() const { return told_.load(); }
   [[nodiscard]] bool is_waiting() const { return is_waiting_.load(); }

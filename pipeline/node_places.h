@@ -1,12 +1,12 @@
-// Which items may begin in one node, and where its time went. Every change is made under the node's
-// own lock, with no other one taken meanwhile, so the bounds hold exactly: items in the stage are
-// at most `concurrency`, and items in a queue behind it, with those that are being made for it, at
-// most its places. An item that begins has a place in every queue behind the node, so a finished
-// item never waits for one.
+// Decides which items may begin in one node, and counts where its time goes. Every change is made
+// under the node's own lock, and no other lock is taken meanwhile, so the bounds hold exactly: at
+// most `concurrency` items are in the stage, and at most as many items as it has places are in a
+// queue behind it or being made for it. An item that begins has a place in every queue behind the
+// node, so a finished item never waits for one.
 //
-// A call that makes room lets in at once the items that may now begin. It returns their number,
-// which the node tells its limiter or its threads. An item that could begin waits only while the
-// queue fills for `start_at`.
+// A call that makes room lets in the items that may now begin and returns their number, which the
+// node passes to its limiter or its threads. An item that could begin waits only while the queue
+// fills for `start_at`.
 #pragma once
 
 #include <tbb/spin_mutex.h>
@@ -28,50 +28,51 @@ class NodePlaces {
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;
 
-  /// Does not begin before `start_level` items wait, where that is more than one.
+  /// No item begins before `start_level` items wait.
   NodePlaces(int concurrency, std::size_t start_level, Time now);
-  /// A queue behind it. Before the run.
+  /// Adds a queue behind the node; to be called before the run.
   void add_branch(std::size_t places);
 
-  // ---- coming. Numbers that are returned: how many are let in.
+  // ---- arrival. The numbers returned say how many items are let in.
 
-  /// An item is being sent here; its maker is still counted as busy with it, so it is never
-  /// nowhere. True: it may begin, need not go by the queue, and is let in. `is_full`: there is no
-  /// place left after it.
+  /// Counts an item that is being sent here, while the node that made it still counts it as well.
+  /// True: it is let in and may begin without going through the queue. `is_full`: no place is left
+  /// after it.
   bool arrive(Time now, bool may_begin, bool is_full);
-  /// Something will come Came::again.
+  /// Announces an item that will come Came::again.
   void expect(Time now);
-  /// It lies in the queue, where it can be taken.
+  /// Notes that an item is in the queue and can be taken.
   [[nodiscard]] int offer(Time now, Came came);
-  /// Lets in what waits for the queue to fill. Nothing: there was none.
+  /// Lets in the items that wait for the queue to fill; nothing where none did.
   [[nodiscard]] std::optional<int> open(Time now);
 
   // ---- in the stage
 
   void begin(Time now, Came came);
-  /// It was let in and came by the queue, but it is not its turn. It can be let in again before
-  /// this is called, and be done: so this may be what the end waited for.
+  /// Puts back an item that was let in from the queue before its turn. It may have been let in
+  /// again and be done before this call, so the node may end with this call.
   [[nodiscard]] int put_off(Time now);
   struct Finish {
-    bool goes_on = false;  ///< it comes again
-    bool gave = false;     ///< its place in the queue behind stays taken until free_place()
+    bool goes_on = false;  ///< the item comes again
+    bool gave = false;     ///< it gave an item, whose place stays taken until free_place()
     Passed in, out;
   };
   [[nodiscard]] int finish(Time now, const Finish& f);
-  /// What was to come again does not.
+  /// Notes that an item announced by expect() does not come.
   void forget(Time now);
-  /// What it gave has begun in that branch.
+  /// Frees the place of an item that has begun in the node behind `branch`.
   [[nodiscard]] int free_place(Time now, std::size_t branch);
   [[nodiscard]] int resize(Time now, std::size_t branch, std::size_t places);
-  /// That the source has handed on what it kept until there was memory for it.
+  /// Counts what the source has sent on after keeping it until there was memory for it.
   void note_given(const Passed& out);
 
   // ---- the end
 
-  /// False: it knew that.
+  /// Notes that no more items come. False: that was known already.
   bool end_input(Time now);
   enum class End { not_yet, flush, now };
-  /// Whether the node is through; `flush`: but for what a batch holds, which now comes Came::again.
+  /// Ends the node if it has nothing left to do; `flush`: only an incomplete batch is left, which
+  /// now comes Came::again.
   template <class F>
   End try_end(Time now, F&& holds) {
     const Lock lock(mutex_);
@@ -82,7 +83,7 @@ class NodePlaces {
     is_ended_ = !flushes;
     return flushes ? End::flush : End::now;
   }
-  /// Whether it has nothing to do but to send on what a batch holds, which now comes Came::again.
+  /// Whether only an incomplete batch is left to be sent on, which then comes Came::again.
   template <class F>
   [[nodiscard]] bool try_flush(Time now, F&& holds) {
     const Lock lock(mutex_);
@@ -91,7 +92,7 @@ class NodePlaces {
     ++again_;
     return true;
   }
-  /// That its input is over; without the lock.
+  /// Whether no more items come; without the lock.
   [[nodiscard]] bool may_end() const { return may_end_.load(); }
   [[nodiscard]] bool is_ended() const;
 
@@ -113,14 +114,14 @@ class NodePlaces {
   [[nodiscard]] Snapshot snapshot(Time now) const;
   [[nodiscard]] Passed taken_in() const;
   [[nodiscard]] Passed given() const;
-  /// Whether the item that was let in last has the last place of a queue.
+  /// Whether the item that was let in last took the last place of a queue.
   [[nodiscard]] bool is_full() const { return is_full_.load(std::memory_order_relaxed); }
-  /// Once, after as many items as review() said.
+  /// True once after as many items as review() was given.
   [[nodiscard]] bool wants_review() {
     return review_due_.load(std::memory_order_relaxed) && review_due_.exchange(false);
   }
-  /// How many have come that left no place free, since this was asked the last time; the next
-  /// review is after `next` more items.
+  /// How many items have taken the last free place since the last call; the next review is due
+  /// after `next` more items.
   std::size_t review(std::size_t next);
 
  private:

@@ -1,8 +1,8 @@
-// What values that were computed as floats are kept in, in memory or in a file.
+// The number types in which values that were computed as floats are kept in memory or in a file.
 //
-// float16 is IEEE 754 binary16: of a value from 6.1e-5 to 65504 it keeps all but 2^-11 (0.05 %);
-// larger ones become infinite. bfloat16 is the upper half of a float: its range, all but 2^-8
-// (0.4 %). Both round to nearest, ties to even.
+// float16 is IEEE 754 binary16: values from 6.1e-5 to 65504 have a relative error of at most 2^-11
+// (0.05 %), larger ones become infinite. bfloat16 is the upper half of a float: the same range,
+// with a relative error of at most 2^-8 (0.4 %). Both round to nearest, ties to even.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ enum class NumberType : std::uint8_t { float32, float16, bfloat16 };
 
 constexpr std::size_t size_of(NumberType type) { return type == NumberType::float32 ? 4 : 2; }
 
-// "float32", "float16", "bfloat16".
+// The name of a type: "float32", "float16" or "bfloat16".
 const char* to_text(NumberType type);
 
-// Into `out`, which is aligned for the type and has room for all of them.
+// Converts values into `out`, which is aligned for the type and has room for all of them.
 void from_float(std::span<const float> values, NumberType type, void* out);
-// Back, exactly. `values` aligned for the type.
+// Converts values back to floats, exactly. `values` is aligned for the type.
 void to_float(const void* values, std::size_t count, NumberType type, float* out);
 
-// The greatest value that stays finite in that type.
+// The largest value that stays finite in a type.
 float greatest_of(NumberType type);
-// The first of the values, which are of type `from`, that is infinite or not a number once it is of
-// type `to`; -1 where none is. `from` is float32 or the same as `to`.
+// The index of the first of the values, which have type `from`, that is infinite or not a number in
+// type `to`; -1 without one. `from` is float32 or the same as `to`.
 std::int64_t first_not_finite(const void* values, std::size_t count, NumberType from,
                               NumberType to);
 

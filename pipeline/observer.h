@@ -1,4 +1,4 @@
-// What the nodes of a run are doing, told as it happens: for a profiler's timeline.
+// An observer is called while the nodes of a run work, for a profiler's timeline.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class RunObserver {
   /// The calling thread works for the node until it calls leave(); on one thread these pairs nest.
   virtual void enter(int node) noexcept = 0;
   virtual void leave() noexcept = 0;
-  /// The node's Engine has an item under way, until end() is called with what this returns.
+  /// The node's Engine begins an item; end() is called with the value returned here when it is
+  /// done.
   [[nodiscard]] virtual std::uint64_t begin(int node) noexcept = 0;
   virtual void end(std::uint64_t item) noexcept = 0;
 };

@@ -1,5 +1,5 @@
-// Types that an option can have: how a value is read from and written to what a user writes.
-// Numbers, truth values, texts, sizes, enumerations, and lists and optional ones of those.
+// The types that an option can have, and how their values are read and written: numbers, truth
+// values, texts, sizes, enumerations, and lists and optional values of those.
 #pragma once
 
 #include <charconv>
@@ -35,7 +35,7 @@ struct Bytes {
   std::uint64_t count = 0;
   friend bool operator==(const Bytes&, const Bytes&) = default;
 };
-/// "512MiB", "1.5GiB", "100 B"-like text, exact when it parses back.
+/// A size as text, "512MiB", "1.5GiB" or "100 B", that reads back as exactly the same size.
 std::string to_text(Bytes bytes);
 /// The shortest text that reads back as the same number of the same type.
 std::string number_text(double value);
@@ -45,9 +45,10 @@ namespace detail {
 std::string parse_integer(const Value& v, std::int64_t& out);
 std::string parse_number(const Value& v, double& out);
 std::string describe_value(const Value& v);
-/// "'loud' is not a number", of what is expected: "a number".
+/// The problem of a value that is not what is `expected`, such as "a number": "'loud' is not a
+/// number".
 std::string is_not(const Value& v, const std::string& what);
-/// A number that is not below 0 and the unit behind it: {10, "ms"} of "10 ms". None where the text
+/// The number, 0 or more, and the unit of a text: {10, "ms"} for "10 ms". Nothing when the text
 /// does not begin with such a number, or the value is no text.
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);
 }  // namespace detail
@@ -149,7 +150,7 @@ struct OptionType<std::optional<T>> {
   static Value echo(const std::optional<T>& v) { return v ? OptionType<T>::echo(*v) : Value{}; }
 };
 
-/// A list, or one scalar that stands for a list of one.
+/// A list; a single scalar stands for a list of one.
 template <class T>
 struct OptionType<std::vector<T>> {
   static std::string name() { return "list of " + OptionType<T>::name(); }

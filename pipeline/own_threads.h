@@ -1,7 +1,6 @@
-// What runs a stage that does not run on the workers: threads of its own where process() waits for a
-// device, or the engine that has its items under way. Behind an async_node. What waits for the stage
-// is in a queue here, the oldest source item first, and is taken from it by these threads when it
-// is let in.
+// Runs a stage that does not run on the workers: on threads of its own, where process() waits for a
+// device, or by its engine. It belongs to an async_node. Work for the stage waits in a queue here,
+// the oldest source item first, from which these threads take what is let in.
 #pragma once
 
 #include <memory>
@@ -18,17 +17,18 @@ class OwnThreads {
   static std::unique_ptr<OwnThreads> make(GraphNode& node);
   virtual ~OwnThreads() = default;
 
-  /// Makes the threads, or as many as there are to be had; throws RunError where there is none.
+  /// Starts the threads, or as many as the system allows; throws RunError when it allows none.
   virtual void hire() = 0;
-  /// Ends them; nothing may be under way.
+  /// Ends the threads; no work may be under way.
   virtual void join() = 0;
-  /// How many there are, where fewer than wanted mean fewer items at once; else 0.
+  /// The number of threads where it is below what was wanted and so limits the items at once; else
+  /// 0.
   [[nodiscard]] virtual int count() const { return 0; }
 
-  /// Into the queue.
+  /// Puts work into the queue.
   virtual void put(Work* work) = 0;
-  /// So many of those in the queue may be taken. The graph does not end before the node has been told
-  /// for each of them that it is let go.
+  /// Allows so many more pieces of work to be taken from the queue. The graph does not end before
+  /// each of them is done.
   virtual void let_in(int more) = 0;
 };
 

@@ -1,4 +1,4 @@
-// A graph as it is described, and the plan that is made of it: data only, and what follows from it.
+// The description of a graph, and the plan that is made of it. Both are data only.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace melflow {
 
-/// How much of something may be lost: not more than `count`, or than `share` of all; neither set,
-/// any.
+/// How much of something may be lost: at most `count`, or at most the `share` of all; neither set:
+/// no limit.
 struct CountOrShare {
   std::optional<std::size_t> count;
   std::optional<double> share;
@@ -24,7 +24,7 @@ struct OptionType<CountOrShare> {
   static Value echo(const CountOrShare& v);
 };
 
-/// What every node has beside its stage's own options; `auto` is filled in by the builder.
+/// The options that every node has beside its stage's own; the builder fills in `auto`.
 struct NodeOptions {
   static constexpr int kMostPlaces = 1 << 20;
   static constexpr int kMostFilesPerTask = 1024;
@@ -42,31 +42,31 @@ struct NodeOptions {
 struct GraphSpec {
   std::vector<NodeSpec> nodes;
   Bytes host_memory{std::uint64_t{1} << 30};
-  Bytes pinned_memory{std::uint64_t{1} << 30};  ///< of all devices together
-  Bytes device_memory{std::uint64_t{4} << 30};  ///< of each
+  Bytes pinned_memory{std::uint64_t{1} << 30};  ///< for all devices together
+  Bytes device_memory{std::uint64_t{4} << 30};  ///< on each device
   Mark memory_mark;
   CountOrShare max_failures;
-  int workers = 0;  ///< 0: as many as this process has cores
+  int workers = 0;  ///< number of workers; 0: as many as this process has cores
 };
 
 struct PlanNode {
   std::string name;
-  std::string written;  ///< name of the written node that it stands for, or belongs to
+  std::string written;  ///< name of the written node that it comes from
   Mark mark;
-  bool is_inserted = false;  ///< by its source, between two written nodes (StageInfo::insert)
+  bool is_inserted = false;  ///< inserted by the source between written nodes (StageInfo::insert)
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
   std::unique_ptr<Stage> stage;
   StageFaces faces;          ///< of the stage
   StageResources resources;  ///< of the stage
   int from = -1;             ///< index of the node whose output it takes; -1 for the source
-  std::vector<int> to;       ///< those that take its output
+  std::vector<int> to;       ///< indices of the nodes that take its output
   int concurrency = 1;
-  int queue = 1;  ///< places before it; of an auto queue those it begins with
-  /// Of an auto queue, which gets as deep as the run needs it. Equal to `queue`: that number stays.
+  int queue = 1;  ///< places of the queue before it; for an auto queue, at the beginning
+  /// The most places that an auto queue may get in the run; equal to `queue` where it is fixed.
   int least_queue = 1, greatest_queue = 1;
   double start_at = 0;
-  int files_per_task = 0;  ///< of the source; 0: auto
+  int files_per_task = 0;  ///< for the source; 0: auto
 
   [[nodiscard]] bool has_auto_queue() const { return least_queue < greatest_queue; }
 };
@@ -77,18 +77,19 @@ struct Plan {
   std::size_t host_memory = 0;
   CountOrShare max_failures;
   int workers = 1;
-  std::size_t largest_block = 0;  ///< bytes of the budget that the largest block can need
-  /// Bytes of the budget without which the largest item could not be finished: its input and, where
-  /// a stage cuts it, one block more.
+  std::size_t largest_block = 0;  ///< the most bytes of the budget that a block can need
+  /// The bytes of the budget that the largest item needs to be finished: its input and, where a
+  /// stage cuts it, one block more.
   std::size_t least_memory = 0;
   RunSettings settings;
   RunServices services;  ///< may be added to until the run begins
   std::vector<Problem> warnings;
-  /// The last so many of them are about this machine: told, and not stored in outputs.
+  /// The number of warnings, the last ones, that are about this machine: they are shown but not
+  /// stored in outputs.
   std::size_t machine_warnings = 0;
 };
 
-/// The bytes of the budget that one block of this source item can need at most.
+/// The most bytes of the budget that one block of this source item can need.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source);
 
 }  // namespace melflow

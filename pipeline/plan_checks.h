@@ -1,19 +1,20 @@
-// Whether stages that are made can work together: what they require and give, the files they make,
-// the memory they need.
+// Checks whether stages can work together: what they require and give, the files that they make,
+// and the memory that they need.
 #pragma once
 
 #include "pipeline/graph_draft.h"
 
 namespace melflow {
 
-/// Requirements up from the sinks, then properties down from the source (Stage::require,
+/// Passes requirements up from the sinks, then properties down from the source (Stage::require,
 /// Stage::plan).
 void check_stages(GraphDraft& graph, Plan& plan);
 
-/// No two nodes make the same file.
+/// Reports two nodes that make the same file.
 void check_files(GraphDraft& graph, const Plan& plan);
 
-/// The budget lets the largest block through. Works out what the plan says of it.
+/// Computes the memory that blocks need, and reports a budget that is too small for the largest
+/// one.
 void check_memory(GraphDraft& graph, Plan& plan);
 
 }  // namespace melflow

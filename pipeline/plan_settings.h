@@ -1,5 +1,5 @@
-// What a checked plan says of itself, for the output: the configuration as it was written, complete
-// with what was left to us, and every node's feature settings.
+// Makes the settings that an output stores of a checked plan: the configuration with all automatic
+// values filled in, and every node's feature settings.
 #pragma once
 
 #include "pipeline/plan.h"

@@ -1,4 +1,4 @@
-// What is wrong with a plan, collected so that a user sees every problem in one go.
+// The problems of a plan, collected so that a user sees all of them together.
 #pragma once
 
 #include <stdexcept>
@@ -20,24 +20,24 @@ struct Problem {
 
 class Problems {
  public:
-  /// Nobody reads more of them.
+  /// The most problems that are collected.
   static constexpr std::size_t kMost = 1000;
   static constexpr std::size_t kLongestMessage = 2000;  ///< [bytes]
 
-  /// Throws ConfigError with all of them when there are too many: no more are looked for.
+  /// Adds a problem. Throws ConfigError with all problems when there are kMost, to end the search.
   void add(Mark mark, std::string message);
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] std::size_t size() const { return list_.size(); }
-  /// Sorted by place in the file; equal places keep the order they were found in.
+  /// All problems, sorted by place in the file; those at one place keep their order.
   [[nodiscard]] std::vector<Problem> sorted() const;
-  /// One line a problem.
+  /// All problems as text, one per line.
   [[nodiscard]] std::string str() const;
 
  private:
   std::vector<Problem> list_;
 };
 
-/// The plan is wrong: nothing was started. The text has one line a problem.
+/// Thrown when a plan is wrong; nothing was started. The text has one line per problem.
 class ConfigError : public std::runtime_error {
  public:
   explicit ConfigError(Problems problems)
@@ -49,14 +49,15 @@ class ConfigError : public std::runtime_error {
   Problems problems_;
 };
 
-/// The run as a whole failed (a full disk, too many bad files): what, where, and what to do.
+/// Thrown when a run as a whole fails (a full disk, too many bad files). The text says what failed,
+/// where, and what to do.
 class RunError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// ", did you mean 'x'?" of the candidate nearest to `word` by edit distance; "" when none is near
-/// enough to suggest, or the word too long for a slip of the keyboard.
+/// ", did you mean 'x'?" with the candidate nearest to `word` by edit distance; "" when none is
+/// near enough, or the word is too long to be a misspelling.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace melflow

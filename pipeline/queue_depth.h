@@ -1,5 +1,5 @@
-// How deep the queue before a node is: as many places as the plan says, or, where that is left to
-// the run, as many as help. docs/decisions/0010-queue-depth.md has the reasons and the figures.
+// The depth of the queue before a node: as many places as the plan says or, for an auto queue, as
+// many as help the run. docs/decisions/0010-queue-depth.md has the reasons and the figures.
 #pragma once
 
 #include <tbb/spin_mutex.h>
@@ -27,11 +27,11 @@ class QueueDepth {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t greatest_capacity() const { return greatest_capacity_; }
   [[nodiscard]] bool adapts() const { return adapts_; }
-  /// Items without which the node does not begin.
+  /// The number of waiting items with which the node begins (`start_at`).
   [[nodiscard]] static std::size_t start_level(const PlanNode& plan);
 
-  /// After so many items as NodePlaces was told. `up` is the node before it, which has this one as
-  /// its branch number `branch`.
+  /// Reviews the depth, when NodePlaces::wants_review() says so. `up`: the node before `node`,
+  /// whose branch number `branch` leads to it.
   void review(GraphNode& node, GraphNode& up, std::size_t branch);
 
  private:

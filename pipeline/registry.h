@@ -1,4 +1,4 @@
-// Stage names and what is behind them. A stage registers itself with one line in its own file:
+// The stages by name. A stage registers itself with one line in its own file:
 //
 //   const RegisterStage<Gain, GainOptions> registered{"gain", "Scales samples by a fixed gain."};
 //
@@ -21,7 +21,7 @@ namespace melflow {
 struct NodeSpec {
   std::string name;
   Mark mark;
-  Value options;  ///< a map: NodeOptions (plan.h) and the stage's own
+  Value options;  ///< a map of NodeOptions (plan.h) and the stage's own options
 };
 
 /// The options of one node: read them through the schema, then make the stage.
@@ -32,8 +32,8 @@ class StageConfig {
   virtual std::unique_ptr<Stage> make() const = 0;
 };
 
-/// A node that a source has put behind the last node that gives `port`: it takes what that one gives
-/// and hands it on to whoever took it before. Its options have no `from`.
+/// A node that a source inserts behind the last node whose output is `port`: it takes that output
+/// and passes it on to the nodes that took it before. Its options have no `from`.
 struct Insertion {
   PortType port;
   NodeSpec node;
@@ -42,19 +42,19 @@ struct Insertion {
 struct StageInfo {
   std::string name;
   std::string summary;
-  /// Its options can change a value of the output: they go into the feature settings.
+  /// Whether its options can change a value of the output and so belong to the feature settings.
   bool affects_features = false;
   StageTraits traits;
-  /// The stage that it stands for in the feature settings, where what makes the same features is
-  /// the same; empty: itself.
+  /// The name that it has in the feature settings, where stages that make the same features have
+  /// the same name; "": its own.
   std::string feature_stage;
   std::function<std::unique_ptr<StageConfig>()> configure;
-  /// May be empty. The chain of nodes that such a node really is, in the order of the data, each
-  /// taking the one before it: one of them has the node's name, and who takes that node's output
-  /// gets the last one's. Options are not checked yet.
+  /// Gives the chain of nodes that a node of this stage stands for, in the order of the data, each
+  /// taking the output of the one before it. One of them has the node's name; nodes that take its
+  /// output get that of the last one. Options are not checked yet. Empty: a node stands for itself.
   std::function<std::vector<NodeSpec>(const NodeSpec&)> expand;
-  /// Of a source, may be empty: the nodes that go with it as it is written, in the order of the
-  /// data. Options are not checked yet.
+  /// For a source: gives the nodes to be inserted for it, in the order of the data. Options are not
+  /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
 };
 
@@ -68,13 +68,13 @@ concept InsertsNodes = requires(const NodeSpec& spec) {
   { S::insert(spec) } -> std::same_as<std::vector<Insertion>>;
 };
 
-/// Constant once main() runs: only static initialisation adds to it.
+/// All stages. Constant once main() runs: only static initialisation adds to it.
 class Registry {
  public:
   static Registry& global();
   void add(StageInfo info);
   [[nodiscard]] const StageInfo* find(const std::string& name) const;
-  /// By name.
+  /// All stages, sorted by name.
   [[nodiscard]] std::vector<const StageInfo*> all() const;
   [[nodiscard]] std::vector<std::string> names() const;
 

@@ -1,4 +1,4 @@
-// What a run measured.
+// The report of a run.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@ namespace melflow {
 
 /// Where a stage's time went, in seconds of its concurrency: the five add up to graph_seconds x concurrency.
 struct StageTime {
-  double busy = 0;            ///< processing
-  double waiting_input = 0;   ///< nothing to do yet
-  double blocked_output = 0;  ///< the next queue is full, or the memory budget is
-  double waiting_core = 0;    ///< ready, but no worker free
-  double idle_after_end = 0;  ///< all its work is done
+  double busy = 0;            ///< processing items
+  double waiting_input = 0;   ///< waiting for an item
+  double blocked_output = 0;  ///< waiting because a queue behind it or the memory budget is full
+  double waiting_core = 0;    ///< ready, but without a free worker
+  double idle_after_end = 0;  ///< idle after its last item
   [[nodiscard]] double total() const {
     return busy + waiting_input + blocked_output + waiting_core + idle_after_end;
   }
@@ -37,44 +37,44 @@ struct StageReport {
 
 struct EdgeReport {
   std::string from, to;
-  int capacity = 1;  ///< places; of an auto queue at the end
+  int capacity = 1;  ///< places of the queue; for an auto queue, at the end
   int greatest_capacity = 1;
-  bool adapts = false;  ///< an auto queue
+  bool adapts = false;  ///< whether it is an auto queue
   std::size_t max_depth = 0;
   double mean_depth = 0;  ///< over the time until the receiving stage ended
-  /// Where the receiving stage waited for items (`start_at`): how many there were when it began, and
-  /// how long after the first one.
+  /// With `start_at`: how many items waited when the receiving stage began, and how long after the
+  /// first item that was.
   std::size_t start_depth = 0;
   double start_wait_seconds = 0;
 };
 
-/// An edge of the flow graph: names of nodes of the plan, `.waiting` and `.places` for what is before
-/// them.
+/// An edge of the flow graph, by names of nodes of the plan; `.waiting` and `.places` behind a name
+/// mean its queue and its limiter.
 struct Joint {
   std::string from, to;
-  const char* leads_to = "";  ///< oneTBB's name of the class
+  const char* leads_to = "";  ///< oneTBB's class of the node `to`
 };
 
 struct RunReport {
   Ending ending = Ending::complete;
   std::string error;  ///< why a failed run failed
   double wall_seconds = 0;
-  double graph_seconds = 0;    ///< part of it: the stages at work; what their times add up to
-  double filling_seconds = 0;  ///< part of it, too: the filling pass before that
+  double graph_seconds = 0;    ///< the part in which the stages worked, to which their times add up
+  double filling_seconds = 0;  ///< the part before that in which a filling pass ran
   int workers = 1;
   Ledger::Counts counts;
   std::vector<StageReport> stages;
   std::vector<EdgeReport> edges;
-  std::vector<Joint> joints;  ///< what oneTBB was told, in that order
+  std::vector<Joint> joints;  ///< all edges of the flow graph, in the order in which they were made
   std::size_t memory_budget = 0;
-  std::size_t memory_peak = 0;     ///< the most that was promised at once
-  std::size_t memory_index = 0;    ///< part of the peak: the index of source items
-  double memory_wait_seconds = 0;  ///< reading waited for the budget
-  std::size_t resident_peak = 0;   ///< VmHWM
+  std::size_t memory_peak = 0;     ///< the most that was reserved at once
+  std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
+  double memory_wait_seconds = 0;  ///< time in which items waited for the budget
+  std::size_t resident_peak = 0;   ///< peak of the process's resident memory (VmHWM)
   std::vector<std::string> warnings;
 };
 
-/// For every source item that is not plainly ok, in order: its index, name and entry.
+/// A source item that is not ok, or ok with a remark: its index, name and record.
 struct Remark {
   std::size_t index = 0;
   std::string name;

@@ -1,4 +1,4 @@
-// A value or the reason why one item has none. A bad file is a value, never an exception.
+// A value, or the reason why an item has none. A bad file is such a reason, never an exception.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace melflow {
 
-/// Why one source item leaves no result. `skipped`: there was nothing to do for it (too short, a
-/// folder); `failed`: it should have worked.
+/// The reason why a source item leaves no result. `skipped`: there was nothing to do for it (too
+/// short, a folder); `failed`: it should have worked.
 struct ItemError {
   enum class Kind { skipped, failed };
   Kind kind = Kind::failed;

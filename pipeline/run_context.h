@@ -1,4 +1,4 @@
-// What stages are told of the run they are part of, and of the item at hand.
+// What stages get to know of their run, and of the item that they process.
 #pragma once
 
 #include <atomic>
@@ -20,30 +20,30 @@ namespace melflow {
 
 class SourceStage;
 
-/// What is settled before the run begins.
+/// Settings that are fixed before the run begins.
 struct RunSettings {
   Value config;                   ///< the whole configuration, every default filled in
-  std::string file;               ///< that it was read from; "" where there is none
-  std::size_t pinned_memory = 0;  ///< that devices may copy to and from [bytes]
-  std::size_t device_memory = 0;  ///< of each device [bytes]
-  int sinks = 1;                  ///< of the graph
+  std::string file;               ///< the file of the configuration; "" where there is none
+  std::size_t pinned_memory = 0;  ///< limit of page-locked memory [bytes]
+  std::size_t device_memory = 0;  ///< limit of memory on each device [bytes]
+  int sinks = 1;                  ///< number of sinks in the graph
 };
 
-/// What stages share beside items, or are given by the caller of the run: one object of a type.
-/// The framework only keeps it. Not locked: to be used before the run and in Stage::start().
+/// Objects that stages share beside items, or get from the caller of the run: one per type. The
+/// framework only keeps them. Not locked: to be used before the run and in Stage::start().
 class RunServices {
  public:
   template <class T>
   void add(std::shared_ptr<T> service) {
     services_[typeid(T)] = std::move(service);
   }
-  /// Null where none was added.
+  /// The object of this type; null where none was added.
   template <class T>
   [[nodiscard]] std::shared_ptr<T> find() const {
     const auto it = services_.find(typeid(T));
     return it == services_.end() ? nullptr : std::static_pointer_cast<T>(it->second);
   }
-  /// The one that there is, or the first one, made of `arguments`.
+  /// The object of this type; made from `arguments` where there is none yet.
   template <class T, class... Arguments>
   std::shared_ptr<T> find_or_make(Arguments&&... arguments) {
     if (auto service = find<T>()) return service;
@@ -56,24 +56,24 @@ class RunServices {
   std::map<std::type_index, std::shared_ptr<void>> services_;
 };
 
-/// One run, as its stages see it.
+/// A run, as its stages see it.
 struct RunContext {
   BufferPool& pool;
   Ledger& ledger;
   const RunSettings& settings;
-  SourceStage& source;  ///< for what it says of its items
+  SourceStage& source;  ///< for the names and sizes of its items
   RunServices& services;
   MemoryBudget* budget = nullptr;  ///< set once the source has its index
   int workers = 1;
-  std::function<void(std::string)> warn;  ///< a remark on the run as a whole
-  /// Remarks on the plan and, so far, on the run, without places in the configuration's file.
+  std::function<void(std::string)> warn;  ///< adds a remark on the run as a whole
+  /// The remarks on the plan, and those on the run so far, without places in the configuration.
   std::function<std::vector<std::string>()> warnings = [] { return std::vector<std::string>(); };
-  const std::atomic<bool>* stop_requested = nullptr;  ///< for long work in start(); null: never
+  const std::atomic<bool>* stop_requested = nullptr;  ///< checked by long work in start(); or null
 
   [[nodiscard]] bool is_stopping() const { return stop_requested != nullptr && *stop_requested; }
 };
 
-/// What a process() call may know and say about the item at hand.
+/// What a process() call may find out about its item, and report on it.
 class ItemContext {
  public:
   ItemContext(RunContext& run, const Item& item, int stage)
@@ -86,7 +86,7 @@ class ItemContext {
   [[nodiscard]] std::unique_ptr<StageState>& state() const {
     return origin().stream->state(stage_);
   }
-  /// Fails the stream of one part of a combined item; the other parts go on.
+  /// Fails the stream of one part of a combined item; other parts are not affected.
   void fail(std::size_t part, ItemError error) const {
     origin(part).stream->fail(stage_, std::move(error));
   }
@@ -100,7 +100,7 @@ class ItemContext {
   int stage_;
 };
 
-/// How a run ended, as stages are told.
+/// How a run ended, for Stage::finish().
 enum class Ending { complete, stopped, failed };
 
 }  // namespace melflow

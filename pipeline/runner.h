@@ -1,4 +1,4 @@
-// Runs a checked plan, within its bounds of workers, queues and memory.
+// Runs a checked plan within its bounds on workers, queues and memory.
 #pragma once
 
 #include <functional>
@@ -11,31 +11,32 @@
 namespace melflow {
 
 struct Progress {
-  bool is_filling = false;  ///< a filling pass is under way; the rest is about that
+  bool is_filling = false;  ///< whether a filling pass is running, to which the other members refer
   Ledger::Counts counts;
-  std::size_t rows = 0;   ///< taken by the sinks
-  std::size_t bytes = 0;  ///< read so far: given by the nodes behind the source
+  std::size_t rows = 0;   ///< rows that the sinks have taken
+  std::size_t bytes = 0;  ///< bytes read so far: given by the nodes behind the source
   double seconds = 0;
 };
 
 /// One run of one plan. Not reusable: build a new plan for a new run.
 class Runner {
  public:
-  /// `observer`, unless it is null, is told what the nodes do; it has to outlive the run.
+  /// `observer`, unless it is null, is called while nodes work; it must outlive the run.
   explicit Runner(Plan plan, RunObserver* observer = nullptr);
   ~Runner();
 
-  /// Blocks until the run is over. Throws RunError when it could not start at all; a run that
+  /// Runs the plan and waits for the end. Throws RunError when the run could not start; a run that
   /// started always gives a report, a failed one with `ending` failed and `error` set.
   RunReport run();
 
-  /// From any thread (not from a signal handler): take nothing new, finish what is under way.
+  /// Stops the run: no new items are begun, those under way are finished. From any thread, but not
+  /// from a signal handler.
   void stop();
 
-  /// From any thread, during the run.
+  /// The present progress. From any thread, during the run.
   [[nodiscard]] Progress progress() const;
 
-  /// After the run.
+  /// All source items that are not ok, or ok with a remark, in order; after the run.
   [[nodiscard]] std::vector<Remark> remarks() const;
   [[nodiscard]] const Plan& plan() const;
 

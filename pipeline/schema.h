@@ -28,15 +28,16 @@ namespace melflow {
 
 class Schema;
 
-/// What other programs call an option: explained to whoever writes it, never read.
+/// The name that other programs have for an option. It is not read; the message for it gives
+/// melflow's name.
 struct OtherName {
   std::string_view name;      ///< "hop_length"
-  std::string_view whose;     ///< "librosa, torchaudio"; "" where it is anybody's
-  std::string_view here;      ///< the option, or for the sake of `how` another one's
-  std::string_view how = "";  ///< what its values are here, where they are not the same
+  std::string_view whose;     ///< "librosa, torchaudio"; "" for no program in particular
+  std::string_view here;      ///< name of the option here
+  std::string_view how = "";  ///< its values here, where they are not the same
 };
 
-/// One option: what help shows, and how to read and echo it.
+/// An option: what help shows of it, and how it is read and echoed.
 class Field {
  public:
   std::string name;
@@ -63,32 +64,33 @@ class Field {
     lowest_exclusive = true;
     return *this;
   }
-  /// Changes how fast a run is, never its result: left out of the feature settings.
+  /// Marks an option that changes the speed of a run, never its result; such options are left out
+  /// of the feature settings.
   Field& tuning() {
     is_tuning = true;
     return *this;
   }
-  /// Read before the fields without this, wherever the user wrote it; then `apply` sets what it
-  /// implies for them (a preset).
+  /// Makes the option be read before others, wherever it is written; `apply` then sets the values
+  /// that it implies for them (a preset).
   Field& implies(std::function<void()> apply) {
     apply_ = std::move(apply);
     return *this;
   }
-  /// Without effect unless `is_so`, asked when all options are read; `setting` names what it takes:
-  /// "compression: deflate".
+  /// Makes the option have an effect only when `is_so`, called after all options are read;
+  /// `setting` names the condition: "compression: deflate".
   Field& used_with(std::string setting, std::function<bool()> is_so) {
     setting_ = std::move(setting);
     is_used_ = std::move(is_so);
     return *this;
   }
   [[nodiscard]] bool is_used() const { return !is_used_ || is_used_(); }
-  /// As it would be without being written, or without what implies another value.
+  /// Whether it has the value that it would have without being written or implied.
   [[nodiscard]] bool is_default() const;
-  /// "1 to 64", "at least 0", "more than 0", "a, b or c", "".
+  /// The allowed values: "1 to 64", "at least 0", "more than 0", "a, b or c", or "".
   [[nodiscard]] std::string allowed() const;
-  /// "" or the complaint about a number outside the range.
+  /// The problem of a number outside the range; "" for a number in it.
   [[nodiscard]] std::string check_range(double value) const;
-  /// Behind the complaint about a value that is none of the type: ", allowed is 1 to 64".
+  /// A text for the end of the problem of a value of another type: ", allowed is 1 to 64".
   [[nodiscard]] std::string also_allowed(const Value& refused) const;
 
  private:
@@ -96,10 +98,10 @@ class Field {
   std::function<void(const Field&, const Value&, const std::string& path, Problems&)> read_;
   std::function<Value(bool with_tuning)> echo_;
   std::function<void()> apply_;
-  mutable std::string implied_;  // by an option that was read; "" where none was
+  mutable std::string implied_;  // value implied by an option that was read; "" for none
   std::string setting_;
   std::function<bool()> is_used_;
-  // A number to hold against the range, where the type has one.
+  // The number to compare with the range, for types that have one.
   std::function<std::optional<double>()> number_;
 };
 
@@ -112,18 +114,18 @@ class Schema {
   template <class T>
   Field& group(std::string name, std::optional<T>& target, std::string doc);
 
-  /// `names` live as long as the program.
+  /// Sets the names that other programs have for the options; `names` must live as long as the
+  /// program.
   void other_names(std::span<const OtherName> names) { other_names_ = names; }
   [[nodiscard]] std::span<const OtherName> other_names() const { return other_names_; }
 
-  /// Reads a map into the described options; unknown keys and bad values become problems, each
-  /// with its place. `path` ("mel.") goes before the key in messages.
+  /// Reads a map into the described options; unknown keys and bad values are reported, each with
+  /// its place. `path` ("mel.") stands before the key in messages.
   void read(const Value& map, const std::string& path, Problems& problems) const;
-  /// What of the map that was read has no effect beside the other options. Options
-  /// that are written with their default are left out: stored configurations have all options.
+  /// Reports options of the map that have no effect because of other options. Options written with
+  /// their default are not reported, as stored configurations have all options.
   void find_unused(const Value& map, const std::string& path, Problems& remarks) const;
-  /// All options with their present values; `with_tuning` false leaves out what cannot change a
-  /// result.
+  /// All options with their present values; `with_tuning` false: without tuning options.
   [[nodiscard]] Value echo(bool with_tuning = true) const;
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::vector<std::string> names() const;
@@ -133,8 +135,9 @@ class Schema {
   std::span<const OtherName> other_names_;
 };
 
-/// What to say of a key that is no option of any of these and none of `more`: what it is called
-/// here, where it is another program's name; else the nearest name; "" where there is neither.
+/// The hint for a key that is no option of these schemas and not in `more`: the option's name here,
+/// where the key is another program's name for it; else the nearest name; "" where there is
+/// neither.
 std::string advice_on(std::string_view key, std::initializer_list<const Schema*> schemas,
                       const std::vector<std::string>& more = {});
 

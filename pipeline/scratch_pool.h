@@ -1,4 +1,4 @@
-// Work space of threads, kept between items: as many pieces as there were threads at once.
+// Keeps work space for threads between items: as many pieces as there were threads at once.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace melflow {
 
-/// From any thread.
+/// All calls may come from any thread.
 template <class T>
 class ScratchPool {
  public:
-  /// A piece for as long as the object lives, which is shorter than the pool does.
+  /// Holds a piece of work space; must not outlive the pool.
   class Lease {
    public:
     Lease(ScratchPool& pool, std::unique_ptr<T> piece) : pool_(pool), piece_(std::move(piece)) {}
@@ -29,7 +29,8 @@ class ScratchPool {
     std::unique_ptr<T> piece_;
   };
 
-  /// One that was given back, or what make() gives, a std::unique_ptr<T>.
+  /// Leases a piece that was given back, or a new one from make(), which returns
+  /// std::unique_ptr<T>.
   template <class Make>
   [[nodiscard]] Lease lease(const Make& make) {
     {

@@ -1,5 +1,5 @@
-// What some stages can do beside what their kind does: a class derives from its kind and from any
-// of these. Which ones a stage has is found once, when the plan is made (StageFaces).
+// Abilities that only some stages have: a stage's class derives from its kind and from any of
+// these. The abilities of a stage are found once, when the plan is made (StageFaces).
 #pragma once
 
 #include <cstddef>
@@ -10,73 +10,74 @@
 
 namespace melflow {
 
-/// Items are not processed by run() but begun and collected in an engine.
+/// The stage's items are not processed by run() but by an engine.
 class HasEngine {
  public:
-  /// Has at most `concurrency` items at a time. Asked once, after the plan is complete. Null: no
-  /// engine with these options.
+  /// Makes an engine for at most `concurrency` items at a time; null: no engine with these options.
+  /// Called once, after the plan is complete.
   [[nodiscard]] virtual std::unique_ptr<Engine> engine(int concurrency) = 0;
 
  protected:
   ~HasEngine() = default;
 };
 
-/// A filling pass while it is under way.
+/// The state of a filling pass.
 struct Filling {
-  /// What the stage may take of the run's budget and keep to its end [bytes].
+  /// The memory [bytes] of the run's budget that the stage may take and keep to the end of the run.
   std::size_t memory = 0;
-  /// Nothing more needs to come. From any thread.
+  /// Ends the pass early, when nothing more needs to come. From any thread.
   std::function<void()> end;
 };
 
-/// Keeps what the run proper needs: before it the nodes from the source to this one, between which
-/// there is no branch, run by themselves over all source items. Nothing of that pass is in the
-/// ledger.
+/// The stage is filled by a pass before the run proper: the nodes from the source to this one,
+/// which must not branch, run by themselves over all source items. Nothing of that pass is recorded
+/// in the ledger.
 class FillingPass {
  public:
-  /// After all stages have started. False: no such pass. `filling` stays until filled().
+  /// Whether there is to be such a pass; called after all stages have started. `filling` stays
+  /// valid until filled().
   [[nodiscard]] virtual bool begin_filling(Filling& filling) = 0;
-  /// After that pass.
+  /// Called after the pass.
   virtual void filled(RunContext& run) = 0;
 
  protected:
   ~FillingPass() = default;
 };
 
-/// Has items wait here for others.
+/// Items may wait in the stage for other items.
 class HoldsItems {
  public:
-  /// After the last item, before any stage's finish(): lets go of them. That closes their records in
-  /// the ledger, which tells every listener.
+  /// Drops waiting items; called after the last item, before any stage's finish(). This closes
+  /// their records in the ledger, which calls all listeners.
   virtual void drop_waiting() = 0;
 
  protected:
   ~HoldsItems() = default;
 };
 
-/// Keeps memory beside the items.
+/// The stage keeps memory beside that of the items.
 class KeepsMemory {
  public:
-  /// Bytes that it keeps at most, with `concurrency` items at a time; they count in the budget.
-  /// Asked once the source has its index, before start().
+  /// The most memory [bytes] that it keeps, with `concurrency` items at a time; charged to the
+  /// budget. Called when the source has its index, before start().
   [[nodiscard]] virtual std::size_t kept_memory(const RunContext& run, int concurrency) const = 0;
 
  protected:
   ~KeepsMemory() = default;
 };
 
-/// A source that can do more than make its items one after the other.
+/// The source can make items before it is their turn.
 class MakesAhead {
  public:
-  /// True: item() is called from several threads at once, each with other indices, and for items
-  /// that a run which is stopped never comes to; also after a call for the same index that threw.
+  /// True: item() may be called from several threads at once, each with other indices; for items
+  /// that a stopped run never uses; and again for an index for which it threw.
   [[nodiscard]] virtual bool makes_ahead() const = 0;
 
  protected:
   ~MakesAhead() = default;
 };
 
-/// A stage by what it is and can do; null for what it is not. The first three are its kind.
+/// A stage's interfaces, null for those that it does not have. The first three are its kind.
 struct StageFaces {
   StageFaces() = default;
   explicit StageFaces(Stage& stage);

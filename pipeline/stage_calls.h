@@ -1,5 +1,5 @@
-// How a node's stage is called with what was sent to the node: item by item, an error of one being
-// the error of its files alone, and what is used up given back at once.
+// Calls a node's stage for the items that were sent to the node, one by one. An error of an item
+// fails its files alone, and an item's memory is given back as soon as it is done.
 #pragma once
 
 #include <string>
@@ -16,31 +16,33 @@ class StageCalls {
  public:
   StageCalls(TaskGraph& graph, int node, const std::string& name, const StageFaces& stage);
 
-  /// Nobody takes what it gives: an item is done when it is through with it.
+  /// Makes the stage the last one: no node takes what it gives, and an item is done after its call.
   void be_last() { is_last_ = true; }
 
-  /// What of the items is left when the stage has given what it could at once.
+  /// What remains of the items after a call of run().
   enum class Rest {
     none,
-    block,  ///< a further block of the item at hand, for which memory is needed
+    block,  ///< a further block of the present item, which needs memory
     items   ///< further items
   };
   struct Outcome {
     Rest rest = Rest::none;
     Passed in;
   };
-  /// Appends to `work.out`. What is an error of the whole run is told to the graph.
+  /// Calls the stage and appends what it gives to `work.out`. Reports errors of the whole run to
+  /// the graph.
   Outcome run(Work& work);
-  /// Hands the next item to an engine. False: it did not take it, which is done then.
+  /// Hands the next item to an engine. False: the engine did not take the item, which is done then.
   bool begin(Engine& engine, Work& work, Passed& in);
-  /// What became of it.
+  /// Takes the engine's result for an item.
   void end(Work::Begun& tag, Result<Emission> result);
-  /// Whether all items are done; then what they gave is in `work.out`.
+  /// Whether all items are done; then `work.out` has what they gave.
   bool is_done(Work& work);
 
-  /// Items that a combining stage has taken in and not given on. Asked while nothing runs.
+  /// Whether a combining stage holds items that it has not given yet. To be called while the stage
+  /// is not running.
   [[nodiscard]] bool holds() const { return !held_.empty(); }
-  /// Drops them.
+  /// Drops the items that a combining stage holds.
   void cancel_held();
 
  private:
@@ -52,7 +54,7 @@ class StageCalls {
   TaskGraph& graph_;
   const int node_;
   const std::string& name_;
-  // By which the stage is called; null both for a source, whose items TaskFiles asks for.
+  // The interface by which the stage is called; both are null for a source, which TaskFiles calls.
   ItemStage* const items_;
   CombineStage* const combine_;
   bool is_last_ = false;

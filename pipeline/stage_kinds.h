@@ -52,7 +52,7 @@ class Transform : public ItemStage {
 template <class In, class Out, class State>
 class StreamTransform : public Transform<In, Out> {
  public:
-  /// State of the stream at hand, made with its default constructor at the first block.
+  /// The state of the present stream, made with its default constructor at the first block.
   virtual Result<std::shared_ptr<const Out>> process_block(std::shared_ptr<const In> in,
                                                            State& state,
                                                            ItemContext& context) const = 0;
@@ -67,7 +67,8 @@ class StreamTransform : public Transform<In, Out> {
   }
 };
 
-/// Cursor: what is left of one input. `next` gives one block and says whether more follow.
+/// Gives several blocks for one input. A Cursor is the rest of an input; `next` gives one block,
+/// and whether more follow.
 template <class In, class Out>
 class Expand : public ItemStage {
  public:
@@ -101,11 +102,12 @@ class Expand : public ItemStage {
                    .expands = true}) {}
 };
 
-/// Runs one at a time. The origins of everything added go with what take() gives, in that order.
+/// Combines items, one call at a time. The result of take() has the origins of all items added, in
+/// that order.
 template <class In, class Out>
 class Combine : public CombineStage {
  public:
-  /// True when it is full and should be taken.
+  /// Adds an item; true when the combined item is full and should be taken.
   virtual bool push(std::shared_ptr<const In> in) = 0;
   virtual std::shared_ptr<const Out> pull() = 0;
 

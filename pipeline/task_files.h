@@ -1,8 +1,8 @@
-// Which source items go into one task of the graph. A task should be worth what handing it from node
-// to node costs, so several small files go together: as many as the plan says or, where that is left
-// to the run, as take some 100 µs on a worker, which is what oneTBB advises, and longer where there
-// are more than 25 of them. Only the source's node asks, one call at a time,
-// but for what is made ahead.
+// Chooses which source items go into one task of the graph. A task should take much longer than
+// passing it from node to node, so several small files go together: as many as the plan says or,
+// where that is left to the run, as take some 100 µs on a worker, which is what oneTBB advises, or
+// longer with more than 25 files. Only the source's node calls it, one call at a time, except for
+// work_ahead().
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,12 @@ class TaskFiles {
  public:
   explicit TaskFiles(TaskGraph& graph);
 
-  /// Makes the next ones: `out`, `costs`, `cost` and `index` of `work`, which stays empty when there
-  /// are no more.
+  /// Makes the next items into `out`, `costs`, `cost` and `index` of `work`, which stays empty when
+  /// there are no more.
   void make(Work& work);
-  /// For a worker that has made a task of `files`: makes later ones, while others make the next.
+  /// Makes later items ahead, on a worker that has just made a task of `files` items.
   void work_ahead(std::size_t files) { ahead_.work_ahead(files); }
-  /// All of them have been made.
+  /// Whether all items have been made.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_.load(); }
 
  private:

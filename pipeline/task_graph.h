@@ -2,13 +2,13 @@
 // and a limiter before it (graph_node.h), joined by make_edge; beside them only the gate of the memory
 // budget. docs/decisions/0001-graph.md has the reasons.
 //
-// Why it always goes on: whatever is admitted has memory for one block, so it needs nothing but
-// places, and places come back from the sinks upwards, because a sink never refuses. Only the
-// further blocks of a long item need more memory; an item that waits for that has no place in a
-// queue and does not count as concurrency, so nobody waits for it, and the oldest item has a reserve
-// of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when that is
-// full, since it waits for no more than it holds; or when no more can come; or when nothing else
-// moves. Batches that wait for more are sent as they are when nothing else moves.
+// The graph never blocks: an admitted item has memory for one block, so it needs only places, and
+// places become free from the sinks upwards, because a sink never refuses an item. Only the further
+// blocks of a long item need more memory; an item that waits for memory has no place in a queue and
+// does not count as concurrency, so no other item waits for it, and the oldest item has a reserve
+// of its own. A node that waits for its queue to fill (`start_at`) begins at the latest when the
+// queue is full, when no more items can come, or when nothing else moves. Incomplete batches are
+// sent on when nothing else moves.
 #pragma once
 
 #include <tbb/flow_graph.h>
@@ -30,19 +30,19 @@ namespace melflow {
 
 class TaskGraph {
  public:
-  /// Belongs to the task arena in which it is made. Has the first `nodes` nodes of the plan; what
-  /// takes the output of the last of them is left out. `observer` may be null.
+  /// Makes a graph of the first `nodes` nodes of the plan, without the nodes that take the output
+  /// of the last one. It belongs to the task arena in which it is made. `observer` may be null.
   TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer);
   ~TaskGraph();
 
-  /// Runs, and works along, until every node has ended.
+  /// Runs until every node has ended; the calling thread is one of the workers.
   void run();
-  /// Nothing new; what is under way is finished, long files are cut off. At any time, also before
-  /// run().
+  /// Stops: no new items are begun, items under way are finished, long files are cut off. May be
+  /// called at any time, also before run().
   void stop();
-  /// Drops everything; the first error is kept.
+  /// Ends the run with an error and drops all items; the first error is kept.
   void abort(std::exception_ptr error);
-  /// Memory came back: the source or a long file may go on.
+  /// Notes that memory came back, so that the source or a long file may go on.
   void memory_freed() { gate_.memory_freed(); }
 
   [[nodiscard]] std::exception_ptr error() const;
@@ -50,7 +50,7 @@ class TaskGraph {
   [[nodiscard]] std::size_t admitted() const { return admitted_.load(); }
   void fill(RunReport& report) const;
   [[nodiscard]] std::size_t rows_taken() const;
-  /// Given by the nodes that take what the source makes.
+  /// The bytes and rows given by the nodes that take what the source makes.
   [[nodiscard]] std::size_t bytes_read() const;
 
   // ---- for its nodes
@@ -68,11 +68,11 @@ class TaskGraph {
   [[nodiscard]] TaskFiles& files() { return files_; }
   /// Source items below `end` have a stream.
   void admitted(std::size_t end) { admitted_.store(end); }
-  /// `work`, which has its memory, waits in its node's queue again, behind all that workers have to
-  /// do already: of what a worker is sent it does the last first, and one long file would keep the
-  /// workers from all others.
+  /// Puts `work`, which has its memory, into its node's queue again, behind all tasks that workers
+  /// have already: they run the task that was spawned last first, so one long file would keep them
+  /// from all others.
   void resume(GraphNode& node, Work* work);
-  /// The only make_edge of the program; what it has joined is in the report.
+  /// Makes an edge and records it for the report; the program's only call of make_edge.
   template <class From, class To>
   void join(From& from, To& to, std::string from_name, std::string to_name) {
     const std::lock_guard lock(mutex_);

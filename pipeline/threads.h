@@ -1,5 +1,5 @@
-// Threads, as many as the system has to give: a control group (pids.max) or a user (ulimit -u) may
-// be allowed fewer than a run would like to have.
+// Starts as many threads as the system allows: a control group (pids.max) or a user (ulimit -u) may
+// be allowed fewer than a run wants.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@
 
 namespace melflow {
 
-/// Adds a thread that runs `work`. False where there is none to be had.
+/// Adds a thread that runs `work`. False when the system allows no further thread.
 template <class Work>
 [[nodiscard]] bool add_thread(std::vector<std::thread>& threads, Work&& work) {
   try {
@@ -26,13 +26,13 @@ template <class Work>
   return false;
 }
 
-/// What to tell a user where a run cannot do without another thread: "read: a thread ...".
+/// The error when a run cannot go on without another thread: "read: a thread ...".
 std::string no_thread_text(const std::string& who);
-/// And where it goes on with fewer: "2 of 8 workers: ...".
+/// The remark when a run goes on with fewer threads: "2 of 8 workers: ...".
 std::string few_threads_text(int got, int wanted, const std::string& what);
 
-/// Runs `work` on the calling thread and beside it on up to `count` - 1 others, so that it has to
-/// share out among them what there is to do. The first exception is thrown again when all are done.
+/// Runs `work` on the calling thread and on up to `count` - 1 others at the same time; `work` must
+/// divide the task among its calls. The first exception is thrown again when all are done.
 void on_threads(int count, const std::function<void()>& work);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// What ThreadSanitizer has to be told of tasks handed to oneTBB. Nothing in other builds.
+// Tells ThreadSanitizer about tasks handed to oneTBB. Does nothing in other builds.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)  // GCC

@@ -1,6 +1,6 @@
-// Blocks of one stream pass a stage one at a time and in the order in which they came to it,
-// whatever order oneTBB runs its tasks in. Only pieces of a stream have turns; a whole file passes
-// without.
+// Makes the blocks of one stream pass a stage one at a time and in the order in which they came to
+// it, in whatever order oneTBB runs its tasks. Only pieces of a stream have turns; a whole file
+// needs none.
 #pragma once
 
 #include <mutex>
@@ -13,15 +13,15 @@ namespace melflow {
 
 class Turns {
  public:
-  /// When `origins` come to the stage, which is that branch of the node before it: appends their
-  /// turns.
+  /// Appends the turns of `origins` when they come to the stage, which is number `branch` of those
+  /// behind the node before it.
   void issue(const Origins& origins, std::uint32_t branch, std::vector<Turn>& turns) {
     for (const Origin& o : origins)
       if (!o.whole()) return issue_pieces(origins, branch, turns);
   }
-  /// False: it is kept until done() gives it back.
+  /// Whether it is the work's turn. False: the work is kept here until done() gives it back.
   [[nodiscard]] bool may_begin(Work& work);
-  /// The stage is through with these. Appends the work that should ask again.
+  /// Ends these turns; appends to `ask_again` the work whose turn may have come.
   void done(const std::vector<Turn>& turns, std::vector<Work*>& ask_again);
 
  private:

@@ -1,5 +1,5 @@
-// A tree of settings as a person wrote it: scalars, lists and maps, each with the place it came
-// from. The framework reads stage options from it and never sees YAML; config/ makes it.
+// A tree of settings as they were written: scalars, lists and maps, each with its place in the
+// text. The framework reads stage options from it and never sees YAML; config/ makes it.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct Mark {
   int line = 0;
   int column = 0;
 
-  /// "file.yaml:12:5", "file.yaml" without a line, "" without a file.
+  /// The place as text: "file.yaml:12:5", "file.yaml" without a line, "" without a file.
   [[nodiscard]] std::string str() const;
 };
 
@@ -40,7 +40,7 @@ class Value {
 
   /// The text of a scalar, "" for anything else.
   [[nodiscard]] const std::string& text() const { return text_; }
-  /// True when the scalar was quoted, so that "12" is a string and never a number.
+  /// Whether the scalar was quoted, so that "12" is a text and not a number.
   [[nodiscard]] bool quoted() const { return quoted_; }
   [[nodiscard]] const std::vector<Value>& items() const { return items_; }
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
@@ -68,8 +68,8 @@ struct Value::Entry {
   Mark key_mark;
 };
 
-/// One line of JSON: maps keep their order; scalars that read as numbers, booleans or null are
-/// written bare unless they were quoted.
+/// The value as one line of JSON: maps keep their order; scalars that read as numbers, booleans or
+/// null have no quotes unless they were quoted.
 std::string to_json(const Value& value);
 
 }  // namespace melflow

@@ -1,7 +1,7 @@
-// What travels from node to node: one item or several small ones, the place that they hold in a
-// queue, and what the stage that has them remembers. oneTBB carries a plain pointer, since nodes
-// copy what they carry and keep copies for longer than a place or memory may be kept; the node
-// it was sent to owns it. Private to the graph's own files.
+// Work travels from node to node: one item or several small ones, with the place that they hold in
+// a queue and the state of the stage that has them. oneTBB's nodes pass a plain pointer, since they
+// copy their messages and keep the copies longer than a place or memory may be held; the node to
+// which Work was sent owns it. Private to the graph's own files.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,21 @@ namespace melflow {
 
 class GraphNode;
 
-/// Which of a stream's blocks an item is, for a stage that takes them in order.
+/// The number of an item among its stream's blocks, for a stage that takes them in order.
 struct Turn {
   const Stream* stream = nullptr;
   std::uint32_t number = 0;
   std::uint32_t branch = 0;  // of the fan-out before the stage
 };
 
-/// How work comes to a node.
+/// The way in which work comes to a node.
 enum class Came {
   by_queue,
   past_queue,  // it began as it was sent: it never had a place in the queue
   again        // it was there before and has more to give, or is a flush
 };
 
-/// What passed a node on one side.
+/// Counts what passed a node on one side.
 struct Passed {
   std::size_t items = 0, bytes = 0, rows = 0;
   void add(const Item& item) {
@@ -80,7 +80,7 @@ struct Work {
   std::vector<std::size_t> costs;  // of each item [bytes]
   std::size_t cost = 0;            // of all
 
-  /// For what the stage gave: as it was when it was made.
+  /// Makes it as new, to carry the output of the stage.
   void renew() {
     out.clear();
     at = 0;
@@ -97,8 +97,8 @@ struct Work {
   }
 };
 
-/// What oneTBB's nodes carry. With what they order it by, because a queue still compares what it has
-/// handed on already.
+/// The message that oneTBB's nodes pass. It includes the keys of its order, because a queue
+/// compares messages even after it has passed them on.
 struct Message {
   Work* work = nullptr;
   std::size_t index = 0;
@@ -108,7 +108,7 @@ struct Message {
   explicit Message(Work* w) : work(w), index(w->index), count(w->count) {}
 };
 
-/// Oldest source item first; as queues want it, the first one is the greatest.
+/// Orders the oldest source item first; as queues require it, the first is the greatest.
 struct IsYounger {
   bool operator()(const Message& a, const Message& b) const {
     return a.index != b.index ? a.index > b.index : a.count > b.count;

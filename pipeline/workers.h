@@ -1,10 +1,10 @@
-// The threads on which oneTBB's tasks of a run are done: the calling one and others that the run
-// makes itself and that wait in the same arena.
+// The threads that run oneTBB's tasks of a run: the calling thread, and others that the run starts
+// itself and that wait in the same arena.
 //
-// oneTBB could make them, but it makes a worker in the midst of a task, on whatever thread finds
-// work for it, and an error of pthread_create ends the process there. So all places of the arena are
-// kept for threads of the run, and oneTBB makes none. It does not compare the number with that of
-// the cores either (and print a warning of its own).
+// oneTBB could start them, but it does so in the midst of a task, on any thread, and there an error
+// of pthread_create ends the process. So all places of the arena are reserved for threads of the
+// run, and oneTBB starts none. Nor does it then compare their number with that of the cores and
+// print a warning of its own.
 #pragma once
 
 #include <tbb/flow_graph.h>
@@ -20,16 +20,16 @@ namespace melflow {
 
 class Workers {
  public:
-  /// Only the thread that calls execute() works yet.
+  /// Starts no threads yet: until hire(), only the thread that calls execute() works.
   explicit Workers(int count);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  /// Tasks have to be done before.
+  /// All tasks must be done before.
   ~Workers();
 
-  /// Makes the threads that are missing, or as many as can be made.
+  /// Starts the missing threads, or as many as the system allows.
   void hire();
-  /// Threads that work now, the one that calls execute() included.
+  /// The number of threads that work, including the one that calls execute().
   [[nodiscard]] int count() const { return 1 + static_cast<int>(threads_.size()); }
 
   /// Calls f() in the arena, on this thread.
@@ -42,7 +42,7 @@ class Workers {
   const int wanted_;
   tbb::global_control at_least_two_;
   tbb::task_arena arena_;
-  // A thread each waits for, so that it does the tasks of the arena meanwhile.
+  // Each thread waits for one of these graphs, and runs the tasks of the arena meanwhile.
   std::vector<std::unique_ptr<tbb::flow::graph>> shifts_;
   std::vector<std::thread> threads_;
 };

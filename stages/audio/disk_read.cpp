@@ -56,7 +56,7 @@ struct DiskReadOptions {
         .tuning();
     s.field("advise", advise,
             "advice to the system (posix_fadvise) for a file larger than buffer; sequential: it "
-            "is read in order; willneed: load all of it now; none: no advice")
+            "is read in order; willneed: the whole file is needed soon; none: no advice")
         .tuning();
     s.field("whole", whole,
             "size up to which a file is read into memory as a whole; larger files are read piece "
@@ -65,8 +65,8 @@ struct DiskReadOptions {
         .tuning();
     s.field(
          "engine", engine,
-         "how files are read; inline: by the workers, which wait for the disk; auto: likewise, but "
-         "where they wait, the system loads the next files meanwhile; threads: by threads of its "
+         "how files are read; auto: by the workers, and where these wait for the disk, the system "
+         "loads the next files meanwhile; inline: by the workers alone; threads: by threads of its "
          "own; io_uring: by the kernel, many files at once (by threads where io_uring is not "
          "allowed)")
         .tuning();
