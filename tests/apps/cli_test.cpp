@@ -216,7 +216,7 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
     const auto config = nlohmann::ordered_json::parse(e.out)["config"];
     write_text(folder / "stored.yaml", config.dump(2));
     const Ended again = run(folder, {melflow, "validate", "stored.yaml", "--json"});
-    CHECK(nlohmann::ordered_json::parse(again.out)["warnings"] == nlohmann::json::array());
+    CHECK(nlohmann::ordered_json::parse(again.out)["warnings"] == nlohmann::ordered_json::array());
     const auto graph = config["graph"];
     std::vector<std::string> nodes;
     for (const auto& [node, options] : graph.items())

@@ -36,8 +36,8 @@ class Bench {
 
   [[nodiscard]] Stage& stage() { return *stage_; }
   /// The same as what its kind is; it has to be that.
-  [[nodiscard]] ItemStage& items() { return *faces_.items; }
-  [[nodiscard]] SourceStage& source() { return *faces_.source; }
+  [[nodiscard]] ItemStage& items() const { return *faces_.items; }
+  [[nodiscard]] SourceStage& source() const { return *faces_.source; }
   [[nodiscard]] RunContext& run() { return run_; }
   [[nodiscard]] Ledger& ledger() { return ledger_; }
   /// Remarks on the run as a whole.

@@ -213,7 +213,7 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
               CHECK((got.bytes == alone.bytes));
             }
             // How long it is without being decoded: told, or guessed.
-            const SoundFile sound(SoundInput(std::as_bytes(std::span(good))));
+            const SoundFile sound{SoundInput(std::as_bytes(std::span(good)))};
             REQUIRE(sound.ok());
             CHECK(sound.is_count_known() == (good == counted));
             CHECK(sound.info().frames > alone.count() / 4);

@@ -76,9 +76,10 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
         {"remarks/stage", "string"}, {"remarks/reason", "string"}};
     for (const DocumentedColumn& c : documented_columns())
       if (!c.is_optional) types.emplace_back(c.name, c.name == "files/status" ? status : c.type);
-    for (const auto& [name, type] : types) {
+    for (const auto& dataset : types) {
+      const std::string& name = dataset.first;
       CAPTURE(name);
-      CHECK(h5.type(name) == type);
+      CHECK(h5.type(name) == dataset.second);
       if (name.starts_with("files/")) CHECK(h5.shape(name) == std::vector<std::uint64_t>{found});
     }
     CHECK(h5.attribute_names("/") ==
@@ -103,9 +104,9 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
                                                               {"sample_rate", "int32"},
                                                               {"n_fft", "int32"},
                                                               {"hop_length", "int32"}};
-    for (const auto& [name, type] : attributes) {
-      CAPTURE(std::string(name));
-      CHECK(h5.attribute_type("/", name) == type);
+    for (const auto& a : attributes) {
+      CAPTURE(std::string(a.first));
+      CHECK(h5.attribute_type("/", a.first) == a.second);
     }
     CHECK(h5.attribute_names("files") == std::vector<std::string>{"root"});
     CHECK(h5.text_attribute("files", "root") == folder / "clips");
@@ -208,9 +209,10 @@ TEST_CASE("hdf5_write: equal features have equal hashes, whatever else the confi
       {"normalize: fixed, norm_mean: 2",
        "normalize: fixed, norm_mean: [2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2]"},
   };
-  for (const auto& [one, other] : same) {
-    CAPTURE(other);
-    CHECK(hash({.mel = one, .write = "sync: true"}) == hash({.mel = other, .write = "sync: true"}));
+  for (const auto& pair : same) {
+    CAPTURE(pair.second);
+    CHECK(hash({.mel = pair.first, .write = "sync: true"}) ==
+          hash({.mel = pair.second, .write = "sync: true"}));
   }
   CHECK(hash({.decode = "fit: 1s", .write = "sync: true"}) ==
         hash({.decode = "fit: 8000", .write = "sync: true"}));
@@ -296,10 +298,10 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
       {"layout: chunked, access: shuffled, chunk: auto", 8192 / 80},
       {"access: shuffled", 0},  // in one piece, where every row is as near
   };
-  for (const auto& [write, rows] : table) {
-    CAPTURE(std::string(write));
-    const JobResult job =
-        run(pipeline({.write = std::string("overwrite: true, ") + write}), folder);
+  for (const auto& row : table) {
+    const std::string write = row.first;
+    CAPTURE(write);
+    const JobResult job = run(pipeline({.write = "overwrite: true, " + write}), folder);
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Hid file(H5Fopen((folder / "out.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose,
                    "file");
@@ -307,6 +309,6 @@ TEST_CASE("hdf5_write: access chooses the size of chunks, unless that is given")
     const Hid created(H5Dget_create_plist(mel), H5Pclose, "how it was made");
     std::array<hsize_t, 2> chunk{};
     if (H5Pget_layout(created) == H5D_CHUNKED) H5Pget_chunk(created, 2, chunk.data());
-    CHECK(chunk[0] == rows);
+    CHECK(chunk[0] == row.second);
   }
 }

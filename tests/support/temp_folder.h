@@ -74,7 +74,7 @@ class TempFolder {
   }
   /// Full path of a file to be made: the folders above it exist afterwards.
   [[nodiscard]] std::string file(const std::string& name) const {
-    const std::string full = *this / name;
+    std::string full = *this / name;
     std::filesystem::create_directories(std::filesystem::path(full).parent_path());
     return full;
   }

@@ -26,7 +26,7 @@ struct ListOptions {
 };
 class List final : public Source<Number> {
  public:
-  explicit List(ListOptions) {}
+  explicit List(const ListOptions&) {}
   std::size_t count() const override { return 0; }
   SourceItem item(std::size_t) override { return {}; }
   std::string name(std::size_t) const override { return {}; }
@@ -89,7 +89,7 @@ struct KeepOptions {
 };
 class Keep final : public Sink<Number> {
  public:
-  explicit Keep(KeepOptions) {}
+  explicit Keep(const KeepOptions&) {}
   std::optional<ItemError> consume(std::shared_ptr<const Number>, ItemContext&) override {
     return {};
   }

@@ -170,7 +170,7 @@ Errors errors_of(const MelOptions& linear, const reference::Rows& expected,
       if (static_cast<int>(c) != energy) peak = std::max(peak, expected[t][c]);
     for (std::size_t c = 0; c < columns; ++c) {
       const double theirs = expected[t][c];
-      const double ours = static_cast<double>(values[t * columns + c]);
+      const auto ours = static_cast<double>(values[t * columns + c]);
       const auto error = [&](double got, double right) {
         return is_double ? beyond_rounding(got, right) : std::abs(got - right);
       };

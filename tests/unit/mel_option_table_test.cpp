@@ -70,8 +70,8 @@ TEST_CASE("mel option table: a range holds in configurations and in check()") {
   int ends = 0;
   for (const MelOptionRow& row : mel_option_table()) {
     CAPTURE(row.name);
-    for (const auto& [end, outside] :
-         {std::pair(row.range.lowest, -kInfinite), std::pair(row.range.highest, kInfinite)}) {
+    for (const double outside : {-kInfinite, kInfinite}) {
+      const double end = outside < 0 ? row.range.lowest : row.range.highest;
       if (!std::isfinite(end)) continue;
       CAPTURE(end);
       ++ends;
@@ -121,11 +121,11 @@ TEST_CASE("mel option table: presets have the canonical form that they always ha
       {"hifigan", "140ed41b78c73e984fe2a667f150965b"},
       {"ast", "a47502fec3106b6fa0ca9c141c569617"},
   };
-  for (const auto& [name, hash] : table) {
-    CAPTURE(name);
-    const Value canonical = MelStageOptions::canonical(find_preset(name)->options);
+  for (const auto& row : table) {
+    CAPTURE(row.first);
+    const Value canonical = MelStageOptions::canonical(find_preset(row.first)->options);
     CAPTURE(to_json(canonical));
-    CHECK(feature_fingerprint(canonical) == hash);
+    CHECK(feature_fingerprint(canonical) == row.second);
   }
 }
 

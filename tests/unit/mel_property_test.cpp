@@ -90,7 +90,7 @@ MelOptions random_options(Random& r) {
 
 MelOptions random_valid(Random& r) {
   for (;;) {
-    const MelOptions o = random_options(r);
+    MelOptions o = random_options(r);
     if (check(o).empty()) return o;
   }
 }
@@ -190,8 +190,8 @@ TEST_CASE(
     int values = columns;
     for (const auto& step : finish.steps()) {
       const int wider = step->values_out(values);
-      std::vector<float> next_once(static_cast<std::size_t>(count * wider)),
-          next_pieces = next_once;
+      std::vector<float> next_once(static_cast<std::size_t>(count * wider));
+      std::vector<float> next_pieces(next_once.size());
       const MemoryRows from(at_once.data(), count, values);
       MemoryRows to(next_once.data(), count, wider);
       step->run(from, to);

@@ -179,7 +179,7 @@ TEST_CASE("row order: whatever the order of arrival, rows stand in file order wi
   };
   for (int round = 0; round < 2000; ++round) {
     CAPTURE(round);
-    const auto files = static_cast<std::size_t>(1 + below(12));
+    const auto files = static_cast<std::size_t>(below(12)) + 1;
     Writer writer(files);
     // late: in another branch of the graph, after all rows were taken; they stay until forget().
     enum class Fate { ok, nothing, midway, late };

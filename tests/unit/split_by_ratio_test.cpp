@@ -50,9 +50,10 @@ TEST_CASE("split by stratum: the shares are met to a file, in all and within eve
       ++n[std::size_t(splits[i])];
       ++n[3];
     }
-    for (const auto& [label, n] : of_label)
+    for (const auto& label : of_label)
       for (std::size_t s = 0; s < 3; ++s) {
-        CAPTURE(label);
+        CAPTURE(label.first);
+        const std::vector<double>& n = label.second;
         CHECK(std::abs(n[s] - kShares.list[s].second * n[3]) <= 2);
       }
   }
@@ -113,7 +114,7 @@ TEST_CASE("split by key: shares in expectation, and added files move no other") 
 }
 
 TEST_CASE("split shares: what is a share, and what not") {
-  const auto parse = [](std::vector<std::pair<std::string, std::string>> shares) {
+  const auto parse = [](const std::vector<std::pair<std::string, std::string>>& shares) {
     Value map = Value::map({});
     for (const auto& [name, share] : shares) map.set(name, Value::scalar(share));
     SplitShares out;

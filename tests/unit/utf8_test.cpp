@@ -23,9 +23,9 @@ TEST_CASE("utf8: text stays, other bytes become what os.fsdecode() gives") {
       {"\xF4\x90\x80\x80", "\\udcf4\\udc90\\udc80\\udc80"},  // behind the last character
       {"\xF5\x80\x80\x80", "\\udcf5\\udc80\\udc80\\udc80"},  // likewise
   };
-  for (const auto& [bytes, text] : table) {
-    CAPTURE(text);
-    CHECK(utf8_or_escaped(bytes) == text);
+  for (const auto& row : table) {
+    CAPTURE(row.second);
+    CHECK(utf8_or_escaped(row.first) == row.second);
   }
 }
 

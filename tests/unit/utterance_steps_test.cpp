@@ -160,7 +160,7 @@ TEST_CASE("cepstrum: the cosine transform, the lifter and where the energy goes"
         o.dct_type = type;
         o.norm = ortho ? CepstrumOptions::Norm::ortho : CepstrumOptions::Norm::none;
         Table made;
-        made.values.resize(static_cast<std::size_t>(5 * count));
+        made.values.resize(std::size_t{5} * static_cast<std::size_t>(count));
         MemoryRows out(made.values.data(), 5, count);
         cepstrum_step(o, 23, -1)->run(MemoryRows(t.values.data(), 5, 23), out);
         for (const auto& row : t.exact)
