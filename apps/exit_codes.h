@@ -1,12 +1,12 @@
-// What the exit status of melflow means; the same list is in docs/pipelines.md.
+// The exit statuses of melflow; docs/pipelines.md has the same list.
 #pragma once
 
 namespace melflow {
 
 enum ExitCode : int {
   kDone = 0,
-  kRunFailed = 1,       ///< also: two features differ (compare), a value disagrees (verify-parity)
-  kUsage = 2,           ///< also: what should be compared cannot be read (compare, as diff does)
+  kRunFailed = 1,       ///< also: features differ (compare), or a value disagrees (verify-parity)
+  kUsage = 2,           ///< also: a file to be compared cannot be read (compare, as in diff)
   kSomeFailed = 3,      ///< done, but some files failed; they are listed
   kStopped = 75,        ///< EX_TEMPFAIL: stopped cleanly before its end
   kConfiguration = 78,  ///< EX_CONFIG: nothing was started

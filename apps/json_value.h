@@ -1,4 +1,4 @@
-// Settings as JSON, and JSON as settings.
+// Converts settings to JSON and back.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,10 +7,10 @@
 
 namespace melflow {
 
-/// Text that is no UTF-8, such as odd file names, stays as it is.
+/// Settings as JSON. Text that is no UTF-8, such as odd file names, stays as it is.
 nlohmann::ordered_json json_of(const Value& value);
 
-/// Strings become plain scalars, as in YAML without quotes.
+/// JSON as settings. Strings become plain scalars, as in YAML without quotes.
 Value value_of(const nlohmann::ordered_json& json);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// The whole program, whatever stages are linked in.
+// The program melflow, with any stages that are linked in.
 #pragma once
 
 namespace melflow {

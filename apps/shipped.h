@@ -1,4 +1,5 @@
-// Files that come with melflow: pipelines, golden vectors, the script that asks Python's libraries.
+// Finds files that come with melflow: pipelines, golden vectors, the script that runs Python's
+// libraries.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +8,12 @@
 
 namespace melflow {
 
-/// Where to look, in order: `installed` below share/melflow of the installed program, then `source`
-/// in the source tree whose build folder the program lies in.
+/// The places of a file, in the order in which they are searched: `installed` below share/melflow
+/// of the installed program, then `source` in the source tree in whose build folder the program is.
 std::vector<std::filesystem::path> shipped_places(const std::string& installed,
                                                   const std::string& source);
 
-/// The first of those places where there is a file. Throws RunError when there is none.
+/// The first of those places that exists. Throws RunError when none does.
 std::filesystem::path shipped_file(const std::string& installed, const std::string& source);
 
 }  // namespace melflow

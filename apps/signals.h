@@ -1,5 +1,5 @@
-// Ctrl-C and SIGTERM during a run, on a thread of their own instead of in a signal handler, so that
-// anything may be called.
+// Handles Ctrl-C and SIGTERM during a run on a thread of its own, not in a signal handler, so that
+// any function may be called.
 #pragma once
 
 #include <csignal>
@@ -11,8 +11,9 @@ namespace melflow {
 
 class StopOnSignal {
  public:
-  /// `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second one `leave`, and the process ends
-  /// with kInterrupted. Make it before any other thread: they inherit that these are blocked.
+  /// Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; at the second one calls `leave` and ends
+  /// the process with kInterrupted. To be made before any other thread, so that all threads block
+  /// these signals.
   StopOnSignal(std::function<void()> stop, std::function<void()> leave);
   ~StopOnSignal();
   StopOnSignal(const StopOnSignal&) = delete;

@@ -1,4 +1,4 @@
-// Recordings as the mel stage of a pipeline would get them.
+// Reads recordings as the mel stage of a pipeline would get them.
 //
 // In:  sound files, a sample rate [Hz].
 // Out: mono samples at that rate, by the stages disk_read, decode (downmix: mean) and resample.
@@ -12,8 +12,8 @@ namespace melflow {
 struct ParityRecording {
   std::string path;
   std::vector<float> samples;
-  int file_rate = 0;    ///< [Hz] of the file itself
-  std::string problem;  ///< why there are no samples, "" when there are
+  int file_rate = 0;    ///< rate of the file itself [Hz]
+  std::string problem;  ///< the reason why there are no samples, "" when there are
 };
 
 std::vector<ParityRecording> read_recordings(const std::vector<std::string>& paths,

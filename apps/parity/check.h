@@ -1,5 +1,5 @@
-// One comparison each: of a golden case, of derivatives, of a recording; and of the statistics of
-// all recordings. Rows are computed and compared twice, in single and in double precision.
+// Compares a golden case, derivatives, a recording, or the statistics of all recordings with those
+// of a library. Rows are computed and compared twice, in single and in double precision.
 #pragma once
 
 #include <array>
@@ -15,17 +15,17 @@ constexpr const char* kDeltas = "deltas";
 ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance);
 ParityResult check_delta(const ParityDelta& one, const ParityTolerance& tolerance);
 
-/// Recordings, a file at a time; then the mean and the standard deviation of each column over all
-/// rows of them, as an output stores them, against those of the library's rows.
+/// Compares recordings, one file at a time; then the mean and the standard deviation of each column
+/// over all their rows, as an output stores them, with those of the library's rows.
 class RecordingCheck {
  public:
-  /// All of them outlive this. `options`: those of `preset`, perhaps changed.
+  /// All arguments must outlive this object. `options`: those of `preset`, perhaps changed.
   RecordingCheck(std::string preset, const MelOptions& options, const ReferenceAnswer& answer,
                  const ParityTolerance& tolerance);
 
-  /// `theirs`: what the library made of the same samples.
+  /// Compares a recording. `theirs`: the library's rows of the same samples.
   ParityResult check(const ParityRecording& recording, const ReferenceRows& theirs);
-  /// Of the recordings checked so far.
+  /// Compares the statistics of the recordings checked so far.
   [[nodiscard]] std::array<ParityResult, 2> statistics() const;
 
  private:

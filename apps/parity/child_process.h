@@ -6,9 +6,9 @@
 
 namespace melflow {
 
-/// `command`: program, found on PATH when it has no slash, and arguments. Its stdout and stderr go
-/// to the file `output`. Returns the exit status, 128 + the number of the signal that ended it.
-/// Throws RunError when it cannot be started.
+/// Runs `command`, a program (found on PATH when it has no slash) and its arguments, with stdout
+/// and stderr written to the file `output`. Returns the exit status, or 128 + the number of the
+/// signal that ended it. Throws RunError when it cannot be started.
 int run_child(std::vector<std::string> command, const std::string& output);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// Features of recordings by the Python library itself, where it is installed.
+// Computes features of recordings with the Python library itself, where it is installed.
 //
 // In:  a library's name, options, recordings at the options' sample rate.
 // Out: the library's rows of each, and the statistics of all of them, by parity_reference.py beside
@@ -14,24 +14,24 @@
 
 namespace melflow {
 
-/// A library that can be asked, and the presets that it defines, the usual one first.
+/// A library that can be run, and the presets that it defines, the usual one first.
 struct ParityLibrary {
   std::string name;
   std::vector<std::string> presets;
-  bool is_double;  ///< it transforms in double precision
+  bool is_double;  ///< whether its transform is in double precision
 };
 const std::vector<ParityLibrary>& parity_libraries();
-/// Of the library that defines the preset.
+/// Whether the transform of the library that defines the preset is in double precision.
 bool transforms_in_double(const std::string& preset);
 
 struct ReferenceRows {
-  std::string refused;  ///< why the library gave none, "" when it did
+  std::string refused;  ///< the reason why the library gave no rows, "" when it did
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<float> values;  ///< [frames, columns]
 };
 
-/// Of all rows, by numpy in double precision.
+/// The statistics of all rows, by numpy in double precision.
 struct ReferenceStatistics {
   std::int64_t frames = 0;
   std::vector<double> mean, std;  ///< [columns]; std divides by the number of frames
@@ -43,9 +43,9 @@ struct ReferenceAnswer {
   ReferenceStatistics statistics;
 };
 
-/// `python`: a path, or a name that is looked for on PATH. `changed`: options that the user set.
-/// Throws RunError when it cannot be started or lacks the library, saying what to install, and when
-/// the library has nothing like a changed option.
+/// Runs the library. `python`: a path, or a name to be found on PATH; `changed`: options that the
+/// user set. Throws RunError when Python cannot be started or lacks the library, saying what to
+/// install, and when the library has no counterpart of a changed option.
 ReferenceAnswer ask_reference(const std::string& python, const std::string& library,
                               const MelOptions& options, const std::vector<std::string>& changed,
                               const std::vector<ParityRecording>& recordings);

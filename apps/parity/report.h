@@ -1,4 +1,4 @@
-// What verify-parity found, and how it is printed.
+// The results of verify-parity, and how they are printed.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,28 +9,28 @@
 
 namespace melflow {
 
-/// One case of the golden vectors, one file of the user's, or all cases of a preset.
+/// The result of one case of the golden vectors, one of the user's files, or all cases of a preset.
 struct ParityResult {
   std::string name, preset;
   std::vector<std::string> libraries;  ///< "librosa 0.10.2.post1"
   std::size_t cases = 1, left_out = 0;
-  std::int64_t frames = 0;  ///< compared
-  ParityValue worst;        ///< of the largest share of its limit
+  std::int64_t frames = 0;  ///< number of frames compared
+  ParityValue worst;        ///< the value with the largest share of its limit
   std::string worst_case;
   bool passed = true;
-  bool is_of_rows = true;  ///< false: of statistics, whose values have a column and no frame
+  bool is_of_rows = true;  ///< false: statistics, whose values have a column and no frame
   std::string reason;  ///< why it fails whatever the values, or why there was nothing to compare
 
-  /// Fails with `why`.
+  /// Marks it as failed for the reason `why`.
   void fail(const std::string& why);
   void take(const ParityValue& value);
 };
 
-/// The results of each preset together, in their order.
+/// Combines the results of each preset; the presets stay in their order.
 std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases);
 
-/// A table with a line for each, headed by `what` ("preset"), then every failure of `cases` with
-/// its row and value.
+/// A table with a line for each of `lines`, headed by `what` ("preset"), followed by every failure
+/// of `cases` with its row and value.
 std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
                         const std::vector<ParityResult>& cases, const ParityVectors& vectors);
 nlohmann::ordered_json parity_json(const std::vector<ParityResult>& results,

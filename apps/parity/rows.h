@@ -32,24 +32,24 @@ constexpr double kDoubleShare = 1e-15;
 /// tests/golden/filterbanks.json: weights of SpeechBrain and Kaldi are off by up to 1e-5 of a peak.
 constexpr double kFilterShare = 1e-5;
 constexpr double kUnnoted = 1e-4;
-/// Of an own error, which the vectors have with two digits.
+/// The relative error of a library's own error, which the vectors store with two digits.
 constexpr double kNotedDigits = 0.05;
 
 struct ParityRows {
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<float> values;
-  /// How a row was normalised, column by column: (x - mean) / divisor.
+  /// The mean and divisor by which each column was normalised: (x - mean) / divisor.
   std::vector<double> mean, divisor;
 };
 
-/// The backend at hand: MelKernel on the CPU.
+/// Computes melflow's rows, by MelKernel on the CPU.
 ParityRows parity_rows(const MelOptions& options, const std::optional<CepstrumOptions>& cepstrum,
                        std::span<const std::int16_t> samples);
 ParityRows parity_rows(const MelOptions& options, const std::optional<CepstrumOptions>& cepstrum,
                        std::span<const float> samples);
 
-/// One value of ours and of theirs.
+/// A value of melflow's rows, and the library's.
 struct ParityValue {
   std::int64_t frame = -1;  ///< -1: nothing was compared
   std::size_t column = 0;
@@ -60,25 +60,25 @@ struct ParityValue {
 
   /// |ours - theirs| less the library's own error.
   [[nodiscard]] double error() const;
-  /// 1 is the limit; infinite for what is no number.
+  /// The error as a share of the limit; infinite for values that are no numbers.
   [[nodiscard]] double share() const;
   [[nodiscard]] bool passes() const { return share() <= 1.0; }
 };
 
-/// What is known of a library's own errors.
+/// The precision of a library's rows.
 struct TheirPrecision {
-  bool is_double = false;  ///< it transforms in double precision
-  bool is_noted = false;   ///< rows come with their own error where it is worth noting
+  bool is_double = false;  ///< whether its transform is in double precision
+  bool is_noted = false;   ///< whether rows come with their own error where it is not negligible
 };
 
 class ParityJudge {
  public:
-  /// `ours`, of these options, outlives this.
+  /// `ours`, rows with these options, must outlive this object.
   ParityJudge(const MelOptions& options, bool is_cepstrum, const ParityRows& ours,
               const ParityTolerance& tolerance, TheirPrecision theirs);
-  /// How far each value of a row may be from theirs, beside their own error.
+  /// The limit of each value's distance from the library's, beyond the library's own error.
   [[nodiscard]] std::vector<double> limits(const std::vector<double>& theirs) const;
-  /// The value of the largest share of its limit.
+  /// The value with the largest share of its limit.
   [[nodiscard]] ParityValue worst(const ParityRow& theirs) const;
 
  private:

@@ -12,7 +12,8 @@
 
 namespace melflow {
 
-/// Throws std::invalid_argument, naming the signals there are, for any other name.
+/// Makes the signal `name` at this rate [Hz]. Throws std::invalid_argument that names all signals
+/// for any other name.
 std::vector<std::int16_t> parity_signal(std::string_view name, int sample_rate);
 
 /// FNV-1a, 32 bits, over the little-endian bytes.

@@ -15,7 +15,7 @@
 
 namespace melflow {
 
-/// |ours - theirs| <= atol + rtol |theirs|, as numpy.allclose.
+/// A value agrees when |ours - theirs| <= atol + rtol |theirs|, as in numpy.allclose.
 struct ParityTolerance {
   double atol = 1e-4, rtol = 0.0;
   std::string source = "melflow's own: the library has no test of its values";
@@ -24,12 +24,11 @@ struct ParityTolerance {
 struct ParityRow {
   std::int64_t frame = 0;
   std::vector<double> values;
-  /// How far the library itself is from its definition in double precision; empty: not worth
-  /// noting.
+  /// The error of the library itself compared with double precision; empty where it is negligible.
   std::vector<double> own_error;
 };
 
-/// Who computed the expected rows.
+/// The library that computed the expected rows.
 struct ParitySource {
   std::string library, version, function;
   [[nodiscard]] std::string text() const {
@@ -44,7 +43,7 @@ struct ParityCase {
   std::optional<CepstrumOptions> cepstrum;
   std::string signal;
   std::int64_t samples = 0;
-  std::string left_out;  ///< why the library gives nothing; then there is nothing to compare
+  std::string left_out;  ///< the reason why the library gives no rows to compare, "" when it does
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<ParityRow> rows;
@@ -66,8 +65,8 @@ struct ParityVectors {
   [[nodiscard]] const ParityTolerance& tolerance(const std::string& preset) const;
 };
 
-/// Throws RunError that says what is wrong and where. The signals' checksums are compared with
-/// those of melflow's own signals.
+/// Reads the vectors, and compares their signals' checksums with those of melflow's own signals.
+/// Throws RunError that says what is wrong and where.
 ParityVectors read_parity_vectors(const std::string& path);
 
 }  // namespace melflow

@@ -12,7 +12,7 @@ struct Rgb {
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
-/// x to the right and y down, from 0. What lies outside is not drawn.
+/// A picture whose x goes to the right and y down, from 0. Pixels outside are not drawn.
 class Canvas {
  public:
   Canvas(int width, int height, Rgb background);
@@ -22,15 +22,15 @@ class Canvas {
   [[nodiscard]] Rgb at(int x, int y) const { return pixels_[index(x, y)]; }
   void set(int x, int y, Rgb colour);
   void fill(int x, int y, int width, int height, Rgb colour);
-  /// The outline just inside the rectangle.
+  /// Draws the outline just inside the rectangle.
   void frame(int x, int y, int width, int height, Rgb colour);
-  /// The upper left corner of the text; `scale` pixels for one of the font.
+  /// Draws a text whose upper left corner is at (x, y); a pixel of the font takes `scale` pixels.
   void text(int x, int y, const std::string& text, int scale, Rgb colour);
 
   static int text_width(const std::string& text, int scale);
   static int text_height(int scale);
 
-  /// The bytes of such a file. Throws RunError.
+  /// The picture as the bytes of a PNG file. Throws RunError.
   [[nodiscard]] std::string png() const;
 
  private:
@@ -42,7 +42,8 @@ class Canvas {
   std::vector<Rgb> pixels_;
 };
 
-/// Each begins at the left edge; `background` is beside those that are less wide.
+/// Puts pictures one below the other, each at the left edge; `background` fills the space beside
+/// narrower ones.
 Canvas one_below_the_other(const std::vector<Canvas>& pictures, Rgb background);
 
 }  // namespace melflow

@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-/// `level` from 0 (dark) to 1 (bright); what lies outside is clamped, NaN is dark.
+/// The colour of `level` from 0 (dark) to 1 (bright); other values are clamped, NaN is dark.
 Rgb colour_of(double level);
 
 }  // namespace melflow

@@ -15,22 +15,23 @@ struct Spectrogram {
   std::string unit;
   std::vector<double> band_hz;  ///< [bands] centre frequencies
   double first_frame = 0;       ///< number of the first frame on the time axis
-  double frame_seconds = 0;     ///< from frame to frame; 0: the axis counts frames or rows
-  std::string axis = "frame";   ///< what it counts then
+  double frame_seconds = 0;     ///< time from frame to frame [s]; 0: the axis counts frames or rows
+  std::string axis = "frame";   ///< the unit of an axis that counts
   std::string title;
 };
 
-/// In decibels the scale of colours begins at most 80 dB below the highest level. Many frames are
-/// drawn as the means of groups, few are drawn wide. Throws RunError when there is no frame.
+/// Draws a spectrogram. With decibels, the scale of colours begins at most 80 dB below the highest
+/// level. Many frames are drawn as means of groups, few are drawn wide. Throws RunError when there
+/// is no frame.
 Canvas draw(const Spectrogram& s);
-/// Of each, one below the other.
+/// Draws several spectrograms, one below the other.
 Canvas draw(const std::vector<Spectrogram>& all);
 
 /// Round numbers in [lowest, highest], at most `most` of them: 1, 2 or 5 times a power of ten
 /// apart.
 std::vector<double> ticks(double lowest, double highest, int most);
 
-/// Turns values in the unit of /mel ("power", "ln power", "log10 amplitude", …) into decibels.
+/// Converts values in the unit of /mel ("power", "ln power", "log10 amplitude", …) to decibels.
 /// Returns their unit afterwards: "dB", or the old one where it is none of these.
 std::string to_decibels(std::vector<float>& values, const std::string& unit);
 

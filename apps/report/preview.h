@@ -1,4 +1,4 @@
-// What an update would do (`melflow update --dry-run`), as text and as JSON.
+// Describes what an update would do (`melflow update --dry-run`), as text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@
 
 namespace melflow {
 
-/// `changes`: the files that would be computed, with why, of which so many are named.
+/// The text names at most `limit` of `changes`, the files that would be computed, with the reasons.
 std::string preview_text(const UpdatePreview& preview, const RunReport& report,
                          const std::vector<Remark>& changes, std::size_t limit);
 nlohmann::ordered_json preview_json(const UpdatePreview& preview, const RunReport& report,

@@ -1,5 +1,5 @@
-// All that the program prints goes through here (but for the progress bar's own codes), so that nothing in a file's
-// name, a label or a stored reason can steer the terminal.
+// Everything that the program prints goes through here (except the codes of the progress bar), so
+// that no file name, label or stored reason can control the terminal.
 #pragma once
 
 #include <cstdio>
@@ -13,10 +13,10 @@
 
 namespace melflow {
 
-/// Prints, as printable() says, and flushes; nothing happens when nobody is there to read it any more.
+/// Prints printable(text) and flushes; does nothing when the reader of the output is gone.
 void put(std::FILE* out, const std::string& text);
 
-/// Texts on one line, whatever is in them; all else as it is.
+/// Puts texts on one line; other values stay as they are.
 template <class T>
 decltype(auto) in_line(const T& value) {
   if constexpr (std::is_convertible_v<const T&, std::string_view>)
@@ -25,13 +25,13 @@ decltype(auto) in_line(const T& value) {
     return value;
 }
 
-/// Formats and prints; a text among the values cannot begin a line.
+/// Formats and prints; texts among the values are put on one line.
 template <class... T>
 void say(std::FILE* out, fmt::format_string<const T&...> text, const T&... values) {
   put(out, fmt::format(fmt::runtime(text), in_line(values)...));
 }
 
-/// "melflow: MESSAGE" on one line of stderr, of a very long message its beginning.
+/// Prints "melflow: MESSAGE" on one line of stderr; only the beginning of a very long message.
 void complain(const std::string& message);
 
 }  // namespace melflow

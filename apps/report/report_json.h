@@ -9,13 +9,13 @@
 
 namespace melflow {
 
-/// As it is printed: what is no UTF-8 in it, such as odd file names, is replaced.
+/// The text of a document; bytes that are no UTF-8, as in odd file names, are replaced.
 std::string json_text(const nlohmann::ordered_json& document);
 
-/// The whole configuration, every default filled in.
+/// The whole configuration, with every default filled in.
 nlohmann::ordered_json config_json(const Plan& plan);
 
-/// Rows that the run's first sink took.
+/// The number of rows that the run's first sink took.
 std::size_t rows_of_run(const RunReport& report, const Plan& plan);
 
 nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,

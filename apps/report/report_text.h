@@ -8,17 +8,19 @@
 
 namespace melflow {
 
-/// Accounts, outputs, a line for each stage, memory. Lines end with '\n'.
+/// The summary of a run: counts of files, outputs, a line for each stage, memory. Lines end with
+/// '\n'.
 std::string summary_text(const RunReport& report, const Plan& plan);
 
-/// The first `limit` of them as "path: stage: reason", then how many more there are, by reason.
+/// The first `limit` remarks as "path: stage: reason", then the number of further ones, by reason.
 std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit);
 
-/// The same of those that failed, with their number first; "" when none did.
+/// As remarks_text(), for files that failed, with their number first; "" when none did.
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
                           std::size_t limit);
 
-/// Remarks on the run as a whole, a line each; those of the plan, which are known before, left out.
+/// The remarks on the run as a whole, one per line, without those on the plan, which were shown
+/// before.
 std::string warnings_text(const RunReport& report, const Plan& plan);
 
 }  // namespace melflow

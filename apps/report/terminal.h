@@ -1,4 +1,5 @@
-// How far a run is, on stderr: a bar that is redrawn on a terminal, now and then a line elsewhere.
+// Shows the progress of a run on stderr: a bar that is redrawn on a terminal, elsewhere a line from
+// time to time.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +13,8 @@
 
 namespace melflow {
 
-/// Files per second over the last seconds, so that the time left follows the present speed.
+/// Measures files per second over the last seconds, so that the time left follows the present
+/// speed.
 class RateMeter {
  public:
   void add(double seconds, std::size_t closed);
@@ -22,15 +24,15 @@ class RateMeter {
   std::deque<std::pair<double, std::size_t>> samples_;
 };
 
-/// One line of at most `width` characters.
+/// The progress as a line with a bar, of at most `width` characters.
 std::string bar_line(const Progress& progress, double files_per_second, int width);
-/// The same news without a bar, for a log file.
+/// The progress as a line without a bar, for a log file.
 std::string log_line(const Progress& progress, double files_per_second);
 
 class ProgressDisplay {
  public:
   enum class Mode { none, bar, lines };
-  /// What stderr is good for.
+  /// The mode that suits stderr.
   static Mode suitable_mode();
 
   ProgressDisplay(const Runner& runner, Mode mode) : runner_(runner), mode_(mode) {}
@@ -39,11 +41,12 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void start();
-  /// A line that stays, above the bar; nothing where the terminal does not take it soon.
+  /// Prints a line that stays above the bar; gives up where the terminal does not take it soon.
   void say(const std::string& text);
-  /// Takes the bar off, likewise, when the process is about to end.
+  /// Removes the bar when the process is about to end; gives up where the terminal does not take
+  /// it.
   void leave();
-  /// Takes the bar off the terminal and draws no more.
+  /// Removes the bar from the terminal and draws no more.
   void clear();
 
  private:

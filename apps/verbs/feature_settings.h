@@ -1,7 +1,8 @@
-// What the features of a file, or of a pipeline, are: the settings that can change a value.
+// Finds the settings of a feature file, or of a pipeline, that can change a value of the features.
 //
 // In:  a file of features, or a pipeline (YAML, or the name of one that comes with melflow).
-// Out: the settings in the order of the data, stage by stage, and who computes them.
+// Out: the settings in the order of the data, stage by stage, and the backend that computes the
+// rows.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,32 +18,32 @@ namespace melflow {
 struct FeatureSettings {
   using Json = nlohmann::ordered_json;
   struct Stage {
-    std::string name;  ///< "resample", the second one of a pipeline "resample 2"
+    std::string name;  ///< "resample"; "resample 2" for the second such stage
     std::vector<std::pair<std::string, Json>> settings;
   };
 
   std::string path;  ///< as it was given
   std::string fingerprint, preset;
-  std::string melflow_version;  ///< of a pipeline: this program's
-  /// Of a pipeline: as planned. Where that is settled in the run, with devices, the instruction set
-  /// is "" and the backend "cuda", or "auto".
+  std::string melflow_version;  ///< of the program that made the file; for a pipeline, of this one
+  /// For a pipeline, as planned: with devices, which are opened in the run only, the instruction
+  /// set is "" and the backend "cuda" or "auto".
   std::string backend, instruction_set;
   std::vector<Stage> stages;
 };
 
-/// A file that is there is one of features unless it ends in .yaml or .yml; what is not there is
-/// looked for among the pipelines that come with melflow unless its name has an ending. `overrides`
-/// (--set, --var) are for pipelines, whose variables are added to `asked`. Throws RunError,
-/// ConfigError.
+/// Reads the settings of a feature file or a pipeline. An existing file has features unless it ends
+/// in .yaml or .yml; a name without an ending that is no file is one of the pipelines that come
+/// with melflow. `overrides` (--set, --var) apply to pipelines, whose variables are added to
+/// `asked`. Throws RunError, ConfigError.
 FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides,
                                       std::set<std::string>& asked);
 
-/// A line for each setting, "mel.n_mels: 80", the hash and the preset before them. Nothing in it
-/// depends on the file's name, so that two of them can be compared by any tool.
+/// A line for each setting, "mel.n_mels: 80", after the hash and the preset. The text does not
+/// depend on the file's name, so that two such texts can be compared by any tool.
 std::string feature_settings_text(const FeatureSettings& settings);
 nlohmann::ordered_json feature_settings_json(const FeatureSettings& settings);
 
-/// A setting, or a stage as a whole (null where it is not), that is not the same in both.
+/// A setting, or a whole stage (null where it is missing), that differs between two files.
 struct SettingDifference {
   std::string setting;
   FeatureSettings::Json a, b;
@@ -50,7 +51,7 @@ struct SettingDifference {
 };
 std::vector<SettingDifference> differences(const FeatureSettings& a, const FeatureSettings& b);
 
-/// A setting as text: bare, without the quotes of JSON.
+/// A setting as text, without the quotes of JSON.
 std::string setting_text(const nlohmann::ordered_json& value);
 
 }  // namespace melflow

@@ -1,4 +1,4 @@
-// What every verb that reads a configuration takes: FILE, --set, --var and --workers.
+// The arguments of every verb that reads a configuration: FILE, --set, --var and --workers.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@ class App;
 
 namespace melflow {
 
-/// --set and --var, for whatever pipelines a verb reads.
+/// The options --set and --var, for all pipelines that a verb reads.
 struct PlanOverrides {
   std::vector<std::string> sets, vars;
 
   void add_to(CLI::App& verb);
-  void add_sets_to(CLI::App& verb);                           ///< --set alone
-  [[nodiscard]] std::vector<Assignment> assignments() const;  ///< of --set
-  /// `file`: as find_pipeline() takes it. Throws ConfigError.
+  void add_sets_to(CLI::App& verb);                           ///< adds --set alone
+  [[nodiscard]] std::vector<Assignment> assignments() const;  ///< the arguments of --set
+  /// Makes the plan of a pipeline. `file`: as find_pipeline() takes it. Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
-  /// Of a pipeline that is not run: paths need not be there, nor variables have values. Adds the
-  /// names of its variables to `asked`; once all pipelines are read, check_used().
+  /// Makes the plan of a pipeline that is not run: paths need not exist, nor variables have values.
+  /// Adds the names of its variables to `asked`, for check_used() once all pipelines are read.
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
-  /// Throws ConfigError where a --var is of none of these.
+  /// Throws ConfigError when a --var names none of these variables.
   void check_used(const std::set<std::string>& asked) const;
 
  private:
@@ -39,11 +39,11 @@ struct PlanArguments {
   std::optional<int> workers;
 
   void add_to(CLI::App& verb);
-  /// Throws ConfigError.
+  /// Makes the plan of FILE. Throws ConfigError.
   [[nodiscard]] Plan load() const;
 };
 
-/// The file that `name` means: a path, or a pipeline that comes with melflow ("demo", with or
+/// The file that `name` stands for: a path, or a pipeline that comes with melflow ("demo", with or
 /// without ".yaml"). Throws ConfigError when there is neither.
 std::string find_pipeline(const std::string& name);
 

@@ -1,4 +1,4 @@
-// The verbs of the program. The command line, --help and what is said of an unknown verb are made
+// The verbs of the program. The command line, --help and the message for an unknown verb are made
 // from this table; a new verb is a file beside this one, and its declaration and row here.
 #pragma once
 
@@ -13,10 +13,10 @@ class App;
 
 namespace melflow {
 
-/// What a verb does, once its options are read. Returns the exit status.
+/// The work of a verb, to be called once its options are read. Returns the exit status.
 using Action = std::function<int()>;
 
-/// Each adds its options, and an example for its help, to `verb`.
+/// Each function adds a verb's options, and an example for its help, to `verb`.
 Action add_run(CLI::App& verb);
 Action add_update(CLI::App& verb);
 Action add_init(CLI::App& verb);
@@ -30,11 +30,11 @@ Action add_verify_parity(CLI::App& verb);
 
 struct Verb {
   const char* name;
-  const char* heading;  ///< under which --help lists it
+  const char* heading;  ///< the heading under which --help lists it
   const char* summary;  ///< a sentence, for --help
   Action (*add)(CLI::App& verb);
-  /// The exit status where not all could be printed on stdout. None: that of the action, which says
-  /// what became of the output.
+  /// The exit status when stdout did not take everything. None: the action's own status, which
+  /// tells whether the output was made.
   std::optional<ExitCode> unprinted = kRunFailed;
 };
 

@@ -1,5 +1,6 @@
-// A file that a verb makes beside what it prints: that it can be written is known before the work,
-// and it is there as a whole after it. A device or a pipe (--json=/dev/fd/3) is written as it is.
+// A file that a verb writes beside what it prints: whether it can be written is checked before the
+// work, and it appears as a whole after it. A device or a pipe (--json=/dev/fd/3) is written
+// directly.
 #pragma once
 
 #include <string>
@@ -12,14 +13,14 @@ namespace melflow {
 
 class WrittenFile {
  public:
-  /// Throws RunError where it cannot be written, or would take the place of one of `inputs`.
+  /// Throws RunError when the file cannot be written, or would replace one of `inputs`.
   explicit WrittenFile(std::string path, const std::vector<std::string>& inputs = {});
   WrittenFile(const WrittenFile&) = delete;
   WrittenFile& operator=(const WrittenFile&) = delete;
-  /// Without write() nothing has changed.
+  /// Unless write() was called, nothing has changed.
   ~WrittenFile();
 
-  /// Once, whatever comes of it. Throws RunError; a file that was there before still is then.
+  /// Writes the file; to be called once. Throws RunError; an earlier file is then still there.
   void write(std::string_view bytes);
 
  private:

@@ -31,16 +31,18 @@ MelPlan plan_of(int n_fft, int n_mels, int sample_rate, double fmin = 0.0) {
 }
 
 TEST_CASE("band pieces: every weight is in exactly one piece, and no lane reads outside the bins") {
-  for (const auto& [lanes, unit] : std::vector<std::pair<int, int>>{{16, 4}, {32, 4}, {32, 1}}) {
-    for (const auto& [n_fft, n_mels] : std::vector<std::pair<int, int>>{{2, 1},
-                                                                        {6, 2},
-                                                                        {256, 1},
-                                                                        {256, 200},
-                                                                        {400, 80},
-                                                                        {512, 32},
-                                                                        {512, 23},
-                                                                        {1024, 80},
-                                                                        {2048, 128}}) {
+  for (const auto& warp : std::vector<std::pair<int, int>>{{16, 4}, {32, 4}, {32, 1}}) {
+    const int lanes = warp.first, unit = warp.second;
+    for (const auto& shape : std::vector<std::pair<int, int>>{{2, 1},
+                                                              {6, 2},
+                                                              {256, 1},
+                                                              {256, 200},
+                                                              {400, 80},
+                                                              {512, 32},
+                                                              {512, 23},
+                                                              {1024, 80},
+                                                              {2048, 128}}) {
+      const int n_fft = shape.first, n_mels = shape.second;
       if (n_fft < 2 * unit) continue;
       CAPTURE(lanes);
       CAPTURE(n_fft);

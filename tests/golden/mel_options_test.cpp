@@ -57,9 +57,9 @@ TEST_CASE("golden options: scripts have the program's defaults, and derive the s
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const json ours = numbers_of(test::options_of(asked[i]));
     CAPTURE(asked[i].dump());
-    for (const auto& [key, value] : ours.items()) {
-      CAPTURE(key);
-      CHECK(theirs[i + 1][key] == value);
+    for (const auto& option : ours.items()) {
+      CAPTURE(option.key());
+      CHECK(theirs[i + 1][option.key()] == option.value());
     }
   }
 }

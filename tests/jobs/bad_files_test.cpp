@@ -97,12 +97,12 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
         {"j_closed", "failed: read: cannot be listed: Permission denied; what is in it is missing"},
     };
     std::size_t named = 0;
-    for (const auto& [name, reason] : wanted) {
-      CAPTURE(name);
-      for (const auto& [path_in_list, text] : reasons) {
-        if (path_in_list.find(name) == path_in_list.npos) continue;
+    for (const auto& file : wanted) {
+      CAPTURE(file.first);
+      for (const auto& entry : reasons) {
+        if (entry.first.find(file.first) == entry.first.npos) continue;
         ++named;
-        CHECK_MESSAGE(text.starts_with(reason), text);
+        CHECK_MESSAGE(entry.second.starts_with(file.second), entry.second);
       }
     }
     CHECK_MESSAGE(named == std::size(wanted), job.text());

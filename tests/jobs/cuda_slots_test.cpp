@@ -206,8 +206,8 @@ TEST_CASE(
   const std::string why =
       "device 0 (a thread of the host) has done nothing for 6 s with 1 batches under way; it is "
       "given up";
-  for (const auto& [name, remark] : job.remarks_by_name())
-    CHECK_MESSAGE(remark.find(why) != std::string::npos, remark);
+  for (const auto& remark : job.remarks_by_name())
+    CHECK_MESSAGE(remark.second.find(why) != std::string::npos, remark.second);
   std::string failures;
   for (const auto& [name, value] : job.stage("mel").summary)
     if (name == "device_failures") failures = to_json(value);
