@@ -18,11 +18,15 @@ struct MemoryOptions {
   Bytes device = GraphSpec{}.device_memory;
 
   void describe(Schema& s) {
-    s.field("host", host, "all that the items under way may take at the same time").tuning();
-    s.field("pinned", pinned,
-            "page-locked memory of all mel nodes on graphics processors, beside host")
+    s.field("host", host, "most memory that all items in the run may take at the same time")
         .tuning();
-    s.field("device", device, "memory that such nodes take on each of them").tuning();
+    s.field(
+         "pinned", pinned,
+         "most page-locked memory that all mel nodes on graphics processors may take, in addition "
+         "to host")
+        .tuning();
+    s.field("device", device, "most memory that mel nodes may take on each graphics processor")
+        .tuning();
   }
 };
 
@@ -43,15 +47,15 @@ struct TopLevelOptions {
 
   void describe(Schema& s) {
     s.other_names(kOtherTopLevelNames);
-    s.field("version", version, "the version of this format; required")
+    s.field("version", version, "version of the configuration's format; required")
         .range(kConfigVersion, kConfigVersion);
-    s.group("memory", memory, "budgets");
+    s.group("memory", memory, "memory budgets of the run");
     s.field("max_failures", max_failures,
-            "more failed files than this end the run; no limit when not set");
+            "number or share of files that may fail; more end the run; not set: no limit");
     s.field(
          "workers", workers,
-         "threads that compute; 0 or auto: as many as there are cores; a run takes at most four a "
-         "core, or eight")
+         "number of threads that compute; 0 or auto: one per core; at most four per core, or eight "
+         "where that is more")
         .range(0, 1024)
         .tuning();
   }

@@ -45,30 +45,33 @@ constexpr OtherName kOtherNames[] = {
 
 void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
-  s.field("stage", stage, "the kind of stage; `melflow stages` lists them");
-  s.field("from", from, "the node whose output this one takes");
+  s.field("stage", stage,
+          "name of the stage that the node runs; `melflow stages` lists all stages");
+  s.field("from", from, "name of the node whose output this node takes");
   s.field("concurrency", concurrency,
-          "items processed at the same time; auto: as many as there are workers, or what the stage "
-          "says")
+          "largest number of items that the node processes at the same time; auto: the number of "
+          "workers, or a number that the stage chooses")
       .range(1, 1024)
       .tuning();
   s.field(
        "queue", queue,
-       "items that may wait before this node; auto: as many as the run turns out to need, at "
-       "first twice the concurrency and a place for each that the node before can have under way, "
-       "at most eight times that")
+       "largest number of items that may wait before this node; auto: adapted during the run, "
+       "from twice the node's concurrency plus the concurrency of the node before it, up to eight "
+       "times that")
       .range(1, kMostPlaces)
       .tuning();
-  s.field("start_at", start_at,
-          "the node takes its first item when this share of its queue is filled (of an auto queue: "
-          "of the places it begins with), or when no more can come; 0: at once")
+  s.field(
+       "start_at", start_at,
+       "share of the queue (for an auto queue: of its first size) that must be filled before the "
+       "node takes its first item, unless no more items can come; 0: it begins at once")
       .range(0, 1)
       .tuning();
   s.field(
        "files_per_task", files_per_task,
-       "of the source: files that go from node to node together until they become a batch or are "
-       "written, each with its own entry in the report; auto: as many as take some 100 µs of a "
-       "worker's time, fewer towards the end of the list; never more than memory.host has room for")
+       "for the source: number of files that go from node to node together until they become a "
+       "batch or are written, each with its own entry in the report; auto: as many as take about "
+       "100 µs of a worker's time, fewer towards the end of the list; never more than memory.host "
+       "has room for")
       .range(1, kMostFilesPerTask)
       .tuning();
 }

@@ -13,10 +13,11 @@ namespace melflow {
 struct NodeGroup {
   std::optional<int> concurrency, queue;
   void describe(Schema& s) {
-    s.field("concurrency", concurrency, "items that the group's node processes at the same time")
+    s.field("concurrency", concurrency,
+            "largest number of items that the group's node processes at the same time")
         .range(1, 1024)
         .tuning();
-    s.field("queue", queue, "items that may wait before the group's node")
+    s.field("queue", queue, "largest number of items that may wait before the group's node")
         .range(1, 1 << 20)
         .tuning();
   }

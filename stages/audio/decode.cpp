@@ -370,7 +370,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
 };
 
 const RegisterStage<Decode, DecodeOptions> registered{
-    "decode", "Decodes FLAC, MP3, WAV, Ogg, AIFF and what else libsndfile reads, to mono.", true};
+    "decode", "Decodes FLAC, MP3, WAV, Ogg, AIFF and all formats that libsndfile reads, to mono.",
+    true};
 
 }  // namespace
 }  // namespace melflow

@@ -52,7 +52,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
 
 const RegisterStage<HashContent, NoOptions> registered{
     "hash_content",
-    "Notes a hash of every file for a source with update_by: content, which puts it there."};
+    "Computes a hash of every file; a source with update_by: content inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

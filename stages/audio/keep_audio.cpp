@@ -52,7 +52,7 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
 };
 
 const RegisterStage<KeepAudio, NoOptions> registered{
-    "keep_audio", "Stores decoded audio for a source with the option feed, which puts it there."};
+    "keep_audio", "Stores decoded audio; a source with the option feed inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

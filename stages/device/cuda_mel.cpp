@@ -99,7 +99,8 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
 };
 
 const RegisterStage<CudaMel, MelNodeOptions> registered{
-    "cuda_mel", "Mel spectrogram on graphics processors: what mel becomes with backend: cuda.",
+    "cuda_mel",
+    "Mel spectrogram on graphics processors; a mel node with backend: cuda becomes this stage.",
     true};
 
 }  // namespace

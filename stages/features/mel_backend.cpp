@@ -82,7 +82,9 @@ void AccumulateOptions::describe(Schema& s) {
   s.field("bytes", bytes, "size of the samples [bytes] at which a batch for the device is full")
       .range(4096, 2.0e9)
       .tuning();
-  s.field("queue", queue, "items that may wait before the group's node").range(1, 1 << 20).tuning();
+  s.field("queue", queue, "largest number of items that may wait before the group's node")
+      .range(1, 1 << 20)
+      .tuning();
 }
 
 void MelBackendOptions::describe(Schema& s) {

@@ -66,29 +66,37 @@ struct Hdf5WriteOptions : RowSinkOptions {
   bool shuffle = true;
 
   void describe(Schema& s) {
-    describe_rows(s, "the file to make; until it is complete it is called <path>.part");
+    describe_rows(s, "path of the HDF5 file; it is called <path>.part until it is complete");
     s.field("layout", layout,
-            "contiguous: one piece, which can be mapped into memory; chunked: pieces, which can be "
-            "compressed; auto: chunked where compression is asked for")
+            "how the rows are stored; contiguous: in one piece, which can be mapped into memory; "
+            "chunked: in pieces, which can be compressed; auto: chunked with compression, else "
+            "contiguous")
         .tuning();
     s.field(
          "access", access,
-         "how the rows will be read, where they are in pieces: sequential: from the first to the "
-         "last; blocks: some hundred at a time, anywhere; shuffled: one at a time")
+         "how chunked rows will be read, for which the size of pieces is chosen; sequential: from "
+         "the first to the last; blocks: some hundred at a time, at any place; shuffled: one at a "
+         "time, in any order")
         .tuning();
-    s.field("chunk", chunk,
-            "size of a piece before compression, rounded to whole rows; auto: 256KiB, 32KiB or "
-            "8KiB, by access")
+    s.field(
+         "chunk", chunk,
+         "size of a piece before compression [bytes], rounded to whole rows; auto: 256KiB, 32KiB "
+         "or 8KiB with access: sequential, blocks or shuffled")
         .range(4096, 16 << 20)
         .tuning()
         .used_with("layout: chunked, or compression", [this] { return is_chunked(); });
-    s.field("compression", compression, "deflate: every HDF5 reader can read it").tuning();
+    s.field("compression", compression,
+            "compression of the rows, without loss; deflate: zlib's, which every HDF5 reader can "
+            "read; none: rows are not compressed")
+        .tuning();
     const auto is_packed = [this] { return compression != Compression::none; };
-    s.field("level", level, "effort of compression: deflate, from fast to small")
+    s.field("level", level, "effort of compression: deflate; higher: slower, smaller files")
         .range(1, 12)
         .tuning()
         .used_with("compression: deflate", is_packed);
-    s.field("shuffle", shuffle, "sorts the bytes of a piece before it is compressed")
+    s.field("shuffle", shuffle,
+            "reorders the bytes of a piece before compression, first bytes of all values first, "
+            "which makes it smaller")
         .tuning()
         .used_with("compression: deflate", is_packed);
     describe_ending(s);

@@ -20,9 +20,8 @@ struct NpyWriteOptions : RowSinkOptions {
 
   void describe(Schema& s) {
     describe_rows(s,
-                  "the file to make, which ends in .npy; features.npy has its index in "
-                  "features.index.npy and features.index.json; until they are complete they are "
-                  "called <path>.part");
+                  "path of the .npy file; features.npy has its index in features.index.npy and "
+                  "features.index.json; each is called <path>.part until all are complete");
     describe_ending(s);
   }
 };

@@ -217,7 +217,7 @@ TEST_CASE("cli: the pipelines that come with the program are valid and go by the
     write_text(folder / "stored.yaml", config.dump(2));
     const Ended again = run(folder, {melflow, "validate", "stored.yaml", "--json"});
     CHECK(nlohmann::ordered_json::parse(again.out)["warnings"] == nlohmann::ordered_json::array());
-    const auto graph = config["graph"];
+    const auto& graph = config["graph"];
     std::vector<std::string> nodes;
     for (const auto& [node, options] : graph.items())
       if (node != "resample" && node != "mfcc" && node != "deltas") nodes.push_back(node);

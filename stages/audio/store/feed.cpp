@@ -12,10 +12,11 @@
 namespace melflow {
 
 void FeedOptions::describe(Schema& s) {
-  s.field("feed", feed,
-          "where samples come from: stream, decoded as they are needed; preload, all decoded into "
-          "memory before anything is computed; cache, decoded once into a file in cache_path that "
-          "later runs read; auto, whichever of them is best here. The rows are the same")
+  s.field(
+       "feed", feed,
+       "where samples come from; stream: decoded when they are needed; preload: all decoded into "
+       "memory before anything is computed; cache: decoded once into a file in cache_path that "
+       "later runs read; auto: stream or cache, whichever suits the run. All give the same rows")
       .tuning();
   s.field("cache_path", cache_path,
           "folder in which feed: cache and auto keep their files of decoded audio")
