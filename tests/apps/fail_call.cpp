@@ -204,6 +204,7 @@ struct dirent64* readdir64(DIR* folder) {
   return fails(kReaddir) ? nullptr : real(folder);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
 #define STAT(name, type)                                           \
   int name(const char* path, type* st) noexcept {                  \
     static const auto real = next<int(const char*, type*)>(#name); \
@@ -227,6 +228,7 @@ FSTAT(fstat64, struct stat64)
   }
 FSTATAT(fstatat, struct stat)
 FSTATAT(fstatat64, struct stat64)
+// NOLINTEND(bugprone-macro-parentheses)
 int statx(int at, const char* path, int flags, unsigned mask, struct statx* st) noexcept {
   static const auto real = next<int(int, const char*, int, unsigned, struct statx*)>("statx");
   return fails(kStat, path) ? -1 : real(at, path, flags, mask, st);
@@ -236,6 +238,7 @@ ssize_t read(int fd, void* to, size_t bytes) {
   static const auto real = next<ssize_t(int, void*, size_t)>("read");
   return fails(kRead, "", bytes) ? -1 : real(fd, to, bytes);
 }
+// NOLINTBEGIN(bugprone-reserved-identifier): glibc's names for calls that check a size
 ssize_t __read_chk(int fd, void* to, size_t bytes, size_t) { return read(fd, to, bytes); }
 #define PREAD(name)                                                             \
   ssize_t name(int fd, void* to, size_t bytes, off_t at) {                      \
@@ -250,6 +253,7 @@ ssize_t __pread_chk(int fd, void* to, size_t bytes, off_t at, size_t) {
 ssize_t __pread64_chk(int fd, void* to, size_t bytes, off_t at, size_t) {
   return pread(fd, to, bytes, at);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 ssize_t write(int fd, const void* from, size_t bytes) {
   static const auto real = next<ssize_t(int, const void*, size_t)>("write");
   return fails(kWrite, "", bytes) ? -1 : real(fd, from, bytes);

@@ -1,12 +1,12 @@
 #include "tests/apps/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>

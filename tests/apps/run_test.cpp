@@ -1,8 +1,9 @@
 // melflow run: exit statuses, what goes to stdout and what to stderr, and stopping.
 #include <doctest/doctest.h>
 
+#include <signal.h>
+
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ struct WorkOptions {
 
 class Work final : public Transform<ToyItem, ToyItem> {
  public:
-  explicit Work(WorkOptions options) : options_(options) {}
+  explicit Work(WorkOptions options) : options_(std::move(options)) {}
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.wait_ms == 13) check.warning("wait_ms", "13 is an unlucky number");
     return given;

@@ -43,7 +43,7 @@ inline Graph together(int items, const std::string& files_per_task, Graph::Optio
 
 // What each stage is handed, in calls of its hook: the files of one task come one after the other
 // on one thread.
-inline World::Hook fails(std::size_t item, ItemError error) {
+inline World::Hook fails(std::size_t item, const ItemError& error) {
   return [item, error](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item == item) return error;
     return {};

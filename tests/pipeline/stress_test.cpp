@@ -200,7 +200,7 @@ void check_partial(World& world, Shape s, const Reference& whole, const Ledger::
     CHECK(items.size() == counts.ok);
     std::vector<Row> expected;
     for (const Row& r : whole.rows.at(sink))
-      if (items.count(r.item) > 0) expected.push_back(r);
+      if (items.contains(r.item)) expected.push_back(r);
     CHECK(world.rows(sink) == expected);
   }
 }

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "cuda/gpu.h"
 
@@ -36,7 +37,7 @@ struct HostGpuOptions {
 
 class HostGpus final : public cuda::Gpus {
  public:
-  explicit HostGpus(HostGpuOptions options = {}) : options_(options) {}
+  explicit HostGpus(HostGpuOptions options = {}) : options_(std::move(options)) {}
   ~HostGpus() override;
 
   [[nodiscard]] bool may_have_some() const override { return options_.devices > 0; }
