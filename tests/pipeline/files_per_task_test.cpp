@@ -51,7 +51,6 @@ TEST_CASE("files per task: files of one task follow each other, several tasks ru
   // Each task waits in its second file until the other one has come as far: with a task for each
   // file, or with one task for all, nobody would ever meet.
   std::latch met(2);
-  std::atomic<int> inside{0};
   world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
     if (n.item % 2 == 1) met.arrive_and_wait();
     return {};

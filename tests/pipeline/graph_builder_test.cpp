@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "pipeline/cpu.h"
 #include "tests/pipeline/test_graph.h"
@@ -60,7 +61,7 @@ struct Planned {
 
 class Planner final : public Transform<test::Number, test::Number> {
  public:
-  Planner(const PlainOptions& options, Planned& seen) : options_(options), seen_(seen) {}
+  Planner(PlainOptions options, Planned& seen) : options_(std::move(options)), seen_(seen) {}
   Requirements require(const Requirements& below) const override {
     seen_.below[options_.node] = below;
     Requirements mine = below;

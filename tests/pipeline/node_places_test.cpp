@@ -17,7 +17,7 @@ NodePlaces::Time at(int second) { return NodePlaces::Time{} + seconds(second); }
 
 // A node with branches behind it.
 struct Node {
-  explicit Node(int concurrency, std::vector<std::size_t> branches = {},
+  explicit Node(int concurrency, const std::vector<std::size_t>& branches = {},
                 std::size_t start_level = 0)
       : places(concurrency, start_level, at(0)) {
     for (std::size_t most : branches) places.add_branch(most);

@@ -361,7 +361,7 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
 void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
   const bool too_many = incident_ == Incident::failures && r.counts.failed > most_failures_;
-  if (incident_ == Incident::abort && r.error != "") {
+  if (incident_ == Incident::abort && !r.error.empty()) {
     CHECK(r.error == "the end");
     CHECK(r.ending == Ending::failed);
   } else if (too_many) {
@@ -376,7 +376,7 @@ void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
                                          m.entry.stage, m.entry.reason);
     CHECK(text == remark_of(m.index).value_or("nothing"));
   }
-  const std::size_t done = static_cast<std::size_t>(
+  const auto done = static_cast<std::size_t>(
       std::count_if(done_.begin(), done_.end(), [](std::size_t i) { return i % 2 == 0; }));
   for (std::size_t s = 0; s < nodes_.size(); ++s) {
     if (nodes_[s].readers > 0) continue;

@@ -269,7 +269,7 @@ TEST_CASE("files per task: the number is in the stored settings, auto where it i
 
 TEST_CASE("files per task: only a source says it, and only what makes sense") {
   World world;
-  const auto error = [&](Graph g) -> std::string {
+  const auto error = [&](const Graph& g) -> std::string {
     try {
       build_plan(g.spec, world.registry);
     } catch (const ConfigError& e) {

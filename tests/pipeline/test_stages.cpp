@@ -454,7 +454,7 @@ class Collector {
         written_.clear();
         ++head_;
         // A closed item has nothing parked: that would have kept it open.
-        if (head_ < open && parked_.count(head_) > 0) world_.complain("parked, but closed");
+        if (head_ < open && parked_.contains(head_)) world_.complain("parked, but closed");
       }
       std::vector<Parked> go;
       const auto [begin, end] = parked_.equal_range(head_);
