@@ -37,8 +37,10 @@ std::map<std::string, std::string> recipes() {
 // Silence, then noise that swells, as make_recipes.py makes it.
 void write_signal(const std::string& path) {
   std::vector<float> samples(1200, 0.0F);
-  for (std::int64_t i = 1200; i < 4000; ++i)
-    samples.push_back(static_cast<float>((i * i * 7 % 16001) * (i % 3000) / 3000 - 4000) / 32768);
+  for (std::int64_t i = 1200; i < 4000; ++i) {
+    const std::int64_t value = (i * i * 7 % 16001) * (i % 3000) / 3000 - 4000;
+    samples.push_back(static_cast<float>(value) / 32768);
+  }
   write_audio(path, audio_kind("wav s16"), 16000, samples);
 }
 
