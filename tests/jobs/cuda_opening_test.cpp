@@ -316,7 +316,7 @@ TEST_CASE("cuda opening: the plan has room for rows of 32 bits where the process
 TEST_CASE("cuda opening: an update knows by what its rows will be computed") {
   const TempFolder folder;
   make_clips(folder);
-  const auto update = [&](HostGpuOptions options, unsigned seed) {
+  const auto update = [&](const HostGpuOptions& options, unsigned seed) {
     write_wav(folder.file("clips/new.wav"), 8000, kRate, seed);
     HostGpus gpus(options);
     const cuda::ScopedGpus scope(gpus);

@@ -54,7 +54,7 @@ Decoded decode(const std::string& path, const std::string& options, const std::s
 
 // Whatever the settings that must not matter. With `truncated: fail` a remark is a failure.
 Decoded decode_all_ways(const std::string& path, const std::string& options = "") {
-  const Decoded first = decode(path, options);
+  Decoded first = decode(path, options);
   const std::string more = options.empty() ? "" : options + ", ";
   for (const char* block : {"block: 64KiB", "block: 65540", "block: 100000", "block: 8MiB"}) {
     for (const char* read : {"{}", "{whole: 4096, buffer: 4096}", "{whole: 4096, buffer: 1MiB}"}) {
