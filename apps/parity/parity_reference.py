@@ -43,14 +43,32 @@ def none_is_none(value):
     return None if value == "none" else value
 
 
+def window_values(o):
+    """The list, or what the .npy file has, whose path stands there instead."""
+    import numpy as np
+    values = o["window_values"]
+    return np.load(values) if isinstance(values, str) else np.array(values)
+
+
 # librosa
 
 def librosa_window(o):
     import librosa
-    kind = dict(kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
+    if o["window"] == "values":
+        return window_values(o)
+    if o["window"] in ("povey", "sine"):
+        raise ValueError("librosa has no such window")
+    c = o["blackman_coeff"]
+    kind = dict(blackman=("general_cosine", [c, 0.5, 0.5 - c]),
+                kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
+                tukey=("tukey", o["tukey_alpha"]), hamming=("general_hamming", o["hamming_alpha"]),
                 blackman_harris="blackmanharris").get(o["window"], o["window"])
     return kind if o["periodic"] else librosa.filters.get_window(kind, o["win_length"],
                                                                  fftbins=False)
+
+
+def librosa_norm(o):
+    return o["norm"] if o["norm"] == "slaney" else none_is_none(o["norm"]) and float(o["norm"])
 
 
 def by_librosa(o, x):
@@ -63,9 +81,11 @@ def by_librosa(o, x):
     else:
         out = librosa.feature.melspectrogram(
             y=x, sr=o["sample_rate"], power=o["power"], n_mels=o["n_mels"], fmin=o["fmin"],
-            fmax=o["fmax"], htk=o["mel_scale"] == "htk", norm=none_is_none(o["norm"]), **stft)
+            fmax=o["fmax"], htk=o["mel_scale"] == "htk", norm=librosa_norm(o), **stft)
     if o["log"] == "db":
-        to_db = librosa.power_to_db if o["power"] == 2 else librosa.amplitude_to_db
+        is_power = o["power"] == 2 or o["db_factor"] == 10
+        assert is_power or o["db_factor"] in (None, 20)
+        to_db = librosa.power_to_db if is_power else librosa.amplitude_to_db
         out = to_db(out, ref=o["ref"], amin=o["amin"], top_db=o["top_db"])
     else:
         assert o["log"] == "none"
@@ -76,11 +96,20 @@ def by_librosa(o, x):
 
 def torchaudio_stft(o):
     import torch
+    def given(length, **_):
+        assert length == o["win_length"]
+        return torch.tensor(window_values(o), dtype=torch.float32)
+
     windows = dict(hann=torch.hann_window, hamming=torch.hamming_window,
-                   blackman=torch.blackman_window, kaiser=torch.kaiser_window)
-    extra = dict(beta=o["kaiser_beta"]) if o["window"] == "kaiser" else {}
+                   blackman=torch.blackman_window, kaiser=torch.kaiser_window,
+                   bartlett=torch.bartlett_window, values=given)
+    extra = {}
+    if o["window"] == "kaiser":
+        extra = dict(beta=o["kaiser_beta"])
+    if o["window"] == "hamming":
+        extra = dict(alpha=o["hamming_alpha"], beta=1.0 - o["hamming_alpha"])
     return dict(n_fft=o["n_fft"], win_length=o["win_length"], hop_length=o["hop"],
-                power=o["power"], center=o["center"], window_fn=windows[o["window"]],
+                pad=o["pad_zeros"], power=o["power"], center=o["center"], window_fn=windows[o["window"]],
                 wkwargs=dict(periodic=o["periodic"], **extra),
                 pad_mode=dict(edge="replicate").get(o["pad_mode"], o["pad_mode"]),
                 normalized=False if o["normalized"] == "none" else o["normalized"])
@@ -95,10 +124,14 @@ def by_torchaudio(o, x):
         transform = torchaudio.transforms.MelSpectrogram(
             sample_rate=o["sample_rate"], f_min=o["fmin"], f_max=o["fmax"], n_mels=o["n_mels"],
             norm=none_is_none(o["norm"]), mel_scale=o["mel_scale"], **torchaudio_stft(o))
+    if o["bin_hz"] != "torchaudio" and (o["sample_rate"] % 2 or o["n_fft"] % 2):
+        raise ValueError("torchaudio's bins are those of bin_hz: torchaudio")
     out = transform(torch.from_numpy(x))
     if o["log"] == "db":
         assert o["amin"] == 1e-10 and o["ref"] == 1
-        kind = "power" if o["power"] == 2 else "magnitude"
+        is_power = o["power"] == 2 or o["db_factor"] == 10
+        assert is_power or o["db_factor"] in (None, 20)
+        kind = "power" if is_power else "magnitude"
         out = torchaudio.transforms.AmplitudeToDB(kind, o["top_db"])(out)
     else:
         assert o["log"] == "none"
@@ -128,6 +161,7 @@ def set_kaldi(options, o):
     frame.preemph_coeff = o["preemphasis"]
     frame.remove_dc_offset = o["remove_dc"]
     frame.window_type = KALDI_WINDOWS.get(o["window"], o["window"])
+    frame.blackman_coeff = o["blackman_coeff"]
     frame.snip_edges = o["snip_edges"] is not False  # not set: as center says, which is off
     mel.num_bins = o["n_mels"]
     mel.low_freq, mel.high_freq = o["fmin"], o["fmax"]

@@ -39,8 +39,12 @@ void find_normalisation(MelOptions o, ParityRows& rows) {
     pass(sums, [](double x, std::size_t) { return x; });
     for (std::size_t c = 0; c < columns; ++c) rows.mean[c] = sums[c] / n;
     pass(squares, [&](double x, std::size_t c) { return std::pow(x - rows.mean[c], 2); });
-    for (std::size_t c = 0; c < columns && o.norm_variance; ++c)
-      rows.divisor[c] = (n > 1 ? std::sqrt(squares[c] / (n - 1)) : 0.0) + o.norm_eps;
+    const bool is_in_root = o.norm_eps_to == MelOptions::NormEpsTo::variance;
+    for (std::size_t c = 0; c < columns && o.norm_variance; ++c) {
+      const double variance = n > o.norm_ddof ? squares[c] / (n - o.norm_ddof) : 0.0;
+      rows.divisor[c] =
+          is_in_root ? std::sqrt(variance + o.norm_eps) : std::sqrt(variance) + o.norm_eps;
+    }
   }
 }
 

@@ -190,7 +190,7 @@ void CudaBatch::put_raw_frame(std::uint32_t place, const SignalView<Sample>& vie
   const std::int64_t length = plan.frame_length();
   scratch.frame_.resize(static_cast<std::size_t>(length) * sizeof(Sample));
   auto* samples = reinterpret_cast<Sample*>(scratch.frame_.data());
-  gather(view, start, length, plan.options().pad_mode, samples);
+  gather(view, start, length, plan, samples);
   put(place, samples, length);
 }
 

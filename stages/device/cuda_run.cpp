@@ -104,6 +104,7 @@ CudaRun::Corpus CudaRun::look_at(const RunContext& run) {
 
 void CudaRun::start(RunContext& run) {
   if (std::exchange(has_started_, true)) return;
+  front_.start(run);
   const Corpus corpus = look_at(run);
   constexpr double kMostForHost = 2 << 20, kBatchesOfWorker = 16;
   host_batch_bytes_ = static_cast<std::size_t>(std::min(

@@ -34,6 +34,7 @@ class Mel final : public Transform<Batch, MelBatch> {
         given, check,
         {backend_ == MelBackend::cuda ? "cuda" : "cpu", std::string(MelKernel::instruction_set())});
   }
+  void start(RunContext& run) override { front_.start(run); }
   // Which one auto took, and why.
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
     std::string text = "cpu, " + std::string(MelKernel::instruction_set());
@@ -64,7 +65,9 @@ class Mel final : public Transform<Batch, MelBatch> {
 };
 
 const RegisterStage<Mel, MelNodeOptions> registered{
-    "mel", "Mel spectrogram: every option of librosa, torchaudio, Kaldi, Whisper, NeMo and others.",
+    "mel",
+    "Mel spectrogram, with the options that users of librosa, torchaudio, Kaldi, Whisper, NeMo and "
+    "others look for; docs/features.md says what is not there.",
     true};
 
 }  // namespace

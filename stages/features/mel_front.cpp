@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "stages/facts.h"
+#include "stages/files/files_read.h"
 #include "stages/row_type.h"
 
 namespace melflow {
@@ -134,12 +135,11 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
                                    "transform falls into them; they stay at the floor",
                                    plan_->empty_bands(), plan_->n_mels(), plan_->n_fft()));
   if (const double floor = options_.mel.energy_floor;
-      options_.mel.use_energy && floor > 0 && floor < kEnergyEpsilon)
-    check_plan.warning(
-        "energy_floor",
-        fmt::format("{} has no effect: energies are floored at {:.3g} in any case, as "
-                    "Kaldi does it",
-                    floor, kEnergyEpsilon));
+      options_.mel.use_energy && floor > 0 && floor < options_.mel.energy_eps)
+    check_plan.warning("energy_floor",
+                       fmt::format("{} has no effect: energies are floored at {:.3g} in any case "
+                                   "(energy_eps), as Kaldi does it",
+                                   floor, options_.mel.energy_eps));
   if (const std::string remark = options_.preset_remark(); !remark.empty())
     check_plan.warning("preset", remark);
   if (const std::string remark = options_.range_remark(); !remark.empty())
@@ -158,6 +158,11 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
 
 void MelFront::give_required_rows(const Requirements& required) {
   row_type_ = finish_->empty() ? required_rows(required) : NumberType::float32;
+}
+
+void MelFront::start(RunContext& run) const {
+  if (const std::string& file = options_.mel.window_values.file; !file.empty())
+    note_file_read(run, file);
 }
 
 std::optional<Value> MelFront::settings() const {

@@ -31,6 +31,8 @@ class MelFront {
   [[nodiscard]] bool is_planned() const { return info_ != nullptr; }
   // Sets the backend where it is known only after plan(); to be called before the first row.
   void set_computed_by(ComputedBy by) const { *info_->computed_by = std::move(by); }
+  // Tells the run of the files that options are from.
+  void start(RunContext& run) const;
   // The stage's part of the feature settings.
   [[nodiscard]] std::optional<Value> settings() const;
 

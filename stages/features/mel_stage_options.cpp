@@ -1,16 +1,28 @@
 #include "stages/features/mel_stage_options.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <variant>
 
+#include "pipeline/problem.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/other_names.h"
+#include "stages/output/formats/npy_vector.h"
 
 namespace melflow {
+namespace {
+
+// Thousands of numbers are not what an output should carry to be known again by.
+std::string hash(const std::vector<double>& values) {
+  const XXH128_hash_t h = XXH3_128bits(values.data(), values.size() * sizeof(double));
+  return fmt::format("{} values, xxh3 {:016x}{:016x}", values.size(), h.high64, h.low64);
+}
+
+}  // namespace
 
 std::string OptionType<MelOptions::Reference>::parse(const Value& v, MelOptions::Reference& out) {
   if (v.is_scalar() && v.text() == "max") {
@@ -20,6 +32,19 @@ std::string OptionType<MelOptions::Reference>::parse(const Value& v, MelOptions:
   out = {};
   const std::string why = detail::parse_number(v, out.value);
   return why.empty() ? why : why + ", or max";
+}
+
+std::string OptionType<MelOptions::WindowValues>::parse(const Value& v,
+                                                        MelOptions::WindowValues& out) {
+  out = {};
+  if (double number = 0; !v.is_scalar() || detail::parse_number(v, number).empty())
+    return OptionType<std::vector<double>>::parse(v, out.numbers);
+  try {
+    out = {read_npy_vector(v.text()), v.text()};
+  } catch (const RunError& e) {
+    return e.what();
+  }
+  return {};
 }
 
 std::vector<std::string> OptionType<PresetChoice>::choices() {
@@ -191,6 +216,8 @@ Value MelStageOptions::canonical(const MelOptions& options) {
   Value out = Value::map({});
   for (const MelOptionRow& row : mel_option_table())
     if (row.counts(stage.mel)) out.set(std::string(row.name), *all.find(std::string(row.name)));
+  if (const auto& values = stage.mel.window_values.numbers; out.find("window_values") != nullptr)
+    out.set("window_values", Value::scalar(hash(values), {}, true));
   return out;
 }
 

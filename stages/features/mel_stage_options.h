@@ -35,6 +35,17 @@ struct OptionType<MelOptions::Reference> {
   }
 };
 
+/// A list, or the path of a .npy file, which is read then.
+template <>
+struct OptionType<MelOptions::WindowValues> {
+  static std::string name() { return "list of number, or path"; }
+  static std::string parse(const Value& v, MelOptions::WindowValues& out);
+  static Value echo(const MelOptions::WindowValues& w) {
+    return w.file.empty() ? OptionType<std::vector<double>>::echo(w.numbers)
+                          : Value::scalar(w.file, {}, true);
+  }
+};
+
 /// One of mel_presets(); null for none.
 struct PresetChoice {
   const MelPreset* preset = nullptr;

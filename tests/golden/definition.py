@@ -29,7 +29,7 @@ WHISPER = dict(
 
 PRESETS = dict(
     librosa=dict(SLANEY, sample_rate=22050, n_fft=2048, hop=512, pad_mode="constant", n_mels=128),
-    torchaudio=dict(sample_rate=16000, n_fft=400, hop=200, n_mels=128),
+    torchaudio=dict(sample_rate=16000, n_fft=400, hop=200, n_mels=128, bin_hz="torchaudio"),
     kaldi=dict(KALDI, input_scale=32768.0, remove_dc=True, window="povey", fmin=20.0),
     kaldi_htk=dict(KALDI, input_scale=32768.0, window="hamming", htk_mode=True, use_energy=True,
                    htk_compat=True),
@@ -39,7 +39,7 @@ PRESETS = dict(
               preemphasis=0.97, pad_mode="constant", drop_last=True, n_mels=80, fmax=8000.0,
               log="ln", amin=0.0, log_offset=2.0**-24, normalize="per_feature", norm_eps=1e-5),
     speechbrain=dict(sample_rate=16000, n_fft=400, hop=160, window="hamming", pad_mode="constant",
-                     n_mels=40, triangles="left_width", log="db", top_db=80.0),
+                     n_mels=40, triangles="left_width", bin_hz="speechbrain", log="db", top_db=80.0),
     hifigan=dict(SLANEY, sample_rate=22050, n_fft=1024, hop=256, center=False, pad=384, power=1.0,
                  power_offset=1e-9, n_mels=80, fmax=8000.0, log="ln", amin=1e-5),
     ast=dict(KALDI, remove_dc=True, window="hann", fmin=20.0, n_mels=128, normalize="fixed",
@@ -54,7 +54,15 @@ def window_of(o):
     n = o["win_length"]
     if o["window"] == "povey":
         return scipy.signal.get_window("hann", n, o["periodic"]) ** 0.85
+    if o["window"] == "values":
+        return np.asarray(o["window_values"], dtype=float)
+    if o["window"] == "sine":
+        return np.sin(np.pi * np.arange(n) / (n if o["periodic"] else n - 1))
+    if o["window"] == "blackman":
+        c = o["blackman_coeff"]
+        return scipy.signal.windows.general_cosine(n, [c, 0.5, 0.5 - c], sym=not o["periodic"])
     kind = dict(kaiser=("kaiser", o["kaiser_beta"]), gauss=("gaussian", o["gauss_std"]),
+                tukey=("tukey", o["tukey_alpha"]), hamming=("general_hamming", o["hamming_alpha"]),
                 blackman_harris="blackmanharris").get(o["window"], o["window"])
     return scipy.signal.get_window(kind, n, o["periodic"])
 
@@ -93,9 +101,19 @@ def vtln(o, hz):
     return high + (high - right / warp) / (high - right) * (hz - high)
 
 
+def bins_of(o):
+    """Frequencies of the bins [n_fft / 2 + 1], as the library that bin_hz names has them."""
+    count, rate = o["n_fft"] // 2 + 1, o["sample_rate"]
+    if o["bin_hz"] == "lhotse":
+        return np.linspace(0, rate, o["n_fft"])[:count]
+    if o["bin_hz"] in ("torchaudio", "speechbrain"):
+        return np.linspace(0, rate // 2, count)
+    return np.arange(count) * rate / o["n_fft"]
+
+
 def filters(o):
     """[n_mels, n_fft / 2 + 1]"""
-    hz = np.arange(o["n_fft"] // 2 + 1) * o["sample_rate"] / o["n_fft"]
+    hz = bins_of(o)
     low, high = to_mel([o["fmin"], o["fmax"]], o["mel_scale"])
     points = np.linspace(low, high, o["n_mels"] + 2)
     if o["vtln_warp"] != 1.0:
@@ -116,6 +134,9 @@ def filters(o):
         weights[0, np.argmax(weights[0] > 0)] = 0.0
     if o["norm"] == "slaney":
         weights *= 2.0 / (right - left)
+    if o["norm"] in ("1", "2", "inf"):
+        size = np.linalg.norm(weights, ord=float(o["norm"]), axis=1, keepdims=True)
+        weights /= np.where(size > 0, size, 1.0)
     return weights
 
 
@@ -132,7 +153,7 @@ def frames_of(o, x):
             return np.zeros((0, win))
         at %= 2 * n  # the signal and its mirror image, repeated
         return x[np.where(at < n, at, 2 * n - 1 - at)]
-    padded = np.pad(x, o["pad"], mode=o["pad_mode"])
+    padded = np.pad(np.pad(x, o["pad_zeros"]), o["pad"], mode=o["pad_mode"])
     size = o["n_fft"] if o["align"] == "center" else win
     count = 0 if len(padded) < size else 1 + (len(padded) - size) // hop
     count -= 1 if o["drop_last"] and count else 0
@@ -168,15 +189,15 @@ def spectra(o, x):
 def logarithm(o, values):
     if o["log"] == "none":
         return values
-    kind = dict(ln=(1.0, 10.0 / math.log(10.0)), log10=(1.0 / math.log(10.0), 10.0),
-                db=(10.0 / math.log(10.0), 1.0))[o["log"]]
-    per_ln, db = kind
-    factor = 2.0 / o["power"] if o["log"] == "db" else 1.0
+    per_ln = dict(ln=1.0, log10=1.0 / math.log(10.0), db=10.0 / math.log(10.0))[o["log"]]
+    factor = (o["db_factor"] or 20.0 / o["power"]) / 10.0 if o["log"] == "db" else 1.0
     with np.errstate(divide="ignore"):
         out = factor * per_ln * (np.log(np.maximum(values + o["log_offset"], o["amin"]))
                                  - math.log(max(o["ref"], o["amin"]) if o["amin"] else o["ref"]))
     if o["top_db"] is not None and out.size:
-        out = np.maximum(out, out.max() - o["top_db"] / db)
+        decades = o["top_db"] * o["power"] / 20.0  # 20 / power dB each
+        out = np.maximum(out, out.max() - (o["top_db"] if o["log"] == "db" else
+                                           decades * per_ln * math.log(10.0)))
     return out
 
 
@@ -188,8 +209,13 @@ def normalise(o, rows):
     axis = 0 if o["normalize"] == "per_feature" else None
     centred = rows - rows.mean(axis=axis, keepdims=True)
     count = rows.shape[0] if axis == 0 else rows.size
-    deviation = np.sqrt((centred**2).sum(axis=axis, keepdims=True) / (count - 1)) if count > 1 else 0.0
-    return centred / (deviation + o["norm_eps"]) if o["norm_variance"] else centred
+    free = count - o["norm_ddof"]
+    variance = (centred**2).sum(axis=axis, keepdims=True) / free if free > 0 else 0.0
+    if o["norm_eps_to"] == "variance":
+        deviation = np.sqrt(variance + o["norm_eps"])
+    else:
+        deviation = np.sqrt(variance) + o["norm_eps"]
+    return centred / np.where(deviation > 0, deviation, 1.0) if o["norm_variance"] else centred
 
 
 def rows(o, x):
@@ -200,7 +226,7 @@ def rows(o, x):
         values = np.maximum(values, 1.0)
     out = logarithm(o, values)
     if o["use_energy"]:
-        log_energy = np.log(np.maximum(energy, EPSILON))
+        log_energy = np.log(np.maximum(energy, o["energy_eps"]))
         if o["energy_floor"] > 0:
             log_energy = np.maximum(log_energy, math.log(o["energy_floor"]))
         pair = [out, log_energy[:, None]] if o["htk_compat"] else [log_energy[:, None], out]

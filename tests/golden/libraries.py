@@ -7,6 +7,7 @@ What users can call as well, with verify-parity --reference, is in apps/parity/p
 cepstra, and which function stands for which preset.
 """
 
+import functools
 import pathlib
 import sys
 
@@ -14,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "apps/parity"))
 
 from parity_reference import (KALDI_WINDOWS, by_ast, by_hifigan, by_kaldi, by_librosa, by_nemo,
                               by_speechbrain, by_torchaudio, by_whisper, kaldi_frames, kaldi_times,
-                              none_is_none, set_kaldi, version)
+                              librosa_norm, module_alone, none_is_none, set_kaldi, version)
 
 import kaldi_native_fbank as knf
 import librosa
@@ -60,8 +61,48 @@ def by_torchaudio_kaldi(o, x):
         num_mel_bins=o["n_mels"], preemphasis_coefficient=o["preemphasis"],
         raw_energy=o["raw_energy"], use_energy=o["use_energy"], remove_dc_offset=o["remove_dc"],
         snip_edges=o["snip_edges"], use_log_fbank=o["log"] == "ln", use_power=o["power"] == 2,
-        vtln_low=o["vtln_low"], vtln_high=o["vtln_high"], vtln_warp=o["vtln_warp"],
+        blackman_coeff=o["blackman_coeff"], vtln_low=o["vtln_low"], vtln_high=o["vtln_high"], vtln_warp=o["vtln_warp"],
         window_type=KALDI_WINDOWS.get(o["window"], o["window"])).double().numpy()
+
+
+@functools.cache
+def lhotse_layers():
+    from unittest.mock import MagicMock
+    return module_alone("lhotse.features.kaldi.layers", lhotse=MagicMock(),
+                        lhotse__utils=MagicMock())
+
+
+def by_lhotse(o, x):
+    """Fbank's Wav2LogFilterBank; energy as its first column."""
+    import torch
+    if o["n_fft"] != 1 << (o["win_length"] - 1).bit_length():
+        raise ValueError("Lhotse's n_fft is win_length, rounded up to a power of two")
+    length, shift = kaldi_times(o)
+    assert o["norm"] in ("none", "1") and (o["bin_hz"] == "lhotse" or o["norm"] == "none")
+    layers = lhotse_layers().Wav2LogFilterBank(
+        sampling_rate=o["sample_rate"], frame_length=length / 1000, frame_shift=shift / 1000,
+        remove_dc_offset=o["remove_dc"], preemph_coeff=o["preemphasis"],
+        window_type=KALDI_WINDOWS.get(o["window"], o["window"]),
+        snip_edges=o["snip_edges"] is not False, energy_floor=o["energy_floor"],
+        raw_energy=o["raw_energy"], use_energy=o["use_energy"], use_fft_mag=o["power"] == 1,
+        low_freq=o["fmin"], high_freq=o["fmax"], num_filters=o["n_mels"],
+        norm_filters=o["norm"] == "1", torchaudio_compatible_mel_scale=o["bin_hz"] != "lhotse")
+    return layers(torch.from_numpy(x)[None])[0].double().numpy()
+
+
+def by_seamless(o, x):
+    """Of 80 bands, each with its own mean and deviation; frames are not stacked."""
+    assert o["n_mels"] == 80 and o["norm_eps"] == 1e-7 and o["norm_eps_to"] == "variance"
+    extractor = transformers.SeamlessM4TFeatureExtractor(stride=1)
+    return extractor(x, sampling_rate=o["sample_rate"], pad_to_multiple_of=None,
+                     return_tensors="np")["input_features"][0].astype(float)
+
+
+def by_speech2text(o, x):
+    assert o["norm_eps"] == 0 and o["norm_ddof"] == 0
+    extractor = transformers.Speech2TextFeatureExtractor(num_mel_bins=o["n_mels"])
+    out = extractor._extract_fbank_features(x)
+    return extractor.utterance_cmvn(out, len(out), True, o["norm_variance"]).astype(float)
 
 
 # preset: call, library, version, what was called
@@ -81,6 +122,12 @@ LIBRARIES = dict(
     hifigan=(by_hifigan, "HiFi-GAN", version("hifi-gan"), "meldataset.mel_spectrogram"),
     ast=(by_ast, "transformers", transformers.__version__,
          "ASTFeatureExtractor._extract_fbank_features, normalize"))
+# What is compared by the options of a preset that is another's.
+OTHERS = dict(
+    lhotse=(by_lhotse, "lhotse", version("lhotse"), "Wav2LogFilterBank"),
+    seamless=(by_seamless, "transformers", transformers.__version__, "SeamlessM4TFeatureExtractor"),
+    speech2text=(by_speech2text, "transformers", transformers.__version__,
+                 "Speech2TextFeatureExtractor"))
 MFCCS = dict(
     librosa=(mfcc_by_librosa, "librosa.feature.mfcc"),
     torchaudio=(mfcc_by_torchaudio, "torchaudio.transforms.MFCC"),

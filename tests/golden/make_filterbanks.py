@@ -44,7 +44,7 @@ def geometry(rate, n_fft, n_mels, mel_scale, norm, **more):
 def by_librosa(o):
     return librosa.filters.mel(
         sr=o["sample_rate"], n_fft=o["n_fft"], n_mels=o["n_mels"], fmin=o["fmin"], fmax=o["fmax"],
-        htk=o["mel_scale"] == "htk", norm=libraries.none_is_none(o["norm"]), dtype=np.float64)
+        htk=o["mel_scale"] == "htk", norm=libraries.librosa_norm(o), dtype=np.float64)
 
 
 def by_torchaudio(o):
@@ -78,6 +78,12 @@ def by_speechbrain(o):
     return bank(torch.eye(o["n_fft"] // 2 + 1)[None])[0].T.double().numpy()
 
 
+def by_lhotse(o):
+    return libraries.lhotse_layers().create_mel_scale(
+        o["n_mels"], o["n_fft"], o["sample_rate"], o["fmin"], o["fmax"],
+        norm_filters=o["norm"] == "1").T.double().numpy()
+
+
 def plan(whisper):
     """(name, library, version, function, dtype, call, options)"""
     def by_whisper(o):
@@ -91,6 +97,10 @@ def plan(whisper):
                 if usual or n_fft < 2048:  # the large ones take most of the file
                     yield (f"librosa {scale}, norm {norm}, {rate} Hz", *with_librosa,
                            geometry(rate, n_fft, n_mels, scale, norm))
+    for norm in ("1", "2", "inf"):
+        yield (f"librosa slaney, norm {norm}, 16000 Hz", *with_librosa,
+               geometry(16000, 400, 80, "slaney", norm))
+    yield ("librosa htk, norm 1, empty bands", *with_librosa, geometry(8000, 64, 40, "htk", "1"))
     yield ("librosa as nemo", *with_librosa, geometry(16000, 512, 80, "slaney", "slaney"))
     yield ("librosa as hifigan", *with_librosa,
            geometry(22050, 1024, 80, "slaney", "slaney", fmax=8000.0))
@@ -101,6 +111,9 @@ def plan(whisper):
         for scale, norm in (("htk", "none"), ("slaney", "slaney")):
             yield (f"torchaudio {scale}, norm {norm}, {rate} Hz", *with_torchaudio,
                    geometry(rate, n_fft, n_mels, scale, norm))
+    for rate, n_fft in ((11025, 512), (11025, 401), (16000, 401)):
+        yield (f"torchaudio {rate} Hz, n_fft {n_fft}", *with_torchaudio,
+               dict(geometry(rate, n_fft, 40, "htk", "none"), bin_hz="torchaudio"))
     for scale, norm in (("htk", "slaney"), ("slaney", "none")):
         yield (f"torchaudio {scale}, norm {norm}, 16000 Hz", *with_torchaudio,
                geometry(16000, 400, 80, scale, norm))
@@ -126,6 +139,14 @@ def plan(whisper):
         yield (f"speechbrain, {n_mels} bands", "speechbrain", libraries.version("speechbrain"),
                "speechbrain.processing.features.Filterbank", "float32", by_speechbrain,
                dict(sample_rate=16000, n_fft=n_fft, n_mels=n_mels, triangles="left_width"))
+    yield ("speechbrain, 11025 Hz, n_fft 401", "speechbrain", libraries.version("speechbrain"),
+           "speechbrain.processing.features.Filterbank", "float32", by_speechbrain,
+           dict(sample_rate=11025, n_fft=401, n_mels=40, triangles="left_width",
+                bin_hz="speechbrain"))
+    for norm in ("none", "1"):
+        yield (f"lhotse, norm {norm}", "lhotse", libraries.version("lhotse"), "create_mel_scale",
+               "float32", by_lhotse,
+               dict(KALDI, n_mels=80, fmax=-400.0, bin_hz="lhotse", norm=norm))
 
 
 def band_text(weights):

@@ -38,11 +38,15 @@ ROWS = 5
 ROWS_OF_VOICE = 8
 ROWS_OF_VARIANT = 4
 ROWS_ALIKE = 3  # of signals whose frames are the same but for the edges
-RATES = (8000, 16000, 22050, 44100, 48000)
+RATES = (8000, 11025, 16000, 22050, 44100, 48000)
 MFCC = dict(n_mfcc=13, dct_type=2, ortho=True, lifter=0, lifter_style="librosa")
 KALDI_MFCC = dict(MFCC, lifter=22, lifter_style="kaldi")
 LOG_MEL = dict(log="db", top_db=80.0)
 NARROW = dict(n_fft=512, hop=128, n_mels=40)
+GIVEN = dict(window="values", win_length=16,
+             window_values=[round(0.1 + (7 * i % 16) / 32, 5) for i in range(16)])
+LHOTSE = dict(input_scale=1.0, n_mels=80, fmax=-400.0, snip_edges=False, energy_eps=1e-15,
+              energy_floor=1e-10)
 
 # name, preset, options, signal; mfcc
 VARIANTS = [
@@ -55,6 +59,28 @@ VARIANTS = [
     ("librosa gauss window, symmetric", "librosa",
      dict(NARROW, window="gauss", gauss_std=80.0, periodic=False), "voice"),
     ("librosa boxcar window", "librosa", dict(NARROW, window="boxcar"), "voice"),
+    ("librosa nuttall window", "librosa", dict(NARROW, window="nuttall"), "voice"),
+    ("librosa bartlett window", "librosa", dict(NARROW, window="bartlett"), "voice"),
+    ("librosa cosine window", "librosa", dict(NARROW, window="cosine"), "voice"),
+    ("librosa cosine window, symmetric", "librosa",
+     dict(NARROW, window="cosine", periodic=False), "voice"),
+    ("librosa tukey window", "librosa", dict(NARROW, window="tukey"), "voice"),
+    ("librosa tukey window, alpha 0.2, symmetric", "librosa",
+     dict(NARROW, window="tukey", tukey_alpha=0.2, periodic=False), "voice"),
+    ("librosa hamming window, alpha 0.6", "librosa",
+     dict(NARROW, window="hamming", hamming_alpha=0.6), "voice"),
+    ("librosa blackman window, coefficient 0.4", "librosa",
+     dict(NARROW, window="blackman", blackman_coeff=0.4), "voice"),
+    ("librosa given window", "librosa", dict(NARROW, **GIVEN), "voice"),
+    ("librosa norm 1", "librosa", dict(NARROW, norm="1"), "voice"),
+    ("librosa norm 2", "librosa", dict(NARROW, norm="2", mel_scale="htk"), "voice"),
+    ("librosa norm inf", "librosa", dict(NARROW, norm="inf"), "voice"),
+    ("librosa linear ramp", "librosa", dict(NARROW, pad_mode="linear_ramp"), "noise"),
+    ("librosa linear ramp", "librosa", dict(NARROW, pad_mode="linear_ramp"), "dc"),
+    ("librosa linear ramp, longer than the signal", "librosa",
+     dict(NARROW, pad_mode="linear_ramp"), "short"),
+    ("librosa amplitude, power_to_db", "librosa",
+     dict(NARROW, **LOG_MEL, power=1.0, db_factor=10.0), "voice"),
     ("librosa short hamming window", "librosa",
      dict(NARROW, window="hamming", win_length=400), "voice"),
     ("librosa reflect", "librosa", dict(NARROW, pad_mode="reflect"), "noise"),
@@ -79,6 +105,18 @@ VARIANTS = [
     ("torchaudio db, slaney, constant padding", "torchaudio",
      dict(LOG_MEL, mel_scale="slaney", norm="slaney", n_fft=512, hop=160, n_mels=80,
           pad_mode="constant"), "voice"),
+    ("torchaudio bartlett window", "torchaudio", dict(window="bartlett", n_mels=64), "voice"),
+    ("torchaudio hamming window, alpha 0.5, symmetric", "torchaudio",
+     dict(window="hamming", hamming_alpha=0.5, periodic=False, n_mels=64), "voice"),
+    ("torchaudio given window", "torchaudio", dict(GIVEN, n_mels=16), "voice"),
+    ("torchaudio odd n_fft", "torchaudio", dict(n_fft=401, n_mels=40), "voice"),
+    ("torchaudio pad 100", "torchaudio", dict(pad_zeros=100, n_mels=64), "dc"),
+    ("torchaudio pad 300, longer than half a frame", "torchaudio",
+     dict(pad_zeros=300, n_mels=64), "noise"),
+    ("torchaudio pad 70, not centred", "torchaudio",
+     dict(pad_zeros=70, center=False, n_mels=64), "noise"),
+    ("torchaudio amplitude, 80 dB of powers", "torchaudio",
+     dict(LOG_MEL, power=1.0, db_factor=10.0, n_mels=64), "voice"),
     ("kaldi without snip_edges", "kaldi", dict(snip_edges=False), "voice"),
     ("kaldi without snip_edges", "kaldi", dict(snip_edges=False), "short"),
     ("kaldi without snip_edges", "kaldi", dict(snip_edges=False), "one"),
@@ -91,6 +129,9 @@ VARIANTS = [
     ("kaldi hann window", "kaldi", dict(window="hann"), "voice"),
     ("kaldi hamming window", "kaldi", dict(window="hamming"), "voice"),
     ("kaldi blackman window", "kaldi", dict(window="blackman"), "voice"),
+    ("kaldi blackman window, coefficient 0.36", "kaldi",
+     dict(window="blackman", blackman_coeff=0.36), "voice"),
+    ("kaldi sine window", "kaldi", dict(window="sine"), "voice"),
     ("kaldi boxcar window", "kaldi", dict(window="boxcar"), "voice"),
     ("kaldi vtln_warp 0.9", "kaldi", dict(vtln_warp=0.9), "voice"),
     ("kaldi vtln_warp 1.1", "kaldi", dict(vtln_warp=1.1), "voice"),
@@ -114,6 +155,7 @@ VARIANTS = [
     ("nemo 128 bands", "nemo", dict(n_mels=128), "noise"),
     ("speechbrain 80 bands, n_fft 512", "speechbrain", dict(n_mels=80, n_fft=512, win_length=400),
      "voice"),
+    ("speechbrain odd n_fft", "speechbrain", dict(n_mels=80, n_fft=401, win_length=400), "voice"),
     ("hifigan to Nyquist", "hifigan", dict(fmax=0.0), "noise"),
     ("ast without normalisation", "ast", dict(normalize="none", n_mels=64), "voice"),
     ("librosa magnitudes", "librosa",
@@ -121,6 +163,24 @@ VARIANTS = [
     ("librosa power spectrum", "librosa", dict(output="spectrogram", n_fft=512, hop=128), "voice"),
     ("torchaudio power spectrum", "torchaudio",
      dict(output="spectrogram", normalized="window"), "noise"),
+]
+# name, preset, options, signal, the library that is meant
+OTHER_VARIANTS = [
+    ("lhotse", "kaldi", LHOTSE, "voice", "lhotse"),
+    ("lhotse with its own mel scale, norm_filters", "kaldi",
+     dict(LHOTSE, bin_hz="lhotse", norm="1"), "voice", "lhotse"),
+    ("lhotse with energy", "kaldi", dict(LHOTSE, use_energy=True), "noise", "lhotse"),
+    ("lhotse with energy", "kaldi", dict(LHOTSE, use_energy=True), "silence", "lhotse"),
+    ("lhotse with energy, no floor", "kaldi",
+     dict(LHOTSE, use_energy=True, energy_floor=0.0), "silence", "lhotse"),
+    ("seamless", "kaldi",
+     dict(n_mels=80, normalize="per_feature", norm_eps=1e-7, norm_eps_to="variance"), "voice",
+     "seamless"),
+    ("speech2text", "kaldi", dict(n_mels=80, normalize="per_feature", norm_eps=0.0, norm_ddof=0),
+     "voice", "speech2text"),
+    ("speech2text, mean only", "kaldi",
+     dict(n_mels=40, normalize="per_feature", norm_eps=0.0, norm_variance=False), "noise",
+     "speech2text"),
 ]
 MFCC_VARIANTS = [
     ("librosa mfcc", "librosa", LOG_MEL, dict(MFCC, n_mfcc=20)),
@@ -145,7 +205,7 @@ def kaldi_frame(rate):
 
 
 def plan():
-    """(name, preset, rate, options, signal, mfcc, rows) of every case."""
+    """(name, preset, rate, options, signal, mfcc, rows) of every case, and its library if another."""
     own_rate = {name: preset["sample_rate"] for name, preset in definition.PRESETS.items()}
     for preset, rate in own_rate.items():
         for signal in signals.SIGNALS:
@@ -160,14 +220,21 @@ def plan():
     for name, preset, options, signal in VARIANTS:
         yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
                ROWS_OF_VARIANT)
+    for name, preset, options, signal, library in OTHER_VARIANTS:
+        yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
+               ROWS_OF_VARIANT, library)
+    yield ("speechbrain at 11025 Hz", "speechbrain", 11025, dict(win_length=276, hop=110, n_fft=400),
+           "voice", None, ROWS_OF_VARIANT)
     for name, preset, options, mfcc in MFCC_VARIANTS:
         yield (f"{name}, voice", preset, own_rate[preset], options, "voice", mfcc, ROWS)
 
 
-def computed(preset, o, mfcc, samples):
+def computed(preset, o, mfcc, samples, other=None):
     """Which library was asked, and its rows or the reason why there are none."""
     call, library, version, function = libraries.LIBRARIES[preset]
-    if mfcc:
+    if other:
+        call, library, version, function = libraries.OTHERS[other]
+    elif mfcc:
         mfcc_call, function = libraries.MFCCS[preset]
         call = functools.partial(mfcc_call, mfcc=mfcc)
     elif o["vtln_warp"] != 1:  # kaldi-native-fbank's computers always warp by 1
@@ -208,12 +275,12 @@ def report(name, o, got, exact):
           + ("" if log else " of the value"))
 
 
-def case_text(name, preset, rate, options, signal, mfcc, row_count):
+def case_text(name, preset, rate, options, signal, mfcc, row_count, library=None):
     o = definition.resolve(preset, dict(options, sample_rate=rate))
     integers = signals.SIGNALS[signal](rate)
     samples = (integers / 32768.0).astype(np.float32)
     exact = definition.cepstra(o, mfcc, samples) if mfcc else definition.rows(o, samples)
-    head, got, reason = computed(preset, o, mfcc, samples)
+    head, got, reason = computed(preset, o, mfcc, samples, library)
     fields = dict(name=name, preset=preset, **head, options=options)
     if mfcc:
         fields["mfcc"] = mfcc
@@ -227,7 +294,8 @@ def case_text(name, preset, rate, options, signal, mfcc, row_count):
     assert got.shape == exact.shape or not len(got) and not len(exact), (got.shape, exact.shape)
     report(name, o, got, exact)
     fields.update(frames=len(exact), bands=exact.shape[1])
-    if head["function"] == "OnlineFbank" and not o["htk_mode"] and len(samples) >= o["win_length"]:
+    has_torchaudio = not o["htk_mode"] and o["window"] != "sine"
+    if head["function"] == "OnlineFbank" and has_torchaudio and len(samples) >= o["win_length"]:
         difference = np.abs(libraries.by_torchaudio_kaldi(o, samples) - got).max()
         difference /= got.max() if o["log"] == "none" else 1.0
         fields["torchaudio_difference"] = float(f"{difference:.2g}")

@@ -30,7 +30,10 @@ TEST_CASE("golden options: scripts have the program's defaults, and derive the s
     {"hop": 7, "win_length": 99}, {"center": false}, {"center": false, "pad": 3}, {"pad": 5},
     {"center": false, "snip_edges": true}, {"center": false, "snip_edges": false},
     {"fmax": 0.0}, {"fmax": -100.0}, {"fmax": 3000.0}, {"vtln_high": 0.0}, {"vtln_high": 5000.0},
-    {"gauss_std": 9.5}, {"sample_rate": 8000}
+    {"gauss_std": 9.5}, {"sample_rate": 8000},
+    {"sample_rate": 11025}, {"sample_rate": 11025, "bin_hz": "torchaudio", "vtln_high": 0.0},
+    {"sample_rate": 11025, "bin_hz": "torchaudio", "fmax": -100.0},
+    {"sample_rate": 11025, "bin_hz": "speechbrain"}
   ])");
   json asked = cases;
   for (json& one : asked)

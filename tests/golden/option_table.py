@@ -40,10 +40,11 @@ def resolve(options):
         o["pad"] = frame // 2 if o["center"] else 0
     if o["gauss_std"] is None:
         o["gauss_std"] = o["win_length"] / 8
-    for edge in ("fmax", "vtln_high"):
+    tops = dict(fmax=rate // 2 if o["bin_hz"] == "torchaudio" else rate / 2, vtln_high=rate / 2)
+    for edge, top in tops.items():
         o[edge] = o[edge] or 0.0
         if o[edge] <= 0:
-            o[edge] += rate / 2
+            o[edge] += top
     return o
 
 

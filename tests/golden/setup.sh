@@ -5,7 +5,7 @@
 #
 # In:  setup.sh DIR
 # Out: DIR, a virtual environment with librosa, soundfile, kaldi-native-fbank, transformers
-#      (requirements.txt), speechbrain, NeMo, hifi-gan and, from Debian, torch 1.13 and torchaudio 0.13.1;
+#      (requirements.txt), speechbrain, NeMo, hifi-gan, lhotse and, from Debian, torch 1.13 and torchaudio 0.13.1;
 #      DIR/openai-whisper/mel_filters.npz, the one file that is used of that package.
 #
 # Then:
@@ -36,7 +36,7 @@ fi
 /usr/bin/python3 -m venv --system-site-packages "$1"
 "$1/bin/pip" install --requirement "$here/requirements.txt"
 # Their other requirements, torch of PyPI among them, are for what the scripts do not use.
-"$1/bin/pip" install --no-deps speechbrain==0.5.16 nemo_toolkit==2.7.3 hifi-gan==0.0.2
+"$1/bin/pip" install --no-deps speechbrain==0.5.16 nemo_toolkit==2.7.3 hifi-gan==0.0.2 lhotse==1.33.0
 
 # The package asks for torch and triton of PyPI; only its filters are wanted.
 whisper=openai_whisper-20250625

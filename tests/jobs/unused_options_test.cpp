@@ -64,7 +64,15 @@ TEST_CASE("unused options: what has no effect is said") {
       {of_mel("preemphasis_of: frame"), "mel.preemphasis_of: has no effect without preemphasis"},
       {of_mel("align: left"), "mel.align: has no effect without win_length below n_fft"},
       {of_mel("window: boxcar, periodic: false"),
-       "mel.periodic: has no effect without a window that is not boxcar"},
+       "mel.periodic: has no effect without a window that is not boxcar or values"},
+      {of_mel("tukey_alpha: 0.2"), "mel.tukey_alpha: has no effect without window: tukey"},
+      {of_mel("hamming_alpha: 0.6"), "mel.hamming_alpha: has no effect without window: hamming"},
+      {of_mel("blackman_coeff: 0.4"), "mel.blackman_coeff: has no effect without window: blackman"},
+      {of_mel("log: ln, db_factor: 10"), "mel.db_factor: has no effect without log: db"},
+      {of_mel("normalize: per_feature, norm_variance: false, norm_ddof: 0"),
+       "mel.norm_ddof: has no effect without normalize: per_feature or all_features, and "
+       "norm_variance"},
+      {of_mel("energy_eps: 1e-15"), "mel.energy_eps: has no effect without use_energy"},
       {of_mel("kaiser_beta: 3"), "mel.kaiser_beta: has no effect without window: kaiser"},
       {of_mel("gauss_std: 30"), "mel.gauss_std: has no effect without window: gauss"},
       {of_mel("center: false, pad_mode: edge"),
@@ -73,8 +81,8 @@ TEST_CASE("unused options: what has no effect is said") {
       {of_mel("vtln_low: 200"), "mel.vtln_low: has no effect without vtln_warp"},
       {of_mel("raw_energy: false"), "mel.raw_energy: has no effect without use_energy"},
       {of_mel("use_energy: true, energy_floor: 1e-8"),
-       "mel.energy_floor: 1e-08 has no effect: energies are floored at 1.19e-07 in any case, as "
-       "Kaldi does it"},
+       "mel.energy_floor: 1e-08 has no effect: energies are floored at 1.19e-07 in any case "
+       "(energy_eps), as Kaldi does it"},
       {of_mel("amin: 1e-5"), "mel.amin: has no effect without log: ln, log10 or db"},
       {of_mel("norm_eps: 1e-3"),
        "mel.norm_eps: has no effect without normalize: per_feature or all_features"},

@@ -52,6 +52,19 @@ std::vector<Named> front_ends(int n_fft) {
   with("energy in front", [](O& o) { o.use_energy = true; });
   with("energy behind", [](O& o) { o.use_energy = o.htk_compat = true; });
   with("normalized", [](O& o) { o.normalized = O::Normalized::window; });
+  with("tukey window", [](O& o) { o.window = O::Window::tukey, o.tukey_alpha = 0.3; });
+  with("given window", [](O& o) {
+    o.window = O::Window::values;
+    for (int i = 0; i < o.n_fft; ++i) o.window_values.numbers.push_back(0.1 + i * 7 % 16 / 16.0);
+  });
+  with("norm 2", [](O& o) { o.mel_norm = O::MelNorm::root; });
+  with("bins of torchaudio", [](O& o) { o.bin_hz = O::BinHz::torchaudio, o.sample_rate = 11025; });
+  with("linear ramp", [](O& o) { o.pad_mode = O::PadMode::linear_ramp; });
+  with("linear ramp, mean removed",
+       [](O& o) { o.pad_mode = O::PadMode::linear_ramp, o.remove_dc = true; });
+  with("zeros, reflected", [](O& o) { o.pad_zeros = 90; });
+  with("zeros, mean removed", [](O& o) { o.pad_zeros = 90, o.remove_dc = true; });
+  with("low floor of the energy", [](O& o) { o.use_energy = true, o.energy_eps = 1e-15; });
   with("odd short window", [](O& o) {
     o.align = O::Align::left;
     o.win_length = o.n_fft / 2 + 33;
@@ -109,7 +122,7 @@ Batch make_batch(const MelPlan& plan, const std::vector<std::int16_t>& samples) 
     }
     const std::size_t at = batch.int16.size();
     batch.int16.resize(at + length);
-    gather(view, start, plan.frame_length(), plan.options().pad_mode, batch.int16.data() + at);
+    gather(view, start, plan.frame_length(), plan, batch.int16.data() + at);
     batch.offsets.push_back(static_cast<std::uint32_t>(at));
   }
   for (const std::int16_t s : batch.int16) batch.float32.push_back(static_cast<float>(s) / 32768);

@@ -18,7 +18,11 @@ bool is_left(const O& o) { return o.align == O::Align::left; }
 int frame_length(const O& o) { return is_left(o) ? win_length(o) : o.n_fft; }
 int window_begin(const O& o) { return is_left(o) ? 0 : (o.n_fft - win_length(o)) / 2; }
 double from_nyquist(const O& o, double hz) { return hz > 0 ? hz : o.sample_rate / 2.0 + hz; }
-double fmax(const O& o) { return from_nyquist(o, o.fmax.value_or(0)); }
+double fmax(const O& o) {
+  const double given = o.fmax.value_or(0);
+  if (given <= 0 && o.bin_hz == O::BinHz::torchaudio) return o.sample_rate / 2 + given;
+  return from_nyquist(o, given);
+}
 
 // Modified Bessel function of the first kind, order 0: its power series.
 double bessel_i0(double x) {
@@ -32,7 +36,7 @@ double bessel_i0(double x) {
 
 double shape(const O& o, int i) {
   const int n = win_length(o);
-  if (n == 1) return 1;
+  if (n == 1 && o.window != O::Window::values) return 1;
   const double period = o.periodic ? n : n - 1;
   const double x = 2 * pi * i / period;
   const double middle = i - period / 2;  // distance from it
@@ -40,9 +44,26 @@ double shape(const O& o, int i) {
     case O::Window::hann:
       return std::pow(std::sin(x / 2), 2);
     case O::Window::hamming:
-      return 0.54 - 0.46 * std::cos(x);
+      return o.hamming_alpha + (o.hamming_alpha - 1) * std::cos(x);
     case O::Window::blackman:
-      return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);
+      return o.blackman_coeff - std::cos(x) / 2 + (0.5 - o.blackman_coeff) * std::cos(2 * x);
+    case O::Window::nuttall:
+      return 0.3635819 - 0.4891775 * std::cos(x) + 0.1365995 * std::cos(2 * x) -
+             0.0106411 * std::cos(3 * x);
+    case O::Window::bartlett:
+      return i <= period / 2 ? 2 * i / period : 2 - 2 * i / period;
+    case O::Window::cosine:
+      return std::sin(pi * (i + 0.5) / (period + 1));
+    case O::Window::sine:
+      return std::sin(pi * i / period);
+    case O::Window::tukey: {  // three pieces, as scipy has them
+      const double a = o.tukey_alpha, slope = a * period / 2;
+      if (i < slope) return (1 + std::cos(pi * (2 * i / a / period - 1))) / 2;
+      if (i > period - slope) return (1 + std::cos(pi * (1 - 2 / a + 2 * i / a / period))) / 2;
+      return 1;
+    }
+    case O::Window::values:
+      return o.window_values.numbers.at(static_cast<std::size_t>(i));
     case O::Window::blackman_harris:
       return 0.35875 - 0.48829 * std::cos(x) + 0.14128 * std::cos(2 * x) -
              0.01168 * std::cos(3 * x);
@@ -102,9 +123,15 @@ std::vector<double> conditioned(const O& o, const std::vector<double>& samples) 
 Rows frames(const O& o, const std::vector<double>& samples) {
   const auto n = static_cast<std::int64_t>(samples.size());
   const std::int64_t length = frame_length(o), step = hop(o);
+  const std::int64_t zeros = o.pad_zeros, longer = n + 2 * zeros;
+  const std::int64_t pad = o.pad.value_or(o.center ? static_cast<int>(length / 2) : 0);
+  // Of the utterance with its zeros, so that its own first sample stands at 0.
   const auto at = [&](std::int64_t i) {
-    const std::int64_t from = padded_index(i, n, o.pad_mode);
-    return from < 0 ? 0 : samples[static_cast<std::size_t>(from)];
+    const std::int64_t from = padded_index(i + zeros, longer, o.pad_mode) - zeros;
+    const double value = from < 0 || from >= n ? 0 : samples[static_cast<std::size_t>(from)];
+    const std::int64_t outside = std::max(-zeros - i, i - (n + zeros - 1));
+    if (o.pad_mode != O::PadMode::linear_ramp || outside <= 0) return value;
+    return value * static_cast<double>(pad - outside) / static_cast<double>(pad);
   };
   const auto cut = [&](std::int64_t start) {
     std::vector<double> frame;
@@ -119,8 +146,7 @@ Rows frames(const O& o, const std::vector<double>& samples) {
       out.push_back(cut(middle - length / 2));
     }
   } else {
-    const std::int64_t pad = o.pad.value_or(o.center ? static_cast<int>(length / 2) : 0);
-    for (std::int64_t start = -pad; start + length <= n + pad; start += step)
+    for (std::int64_t start = -zeros - pad; start + length <= n + zeros + pad; start += step)
       out.push_back(cut(start));
   }
   if (o.drop_last && !out.empty()) out.pop_back();
@@ -138,7 +164,7 @@ std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_
   const auto energy = [&] {
     double sum = 0;
     for (auto x = begin; x != end; ++x) sum += *x * *x;
-    return std::log(std::max({sum, o.energy_floor, std::pow(2.0, -23)}));
+    return std::log(std::max({sum, o.energy_floor, o.energy_eps}));
   };
   log_energy = energy();
   if (o.preemphasis_of == O::PreemphasisOf::frame && o.preemphasis > 0) {
@@ -151,7 +177,7 @@ std::vector<double> windowed(const O& o, std::vector<double> frame, double& log_
   if (!o.raw_energy) {
     double sum = 0;
     for (const double x : frame) sum += x * x;
-    log_energy = std::log(std::max({sum, o.energy_floor, std::pow(2.0, -23)}));
+    log_energy = std::log(std::max({sum, o.energy_floor, o.energy_eps}));
   }
   return frame;
 }
@@ -168,7 +194,7 @@ double logarithm(const O& o, double value) {
     case O::Log::log10:
       return std::log10(floored) - std::log10(ref);
     case O::Log::db:
-      return 20 / o.power * (std::log10(floored) - std::log10(ref));
+      return o.db_factor.value_or(20 / o.power) * (std::log10(floored) - std::log10(ref));
   }
   return value;
 }
@@ -193,6 +219,10 @@ std::vector<double> window(const O& o) {
 Rows filterbank(const O& o) {
   const double low = to_mel(o.fmin, o.mel_scale);
   const double step = (to_mel(fmax(o), o.mel_scale) - low) / (o.n_mels + 1);
+  double bin_spacing = static_cast<double>(o.sample_rate) / o.n_fft;
+  if (o.bin_hz == O::BinHz::lhotse) bin_spacing = o.sample_rate / (o.n_fft - 1.0);
+  if (o.bin_hz == O::BinHz::torchaudio || o.bin_hz == O::BinHz::speechbrain)
+    bin_spacing = static_cast<double>(o.sample_rate / 2) / (o.n_fft / 2);
   Rows bank;
   for (int m = 0; m < o.n_mels; ++m) {
     const double left = warp(o, to_hz(low + step * m, o.mel_scale));
@@ -205,16 +235,28 @@ Rows filterbank(const O& o) {
     };
     std::vector<double> weights;
     for (int k = 0; k <= o.n_fft / 2; ++k) {
-      const double hz = static_cast<double>(k) * o.sample_rate / o.n_fft;
+      const double hz = k * bin_spacing;
       double weight = 0;
       if (hz > left && hz <= centre) weight = (axis(hz) - axis(left)) / (axis(centre) - axis(left));
       if (hz > centre && hz < right)
         weight = (axis(right) - axis(hz)) / (axis(right) - axis(centre));
       // Whatever the first bin above the left corner would count.
-      const double before = hz - static_cast<double>(o.sample_rate) / o.n_fft;
+      const double before = hz - bin_spacing;
       if (o.htk_mode && m == 0 && o.fmin != 0 && hz > left && before <= left) weight = 0;
       if (o.mel_norm == O::MelNorm::slaney) weight *= 2 / (right - left);
       weights.push_back(weight);
+    }
+    double sum = 0, squares = 0, largest = 0;
+    for (const double w : weights) {
+      sum += w;
+      squares += w * w;
+      largest = std::max(largest, w);
+    }
+    for (double& w : weights) {
+      if (sum == 0) break;
+      if (o.mel_norm == O::MelNorm::sum) w /= sum;
+      if (o.mel_norm == O::MelNorm::root) w /= std::sqrt(squares);
+      if (o.mel_norm == O::MelNorm::max) w /= largest;
     }
     bank.push_back(weights);
   }
@@ -224,7 +266,7 @@ Rows filterbank(const O& o) {
 std::int64_t padded_index(std::int64_t i, std::int64_t n, O::PadMode mode) {
   if (i >= 0 && i < n) return i;
   if (mode == O::PadMode::constant) return -1;
-  if (mode == O::PadMode::edge) return i < 0 ? 0 : n - 1;
+  if (mode == O::PadMode::edge || mode == O::PadMode::linear_ramp) return i < 0 ? 0 : n - 1;
   if (n == 1) return 0;
   const std::int64_t repeated = mode == O::PadMode::symmetric ? 1 : 0;
   while (i < 0 || i >= n) i = i < 0 ? -i - repeated : 2 * (n - 1) - i + repeated;
@@ -298,7 +340,9 @@ void finish(const O& o, Rows& rows) {
       double squares = 0;
       for (const double v : x) squares += (v - mean) * (v - mean);
       const double n = static_cast<double>(x.size());
-      divisor = (n > 1 ? std::sqrt(squares / (n - 1)) : 0) + o.norm_eps;
+      const double variance = n > o.norm_ddof ? squares / (n - o.norm_ddof) : 0;
+      divisor = o.norm_eps_to == O::NormEpsTo::variance ? std::sqrt(variance + o.norm_eps)
+                                                        : std::sqrt(variance) + o.norm_eps;
     }
     if (!o.norm_variance) divisor = 1;
     for (auto& row : rows) {

@@ -76,11 +76,22 @@ std::vector<Named> grid() {
       for (const bool periodic : {true, false})
         with(std::string(name_of(window)) + (periodic ? "" : ", symmetric"), [&](O& o) {
           o.window = window;
+          if (window == O::Window::values)
+            for (int i = 0; i < o.win_length.value_or(o.n_fft); ++i)
+              o.window_values.numbers.push_back(0.1 + i * 7 % 16 / 16.0);
           o.periodic = periodic;
         });
     }
     for (const auto mode : all_of<O::PadMode>())
       with(std::string(name_of(mode)), [&](O& o) { o.pad_mode = mode; });
+    with("other shapes", [](O& o) { o.window = O::Window::hamming, o.hamming_alpha = 0.6; });
+    with("other shapes", [](O& o) { o.window = O::Window::blackman, o.blackman_coeff = 0.36; });
+    with("other shapes", [](O& o) { o.window = O::Window::tukey, o.tukey_alpha = 0.2; });
+    with("zeros at the ends",
+         [](O& o) { o.pad_zeros = 90, o.snip_edges.reset(), o.pad.reset(), o.center = true; });
+    for (const auto norm : all_of<O::MelNorm>()) with("norm", [&](O& o) { o.mel_norm = norm; });
+    for (const auto bins : all_of<O::BinHz>())
+      with("bins", [&](O& o) { o.bin_hz = bins, o.sample_rate |= 1; });
     with("short window in the middle", [](O& o) {
       o.align = O::Align::center;
       o.win_length = o.n_fft * 5 / 8;

@@ -39,6 +39,8 @@ void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
           target.value = value;
         else if constexpr (std::is_same_v<T, std::vector<double>>)
           target = {value};
+        else if constexpr (std::is_same_v<T, O::WindowValues>)
+          target.numbers = {value};
       },
       row.member);
   stage.set(MelOptions(stage.mel));
@@ -84,6 +86,7 @@ TEST_CASE("mel option table: a range holds in configurations and in check()") {
       CHECK(check_names(row, stage));
       // A list, and a number or max, are held against their range with all options together.
       const bool is_checked_later = std::holds_alternative<std::vector<double> O::*>(row.member) ||
+                                    std::holds_alternative<O::WindowValues O::*>(row.member) ||
                                     std::holds_alternative<O::Reference O::*>(row.member);
       CHECK((complaint(row, stage).find("out of range") != std::string::npos) != is_checked_later);
       set_number(stage, row, is_whole(row) ? end : std::nextafter(beyond, -outside));

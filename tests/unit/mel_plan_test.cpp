@@ -34,6 +34,7 @@ struct BadOption {
 
 TEST_CASE("mel plan: a bad option is named with its value and what is allowed") {
   using Log = MelOptions::Log;
+  using Window = MelOptions::Window;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<BadOption> table{
       {[](auto& o) { o.sample_rate = 0; }, "sample_rate is 0, must be from 1 to 1e+07 Hz"},
@@ -41,7 +42,47 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
       {[](auto& o) { o.win_length = 401; }, "win_length is 401, must be at most n_fft (400)"},
       {[](auto& o) { o.win_length = 0; }, "win_length is 0, must be from 1 to 1048576 samples"},
       {[](auto& o) { o.win_length = 2, o.periodic = false; },
-       "win_length is 2, must be other than 2 for a symmetric hann, povey or blackman window"},
+       "win_length is 2, must be other than 2 for a symmetric hann window, which would be all "
+       "zeros"},
+      {[](auto& o) { o.win_length = 2, o.periodic = false, o.window = Window::bartlett; },
+       "win_length is 2, must be other than 2 for a symmetric bartlett window"},
+      {[](auto& o) {
+         o.win_length = 2, o.periodic = false, o.window = Window::hamming, o.hamming_alpha = 0.5;
+       },
+       "win_length is 2, must be other than 2 for a symmetric hamming window"},
+      {[](auto& o) { o.window = Window::values; },
+       "window_values is 0 numbers, must be 400, one for each sample of win_length, when window is "
+       "values"},
+      {[](auto& o) {
+         o.window = Window::values, o.n_fft = 3, o.window_values.numbers = {1, 2};
+       },
+       "window_values is 2 numbers, must be 3, one for each sample of win_length"},
+      {[](auto& o) {
+         o.window = Window::values, o.n_fft = 2, o.window_values.numbers = {0, 0};
+       },
+       "window_values is all zeros, must be at least one other number"},
+      {[nan](auto& o) {
+         o.window = Window::values, o.n_fft = 3, o.window_values.numbers = {1, nan, nan};
+       },
+       "window_values is 1: nan, must be from -1e+06 to 1e+06"},
+      {[](auto& o) { o.window_values.numbers = {1}; },
+       "window_values is set, must be unset when window is not values"},
+      {[](auto& o) { o.tukey_alpha = 1.5; }, "tukey_alpha is 1.5, must be from 0 to 1"},
+      {[](auto& o) { o.hamming_alpha = -0.5; }, "hamming_alpha is -0.5, must be from 0 to 1"},
+      {[](auto& o) { o.blackman_coeff = 2; }, "blackman_coeff is 2, must be from 0 to 1"},
+      {[](auto& o) { o.pad_zeros = -1; }, "pad_zeros is -1, must be from 0 to 1048576 samples"},
+      {[](auto& o) { o.pad_zeros = 1, o.center = false, o.snip_edges = false; },
+       "pad_zeros is 1, must be 0 when snip_edges is set"},
+      {[](auto& o) {
+         o.pad_mode = MelOptions::PadMode::linear_ramp, o.center = false, o.snip_edges = false;
+       },
+       "pad_mode is linear_ramp, must be another one when snip_edges is set"},
+      {[](auto& o) { o.sample_rate = 1, o.fmax = 0.4, o.bin_hz = MelOptions::BinHz::speechbrain; },
+       "bin_hz is speechbrain, must be exact for a sample_rate of 1 Hz"},
+      {[](auto& o) { o.log = Log::db, o.db_factor = 0; },
+       "db_factor is 0, must be more than 0 and at most 1000"},
+      {[](auto& o) { o.norm_ddof = 2; }, "norm_ddof is 2, must be from 0 to 1"},
+      {[](auto& o) { o.energy_eps = 0; }, "energy_eps is 0, must be from 1.2e-38 to 1e+38"},
       {[](auto& o) { o.hop = 0; }, "hop is 0, must be from 1 to 16777216 samples"},
       {[](auto& o) { o.power = 0; }, "power is 0, must be more than 0 and at most 16"},
       {[](auto& o) { o.n_mels = 0; }, "n_mels is 0, must be from 1 to 65536"},

@@ -53,10 +53,17 @@ MelOptions random_options(Random& r) {
   o.window = one_of<O::Window>(r);
   o.periodic = flip(r);
   o.kaiser_beta = real(r, 0, 20);
+  o.hamming_alpha = real(r, 0.3, 0.9);
+  o.blackman_coeff = real(r, 0.3, 0.5);
+  o.tukey_alpha = real(r, 0, 1);
+  if (o.window == O::Window::values)
+    for (int i = 0; i < o.win_length.value_or(o.n_fft); ++i)
+      o.window_values.numbers.push_back(real(r, -1, 1));
   o.center = flip(r);
   if (below(r, 3) == 0) o.pad = below(r, 150);
   if (below(r, 3) == 0) o.snip_edges = flip(r);
   o.pad_mode = one_of<O::PadMode>(r);
+  if (below(r, 4) == 0) o.pad_zeros = below(r, 120);
   o.drop_last = flip(r);
   o.normalized = one_of<O::Normalized>(r);
   o.power = flip(r) ? 2 : real(r, 0.3, 3);
@@ -67,6 +74,8 @@ MelOptions random_options(Random& r) {
   if (flip(r)) o.fmax = real(r, -200, 20000);
   o.mel_scale = one_of<O::MelScale>(r);
   o.mel_norm = one_of<O::MelNorm>(r);
+  o.bin_hz = one_of<O::BinHz>(r);
+  if (flip(r)) ++o.sample_rate;
   o.triangles = one_of<O::Triangles>(r);
   o.htk_mode = flip(r);
   if (flip(r)) o.vtln_warp = real(r, 0.8, 1.2);
@@ -84,6 +93,10 @@ MelOptions random_options(Random& r) {
     for (int i = 0; i < n; ++i) o.norm_mean.push_back(real(r, -5, 5));
   }
   o.norm_variance = flip(r);
+  o.norm_eps_to = one_of<O::NormEpsTo>(r);
+  o.norm_ddof = below(r, 2);
+  if (flip(r)) o.db_factor = real(r, 1, 30);
+  if (flip(r)) o.energy_eps = real(r, 1e-12, 1e-3);
   if (below(r, 3) == 0) o.precision = O::Precision::float64;
   return o;
 }

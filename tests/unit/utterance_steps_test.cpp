@@ -117,8 +117,8 @@ TEST_CASE("utterance finish: a NaN stays where it is, and equal values have no s
   CHECK(rows[2] == -23.0F);
   CHECK(rows[3] == -10.0F);
   std::vector<float> equal(8, 5.0F);
-  statistics_step(true, true, 0.0)
-      ->run(MemoryRows(equal.data(), 4, 2), *std::make_unique<MemoryRows>(equal.data(), 4, 2));
+  statistics_step({})->run(MemoryRows(equal.data(), 4, 2),
+                           *std::make_unique<MemoryRows>(equal.data(), 4, 2));
   for (const float x : equal) CHECK(x == 0.0F);
 }
 

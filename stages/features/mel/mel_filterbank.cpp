@@ -1,11 +1,15 @@
 // Everything is computed in double. Sources: HTK book 5.6; Slaney, Auditory Toolbox 1998 (linear
 // below 1 kHz with 200/3 Hz a mel, above it 27 steps from 1 to 6.4 kHz); Kaldi's mel-computations
-// for the triangles over mel and for the piecewise linear warp of the vocal tract length.
+// for the triangles over mel and for the piecewise linear warp of the vocal tract length;
+// librosa.filters.mel for the norms 1, 2 and inf; the frequencies of bins as
+// torchaudio.functional.melscale_fbanks, SpeechBrain's Filterbank and Lhotse's create_mel_scale
+// have them.
 
 #include "stages/features/mel/mel_filterbank.h"
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace melflow {
@@ -37,6 +41,27 @@ struct Triangle {
 
 double weight_at(const Triangle& t, double x) {
   return std::min((x - t.left) / (t.centre - t.left), (t.right - x) / (t.right - t.centre));
+}
+
+// Of neighbouring bins, as the triangles are read.
+double bin_step(const MelOptions& o) {
+  using BinHz = MelOptions::BinHz;
+  const double rate = o.sample_rate;
+  if (o.bin_hz == BinHz::exact) return rate / o.n_fft;
+  if (o.bin_hz == BinHz::lhotse) return rate / (o.n_fft - 1);
+  return std::floor(rate / 2.0) / (o.n_fft / 2);
+}
+
+// What librosa.util.normalize divides a band's weights by.
+double norm_of(std::span<const double> weights, MelOptions::MelNorm norm) {
+  using MelNorm = MelOptions::MelNorm;
+  double out = 0.0;
+  for (const double w : weights) {
+    if (norm == MelNorm::sum) out += w;
+    if (norm == MelNorm::root) out += w * w;
+    if (norm == MelNorm::max) out = std::max(out, w);
+  }
+  return norm == MelNorm::root ? std::sqrt(out) : out;
 }
 
 double hz_to_mel(double hz, Scale scale) {
@@ -75,7 +100,7 @@ Filterbank make_filterbank(const MelOptions& o) {
     const double mel = mel_low + (mel_high - mel_low) * i / (o.n_mels + 1);
     return warped_hz(o, mel_to_hz(mel, o.mel_scale));
   };
-  const double bin_hz = static_cast<double>(o.sample_rate) / o.n_fft;
+  const double bin_hz = bin_step(o);
   const int n_bins = o.n_fft / 2 + 1;
   // Below this a weight is the rounding error of a bin that sits on a corner.
   constexpr double rounding = 1e-12;
@@ -108,6 +133,9 @@ Filterbank make_filterbank(const MelOptions& o) {
       ++band.count;
       bank.weights.push_back(weight * scale);
     }
+    const auto of_band = std::span(bank.weights).subspan(static_cast<std::size_t>(band.offset));
+    if (const double norm = norm_of(of_band, o.mel_norm); norm > 0.0)
+      for (double& weight : of_band) weight /= norm;
     bank.bands.push_back(band);
   }
   return bank;

@@ -109,7 +109,7 @@ MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
   window_float = scaled_window(plan, half * scale);
   window_int16 = scaled_window(plan, half * scale * kInt16Scale);
   energy_scale = 1.0 / (half * half);
-  energy_floor = std::max(plan.options().energy_floor, kEnergyEpsilon);
+  energy_floor = std::max(plan.options().energy_floor, plan.options().energy_eps);
   if (plan.options().precision == MelOptions::Precision::float64) doubles.emplace(plan);
   computes_on_add = conditioner.needed() || plan.energy_column() >= 0 || doubles.has_value();
   // A transform that is too large for several frames at once is so for its power, too.
@@ -246,7 +246,7 @@ const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_
     samples = view.data + (start - view.begin);
   } else {
     auto* to = reinterpret_cast<Sample*>(gathered);
-    gather(view, start, length, plan.options().pad_mode, to);
+    gather(view, start, length, plan, to);
     samples = to;
   }
   if (needs_energy) {

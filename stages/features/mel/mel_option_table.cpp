@@ -19,13 +19,25 @@ bool has_log(const O& o) { return o.log != O::Log::none; }
 bool is_normalized(const O& o) { return o.normalize != O::Normalize::none; }
 bool is_fixed(const O& o) { return o.normalize == O::Normalize::fixed; }
 
+bool has_other_bins(const O& o) {
+  if (o.bin_hz == O::BinHz::exact) return false;
+  return o.bin_hz == O::BinHz::lhotse || o.sample_rate % 2 != 0 || o.n_fft % 2 != 0;
+}
+
 constexpr Needs kNothing{};
 constexpr Needs kDither{"dither", [](const O& o) { return o.dither > 0; }};
 constexpr Needs kPreemphasis{"preemphasis", [](const O& o) { return o.preemphasis > 0; }};
 constexpr Needs kShortWindow{"win_length below n_fft",
                              [](const O& o) { return o.win_length.value_or(o.n_fft) < o.n_fft; }};
-constexpr Needs kSlopingWindow{"a window that is not boxcar",
-                               [](const O& o) { return o.window != O::Window::boxcar; }};
+constexpr Needs kSlopingWindow{
+    "a window that is not boxcar or values",
+    [](const O& o) { return o.window != O::Window::boxcar && o.window != O::Window::values; }};
+constexpr Needs kValues{"window: values", [](const O& o) { return o.window == O::Window::values; }};
+constexpr Needs kHamming{"window: hamming",
+                         [](const O& o) { return o.window == O::Window::hamming; }};
+constexpr Needs kBlackman{"window: blackman",
+                          [](const O& o) { return o.window == O::Window::blackman; }};
+constexpr Needs kTukey{"window: tukey", [](const O& o) { return o.window == O::Window::tukey; }};
 constexpr Needs kKaiser{"window: kaiser", [](const O& o) { return o.window == O::Window::kaiser; }};
 constexpr Needs kGauss{"window: gauss", [](const O& o) { return o.window == O::Window::gauss; }};
 constexpr Needs kPadding{"padding (center, pad or snip_edges)", [](const O& o) {
@@ -35,11 +47,15 @@ constexpr Needs kPadding{"padding (center, pad or snip_edges)", [](const O& o) {
 constexpr Needs kBands{"output: mel", has_bands};
 constexpr Needs kWarp{"vtln_warp", [](const O& o) { return has_bands(o) && o.vtln_warp != 1.0; }};
 constexpr Needs kEnergy{"use_energy", [](const O& o) { return o.use_energy; }};
+constexpr Needs kDecibels{"log: db", [](const O& o) { return o.log == O::Log::db; }};
 constexpr Needs kLog{"log: ln, log10 or db", has_log};
 constexpr Needs kNormalize{"normalize", is_normalized};
 constexpr Needs kFixed{"normalize: fixed", is_fixed};
 constexpr Needs kOwnStatistics{"normalize: per_feature or all_features",
                                [](const O& o) { return is_normalized(o) && !is_fixed(o); }};
+constexpr Needs kOwnDeviation{
+    "normalize: per_feature or all_features, and norm_variance",
+    [](const O& o) { return is_normalized(o) && !is_fixed(o) && o.norm_variance; }};
 
 // name, member, what, unit, effect; range, needs; whether it is recorded
 constexpr MelOptionRow kTable[] = {
@@ -77,7 +93,19 @@ constexpr MelOptionRow kTable[] = {
      "zeros, and a frame takes win_length samples (Kaldi)",
      kAny, kShortWindow},
     {"window", &O::window, "shape of the analysis window", "",
-     "povey: Kaldi's, hann to the power of 0.85; boxcar: all samples have equal weight"},
+     "povey: Kaldi's, hann to the power of 0.85; sine: Kaldi's; cosine, bartlett, nuttall, tukey: "
+     "scipy's; boxcar: all samples have equal weight; values: those of window_values"},
+    {"window_values", &O::window_values, "values of window: values", "",
+     "a list of numbers, or the path of a .npy file with one dimension; as many as win_length",
+     from_to(-1e6, 1e6), kValues},
+    {"hamming_alpha", &O::hamming_alpha, "alpha of window: hamming, alpha - (1 - alpha) cos(x)", "",
+     "0.5: hann", from_to(0, 1), kHamming,
+     [](const O& o) { return o.hamming_alpha != kHammingAlpha; }},
+    {"blackman_coeff", &O::blackman_coeff,
+     "c of window: blackman, c - 0.5 cos(x) + (0.5 - c) cos(2x)", "", "Kaldi's blackman_coeff",
+     from_to(0, 1), kBlackman, [](const O& o) { return o.blackman_coeff != kBlackmanCoeff; }},
+    {"tukey_alpha", &O::tukey_alpha, "share of window: tukey that slopes", "", "0: boxcar; 1: hann",
+     from_to(0, 1), kTukey},
     {"periodic", &O::periodic, "symmetry of the analysis window", "",
      "true: periodic, for spectral analysis; false: symmetric, with equal ends (Kaldi, NeMo)", kAny,
      kSlopingWindow},
@@ -94,8 +122,13 @@ constexpr MelOptionRow kTable[] = {
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
      "",
      "reflect: its mirror image without the end sample; symmetric: its mirror image (Kaldi); "
-     "constant: zeros; edge: the end sample",
+     "constant: zeros; edge: the end sample; linear_ramp: a straight line from the end sample to 0 "
+     "at the far end",
      kAny, kPadding},
+    {"pad_zeros", &O::pad_zeros,
+     "zeros before the start and behind the end of a recording or segment, before it is padded",
+     "samples", "as pad of torchaudio's Spectrogram; none by default", from_to(0, 1 << 20),
+     kNothing, [](const O& o) { return o.pad_zeros > 0; }},
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
      "true: only frames that fit as a whole; false: one for every hop, centred on the hop's "
      "middle; "
@@ -123,11 +156,20 @@ constexpr MelOptionRow kTable[] = {
      "logarithmic above",
      kAny, kBands},
     {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
-     "none: every peak is 1; slaney: the area of every triangle over Hz is 1", kAny, kBands},
+     "none: every peak is 1; slaney: the area of every triangle over Hz is 1; 1, 2, inf: the sum "
+     "of a band's "
+     "weights is 1, the root of the sum of their squares, the largest of them (librosa)",
+     kAny, kBands},
     {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
      "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
      "right flank as wide as the left one (SpeechBrain)",
      kAny, kBands},
+    {"bin_hz", &O::bin_hz, "frequency of a bin where the triangles of the mel bands weight it", "",
+     "exact: k sample_rate / n_fft for bin k; torchaudio: evenly up to sample_rate / 2 rounded "
+     "down, "
+     "which is fmax where that is not set; speechbrain: the same, with fmax as of exact; lhotse: k "
+     "sample_rate / (n_fft - 1). Of an even sample_rate and n_fft all but the last are the same",
+     kAny, kBands, has_other_bins},
     {"htk_mode", &O::htk_mode, "makes mel bands as HTK does", "",
      "the lowest band loses its first weight when fmin is above 0, and no band is below 1", kAny,
      kBands},
@@ -144,9 +186,13 @@ constexpr MelOptionRow kTable[] = {
      "htk_compat the last"},
     {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
      "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
+    {"energy_eps", &O::energy_eps, "least energy that use_energy adds, whatever energy_floor is",
+     "", "of the sum of squares, before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
+     from_to(kSmallest, kLargest), kEnergy,
+     [](const O&) { return false; }},  // energy_floor says it
     {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
-     "of the sum of squares, before the logarithm; never below 1.2e-7, as in Kaldi",
-     from_to(0, kLargest), kEnergy},
+     "of the sum of squares, before the logarithm; never below energy_eps", from_to(0, kLargest),
+     kEnergy},
     {"htk_compat", &O::htk_compat, "column of the energy that use_energy adds", "",
      "true: the last one; false: the first one", kAny, kEnergy},
 
@@ -159,9 +205,14 @@ constexpr MelOptionRow kTable[] = {
      "max: the largest of the segment, or of the recording where it is not cut",
      from_to(kSmallest, kLargest), kLog},
     {"top_db", &O::top_db, "range kept below the largest value of the segment or recording", "dB",
-     "lower values are raised to its lower end; in dB (20/power times log10) whatever log is; not "
-     "set: every value is kept (Whisper: 80)",
+     "lower values are raised to its lower end; in dB (20/power times log10) whatever log is, or "
+     "with db_factor in the decibels of the rows; not set: every value is kept (Whisper: 80)",
      from_to(0, kLargest), kLog},
+    {"db_factor", &O::db_factor, "factor of the logarithm to base 10 that makes decibels", "",
+     "not set: 20/power; 10: librosa.power_to_db and torchaudio's AmplitudeToDB('power') of "
+     "whatever they are given",
+     above_to(0, 1000), kDecibels,
+     [](const O& o) { return o.db_factor && *o.db_factor != 20.0 / o.power; }},
     {"log_offset", &O::log_offset, "number added to a band or bin before amin and the logarithm",
      "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
 
@@ -178,6 +229,14 @@ constexpr MelOptionRow kTable[] = {
     {"norm_eps", &O::norm_eps, "number added to the standard deviation that normalize finds", "",
      "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
      kOwnStatistics},
+    {"norm_eps_to", &O::norm_eps_to, "what norm_eps is added to", "",
+     "std: the standard deviation (NeMo); variance: its square, before the root (Seamless)", kAny,
+     kOwnDeviation,
+     [](const O& o) { return o.norm_eps > 0 && o.norm_eps_to == O::NormEpsTo::variance; }},
+    {"norm_ddof", &O::norm_ddof,
+     "how many less than their number the squares are divided by for the standard deviation", "",
+     "1: unbiased (NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
     {"precision", &O::precision, "what samples, transform and bands are computed in", "",
      "float: single precision; double: double precision, on the CPU only, for bands 60 dB and more "

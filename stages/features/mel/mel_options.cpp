@@ -24,6 +24,12 @@ struct Complaints {
   }
 };
 
+// torchaudio's ends at whole Hz.
+double default_fmax(const MelOptions& o) {
+  const double nyquist = o.sample_rate / 2.0;
+  return o.bin_hz == MelOptions::BinHz::torchaudio ? std::floor(nyquist) : nyquist;
+}
+
 const char* text(bool value) { return value ? "true" : "false"; }
 
 // The shortest that is the same number: 1048576, 1e-06.
@@ -60,10 +66,33 @@ void check_ranges(const MelOptions& o, Complaints& c) {
             check(value.value);
           } else if constexpr (std::is_same_v<T, std::vector<double>>) {
             for (const double one : value) check(one);
+          } else if constexpr (std::is_same_v<T, MelOptions::WindowValues>) {
+            // The first that is wrong: there may be thousands.
+            const auto wrong = std::find_if_not(value.numbers.begin(), value.numbers.end(),
+                                                [&](double one) { return row.range.has(one); });
+            if (wrong != value.numbers.end()) {
+              const auto at = std::to_string(wrong - value.numbers.begin());
+              c.require(false, row.name, at + ": " + text(*wrong), allowed(row));
+            }
           }
         },
         row.member);
   }
+}
+
+void check_window_values(const MelOptions& o, Complaints& c) {
+  const std::vector<double>& values = o.window_values.numbers;
+  const auto count = static_cast<int>(values.size());
+  if (o.window != MelOptions::Window::values) {
+    c.require(values.empty(), "window_values", "set", "unset when window is not values");
+    return;
+  }
+  const int expected = o.win_length.value_or(o.n_fft);
+  c.require(count == expected, "window_values", std::to_string(count) + " numbers", expected,
+            ", one for each sample of win_length, when window is values");
+  const auto is_zero = [](double value) { return value == 0.0; };
+  c.require(values.empty() || !std::all_of(values.begin(), values.end(), is_zero), "window_values",
+            "all zeros", "at least one other number");
 }
 
 void check_framing(const MelOptions& o, Complaints& c) {
@@ -72,21 +101,32 @@ void check_framing(const MelOptions& o, Complaints& c) {
             "at most n_fft (", o.n_fft, ") samples");
   // Both values of the two-sample window are its zero ends.
   const bool zero_ends = !o.periodic && (o.window == Window::hann || o.window == Window::blackman ||
-                                         o.window == Window::povey);
-  c.require(
-      !zero_ends || o.win_length.value_or(o.n_fft) != 2, "win_length", 2,
-      "other than 2 for a symmetric hann, povey or blackman window, which would be all zeros");
+                                         o.window == Window::povey ||
+                                         o.window == Window::bartlett || o.window == Window::sine ||
+                                         (o.window == Window::tukey && o.tukey_alpha > 0) ||
+                                         (o.window == Window::hamming && o.hamming_alpha == 0.5));
+  c.require(!zero_ends || o.win_length.value_or(o.n_fft) != 2, "win_length", 2,
+            "other than 2 for a symmetric ", name_of(o.window),
+            " window, which would be all zeros");
+  check_window_values(o, c);
+  using PadMode = MelOptions::PadMode;
+  if (o.pad_mode == PadMode::linear_ramp)
+    c.require(!o.snip_edges, "pad_mode", "linear_ramp",
+              "another one when snip_edges is set: the ramp ends where pad does");
   if (o.snip_edges) {
     c.require(!o.center, "snip_edges", text(*o.snip_edges),
               "unset when center is true: both place the frames");
     c.require(o.pad.value_or(0) == 0, "pad", o.pad.value_or(0), "unset when snip_edges is set");
+    c.require(o.pad_zeros == 0, "pad_zeros", o.pad_zeros, "0 when snip_edges is set");
   }
 }
 
 void check_bands(const MelOptions& o, Complaints& c) {
   const double nyquist = o.sample_rate / 2.0;
   const double given = o.fmax.value_or(0.0);
-  const double fmax = given > 0.0 ? given : nyquist + given;
+  const double fmax = given > 0.0 ? given : default_fmax(o) + given;
+  c.require(o.bin_hz == MelOptions::BinHz::exact || o.sample_rate > 1, "bin_hz", name_of(o.bin_hz),
+            "exact for a sample_rate of 1 Hz");
   if (o.sample_rate >= 1) {
     c.require(given <= nyquist && fmax > 0.0, "fmax", given,
               "above 0 and at most sample_rate / 2 (", nyquist,
@@ -161,16 +201,17 @@ MelOptions resolve(const MelOptions& options) {
     o.center = *o.pad > 0;  // from here on only a word for "padded"
   }
   const double nyquist = o.sample_rate / 2.0;
-  const auto from_top = [nyquist](double hz) { return hz > 0.0 ? hz : nyquist + hz; };
-  o.fmax = from_top(options.fmax.value_or(0.0));
-  o.vtln_high = from_top(options.vtln_high);
+  const auto from_top = [](double hz, double top) { return hz > 0.0 ? hz : top + hz; };
+  o.fmax = from_top(options.fmax.value_or(0.0), default_fmax(o));
+  o.vtln_high = from_top(options.vtln_high, nyquist);
   if (!o.gauss_std) o.gauss_std = *o.win_length / 8.0;
   return o;
 }
 
 MelOptions canonical(const MelOptions& options) {
   MelOptions o = resolve(options);
-  o.energy_floor = std::max(o.energy_floor, kEnergyEpsilon);
+  o.energy_floor = std::max(o.energy_floor, o.energy_eps);
+  if (o.bin_hz == MelOptions::BinHz::speechbrain) o.bin_hz = MelOptions::BinHz::torchaudio;
   if (!o.norm_variance || o.norm_std.empty()) o.norm_std = {1.0};
   for (std::vector<double>* values : {&o.norm_mean, &o.norm_std}) {
     const auto is_first = [values](double value) { return value == values->front(); };

@@ -32,22 +32,43 @@ constexpr std::string_view name_of(Choice choice) {
   return names(choice)[static_cast<std::size_t>(choice)];
 }
 
+// Kaldi's floor of an energy: the step of a float at 1.
+constexpr double kEnergyEpsilon = 1.1920928955078125e-07;
+constexpr double kHammingAlpha = 0.54;
+constexpr double kBlackmanCoeff = 0.42;
+
 // What each of them does, its unit and range: mel_option_table.cpp, in the same order. A new option
 // is a member here and a row there.
 //
 // With a log, out = factor * (log10(max(amin, x + log_offset)) - log10(max(amin, ref))).
 struct MelOptions {
   // Choices, and their names in a configuration.
-  enum class Window { hann, hamming, blackman, blackman_harris, kaiser, gauss, povey, boxcar };
+  enum class Window {
+    hann,
+    hamming,
+    blackman,
+    blackman_harris,
+    nuttall,
+    kaiser,
+    gauss,
+    bartlett,
+    cosine,
+    sine,
+    tukey,
+    povey,
+    boxcar,
+    values
+  };
   friend constexpr auto names(Window) {
-    return choice_names("hann", "hamming", "blackman", "blackman_harris", "kaiser", "gauss",
-                        "povey", "boxcar");
+    return choice_names("hann", "hamming", "blackman", "blackman_harris", "nuttall", "kaiser",
+                        "gauss", "bartlett", "cosine", "sine", "tukey", "povey", "boxcar",
+                        "values");
   }
   enum class Align { center, left };
   friend constexpr auto names(Align) { return choice_names("center", "left"); }
-  enum class PadMode { reflect, symmetric, constant, edge };
+  enum class PadMode { reflect, symmetric, constant, edge, linear_ramp };
   friend constexpr auto names(PadMode) {
-    return choice_names("reflect", "symmetric", "constant", "edge");
+    return choice_names("reflect", "symmetric", "constant", "edge", "linear_ramp");
   }
   enum class PreemphasisOf { signal, frame };
   friend constexpr auto names(PreemphasisOf) { return choice_names("signal", "frame"); }
@@ -58,8 +79,15 @@ struct MelOptions {
   // kaldi's 1127 is HTK's own rounded constant.
   enum class MelScale { htk, slaney, kaldi };
   friend constexpr auto names(MelScale) { return choice_names("htk", "slaney", "kaldi"); }
-  enum class MelNorm { none, slaney };
-  friend constexpr auto names(MelNorm) { return choice_names("none", "slaney"); }
+  // By a band's weights w at the bins: sum of |w|, root of the sum of w^2, max |w|.
+  enum class MelNorm { none, slaney, sum, root, max };
+  friend constexpr auto names(MelNorm) { return choice_names("none", "slaney", "1", "2", "inf"); }
+  // The frequency of bin k that a triangle is read at: k sample_rate / n_fft; the top bin
+  // n_fft // 2 at sample_rate // 2 (torchaudio, SpeechBrain); k sample_rate / (n_fft - 1) (Lhotse).
+  enum class BinHz { exact, torchaudio, speechbrain, lhotse };
+  friend constexpr auto names(BinHz) {
+    return choice_names("exact", "torchaudio", "speechbrain", "lhotse");
+  }
   enum class Triangles { hz, mel, left_width };
   friend constexpr auto names(Triangles) { return choice_names("hz", "mel", "left_width"); }
   // db: the factor is 20/power, so 10*log10 for power 2 and 20*log10 for power 1; a level in
@@ -70,6 +98,9 @@ struct MelOptions {
   friend constexpr auto names(Normalize) {
     return choice_names("none", "fixed", "per_feature", "all_features");
   }
+  // (x - mean) / (std + eps), or (x - mean) / sqrt(std^2 + eps)
+  enum class NormEpsTo { std, variance };
+  friend constexpr auto names(NormEpsTo) { return choice_names("std", "variance"); }
   enum class Precision { float32, float64 };
   friend constexpr auto names(Precision) { return choice_names("float", "double"); }
 
@@ -78,6 +109,13 @@ struct MelOptions {
     double value = 1.0;
     bool is_max = false;
     friend bool operator==(const Reference&, const Reference&) = default;
+  };
+
+  // Numbers, and the .npy file they are from; "" where they were written.
+  struct WindowValues {
+    std::vector<double> numbers;
+    std::string file;
+    friend bool operator==(const WindowValues&, const WindowValues&) = default;
   };
 
   int sample_rate = 16000;
@@ -97,11 +135,16 @@ struct MelOptions {
   Align align = Align::center;
   Window window = Window::hann;
   bool periodic = true;
+  WindowValues window_values;
+  double hamming_alpha = kHammingAlpha;
+  double blackman_coeff = kBlackmanCoeff;
+  double tukey_alpha = 0.5;
   double kaiser_beta = 14.0;
   std::optional<double> gauss_std;  // default win_length / 8
   bool center = true;
   std::optional<int> pad;  // default half a frame when centred, else 0
   PadMode pad_mode = PadMode::reflect;
+  int pad_zeros = 0;  // between the utterance and its padding
   // true is the same as center: false; false: frame t is centred at (t + 1/2) hop and there are
   // (n + hop/2) / hop of them. Not set: center decides.
   std::optional<bool> snip_edges;
@@ -117,6 +160,7 @@ struct MelOptions {
   int n_mels = 128;
   double fmin = 0.0;
   std::optional<double> fmax;  // 0 or less: from sample_rate / 2, which is the default
+  BinHz bin_hz = BinHz::exact;
   MelScale mel_scale = MelScale::htk;
   MelNorm mel_norm = MelNorm::none;
   Triangles triangles = Triangles::hz;
@@ -128,7 +172,8 @@ struct MelOptions {
   // Energy: one more column with the natural logarithm of a frame's sum of squares.
   bool use_energy = false;
   bool raw_energy = true;
-  double energy_floor = 0.0;  // 0: kEnergyEpsilon
+  double energy_eps = kEnergyEpsilon;  // a floor below energy_floor's
+  double energy_floor = 0.0;
   bool htk_compat = false;
 
   // Logarithm. amin and ref are compared with the value itself: a power for power 2, an amplitude
@@ -137,14 +182,18 @@ struct MelOptions {
   double amin = 1e-10;
   Reference ref;
   std::optional<double> top_db;
+  std::optional<double> db_factor;  // of log10, for decibels; default 20 / power
   double log_offset = 0.0;
 
-  // (x - mean) / (std + norm_eps)
+  // (x - mean) / (std + norm_eps); norm_ddof: how many less than their number a sum of squares is
+  // divided by
   Normalize normalize = Normalize::none;
   std::vector<double> norm_mean;
   std::vector<double> norm_std;  // empty: 1
   bool norm_variance = true;
   double norm_eps = 1e-5;
+  NormEpsTo norm_eps_to = NormEpsTo::std;
+  int norm_ddof = 1;
 
   Precision precision = Precision::float32;
 
@@ -152,15 +201,12 @@ struct MelOptions {
   template <class... Types>
   using MemberOf = std::variant<Types MelOptions::*...>;
   using Member = MemberOf<bool, int, std::int64_t, double, std::optional<bool>, std::optional<int>,
-                          std::optional<double>, std::vector<double>, Reference, Window, Align,
-                          PadMode, PreemphasisOf, Normalized, Output, MelScale, MelNorm, Triangles,
-                          Log, Normalize, Precision>;
+                          std::optional<double>, std::vector<double>, Reference, WindowValues,
+                          Window, Align, PadMode, PreemphasisOf, Normalized, Output, MelScale,
+                          MelNorm, Triangles, BinHz, Log, Normalize, NormEpsTo, Precision>;
 
   friend bool operator==(const MelOptions&, const MelOptions&) = default;
 };
-
-// Kaldi's floor of an energy: the step of a float at 1.
-constexpr double kEnergyEpsilon = 1.1920928955078125e-07;
 
 // One thing that is wrong with the options: the key and a sentence with the value and what is
 // allowed.

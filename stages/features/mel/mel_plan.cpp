@@ -33,7 +33,7 @@ MelPlan::MelPlan(const MelOptions& options) {
   frame_length_ = left ? window_length() : n_fft();
   window_begin_ = left ? 0 : (n_fft() - window_length()) / 2;
   // Kaldi's centre of frame t is t * hop + hop / 2.
-  lead_ = options_.snip_edges ? frame_length_ / 2 - hop() / 2 : *options_.pad;
+  lead_ = options_.snip_edges ? frame_length_ / 2 - hop() / 2 : *options_.pad + options_.pad_zeros;
 
   const std::vector<double> shape = make_window(options_);
   double scale = 1.0;
@@ -53,7 +53,7 @@ MelPlan::MelPlan(const MelOptions& options) {
 
   if (options_.log == MelOptions::Log::log10) log_factor_ = 1.0 / std::numbers::ln10;
   if (options_.log == MelOptions::Log::db) {
-    log_factor_ = 20.0 / options_.power / std::numbers::ln10;
+    log_factor_ = options_.db_factor.value_or(20.0 / options_.power) / std::numbers::ln10;
   }
   log_shift_ = log_factor_ * std::log(std::max(options_.amin, options_.ref.value));
 }
@@ -98,10 +98,12 @@ std::int64_t MelPlan::frames(std::int64_t n_samples) const {
 
 std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
   const std::int64_t right_extent = frame_length_ - lead_;  // of frame 0
-  // Reflection at the left end: sample -P is sample P, or P - 1 where the end is repeated.
+  // Reflection at the left end: sample -P is sample P, or P - 1 where the end is repeated; with
+  // zeros on either side, fewer of the utterance's own.
+  const std::int64_t reflected = lead_ - 2 * std::int64_t{options_.pad_zeros};
   std::int64_t needed = right_extent;
-  if (lead_ > 0 && options_.pad_mode == PadMode::reflect) needed = std::max(needed, lead_ + 1);
-  if (lead_ > 0 && options_.pad_mode == PadMode::symmetric) needed = std::max(needed, lead_);
+  if (lead_ > 0 && options_.pad_mode == PadMode::reflect) needed = std::max(needed, reflected + 1);
+  if (lead_ > 0 && options_.pad_mode == PadMode::symmetric) needed = std::max(needed, reflected);
   if (n_seen < std::max<std::int64_t>(needed, 1)) return 0;
   return std::clamp<std::int64_t>(1 + (n_seen - right_extent) / hop(), 0, frames(n_seen));
 }

@@ -41,6 +41,7 @@ MelOptions torchaudio() {
   o.sample_rate = 16000;
   o.n_fft = 400;
   o.hop = 200;
+  o.bin_hz = MelOptions::BinHz::torchaudio;
   return o;
 }
 
@@ -130,6 +131,7 @@ MelOptions speechbrain() {
   o.pad_mode = PadMode::constant;
   o.n_mels = 40;
   o.triangles = Triangles::left_width;
+  o.bin_hz = MelOptions::BinHz::speechbrain;
   o.log = Log::db;
   o.top_db = 80.0;
   return o;

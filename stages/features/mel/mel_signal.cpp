@@ -33,11 +33,27 @@ std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
     case PadMode::symmetric:
       return reflect(i, length, 1);
     case PadMode::edge:
+    case PadMode::linear_ramp:
       return i < 0 ? 0 : length - 1;
     case PadMode::constant:
       break;
   }
   return kSilence;
+}
+
+std::int64_t padded_index(std::int64_t i, std::int64_t length, const Padding& padding) {
+  if (padding.zeros == 0) return padded_index(i, length, padding.mode);
+  const std::int64_t longer = length + 2 * padding.zeros;
+  const std::int64_t at = padded_index(i + padding.zeros, longer, padding.mode);
+  const std::int64_t own = at - padding.zeros;
+  return at != kSilence && own >= 0 && own < length ? own : kSilence;
+}
+
+// How much of the end sample stands at i: down to 0 at the padding's far end.
+double ramp_at(std::int64_t i, std::int64_t length, const Padding& padding) {
+  const std::int64_t outside = std::max(-padding.zeros - i, i - padding.zeros - (length - 1));
+  if (outside <= 0) return 1.0;
+  return static_cast<double>(padding.ramp - outside) / static_cast<double>(padding.ramp);
 }
 
 template <class Sample>
@@ -77,12 +93,19 @@ std::uint64_t mixed(std::uint64_t x) {
 
 }  // namespace
 
+Padding padding_of(const MelPlan& plan) {
+  const MelOptions& o = plan.options();
+  const bool is_ramp = o.pad_mode == PadMode::linear_ramp && o.pad.value_or(0) > 0;
+  return {o.pad_mode, o.pad_zeros, is_ramp ? *o.pad : 0};
+}
+
 template <class Sample>
-void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, PadMode mode,
+void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, const MelPlan& plan,
             Sample* out) {
   const std::int64_t length = known_length(view);
+  const Padding padding = padding_of(plan);
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t at = padded_index(start + i, length, mode);
+    const std::int64_t at = padded_index(start + i, length, padding);
     out[i] = at == kSilence ? Sample{} : sample_at(view, at);
   }
 }
@@ -111,7 +134,7 @@ Conditioner::Conditioner(const MelPlan& plan) {
   length_ = plan.frame_length();
   window_begin_ = plan.window_begin();
   window_end_ = window_begin_ + plan.window_length();
-  pad_mode_ = o.pad_mode;
+  padding_ = padding_of(plan);
   scale_ = o.input_scale;
   dither_ = o.dither;
   seed_ = o.dither_seed;
@@ -119,7 +142,7 @@ Conditioner::Conditioner(const MelPlan& plan) {
                                                          : frame_preemphasis_) = o.preemphasis;
   remove_dc_ = o.remove_dc;
   raw_energy_ = o.use_energy && o.raw_energy;
-  needed_ = dither_ > 0 || o.preemphasis > 0 || remove_dc_ || raw_energy_;
+  needed_ = dither_ > 0 || o.preemphasis > 0 || remove_dc_ || raw_energy_ || padding_.ramp > 0;
 }
 
 // Scale, dither and pre-emphasis of the signal, then the padding.
@@ -148,9 +171,10 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, Rea
   };
   const std::int64_t length = known_length(view);
   for (int i = 0; i < length_; ++i) {
-    const std::int64_t at = padded_index(start + i, length, pad_mode_);
+    const std::int64_t at = padded_index(start + i, length, padding_);
     out[i] = at == kSilence ? Real{0} : dithered(at);
     if (k > 0 && at > 0) out[i] -= k * dithered(at - 1);
+    if (padding_.ramp > 0) out[i] *= static_cast<Real>(ramp_at(start + i, length, padding_));
   }
 }
 
@@ -180,8 +204,9 @@ double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, Re
 }
 
 template void gather<std::int16_t>(const SignalView<std::int16_t>&, std::int64_t, std::int64_t,
-                                   PadMode, std::int16_t*);
-template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, PadMode, float*);
+                                   const MelPlan&, std::int16_t*);
+template void gather<float>(const SignalView<float>&, std::int64_t, std::int64_t, const MelPlan&,
+                            float*);
 template double Conditioner::frame(const SignalView<std::int16_t>&, std::int64_t, float*,
                                    float*) const;
 template double Conditioner::frame(const SignalView<std::int16_t>&, std::int64_t, double*,
@@ -194,7 +219,7 @@ bool takes_plain_samples(const MelPlan& plan) { return !Conditioner(plan).needed
 bool is_conditioned_by_frame(const MelPlan& plan) {
   const MelOptions& o = plan.options();
   const bool of_signal = o.preemphasis > 0 && o.preemphasis_of == MelOptions::PreemphasisOf::signal;
-  return !takes_plain_samples(plan) && o.dither == 0 && !of_signal;
+  return !takes_plain_samples(plan) && o.dither == 0 && !of_signal && padding_of(plan).ramp == 0;
 }
 
 }  // namespace melflow

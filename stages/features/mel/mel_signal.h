@@ -29,11 +29,21 @@ struct SignalView {
 
 constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
 
-// The n samples from `start` on as they are, padded where they lie outside the utterance. Throws
-// std::out_of_range when one is needed that was not given.
+// What lies outside an utterance: `zeros` zeros at either end, and beyond them what `mode` makes of
+// all that. ramp: with linear_ramp the padding's length, else 0.
+struct Padding {
+  MelOptions::PadMode mode = MelOptions::PadMode::reflect;
+  std::int64_t zeros = 0;
+  std::int64_t ramp = 0;
+};
+Padding padding_of(const MelPlan& plan);
+
+// The n samples from `start` on as they are, padded where they lie outside the utterance; not with
+// linear_ramp, whose values are no samples. Throws std::out_of_range when one is needed that was
+// not given.
 template <class Sample>
-void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n,
-            MelOptions::PadMode mode, Sample* out);
+void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, const MelPlan& plan,
+            Sample* out);
 
 // Standard normal noise of the samples of the file `key`: a counter-based generator, so that every
 // sample has its own, whoever asks first. Remembers the last pair: quick for neighbours.
@@ -67,7 +77,7 @@ class Conditioner {
   bool needed_ = false;
   int length_ = 0;
   int window_begin_ = 0, window_end_ = 0;
-  MelOptions::PadMode pad_mode_ = MelOptions::PadMode::reflect;
+  Padding padding_;
   double scale_ = 1.0;
   double dither_ = 0.0;
   std::int64_t seed_ = 0;
@@ -78,10 +88,11 @@ class Conditioner {
 };
 
 // False: samples have to be conditioned before the window (dither, pre-emphasis, removal of the
-// mean, raw energy), and are floats with input_scale in them then.
+// mean, raw energy, a ramp at the ends), and are floats with input_scale in them then.
 bool takes_plain_samples(const MelPlan& plan);
 // Of those that do not: true where it takes nothing but the frame's samples as they are (scale,
-// removal of the mean, pre-emphasis of the frame), and no noise and no pre-emphasis of the signal.
+// removal of the mean, pre-emphasis of the frame), and no noise, no ramp and no pre-emphasis of the
+// signal.
 bool is_conditioned_by_frame(const MelPlan& plan);
 
 }  // namespace melflow

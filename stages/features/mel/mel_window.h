@@ -10,10 +10,23 @@
 
 namespace melflow {
 
-// [win_length], without any normalisation. hann, hamming and blackman with the coefficients of
-// torch and scipy (0.5; 0.54 and 0.46; 0.42, 0.5 and 0.08), blackman_harris with four terms
-// (Harris 1978), kaiser as in scipy, gauss with the standard deviation gauss_std, povey as in
-// Kaldi: hann^0.85. One sample is 1.
+// [win_length], without any normalisation. With p = win_length where the window is periodic, else
+// win_length - 1, and x = i / p for value i:
+//   hann, povey         h = 1/2 - 1/2 cos(2 pi x); h^0.85 (Kaldi's feature-window.cc)
+//   hamming             a - (1 - a) cos(2 pi x), a = hamming_alpha (scipy general_hamming,
+//                       torch.hamming_window)
+//   blackman            c - 1/2 cos(2 pi x) + (1/2 - c) cos(4 pi x), c = blackman_coeff (Kaldi's
+//                       blackman_coeff; 0.42 in scipy and torch)
+//   blackman_harris     four terms (Harris 1978; scipy blackmanharris)
+//   nuttall             four terms, 0.3635819, 0.4891775, 0.1365995, 0.0106411 (scipy nuttall)
+//   kaiser, gauss       scipy kaiser with kaiser_beta; scipy gaussian with gauss_std
+//   bartlett            1 - |2 x - 1| (scipy bartlett, torch.bartlett_window)
+//   cosine              sin(pi (i + 1/2) / (p + 1)) (scipy cosine)
+//   sine                sin(pi x) (Kaldi)
+//   tukey               1/2 - 1/2 cos(2 pi d / a) where d = min(x, 1 - x) < a / 2, else 1;
+//                       a = tukey_alpha (scipy tukey)
+//   values              window_values
+// One sample is 1, unless it is given.
 std::vector<double> make_window(const MelOptions& options);
 
 }  // namespace melflow

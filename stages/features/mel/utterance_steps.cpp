@@ -93,24 +93,23 @@ class FixedStep final : public FinishStep {
 
 class StatisticsStep final : public FinishStep {
  public:
-  StatisticsStep(bool per_column, bool variance, double eps)
-      : per_column_(per_column), variance_(variance), eps_(eps) {}
+  explicit StatisticsStep(const StatisticsOptions& options) : o_(options) {}
   [[nodiscard]] bool needs_utterance() const override { return true; }
 
   void run(const UtteranceRows& in, UtteranceRows& out) const override {
     const auto columns = static_cast<std::size_t>(in.values());
     std::vector<double> mean(columns, 0.0), divisor(columns, 1.0);
     const double count =
-        static_cast<double>(in.rows()) * (per_column_ ? 1.0 : static_cast<double>(columns));
+        static_cast<double>(in.rows()) * (o_.per_column ? 1.0 : static_cast<double>(columns));
     sum(in, mean, [](float x, double) { return static_cast<double>(x); });
     merge(mean);
     for (double& m : mean) m /= count;
-    if (variance_) {
+    if (o_.variance) {
       std::vector<double> squares = mean;
       sum(in, squares, [](float x, double m) { return (x - m) * (x - m); });
       merge(squares);
       for (std::size_t c = 0; c < columns; ++c)
-        divisor[c] = (count > 1.0 ? std::sqrt(squares[c] / (count - 1.0)) : 0.0) + eps_;
+        divisor[c] = deviation(count > o_.ddof ? squares[c] / (count - o_.ddof) : 0.0);
     }
     // Equal values and no eps: there is nothing to scale.
     for (double& d : divisor)
@@ -119,6 +118,9 @@ class StatisticsStep final : public FinishStep {
   }
 
  private:
+  [[nodiscard]] double deviation(double variance) const {
+    return o_.eps_in_root ? std::sqrt(variance + o_.eps) : std::sqrt(variance) + o_.eps;
+  }
   // Sums term(value, totals as they come) of each column into totals, row after row.
   template <class Term>
   static void sum(const UtteranceRows& in, std::vector<double>& totals, const Term& term) {
@@ -130,15 +132,13 @@ class StatisticsStep final : public FinishStep {
     });
   }
   void merge(std::vector<double>& totals) const {
-    if (per_column_) return;
+    if (o_.per_column) return;
     double all = 0.0;
     for (const double t : totals) all += t;
     std::fill(totals.begin(), totals.end(), all);
   }
 
-  bool per_column_;
-  bool variance_;
-  double eps_;
+  StatisticsOptions o_;
 };
 
 }  // namespace
@@ -160,7 +160,11 @@ UtteranceSteps UtteranceSteps::of_mel(const MelOptions& o) {
   if (o.normalize == Normalize::fixed) {
     finish.add(fixed_step(o.norm_mean, o.norm_variance ? o.norm_std : std::vector<double>{}));
   } else if (o.normalize != Normalize::none) {
-    finish.add(statistics_step(o.normalize == Normalize::per_feature, o.norm_variance, o.norm_eps));
+    finish.add(statistics_step({.per_column = o.normalize == Normalize::per_feature,
+                                .variance = o.norm_variance,
+                                .eps = o.norm_eps,
+                                .eps_in_root = o.norm_eps_to == MelOptions::NormEpsTo::variance,
+                                .ddof = o.norm_ddof}));
   }
   return finish;
 }
@@ -184,8 +188,8 @@ std::shared_ptr<const FinishStep> fixed_step(std::vector<double> mean, std::vect
   return std::make_shared<FixedStep>(std::move(mean), std::move(std));
 }
 
-std::shared_ptr<const FinishStep> statistics_step(bool per_column, bool variance, double eps) {
-  return std::make_shared<StatisticsStep>(per_column, variance, eps);
+std::shared_ptr<const FinishStep> statistics_step(const StatisticsOptions& options) {
+  return std::make_shared<StatisticsStep>(options);
 }
 
 }  // namespace melflow

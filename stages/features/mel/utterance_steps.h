@@ -98,9 +98,18 @@ std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> 
 // (x - mean) / std by given statistics, one or one for each column; empty std: 1.
 std::shared_ptr<const FinishStep> fixed_step(std::vector<double> mean, std::vector<double> std);
 
-// (x - mean) / (std + eps) with the utterance's own mean and unbiased standard deviation (0 for a single
-// value), of each column or of all values; without `variance` only the mean is subtracted. NeMo's
-// normalize_batch.
-std::shared_ptr<const FinishStep> statistics_step(bool per_column, bool variance, double eps);
+struct StatisticsOptions {
+  bool per_column = true;  // false: statistics of all values
+  bool variance = true;    // false: only the mean is subtracted
+  double eps = 0.0;
+  bool eps_in_root = false;
+  int ddof = 1;
+};
+// With the utterance's own mean m and v = sum (x - m)^2 / (n - ddof), 0 for n = ddof:
+// (x - m) / (sqrt(v) + eps), or with eps_in_root (x - m) / sqrt(v + eps). NeMo's normalize_batch
+// (ddof 1); Transformers' SeamlessM4TFeatureExtractor (ddof 1, eps in the root) and
+// Speech2TextFeatureExtractor.utterance_cmvn (ddof 0, no eps); Kaldi's apply-cmvn --norm-vars and
+// ESPnet's utterance_mvn (ddof 0, no eps). Where it would divide by 0 it divides by 1.
+std::shared_ptr<const FinishStep> statistics_step(const StatisticsOptions& options);
 
 }  // namespace melflow

@@ -1,0 +1,85 @@
+// The format, versions 1.0 to 3.0 (numpy.lib.format): "\x93NUMPY", two bytes of version, the length
+// of what follows in two bytes (version 1.0) or four, a Python dict as text, the data.
+
+#include "stages/output/formats/npy_vector.h"
+
+#include <algorithm>
+#include <cstring>
+#include <regex>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/output/formats/open_regular.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMost = 1 << 20;
+constexpr std::size_t kLongestHeader = 1 << 16;
+
+struct Layout {
+  std::string type;  // as numpy writes it: "<f8"
+  std::size_t count = 0;
+  std::size_t begin = 0;  // of the data [bytes]
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw RunError(path + ": " + what +
+                 "; a list of numbers is what numpy.save writes of a float32 or float64 array of "
+                 "one dimension");
+}
+
+std::size_t little_endian(std::string_view bytes) {
+  std::size_t out = 0;
+  for (std::size_t i = bytes.size(); i-- > 0;)
+    out = out << 8 | static_cast<unsigned char>(bytes[i]);
+  return out;
+}
+
+Layout layout_of(const std::string& path, std::string_view file) {
+  constexpr std::size_t kVersion = 6, kLength = 8;
+  if (!file.starts_with("\x93NUMPY") || file.size() < kLength + 4) refuse(path, "is no .npy file");
+  const std::size_t width = file[kVersion] == 1 ? 2 : 4;
+  const std::size_t length = little_endian(file.substr(kLength, width));
+  const std::size_t begin = kLength + width + length;
+  if (length > kLongestHeader || begin > file.size()) refuse(path, "ends within its header");
+  const std::string dict(file.substr(kLength + width, length));
+  std::smatch type, shape;
+  if (!std::regex_search(dict, type, std::regex("'descr': *'([^']*)'")) ||
+      !std::regex_search(dict, shape, std::regex(R"('shape': *\(([^)]*)\))")))
+    refuse(path, "has a header without type or shape");
+  const std::string axes = shape[1];
+  std::smatch count;
+  if (!std::regex_match(axes, count, std::regex(R"( *(\d{1,9}) *,? *)")))
+    refuse(path, "has the shape (" + axes + ")");
+  return {type[1], std::stoul(count[1]), begin};
+}
+
+template <class Real>
+std::vector<double> numbers(std::string_view data, std::size_t count) {
+  std::vector<Real> values(count);
+  std::memcpy(values.data(), data.data(), count * sizeof(Real));
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+std::vector<double> read_npy_vector(const std::string& path) {
+  std::uint64_t bytes = 0;
+  const UniqueFd fd = open_regular(path, bytes);
+  if (bytes > kMost * sizeof(double) + kLongestHeader)
+    refuse(path, fmt::format("has {} bytes, more than {} numbers take", bytes, kMost));
+  const std::string file = read_at(fd.get(), 0, bytes, path);
+  const Layout layout = layout_of(path, file);
+  const bool is_double = layout.type == "<f8";
+  if (!is_double && layout.type != "<f4") refuse(path, "has values of type " + layout.type);
+  const std::string_view data = std::string_view(file).substr(layout.begin);
+  const std::size_t size = is_double ? sizeof(double) : sizeof(float);
+  if (data.size() != layout.count * size)
+    refuse(path, fmt::format("has {} bytes of values, {} values take {}", data.size(), layout.count,
+                             layout.count * size));
+  return is_double ? numbers<double>(data, layout.count) : numbers<float>(data, layout.count);
+}
+
+}  // namespace melflow

@@ -1,0 +1,165 @@
+// A window that is given as numbers: from a list or a .npy file, and what an output knows of it.
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "pipeline/schema.h"
+#include "stages/features/mel_stage_options.h"
+#include "stages/output/formats/feature_fingerprint.h"
+#include "stages/output/formats/npy_vector.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/complaint.h"
+#include "tests/support/job.h"
+#include "tests/support/temp_folder.h"
+
+namespace melflow {
+namespace {
+
+using test::TempFolder;
+using test::write_bytes;
+
+// As numpy's format says, with a header of any version.
+std::string npy(const std::string& type, const std::string& shape, const std::string& data,
+                char version = 1) {
+  const std::string dict =
+      "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" + shape + "), }\n";
+  std::string out = "\x93NUMPY";
+  out += {version, '\0', static_cast<char>(dict.size()), '\0'};
+  if (version > 1) out += {'\0', '\0'};
+  return out + dict + data;
+}
+
+template <class Real>
+std::string bytes_of(const std::vector<Real>& values) {
+  std::string out(values.size() * sizeof(Real), '\0');
+  std::memcpy(out.data(), values.data(), out.size());
+  return out;
+}
+
+// The options that a configuration with this line gives, and in `problems` what is wrong with it.
+MelStageOptions options_of(const Value& window_values, std::string& problems) {
+  MelStageOptions stage;
+  Schema schema;
+  stage.describe(schema);
+  Value map = Value::map({});
+  map.set("n_fft", Value::scalar("4"));
+  map.set("window", Value::scalar("values"));
+  map.set("window_values", window_values);
+  Problems out;
+  schema.read(map, "", out);
+  problems = out.str();
+  return stage;
+}
+
+Value list_of(const std::vector<std::string>& numbers) {
+  std::vector<Value> items;
+  for (const std::string& n : numbers) items.push_back(Value::scalar(n));
+  return Value::list(std::move(items));
+}
+
+std::string fingerprint(const MelStageOptions& stage) {
+  REQUIRE(check(stage.resolved()).empty());
+  return feature_fingerprint(MelStageOptions::canonical(stage.resolved()));
+}
+
+TEST_CASE("npy vector: float32 and float64 of one dimension, headers of every version") {
+  const TempFolder folder;
+  const std::string path = folder / "w.npy";
+  const std::vector<double> values{0.5, -1, 3e-5};
+  for (const char version : {'\1', '\2', '\3'}) {
+    write_bytes(path, npy("<f8", "3,", bytes_of(values), version));
+    CHECK(read_npy_vector(path) == values);
+  }
+  write_bytes(path, npy("<f4", "2,", bytes_of(std::vector<float>{0.25F, 7})));
+  CHECK(read_npy_vector(path) == std::vector<double>{0.25, 7});
+  write_bytes(path, npy("<f8", "0,", ""));
+  CHECK(read_npy_vector(path).empty());
+}
+
+TEST_CASE("npy vector: what is no list of numbers is named with what is wrong") {
+  const TempFolder folder;
+  const std::string path = folder / "w.npy";
+  const std::string three = bytes_of(std::vector<double>{1, 2, 3});
+  const std::string good = npy("<f8", "3,", three);
+  const std::pair<std::string, const char*> table[] = {
+      {"", "is no .npy file"},
+      {"RIFF" + good, "is no .npy file"},
+      {good.substr(0, 40), "ends within its header"},
+      {npy("<f8", "3, 1", three), "has the shape (3, 1)"},
+      {npy("<f8", "", three), "has the shape ()"},
+      {npy(">f8", "3,", three), "has values of type >f8"},
+      {npy("<i8", "3,", three), "has values of type <i8"},
+      {good.substr(0, good.size() - 1), "has 23 bytes of values, 3 values take 24"},
+      {good + "x", "has 25 bytes of values, 3 values take 24"},
+      {std::string("\x93NUMPY\1\0\4\0{}\n ", 14), "has a header without type or shape"},
+      {std::string((8 << 20) + (1 << 17), 'x'), "more than 1048576 numbers take"},
+  };
+  for (const auto& [bytes, what] : table) {
+    CAPTURE(what);
+    write_bytes(path, bytes);
+    const std::string said = test::complaint([&] { (void)read_npy_vector(path); });
+    CAPTURE(said);
+    CHECK(said.starts_with(path + ": "));
+    CHECK(said.find(what) != std::string::npos);
+  }
+  CHECK(test::complaint([&] { (void)read_npy_vector(folder / "none.npy"); }).find("none.npy") !=
+        std::string::npos);
+}
+
+TEST_CASE("window values: a list and a file of the same numbers are the same features") {
+  const TempFolder folder;
+  const std::string path = folder / "w.npy";
+  write_bytes(path, npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.25})));
+  std::string problems;
+  const MelStageOptions list = options_of(list_of({"0.5", "1", "1", "0.25"}), problems);
+  CHECK(problems == "");
+  const MelStageOptions file = options_of(Value::scalar(path), problems);
+  CHECK(problems == "");
+  CHECK(file.mel.window_values.numbers == std::vector<double>{0.5, 1, 1, 0.25});
+  CHECK(fingerprint(list) == fingerprint(file));
+  // Other numbers are other features, at the same path as well.
+  write_bytes(path, npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.5})));
+  CHECK(fingerprint(options_of(Value::scalar(path), problems)) != fingerprint(list));
+}
+
+TEST_CASE("window values: what cannot be read is said at the option") {
+  const TempFolder folder;
+  std::string problems;
+  (void)options_of(Value::scalar(folder / "none.npy"), problems);
+  CAPTURE(problems);
+  CHECK(problems.find("window_values: " + (folder / "none.npy")) != std::string::npos);
+  (void)options_of(list_of({"1", "x"}), problems);
+  CHECK(problems.find("window_values: 'x' is not a number") != std::string::npos);
+}
+
+TEST_CASE("window values: the file is what the run reads, which no output replaces") {
+  const TempFolder folder;
+  test::write_wav(folder.file("clips/a.wav"), 16000);
+  const std::string path = folder / "w.npy";
+  const std::string bytes = npy("<f8", "4,", bytes_of(std::vector<double>{0.5, 1, 1, 0.5}));
+  write_bytes(path, bytes);
+  const test::JobResult job = test::run_job(R"(
+version: 1
+graph:
+  files: {stage: file_list, root: ")" + (folder / "clips") +
+                                            R"("}
+  read: {stage: disk_read, from: files}
+  decode: {stage: decode, from: read}
+  segment: {stage: segment, from: decode}
+  batch: {stage: batch, from: segment}
+  mel: {stage: mel, from: batch, sample_rate: 16000, n_fft: 4, output: spectrogram, backend: cpu,
+        window: values, window_values: ")" + path +
+                                            R"("}
+  write: {stage: npy_write, from: mel, path: ")" +
+                                            path + R"(", overwrite: true}
+)");
+  CAPTURE(job.error);
+  CHECK(job.error.find("is what this run reads and would be replaced") != std::string::npos);
+  CHECK(test::read_bytes(path) == bytes);
+}
+
+}  // namespace
+}  // namespace melflow
