@@ -17,6 +17,7 @@ struct Emission {
   std::size_t bytes = 0;
   std::size_t rows = 0;
   bool more = false;
+  int output = -1;  ///< of a stage with named outputs: which one takes it
 };
 
 template <class T>

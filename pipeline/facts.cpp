@@ -18,6 +18,13 @@ std::string fact_text(const std::string& value) { return value; }
 
 }  // namespace detail
 
+void Properties::keep_equal(const Properties& other) {
+  std::erase_if(values_, [&other](const auto& own) {
+    const auto it = other.values_.find(own.first);
+    return it == other.values_.end() || !own.second.are_equal(own.second.value, it->second.value);
+  });
+}
+
 std::vector<Requirements::Conflict> Requirements::merge(const Requirements& other) {
   std::vector<Conflict> conflicts;
   for (const auto& [name, added] : other.values_) {

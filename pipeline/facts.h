@@ -88,13 +88,13 @@ class Properties {
  public:
   template <class T>
   void set(Property<T> key, std::type_identity_t<T> value) {
-    values_[key.name] = std::any(std::move(value));
+    values_[key.name] = {std::any(std::move(value)), &are_equal<T>};
   }
   template <class T>
   [[nodiscard]] std::optional<T> get(Property<T> key) const {
     const auto it = values_.find(key.name);
     if (it == values_.end()) return std::nullopt;
-    return detail::held<T>(it->first, it->second);
+    return detail::held<T>(it->first, it->second.value);
   }
   template <class T>
   [[nodiscard]] T get_or(Property<T> key, std::type_identity_t<T> fallback) const {
@@ -104,9 +104,21 @@ class Properties {
   void erase(Property<T> key) {
     values_.erase(key.name);
   }
+  /// Where edges meet: what is known of both.
+  void keep_equal(const Properties& other);
 
  private:
-  std::map<std::string, std::any> values_;
+  struct Value {
+    std::any value;
+    bool (*are_equal)(const std::any& mine, const std::any& other) = nullptr;
+  };
+  template <class T>
+  static bool are_equal(const std::any& mine, const std::any& other) {
+    const T* theirs = std::any_cast<T>(&other);
+    return theirs != nullptr && *std::any_cast<T>(&mine) == *theirs;
+  }
+
+  std::map<std::string, Value> values_;
 };
 
 /// What the stages behind an edge require of its items.

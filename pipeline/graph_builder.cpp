@@ -38,19 +38,22 @@ void set_bounds(PlanNode& n, const NodeOptions& options, const Plan& plan) {
                                                : by_stage > 0 ? by_stage
                                                               : plan.workers);
   // A stage starts only what has a place behind it: fewer places than that would hold it back.
-  const int before = n.from < 0 ? 1 : plan.nodes[static_cast<std::size_t>(n.from)].concurrency;
+  int before = 1;
+  for (const PlanInput& in : n.inputs)
+    before = std::max(before, plan.nodes[static_cast<std::size_t>(in.node)].concurrency);
   n.queue = options.queue.value_or(std::max(2 * n.concurrency, before));
-  const bool is_auto = n.from >= 0 && !options.queue;
+  const bool is_auto = !n.inputs.empty() && !options.queue;
   n.least_queue = is_auto ? std::max(n.concurrency + 1, before) : n.queue;
   n.greatest_queue = is_auto ? std::min(kMostGrowth * n.queue, NodeOptions::kMostPlaces) : n.queue;
   n.start_at = options.start_at;
   n.files_per_task = options.files_per_task.value_or(0);
 }
 
-PlanNode make_node(const GraphSpec& spec, NodeDraft& d, int from, const Plan& plan) {
+PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput> inputs,
+                   const Plan& plan) {
   PlanNode n;
   n.name = d.spec->name;
-  n.written = spec.nodes[d.written].name;
+  n.written = graph.spec.nodes[d.written].name;
   n.mark = d.spec->mark;
   n.is_inserted = d.behind.has_value();
   n.info = d.info;
@@ -58,7 +61,15 @@ PlanNode make_node(const GraphSpec& spec, NodeDraft& d, int from, const Plan& pl
   n.stage = n.config->make();
   n.faces = StageFaces(*n.stage);
   n.resources = n.stage->resources();
-  n.from = from;
+  n.inputs = std::move(inputs);
+  n.outputs = d.outputs;
+  if (!d.from.empty()) n.port = graph.port_of(d.from.front().node);
+  if (n.faces.passes != nullptr) n.faces.passes->set_port(n.port);
+  n.fails_branch = d.common.on_failure
+                       ? *d.common.on_failure == OnFailure::branch
+                       : std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
+                           return plan.nodes[static_cast<std::size_t>(in.node)].fails_branch;
+                         });
   set_bounds(n, d.common, plan);
   return n;
 }
@@ -77,11 +88,17 @@ Plan make_plan(GraphDraft& graph) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       NodeDraft& d = graph.nodes[i];
       if (place[i] >= 0) continue;
-      const int from = d.from.empty() ? -1 : place[static_cast<std::size_t>(d.from.front())];
-      if (!d.from.empty() && from < 0) continue;
+      std::vector<PlanInput> inputs;
+      for (const PlanInput& in : d.from)
+        inputs.push_back({place[static_cast<std::size_t>(in.node)], in.output});
+      if (std::any_of(inputs.begin(), inputs.end(), [](const auto& in) { return in.node < 0; }))
+        continue;
       place[i] = static_cast<int>(plan.nodes.size());
-      if (from >= 0) plan.nodes[static_cast<std::size_t>(from)].to.push_back(place[i]);
-      plan.nodes.push_back(make_node(graph.spec, d, from, plan));
+      for (const PlanInput& in : inputs) {
+        std::vector<int>& to = plan.nodes[static_cast<std::size_t>(in.node)].to;
+        if (std::find(to.begin(), to.end(), place[i]) == to.end()) to.push_back(place[i]);
+      }
+      plan.nodes.push_back(make_node(graph, d, std::move(inputs), plan));
     }
   }
   return plan;

@@ -4,20 +4,24 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+
+#include "pipeline/reach.h"
 
 namespace melflow {
 namespace {
 
 // A stage that would fit between two ports, as advice.
-std::string bridge(const Registry& registry, const StageTraits& up, const StageTraits& down) {
+std::string bridge(const Registry& registry, const PortType& from, const PortType& to) {
   for (const StageInfo* s : registry.all())
-    if (s->traits.in == up.out && s->traits.out == down.in)
+    if (s->traits.in == from && s->traits.out == to)
       return fmt::format("; put a {} between them", s->name);
   return "";
 }
 
-void check_pair(GraphDraft& graph, const NodeDraft& up, const NodeDraft& d) {
+void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
+  const NodeDraft& up = graph.node(input.node);
   const NodeSpec& spec = *d.spec;
   if (d.common.start_at > 0 && up.info->traits.lends)
     graph.error(mark_of(spec, "start_at"),
@@ -25,15 +29,32 @@ void check_pair(GraphDraft& graph, const NodeDraft& up, const NodeDraft& d) {
                             "that come after wait for one; set it where batches come in, before "
                             "the device",
                             spec.name, up.spec->name, up.info->name));
-  if (up.info->traits.kind == StageKind::sink)
+  const PortType given = graph.port_of(input.node);
+  const std::vector<PortType>& known = d.info->ports;
+  if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec->name, up.info->name));
-  else if (!(up.info->traits.out == d.info->traits.in))
-    graph.error(
-        mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes {}, but {} ({}) gives {}{}", spec.name, d.info->name,
-                    d.info->traits.in.name, up.spec->name, up.info->name, up.info->traits.out.name,
-                    bridge(graph.registry, up.info->traits, d.info->traits)));
+  } else if (known.empty() ? !(given == d.info->traits.in)
+                           : std::find(known.begin(), known.end(), given) == known.end()) {
+    std::vector<const char*> takes;
+    for (const PortType& port : known) takes.push_back(port.name);
+    if (known.empty()) takes.push_back(d.info->traits.in.name);
+    graph.error(mark_of(spec, "from"),
+                fmt::format("{}.from: {} takes {}, but {} ({}) gives {}{}", spec.name, d.info->name,
+                            fmt::join(takes, " or "), up.spec->name, up.info->name, given.name,
+                            known.empty() ? bridge(graph.registry, given, d.info->traits.in) : ""));
+  }
+}
+
+// All that the node's input comes from, the nearest first.
+std::vector<int> nodes_before(const GraphDraft& graph, int node) {
+  std::vector<int> out;
+  for (std::size_t done = 0; true; ++done) {
+    for (const PlanInput& in : graph.node(node).from)
+      if (std::find(out.begin(), out.end(), in.node) == out.end()) out.push_back(in.node);
+    if (done == out.size()) return out;
+    node = out[done];
+  }
 }
 
 // Reports a stage that cuts items into blocks behind another such stage, or behind a batch. An item
@@ -41,9 +62,10 @@ void check_pair(GraphDraft& graph, const NodeDraft& up, const NodeDraft& d) {
 // another such stage these could fill the queue and keep out the oldest item. And a block cut from
 // a batch would belong to all of its items.
 void check_expansion(GraphDraft& graph) {
-  for (const NodeDraft& d : graph.nodes) {
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& d = graph.node(i);
     if (d.info == nullptr || !d.info->traits.expands) continue;
-    for (int at = d.from.empty() ? -1 : d.from.front(); at >= 0;) {
+    for (const int at : nodes_before(graph, i)) {
       const NodeDraft& up = graph.node(at);
       if (up.info != nullptr && up.info->traits.expands)
         graph.error(
@@ -58,8 +80,55 @@ void check_expansion(GraphDraft& graph) {
             fmt::format("{}: {} cuts its input into blocks, but it comes after {} ({}), which "
                         "puts several items into one; put it before",
                         d.spec->name, d.info->name, up.spec->name, up.info->name));
-      at = up.from.empty() ? -1 : up.from.front();
     }
+  }
+}
+
+// What a stage joins comes by one of its inputs only: they are behind different outputs of one node.
+void check_join(GraphDraft& graph, const NodeDraft& d) {
+  const auto ways = [&](const PlanInput& in) {
+    std::map<int, std::set<int>> out{{in.node, {in.output}}};  // outputs by which it comes
+    for (const int before : nodes_before(graph, in.node))
+      for (const int reader : graph.readers_of(before))
+        for (const PlanInput& by : graph.node(reader).from)
+          if (by.node == before && out.contains(reader)) out[before].insert(by.output);
+    return out;
+  };
+  const auto are_apart = [&](const PlanInput& a, const PlanInput& b) {
+    const std::map<int, std::set<int>> way_a = ways(a), way_b = ways(b);
+    return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
+      const auto other = way_b.find(at.first);
+      if (other == way_b.end() || at.second.contains(-1) || other->second.contains(-1))
+        return false;
+      return std::none_of(at.second.begin(), at.second.end(),
+                          [&](int o) { return other->second.contains(o); });
+    });
+  };
+  for (std::size_t a = 0; a < d.from.size(); ++a)
+    for (std::size_t b = a + 1; b < d.from.size(); ++b)
+      if (!are_apart(d.from[a], d.from[b]))
+        return graph.error(
+            mark_of(*d.spec, "from"),
+            fmt::format("{}.from: {} joins what a route has parted, but a file comes by {} and by "
+                        "{}; take one of them, or put a route before them",
+                        d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
+}
+
+// Each of several outputs is taken by somebody.
+void check_outputs(GraphDraft& graph, int index) {
+  const NodeDraft& d = graph.node(index);
+  const std::vector<int> readers = graph.readers_of(index);
+  for (std::size_t o = 0; o < d.outputs.size() && !readers.empty(); ++o) {
+    const auto takes = [&](int reader) {
+      const std::vector<PlanInput>& from = graph.node(reader).from;
+      return std::any_of(from.begin(), from.end(), [&](const PlanInput& in) {
+        return in.node == index && in.output == static_cast<int>(o);
+      });
+    };
+    if (std::none_of(readers.begin(), readers.end(), takes))
+      graph.error(d.spec->mark, fmt::format("{0}: nothing takes its output {1}; a node takes it by "
+                                            "`from: {0}.{1}`",
+                                            d.spec->name, d.outputs[o]));
   }
 }
 
@@ -92,28 +161,48 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
     graph.error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? "
                                        "It takes {}",
                                        spec.name, node.info->traits.in.name));
-  if (node.common.from.size() > 1)
+  if (is_source && node.common.on_failure)
+    graph.error(mark_of(spec, "on_failure"),
+                fmt::format("{}.on_failure: {} is a source, and every output is behind it; set it "
+                            "on a node behind which there are only some of the outputs",
+                            spec.name, node.info->name));
+  if (node.common.from.size() > 1 && !node.info->traits.joins)
     graph.error(
         mark_of(spec, "from"),
         fmt::format("{}.from: {} takes one input, {} are given ({})", spec.name, node.info->name,
                     node.common.from.size(), fmt::join(node.common.from, ", ")));
-  for (int from : node.from)
-    if (graph.node(from).info != nullptr && !is_source) check_pair(graph, graph.node(from), node);
+  for (const PlanInput& from : node.from)
+    if (graph.node(from.node).info != nullptr && !is_source) check_pair(graph, from, node);
+  if (node.info->traits.joins && node.from.size() == node.common.from.size())
+    check_join(graph, node);
 }
 
-// Follows `from` upwards; a node met again on its own way is in a cycle.
+// Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle, or
+// behind one.
 bool check_cycles(GraphDraft& graph) {
+  const int count = static_cast<int>(graph.nodes.size());
+  std::set<int> left;
+  for (int i = 0; i < count; ++i) left.insert(i);
+  const auto is_before = [&](const PlanInput& in) { return left.contains(in.node); };
+  for (bool more = true; more;) {
+    more = false;
+    for (int i = 0; i < count; ++i) {
+      const std::vector<PlanInput>& from = graph.node(i).from;
+      if (left.contains(i) && std::none_of(from.begin(), from.end(), is_before))
+        more = left.erase(i) > 0;
+    }
+  }
   std::set<int> reported;
-  for (int start = 0; start < static_cast<int>(graph.nodes.size()); ++start) {
+  for (const int start : left) {
+    // Upwards until a node comes again.
     std::vector<int> way;
     int at = start;
     while (std::find(way.begin(), way.end(), at) == way.end()) {
       way.push_back(at);
-      const NodeDraft& d = graph.node(at);
-      if (d.from.empty()) break;
-      at = d.from.front();
+      const std::vector<PlanInput>& from = graph.node(at).from;
+      at = std::find_if(from.begin(), from.end(), is_before)->node;
     }
-    if (at != start || graph.node(start).from.empty() || reported.contains(at)) continue;
+    if (at != start || reported.contains(at)) continue;
     std::string text;
     for (int n : way) {
       reported.insert(n);
@@ -126,7 +215,7 @@ bool check_cycles(GraphDraft& graph) {
                     "sinks, so one of these has to take another node's output",
                     spec.name, spec.name, text.substr(0, text.size() - 4)));
   }
-  return !reported.empty();
+  return !left.empty();
 }
 
 void check_shape(GraphDraft& graph) {
@@ -137,18 +226,22 @@ void check_shape(GraphDraft& graph) {
         return d.info != nullptr &&
                (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
       });
-  int sources = 0;
+  int sources = 0, sinks = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
     if (d.info == nullptr) continue;
     if (d.info->traits.kind == StageKind::source && ++sources > 1)
       graph.error(d.spec->mark,
                   fmt::format("{}: a graph has one source, this is the second", d.spec->name));
+    if (d.info->traits.kind == StageKind::sink && ++sinks == kMostSinks + 1)
+      graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
+                                            d.spec->name, kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind)
       graph.error(d.spec->mark,
                   fmt::format("{}: nothing takes its output ({}); a graph ends in a sink",
-                              d.spec->name, d.info->traits.out.name));
+                              d.spec->name, graph.port_of(i).name));
+    if (are_connected) check_outputs(graph, i);
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),
                                      [](const NodeDraft& d) { return d.info != nullptr; });

@@ -1,6 +1,7 @@
 #include "pipeline/graph_draft.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -36,14 +37,49 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
                             *d.common.concurrency, d.info->name, limit));
 }
 
+// The node of that name, or -1.
+int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
+  const auto find = [&](const std::string& wanted) {
+    const auto it = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [&](const NodeDraft& d) { return d.spec->name == wanted; });
+    return it == graph.nodes.end() ? -1 : static_cast<int>(it - graph.nodes.begin());
+  };
+  const int found = find(name);
+  if (found < 0) return -1;
+  // From outside, a chain's output is that of its last node.
+  const std::size_t written = graph.node(found).written;
+  const bool is_chain = written != reader.written && name == graph.spec.nodes[written].name;
+  return is_chain ? find(graph.outlets[written]) : found;
+}
+
+// "route.long" where "route" has the output "long"; node -1 where it has not.
+PlanInput find_output(const GraphDraft& graph, const NodeDraft& reader, const std::string& text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == text.npos) return {};
+  const int node = find_node(graph, reader, text.substr(0, dot));
+  if (node < 0) return {};
+  const std::vector<std::string>& outputs = graph.node(node).outputs;
+  const auto it = std::find(outputs.begin(), outputs.end(), text.substr(dot + 1));
+  if (it == outputs.end()) return {};
+  return {node, static_cast<int>(it - outputs.begin())};
+}
+
 }  // namespace
 
 std::vector<int> GraphDraft::readers_of(int node) const {
   std::vector<int> out;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (std::find(nodes[i].from.begin(), nodes[i].from.end(), node) != nodes[i].from.end())
+    if (std::any_of(nodes[i].from.begin(), nodes[i].from.end(),
+                    [node](const PlanInput& in) { return in.node == node; }))
       out.push_back(static_cast<int>(i));
   return out;
+}
+
+PortType GraphDraft::port_of(int index) const {
+  const NodeDraft* at = &node(index);
+  while (at->info != nullptr && !at->info->ports.empty() && !at->from.empty())
+    at = &node(at->from.front().node);
+  return at->info == nullptr ? PortType{} : at->info->traits.out;
 }
 
 const NodeSpec& GraphDraft::spec_of(const PlanNode& node) const {
@@ -83,6 +119,7 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
                             did_you_mean(d.common.stage, graph.registry.names())));
   } else {
     d.config = d.info->configure();
+    if (d.info->outputs) d.outputs = d.info->outputs(spec);
     read_stage_options(graph, d, own, common);
   }
   graph.nodes.push_back(std::move(d));
@@ -90,21 +127,35 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
 
 void connect(GraphDraft& graph, NodeDraft& node) {
   const NodeSpec& spec = *node.spec;
-  std::vector<std::string> names;
-  for (const NodeDraft& other : graph.nodes) names.push_back(other.spec->name);
   for (const std::string& from : node.common.from) {
-    auto it = std::find(names.begin(), names.end(), from);
-    if (it != names.end()) {
-      // From outside, a chain's output is that of its last node.
-      const std::size_t written = graph.nodes[static_cast<std::size_t>(it - names.begin())].written;
-      if (written != node.written && from == graph.spec.nodes[written].name)
-        it = std::find(names.begin(), names.end(), graph.outlets[written]);
+    PlanInput in{find_node(graph, node, from)};
+    if (in.node < 0) in = find_output(graph, node, from);
+    const std::string before_dot = from.substr(0, from.rfind('.'));
+    const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
+    if (named >= 0 && graph.node(named).outputs.empty()) {
+      graph.error(mark_of(spec, "from"),
+                  fmt::format("{}.from: there is no output '{}': {} ({}) has one output, without a "
+                              "name; write '{}'",
+                              spec.name, excerpt(from), before_dot, graph.node(named).common.stage,
+                              before_dot));
+    } else if (in.node < 0) {
+      std::vector<std::string> names;
+      for (const NodeDraft& other : graph.nodes) {
+        if (other.outputs.empty()) names.push_back(other.spec->name);
+        for (const std::string& o : other.outputs) names.push_back(other.spec->name + "." + o);
+      }
+      graph.error(mark_of(spec, "from"),
+                  fmt::format("{}.from: there is no {} '{}'{}", spec.name,
+                              from.find('.') == from.npos ? "node" : "node or output",
+                              excerpt(from), did_you_mean(from, names)));
+    } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
+      graph.error(
+          mark_of(spec, "from"),
+          fmt::format("{}.from: {} ({}) has several outputs, name one: {}.{}", spec.name, from,
+                      up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
+    } else {
+      node.from.push_back(in);
     }
-    if (it == names.end())
-      graph.error(mark_of(spec, "from"), fmt::format("{}.from: there is no node '{}'{}", spec.name,
-                                                     excerpt(from), did_you_mean(from, names)));
-    else
-      node.from.push_back(static_cast<int>(it - names.begin()));
   }
 }
 

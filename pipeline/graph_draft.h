@@ -26,7 +26,8 @@ struct NodeDraft {
   NodeOptions common;
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config;
-  std::vector<int> from;  ///< indices of the drafts whose output it takes; at most one is right
+  std::vector<PlanInput> from;       ///< by indices of drafts; of a right node that joins several
+  std::vector<std::string> outputs;  ///< names; none where there is one without a name
 };
 
 struct GraphDraft {
@@ -44,6 +45,8 @@ struct GraphDraft {
   }
   /// The nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
+  /// What it gives: where it hands on what comes, that; void where nobody knows.
+  [[nodiscard]] PortType port_of(int node) const;
   /// The description of a node, as it was written or as it was made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };

@@ -20,7 +20,7 @@ void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
                                            "{} has several readers",
                                            source.name, inserted.spec->name, up.spec->name));
     if (up.from.empty()) break;
-    at = up.from.front();
+    at = up.from.front().node;
   }
 }
 
@@ -67,8 +67,10 @@ void insert_node(GraphDraft& graph, int index) {
                     "let one of these nodes give it to all others",
                     source.name, d.spec->name, d.behind->name, fmt::join(names, " and ")));
   const std::vector<int> readers = graph.readers_of(ends.front());
-  d.from = {ends.front()};
-  for (const int reader : readers) graph.nodes[static_cast<std::size_t>(reader)].from = {index};
+  d.from = {{ends.front()}};
+  for (const int reader : readers)
+    for (PlanInput& in : graph.nodes[static_cast<std::size_t>(reader)].from)
+      if (in.node == ends.front()) in.node = index;
   check_no_branch(graph, d, ends.front());
 }
 

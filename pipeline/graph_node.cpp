@@ -38,8 +38,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       in_order_(plan.stage->traits().in_order),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
-      depth_(graph, plan, graph.began()),
-      calls_(graph, id, plan.name, plan.faces) {
+      calls_(graph, id, plan) {
   tbb::flow::graph& flow = graph.flow();
   if (threads_) {
     async_ = std::make_unique<Async>(flow, tbb::flow::unlimited, AsyncBody{this});
@@ -61,9 +60,9 @@ void GraphNode::join(const std::vector<GraphNode*>& down) {
   }
   for (std::size_t i = 0; i < down_.size(); ++i) {
     GraphNode& d = *down_[i];
-    d.up_ = this;
-    d.branch_ = i;
-    places_.add_branch(d.depth_.capacity());
+    d.ups_.push_back({this, i, std::make_unique<QueueDepth>(graph_, d.plan_, graph_.began())});
+    ++d.ups_going_;
+    places_.add_branch(d.ups_.back().depth->capacity());
     const auto join_queue = [&](auto& from) {
       if (d.async_)
         graph_.join(from, *d.async_, name(), d.name());
@@ -90,17 +89,25 @@ void GraphNode::join_threads() {
 
 // ---- coming and going ---------------------------------------------------------------------------
 
+// Nearly always there is one.
+const GraphNode::Up& GraphNode::up(const GraphNode& node) const {
+  std::size_t i = 0;
+  while (ups_[i].node != &node) ++i;
+  return ups_[i];
+}
+
 // What was sent to several branches is copied.
 Work* GraphNode::own(Work* message) const {
   tsan::acquire(message);
   if (message->copies.load(std::memory_order_relaxed) == 0) return message;
+  const std::size_t branch = up(*message->maker).branch;
   auto* mine = new Work;
   mine->items = message->items;
   mine->index = message->index;
   mine->count = message->count;
   mine->maker = message->maker;
   for (const Turn& t : message->turns)
-    if (t.branch == branch_) mine->turns.push_back(t);
+    if (t.branch == branch) mine->turns.push_back(t);
   tsan::release(message);
   if (message->copies.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     tsan::acquire(message);
@@ -110,10 +117,10 @@ Work* GraphNode::own(Work* message) const {
 }
 
 void GraphNode::issue_turns(Work& work) {
-  for (GraphNode* d : down_)
-    if (d->in_order_)
+  for (std::size_t branch = 0; branch < down_.size(); ++branch)
+    if (GraphNode& d = *down_[branch]; d.in_order_)
       for (const Item& i : work.items)
-        d->turns_.issue(*i.origins, static_cast<std::uint32_t>(d->branch_), work.turns);
+        d.turns_.issue(*i.origins, static_cast<std::uint32_t>(branch), work.turns);
 }
 
 // From here on it has its place in the nodes behind, and before that its turn. Returns whether it begins there
@@ -148,7 +155,10 @@ void GraphNode::send(Work* work, Clock::time_point now) {
     tbb::flow::output_port<1>(*run_).try_put(message);
   for (GraphNode* d : down_) {
     if (d->run_ && !past_queue) d->offer(now, Came::by_queue);
-    if (d->places_.wants_review()) d->depth_.review(*d, *this, d->branch_);
+    if (d->places_.wants_review()) {
+      const Up& between = d->up(*this);
+      between.depth->review(*d, *this, between.branch);
+    }
   }
 }
 
@@ -201,7 +211,8 @@ bool GraphNode::begin(Work* work) {
     return false;
   }
   places_.begin(now, work->came);
-  if (GraphNode* maker = std::exchange(work->maker, nullptr)) maker->free_place(now, branch_);
+  if (GraphNode* maker = std::exchange(work->maker, nullptr))
+    maker->free_place(now, up(*maker).branch);
   if (graph_.is_aborting()) [[unlikely]]
     for (const Item& i : work->items)
       if (i.origins) cancel(*i.origins);
@@ -257,6 +268,10 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
 
 // ---- the end ------------------------------------------------------------------------------------
 
+void GraphNode::input_ended() {
+  if (--ups_going_ == 0) end_input();
+}
+
 bool GraphNode::end_input() {
   if (!places_.end_input(Clock::now())) return false;
   open();
@@ -280,7 +295,7 @@ void GraphNode::try_end() {
   }
   // The stage itself is not asked for its half-made batch: it may be what failed.
   calls_.cancel_held();
-  for (GraphNode* d : down_) d->end_input();
+  for (GraphNode* d : down_) d->input_ended();
 }
 
 bool GraphNode::open() {
@@ -322,18 +337,19 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
     report.warnings.push_back(
         few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
   report.stages.push_back(std::move(s));
-  if (up_ == nullptr) return;
-  EdgeReport e;
-  e.from = up_->name();
-  e.to = name();
-  e.capacity = static_cast<int>(depth_.capacity());
-  e.greatest_capacity = static_cast<int>(depth_.greatest_capacity());
-  e.adapts = depth_.adapts();
-  e.max_depth = c.max_depth;
-  e.mean_depth = c.mean_depth;
-  e.start_depth = c.start_depth;
-  e.start_wait_seconds = c.start_wait_seconds;
-  report.edges.push_back(std::move(e));
+  for (const Up& up : ups_) {
+    EdgeReport e;
+    e.from = up.node->name();
+    e.to = name();
+    e.capacity = static_cast<int>(up.depth->capacity());
+    e.greatest_capacity = static_cast<int>(up.depth->greatest_capacity());
+    e.adapts = up.depth->adapts();
+    e.max_depth = c.max_depth;
+    e.mean_depth = c.mean_depth;
+    e.start_depth = c.start_depth;
+    e.start_wait_seconds = c.start_wait_seconds;
+    report.edges.push_back(std::move(e));
+  }
 }
 
 }  // namespace melflow

@@ -59,7 +59,7 @@ class GraphNode {
   void join_threads();
 
   [[nodiscard]] const std::string& name() const { return plan_.name; }
-  [[nodiscard]] bool is_source() const { return plan_.from < 0; }
+  [[nodiscard]] bool is_source() const { return plan_.inputs.empty(); }
   [[nodiscard]] bool is_last() const { return down_.empty(); }
   /// Whether its stage runs on the workers.
   [[nodiscard]] bool is_on_workers() const { return run_ != nullptr; }
@@ -93,6 +93,8 @@ class GraphNode {
 
   // ---- the beginning and the end
 
+  /// A node before it has ended.
+  void input_ended();
   /// Notes that no more items come; ends the node, and those behind it, once it has nothing left to
   /// do. False: that was known already.
   bool end_input();
@@ -115,6 +117,14 @@ class GraphNode {
   struct Body;
   struct AsyncBody;
 
+  // A node before this one, which is its branch number `branch`.
+  struct Up {
+    GraphNode* node;
+    std::size_t branch;
+    std::unique_ptr<QueueDepth> depth;  // of the queue between them
+  };
+  [[nodiscard]] const Up& up(const GraphNode& node) const;
+
   Work* own(Work* message) const;
   void issue_turns(Work& work);
   bool address(Work& work, Clock::time_point now);
@@ -136,9 +146,9 @@ class GraphNode {
   const int id_;
   PlanNode& plan_;
   const bool in_order_;
-  GraphNode* up_ = nullptr;
+  std::vector<Up> ups_;
+  std::atomic<std::size_t> ups_going_{0};
   std::vector<GraphNode*> down_;
-  std::size_t branch_ = 0;  // which of the branches behind `up_`
 
   // oneTBB's: `run_` with what is before it, or `async_`.
   std::unique_ptr<Waiting> waiting_;
@@ -148,7 +158,6 @@ class GraphNode {
 
   std::unique_ptr<OwnThreads> threads_;
   NodePlaces places_;
-  QueueDepth depth_;
   Turns turns_;
   StageCalls calls_;
   std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made

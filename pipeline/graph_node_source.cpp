@@ -63,8 +63,7 @@ void GraphNode::admit(Work* work) {
   for (std::size_t i = 0; i < work->items.size(); ++i)
     work->items[i].origins =
         one_origin({reservation, std::make_shared<Stream>(graph_.context().ledger, work->index + i,
-                                                          work->costs[i], graph_.sinks(),
-                                                          graph_.nodes().size())});
+                                                          work->costs[i], graph_.reach())});
   reservation.reset();  // or it would come back after its files
   send(work, now);
   if (is_last) end_input();

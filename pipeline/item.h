@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +14,8 @@
 #include "pipeline/result.h"
 
 namespace melflow {
+
+class Reach;
 
 /// The base of the state that a stage keeps between the blocks of a stream, or the steps of an
 /// item.
@@ -26,8 +28,9 @@ class StageState {
 /// when the last reference is gone, the item's record in the ledger is closed.
 class Stream {
  public:
-  Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, int sinks, std::size_t stages)
-      : ledger_(ledger), index_(index), block_cost_(block_cost), sinks_(sinks), stages_(stages) {}
+  /// `reach` outlives it.
+  Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, const Reach& reach)
+      : ledger_(ledger), index_(index), block_cost_(block_cost), reach_(reach) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
@@ -37,36 +40,56 @@ class Stream {
   /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
 
-  /// Fails the stream; only the first call counts. Nothing of a failed stream is processed any
-  /// more.
+  /// No sink gets it any more, or with `on_failure: branch` none behind the stage; of each sink
+  /// the first call decides.
   void fail(int stage, ItemError error);
-  [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// The same on purpose: of the stage's sinks, only those that its output number `output` leads to
+  /// get it; with -1 none.
+  void route(int stage, int output, ItemError reason);
+  /// No sink gets it; nothing of it is processed any more.
+  [[nodiscard]] bool failed() const { return lost() == kAll; }
+  /// No sink behind the stage gets it: the stage need not process it.
+  [[nodiscard]] bool is_lost_to(int stage) const {
+    const std::uint64_t sinks = lost();
+    return sinks != 0 && (sinks == kAll || has_all_of(sinks, stage));
+  }
   /// Adds a remark on an item that is ok nevertheless; the first one is kept.
   void warn(int stage, std::string text);
   /// Whether it failed, was cut off, or has a remark.
   [[nodiscard]] bool is_remarked() const;
   /// Notes that the run stopped before this item was complete: a piece of it was dropped.
   void cancel();
-  /// Notes that one sink has taken the last piece.
-  void sink_done() { sinks_done_.fetch_add(1, std::memory_order_acq_rel); }
+  /// That stage, a sink, has taken the last piece.
+  void sink_done(int stage);
 
   /// The state of stage number `stage` for this stream; used by one worker at a time because a
   /// stage with state sees the blocks of a stream one by one.
   [[nodiscard]] std::unique_ptr<StageState>& state(int stage);
 
  private:
+  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  struct Loss {
+    std::uint64_t sinks = 0;
+    int stage = -1;
+    ItemError error;
+    bool on_purpose = false;  // by a route
+  };
+  [[nodiscard]] bool has_all_of(std::uint64_t sinks, int stage) const;
+  [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_acquire); }
+  void lose(Loss loss);
+  [[nodiscard]] const Loss& main_loss() const;
+  void tell_sinks() const;
+
   Ledger& ledger_;
   const std::size_t index_;
   const std::size_t block_cost_;
-  const int sinks_;
-  std::atomic<int> sinks_done_{0};
-  std::atomic<bool> failed_{false};
+  const Reach& reach_;
+  std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: by all
   mutable std::mutex mutex_;
-  std::optional<ItemError> error_;
+  std::vector<Loss> losses_;
   std::string warning_;
-  int stage_ = -1;
+  int warned_by_ = -1;
   bool cancelled_ = false;
-  const std::size_t stages_;
   std::once_flag has_states_;
   std::vector<std::unique_ptr<StageState>> states_;
 };
@@ -90,6 +113,7 @@ struct Item {
   std::shared_ptr<const void> payload;
   std::size_t bytes = 0;
   std::size_t rows = 0;
+  int output = -1;  ///< the named output that it left its stage by; -1: by all there are
 };
 
 }  // namespace melflow

@@ -48,6 +48,8 @@ class Ledger {
 
   /// The number of the stage with that name, for close(); -1 when there is none.
   [[nodiscard]] int stage_number(const std::string& name) const;
+  /// The names given to open().
+  [[nodiscard]] const std::vector<std::string>& stages() const { return stages_; }
 
   [[nodiscard]] Counts counts() const;
   /// The first item that is not closed yet; the number of items when all are.

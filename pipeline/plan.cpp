@@ -1,5 +1,6 @@
 #include "pipeline/plan.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace melflow {
@@ -47,7 +48,10 @@ void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
   s.field("stage", stage,
           "name of the stage that the node runs; `melflow stages` lists all stages");
-  s.field("from", from, "name of the node whose output this node takes");
+  s.field(
+      "from", from,
+      "name of the node whose output this node takes, or NODE.OUTPUT where that node has several "
+      "outputs; for merge, a list of them");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or a number that the stage chooses")
@@ -74,6 +78,10 @@ void NodeOptions::describe(Schema& s) {
        "has room for")
       .range(1, kMostFilesPerTask)
       .tuning();
+  s.field("on_failure", on_failure,
+          "what a file loses that this node, or one behind it, cannot process: file, all outputs; "
+          "branch, only those behind this node, and the others have it with a remark; not set: as "
+          "the node before, and file at the source");
 }
 
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
@@ -83,9 +91,11 @@ std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     if (n.info->traits.kind == StageKind::sink) continue;
-    const std::size_t in = n.from < 0 ? source.bytes : bound[static_cast<std::size_t>(n.from)];
+    std::size_t in = n.inputs.empty() ? source.bytes : 0;
+    for (const PlanInput& from : n.inputs)
+      in = std::max(in, bound[static_cast<std::size_t>(from.node)]);
     bound[i] = n.stage->output_bound(source, in);
-    if (n.from >= 0 && !n.resources.passes_on) total += bound[i];
+    if (!n.inputs.empty() && !n.resources.passes_on) total += bound[i];
   }
   return total;
 }

@@ -24,6 +24,14 @@ struct OptionType<CountOrShare> {
   static Value echo(const CountOrShare& v);
 };
 
+/// What an error in a node costs a file.
+enum class OnFailure { file, branch };
+template <>
+struct EnumNames<OnFailure> {
+  static constexpr std::pair<const char*, OnFailure> values[] = {{"file", OnFailure::file},
+                                                                 {"branch", OnFailure::branch}};
+};
+
 /// The options that every node has beside its stage's own; the builder fills in `auto`.
 struct NodeOptions {
   static constexpr int kMostPlaces = 1 << 20;
@@ -35,6 +43,7 @@ struct NodeOptions {
   std::optional<int> queue;
   double start_at = 0;
   std::optional<int> files_per_task;
+  std::optional<OnFailure> on_failure;
 
   void describe(Schema& s);
 };
@@ -49,6 +58,12 @@ struct GraphSpec {
   int workers = 0;  ///< number of workers; 0: as many as this process has cores
 };
 
+/// Whose output a node takes.
+struct PlanInput {
+  int node = -1;    ///< its index
+  int output = -1;  ///< which of its named outputs; -1 where it has none
+};
+
 struct PlanNode {
   std::string name;
   std::string written;  ///< name of the written node that it comes from
@@ -57,10 +72,13 @@ struct PlanNode {
   const StageInfo* info = nullptr;
   std::unique_ptr<StageConfig> config;
   std::unique_ptr<Stage> stage;
-  StageFaces faces;          ///< of the stage
-  StageResources resources;  ///< of the stage
-  int from = -1;             ///< index of the node whose output it takes; -1 for the source
-  std::vector<int> to;       ///< indices of the nodes that take its output
+  StageFaces faces;                  ///< of the stage
+  StageResources resources;          ///< of the stage
+  std::vector<PlanInput> inputs;     ///< none for the source
+  std::vector<int> to;               ///< indices of the nodes that take its output
+  std::vector<std::string> outputs;  ///< names; none where there is one without a name
+  PortType port;                     ///< what its inputs give
+  bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
   int concurrency = 1;
   int queue = 1;  ///< places of the queue before it; for an auto queue, at the beginning
   /// The most places that an auto queue may get in the run; equal to `queue` where it is fixed.
@@ -68,6 +86,8 @@ struct PlanNode {
   double start_at = 0;
   int files_per_task = 0;  ///< for the source; 0: auto
 
+  /// Index of the first node whose output it takes; -1 for the source.
+  [[nodiscard]] int from() const { return inputs.empty() ? -1 : inputs.front().node; }
   [[nodiscard]] bool has_auto_queue() const { return least_queue < greatest_queue; }
 };
 

@@ -35,9 +35,11 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   std::vector<std::size_t> bound(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
-    const std::size_t in = n.from < 0 ? kLargestFile : bound[static_cast<std::size_t>(n.from)];
+    std::size_t in = n.inputs.empty() ? kLargestFile : 0;
+    for (const PlanInput& from : n.inputs)
+      in = std::max(in, bound[static_cast<std::size_t>(from.node)]);
     bound[i] = n.stage->output_bound({"", kLargestFile}, in);
-    if (n.from < 0 || bound[i] < kLargestFile) continue;
+    if (n.inputs.empty() || bound[i] < kLargestFile) continue;
     return graph.error(graph.spec.memory_mark,
                        fmt::format("memory.host: no amount is enough: what {} ({}) gives grows "
                                    "with the file; the stages after it need one before them that "
@@ -51,7 +53,7 @@ std::string size_options(const Plan& plan) {
   std::string out;
   for (const PlanNode& n : plan.nodes) {
     const std::string option = n.resources.size_option;
-    if (option.empty() || n.from < 0 || n.to.empty()) continue;
+    if (option.empty() || n.inputs.empty() || n.to.empty()) continue;
     out += (out.empty() ? " (" : ", ") + n.name + "." + option;
   }
   return out.empty() ? out : out + ")";
@@ -79,8 +81,10 @@ void check_stages(GraphDraft& graph, Plan& plan) {
         });
     Requirements below;
     for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
-    const Properties given =
-        n.from < 0 ? Properties{} : properties[static_cast<std::size_t>(n.from)];
+    Properties given;
+    if (!n.inputs.empty()) given = properties[static_cast<std::size_t>(n.from())];
+    for (const PlanInput& in : n.inputs)
+      given.keep_equal(properties[static_cast<std::size_t>(in.node)]);
     properties[i] = n.stage->plan(given, below, check);
   }
 }

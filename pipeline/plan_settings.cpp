@@ -9,8 +9,21 @@ namespace {
 // What is before the node, and its own settings.
 void record_feature_settings(Plan& plan, const PlanNode& n) {
   std::vector<Value> stages;
-  if (n.from >= 0)
-    stages = plan.nodes[static_cast<std::size_t>(n.from)].stage->feature_settings().items();
+  const auto before = [&](const PlanInput& in) -> const Value& {
+    return plan.nodes[static_cast<std::size_t>(in.node)].stage->feature_settings();
+  };
+  if (!n.inputs.empty()) stages = before(n.inputs.front()).items();
+  // Where what meets was made in several ways, all of them.
+  if (std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
+        return to_json(before(in)) != to_json(before(n.inputs.front()));
+      })) {
+    std::vector<Value> ways;
+    for (const PlanInput& in : n.inputs) ways.push_back(before(in));
+    Value entry = Value::map({});
+    entry.set("stage", Value::scalar(n.info->name));
+    entry.set("inputs", Value::list(std::move(ways)));
+    stages = {std::move(entry)};
+  }
   if (n.info->affects_features) {
     Value entry = Value::map({});
     entry.set("stage", Value::scalar(n.info->feature_stage));
@@ -26,12 +39,26 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
                                           [&n](const NodeSpec& s) { return s.name == n.name; });
   Value node = Value::map({});
   node.set("stage", *written.options.find("stage"));
-  const PlanNode* from = &n;
-  while (from->from >= 0 && (from->written == n.written || from->is_inserted))
-    from = &plan.nodes[static_cast<std::size_t>(from->from)];
-  if (from->written != n.written) node.set("from", Value::scalar(from->written));
+  std::vector<Value> from;
+  for (const PlanInput& in : n.inputs) {
+    const PlanNode* up = &plan.nodes[static_cast<std::size_t>(in.node)];
+    int output = in.output;
+    while (!up->inputs.empty() && (up->written == n.written || up->is_inserted)) {
+      output = up->inputs.front().output;
+      up = &plan.nodes[static_cast<std::size_t>(up->from())];
+    }
+    if (up->written == n.written) continue;
+    from.push_back(Value::scalar(output < 0 ? up->written
+                                            : up->written + "." +
+                                                  up->outputs[static_cast<std::size_t>(output)]));
+  }
+  if (from.size() == 1)
+    node.set("from", std::move(from.front()));
+  else if (!from.empty())
+    node.set("from", Value::list(std::move(from)));
   node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));
-  if (n.from >= 0) {
+  if (n.fails_branch) node.set("on_failure", Value::scalar("branch"));
+  if (!n.inputs.empty()) {
     node.set("queue", Value::scalar(n.has_auto_queue() ? "auto" : std::to_string(n.queue)));
     node.set("start_at", Value::scalar(number_text(n.start_at)));
   } else {

@@ -56,6 +56,11 @@ struct StageInfo {
   /// For a source: gives the nodes to be inserted for it, in the order of the data. Options are not
   /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
+  /// May be empty, as what it gives may be: the names of its outputs, where it has several. Options
+  /// are not checked yet.
+  std::function<std::vector<std::string>(const NodeSpec&)> outputs;
+  /// The ports that it knows, where it hands on what comes (PassesAny); else none.
+  std::vector<PortType> ports;
 };
 
 template <class S>
@@ -66,6 +71,16 @@ concept ExpandsNodes = requires(const NodeSpec& spec) {
 template <class S>
 concept InsertsNodes = requires(const NodeSpec& spec) {
   { S::insert(spec) } -> std::same_as<std::vector<Insertion>>;
+};
+
+template <class S>
+concept NamesOutputs = requires(const NodeSpec& spec) {
+  { S::outputs(spec) } -> std::same_as<std::vector<std::string>>;
+};
+
+template <class S>
+concept KnowsPorts = requires {
+  { S::ports() } -> std::same_as<std::vector<PortType>>;
 };
 
 /// All stages. Constant once main() runs: only static initialisation adds to it.
@@ -93,6 +108,8 @@ class RegisterStage {
     if constexpr (requires { S::kFeatureStage; }) info.feature_stage = S::kFeatureStage;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
     if constexpr (InsertsNodes<S>) info.insert = S::insert;
+    if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
+    if constexpr (KnowsPorts<S>) info.ports = S::ports();
     info.traits = S(Options{}).traits();
     info.configure = [] { return std::make_unique<Config>(); };
     Registry::global().add(std::move(info));

@@ -90,6 +90,15 @@ class ItemContext {
   void fail(std::size_t part, ItemError error) const {
     origin(part).stream->fail(stage_, std::move(error));
   }
+  /// Nothing behind the stage waits for that part of the item: it need not be processed.
+  [[nodiscard]] bool is_lost(std::size_t part) const {
+    return origin(part).stream->is_lost_to(stage_);
+  }
+  /// The item leaves by that output alone, or with -1 not at all; `why` is for sinks that do not get
+  /// it.
+  void route(int output, ItemError why) const {
+    origin().stream->route(stage_, output, std::move(why));
+  }
   void warn(std::string text, std::size_t part = 0) const {
     origin(part).stream->warn(stage_, std::move(text));
   }

@@ -109,7 +109,7 @@ void Runner::Impl::start_stages(RunContext& run) {
   ledger_.open(source().count(), std::move(names));
   watch_failures();
   for (PlanNode& n : plan_.nodes)
-    if (n.from >= 0) n.stage->start(run);
+    if (!n.inputs.empty()) n.stage->start(run);
 }
 
 void Runner::Impl::watch_failures() {

@@ -42,6 +42,8 @@ struct StageTraits {
   bool in_order = true;
   /// The most items that may be processed at once; 0: any number.
   int max_concurrency = 0;
+  /// Whether it takes the outputs of several nodes, by one of which only each item comes.
+  bool joins = false;
   /// Whether one input may give several blocks; all but the first have to wait for memory.
   bool expands = false;
   /// Whether its outputs hold a scarce resource (a slot of a device), so that further items wait

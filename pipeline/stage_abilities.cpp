@@ -9,6 +9,8 @@ StageFaces::StageFaces(Stage& stage)
       engine(dynamic_cast<HasEngine*>(&stage)),
       filling(dynamic_cast<FillingPass*>(&stage)),
       holds(dynamic_cast<HoldsItems*>(&stage)),
+      left_out(dynamic_cast<NotesLeftOut*>(&stage)),
+      passes(dynamic_cast<PassesAny*>(&stage)),
       keeps(dynamic_cast<KeepsMemory*>(&stage)),
       ahead(dynamic_cast<MakesAhead*>(&stage)) {}
 

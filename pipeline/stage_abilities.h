@@ -55,6 +55,29 @@ class HoldsItems {
   ~HoldsItems() = default;
 };
 
+/// A sink that some items may not come to although others take them: a route leads elsewhere, or a
+/// node of its branch could not process them.
+class NotesLeftOut {
+ public:
+  /// Once for each such item, before its record in the ledger is closed as ok. From any thread; must
+  /// not throw.
+  virtual void left_out(std::size_t index, int stage, const ItemError& why) = 0;
+
+ protected:
+  ~NotesLeftOut() = default;
+};
+
+/// Hands on what comes, whatever that is, among the ports that it knows: a type of payload for
+/// `in` and `out` that stands for any of them is in its traits.
+class PassesAny {
+ public:
+  /// Before plan(): what comes.
+  virtual void set_port(PortType port) = 0;
+
+ protected:
+  ~PassesAny() = default;
+};
+
 /// The stage keeps memory beside that of the items.
 class KeepsMemory {
  public:
@@ -89,6 +112,8 @@ struct StageFaces {
   HasEngine* engine = nullptr;
   FillingPass* filling = nullptr;
   HoldsItems* holds = nullptr;
+  NotesLeftOut* left_out = nullptr;
+  PassesAny* passes = nullptr;
   KeepsMemory* keeps = nullptr;
   MakesAhead* ahead = nullptr;
 };

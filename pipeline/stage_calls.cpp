@@ -62,18 +62,31 @@ std::optional<ItemError> caught(F&& call) {
   }
 }
 
+// Of an output among those of all nodes.
+int number_of(int node, int output) { return node * 1024 + output; }
+
 // Payload before reservation, see Item.
 void let_go(Item& item) { const Item done = std::move(item); }
 
-bool has_failed(const Item& item) {
-  return std::all_of(item.origins->begin(), item.origins->end(),
-                     [](const Origin& o) { return o.stream->failed(); });
-}
-
 }  // namespace
 
-StageCalls::StageCalls(TaskGraph& graph, int node, const std::string& name, const StageFaces& stage)
-    : graph_(graph), node_(node), name_(name), items_(stage.items), combine_(stage.combine) {}
+StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
+    : graph_(graph),
+      node_(node),
+      name_(plan.name),
+      items_(plan.faces.items),
+      combine_(plan.faces.combine),
+      inputs_(plan.inputs) {}
+
+// Nothing behind the node waits for it, or it is on its way by another output.
+bool StageCalls::is_lost(const Item& item) const {
+  if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
+        return item.output == number_of(in.node, in.output);
+      }))
+    return true;
+  return std::all_of(item.origins->begin(), item.origins->end(),
+                     [this](const Origin& o) { return o.stream->is_lost_to(node_); });
+}
 
 StageCalls::Outcome StageCalls::run(Work& work) {
   Outcome o;
@@ -90,7 +103,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
     }
     for (; work.at < work.items.size(); ++work.at) {
       Item& item = work.items[work.at];
-      if (has_failed(item)) {
+      if (is_lost(item)) {
         work.cursor.reset();
         work.reservation.reset();
         work.first_block = true;
@@ -159,7 +172,7 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   }
   if (is_last_) {
     for (const Origin& o : *item.origins)
-      if (o.last && !o.stream->failed()) o.stream->sink_done();
+      if (o.last && !o.stream->is_lost_to(node_)) o.stream->sink_done(node_);
     return false;
   }
   Emission& given = *result;
@@ -167,6 +180,7 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   out.payload = std::move(given.payload);
   out.bytes = given.bytes;
   out.rows = given.rows;
+  if (given.output >= 0) out.output = number_of(node_, given.output);
   // One of several blocks: the first one is covered by the reservation of what it is cut from, every
   // other one has its own.
   if (given.more || !work.first_block) {
@@ -189,7 +203,7 @@ bool StageCalls::begin(Engine& engine, Work& work, Passed& in) {
   }
   Work::Begun& tag = work.begun[work.at];
   Item& item = work.items[work.at++];
-  if (!item.origins || has_failed(item)) return false;
+  if (!item.origins || is_lost(item)) return false;
   in.add(item);
   if (RunObserver* observer = graph_.observer()) [[unlikely]]
     tag.observed = observer->begin(node_);

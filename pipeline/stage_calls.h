@@ -5,7 +5,7 @@
 #include <string>
 
 #include "pipeline/node_places.h"
-#include "pipeline/stage_abilities.h"
+#include "pipeline/plan.h"
 #include "pipeline/work.h"
 
 namespace melflow {
@@ -14,7 +14,7 @@ class TaskGraph;
 
 class StageCalls {
  public:
-  StageCalls(TaskGraph& graph, int node, const std::string& name, const StageFaces& stage);
+  StageCalls(TaskGraph& graph, int node, const PlanNode& plan);
 
   /// Makes the stage the last one: no node takes what it gives, and an item is done after its call.
   void be_last() { is_last_ = true; }
@@ -47,6 +47,7 @@ class StageCalls {
 
  private:
   [[nodiscard]] bool makes() const { return items_ == nullptr && combine_ == nullptr; }
+  [[nodiscard]] bool is_lost(const Item& item) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void give_batch(Work& work);
   void break_run(Work& work);
@@ -57,6 +58,7 @@ class StageCalls {
   // The interface by which the stage is called; both are null for a source, which TaskFiles calls.
   ItemStage* const items_;
   CombineStage* const combine_;
+  const std::vector<PlanInput>& inputs_;
   bool is_last_ = false;
   Origins held_;
 };

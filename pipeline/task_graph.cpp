@@ -1,5 +1,6 @@
 #include "pipeline/task_graph.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -15,15 +16,18 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver
       observer_(observer),
       began_(Clock::now()),
       arena_(tbb::task_arena::attach()),
+      reach_(plan, nodes),
       gate_(run),
       files_(*this) {
   std::vector<std::vector<GraphNode*>> down(nodes);
   for (std::size_t i = 0; i < nodes; ++i) {
     PlanNode& p = plan_.nodes[i];
     nodes_.push_back(std::make_unique<GraphNode>(*this, static_cast<int>(i), p));
-    if (p.from >= 0) down[static_cast<std::size_t>(p.from)].push_back(nodes_.back().get());
+    for (std::size_t up = 0; up < i; ++up)
+      if (const std::vector<int>& to = plan_.nodes[up].to;
+          std::find(to.begin(), to.end(), static_cast<int>(i)) != to.end())
+        down[up].push_back(nodes_.back().get());
   }
-  for (const auto& d : down) sinks_ += d.empty() ? 1 : 0;
   for (std::size_t i = nodes; i-- > 0;) nodes_[i]->join(down[i]);
   try {
     for (auto& n : nodes_) n->hire();
@@ -145,7 +149,7 @@ std::size_t TaskGraph::rows_taken() const {
 std::size_t TaskGraph::bytes_read() const {
   std::size_t bytes = 0;
   for (const auto& n : nodes_)
-    if (n->plan().from == 0) bytes += n->places().given().bytes;
+    if (n->plan().from() == 0) bytes += n->places().given().bytes;
   return bytes;
 }
 

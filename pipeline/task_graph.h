@@ -24,6 +24,7 @@
 #include "pipeline/graph_node.h"
 #include "pipeline/memory_gate.h"
 #include "pipeline/observer.h"
+#include "pipeline/reach.h"
 #include "pipeline/task_files.h"
 
 namespace melflow {
@@ -62,7 +63,7 @@ class TaskGraph {
   [[nodiscard]] tbb::flow::graph& flow() { return graph_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
   [[nodiscard]] GraphNode::Clock::time_point began() const { return began_; }
-  [[nodiscard]] int sinks() const { return sinks_; }
+  [[nodiscard]] const Reach& reach() const { return reach_; }
   [[nodiscard]] bool is_stopping() const { return is_stopping_.load(); }
   [[nodiscard]] bool is_aborting() const { return is_aborting_.load(); }
   [[nodiscard]] TaskFiles& files() { return files_; }
@@ -92,7 +93,7 @@ class TaskGraph {
   const Clock::time_point began_;
   tbb::task_arena arena_;
   tbb::flow::graph graph_;
-  int sinks_ = 0;  // nodes whose output nobody takes
+  const Reach reach_;
   MemoryGate gate_;
   std::vector<std::unique_ptr<GraphNode>> nodes_;
   TaskFiles files_;

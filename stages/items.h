@@ -71,6 +71,7 @@ struct Samples {
 struct FileAudio {
   int sample_rate = 0;      ///< of the file itself [Hz]
   std::int64_t frames = 0;  ///< decoded so far, at that rate
+  std::int64_t total = 0;   ///< that there are by the file's header; 0: it does not say
 };
 
 /// A block of a stream's samples.
@@ -99,6 +100,7 @@ struct WindowGrid {
   [[nodiscard]] std::int64_t start(std::int64_t row) const {
     return row / per_long * long_hop + row % per_long * short_hop;
   }
+  friend bool operator==(const WindowGrid&, const WindowGrid&) = default;
 };
 
 /// A block of a stream, cut into windows, or (without a grid) to be framed as a whole.

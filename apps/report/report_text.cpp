@@ -77,6 +77,8 @@ std::string output(const StageReport& s) {
       rest += plural(static_cast<std::size_t>(number), "row");
     else if (name == "kept_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " as before";
+    else if (name == "left_out_files" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "file") + " left out";
     else if (name == "dropped_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " gone";
     else

@@ -26,9 +26,14 @@ std::string mermaid(const Plan& plan) {
   }
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
-    if (n.from >= 0)
-      out += fmt::format("  n{} -->|\"{}, queue {}\"| n{}\n", n.from, n.info->traits.in.name,
+    for (const PlanInput& in : n.inputs) {
+      const std::vector<std::string>& outputs =
+          plan.nodes[static_cast<std::size_t>(in.node)].outputs;
+      const std::string by =
+          in.output < 0 ? "" : outputs[static_cast<std::size_t>(in.output)] + ": ";
+      out += fmt::format("  n{} -->|\"{}{}, queue {}\"| n{}\n", in.node, by, n.port.name,
                          queue_text(n), i);
+    }
   }
   return out;
 }

@@ -161,7 +161,7 @@ class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, decoded};
+    out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0};
     const bool more = !out->last;
     return {std::move(out), more};
   }
@@ -249,7 +249,7 @@ class PlainBlock final : public Expand<RawBytes, Waveform>::Cursor {
     const Buffer* bytes = &raw_->data;
     out->samples.owner = std::shared_ptr<const Buffer>(std::move(raw_), bytes);
     out->sample_rate = samples_.sample_rate;
-    out->file = {samples_.sample_rate, samples_.count};
+    out->file = {samples_.sample_rate, samples_.count, samples_.count};
     return Expand<RawBytes, Waveform>::Block{std::move(out), false};
   }
 

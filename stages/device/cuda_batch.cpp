@@ -40,7 +40,7 @@ CudaBatch::~CudaBatch() {
 void CudaBatch::count_parts(const MelFront& front, Scratch& scratch, ItemContext& context) {
   is_counting_ = true;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (context.origin(i).stream->failed()) continue;
+    if (context.is_lost(i)) continue;
     const Windows& in = *batch_->parts[i];
     if (auto error = front.refusal(in)) {
       context.fail(i, std::move(*error));
@@ -138,7 +138,7 @@ void CudaBatch::pack_piece(const MelFront& front, Scratch& scratch, ItemContext&
   for (std::size_t i = piece_.first; i < piece_.end; ++i) {
     Part& part = parts_[i];
     part.first_frame = n_frames_;
-    if (part.rows && context.origin(i).stream->failed()) part.rows.reset();
+    if (part.rows && context.is_lost(i)) part.rows.reset();
     if (part.rows && part.n_frames > 0) pack_part(i, front, scratch, context);
   }
 }
@@ -297,7 +297,7 @@ std::shared_ptr<const MelBatch> CudaBatch::rows(const MelFront& front, ItemConte
   out->parts.resize(parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const Part& part = parts_[i];
-    if (!part.rows || context.origin(i).stream->failed()) continue;
+    if (!part.rows || context.is_lost(i)) continue;
     auto finished = std::make_shared<MelPart>(*part.rows);
     const std::shared_ptr<Buffer> buffer = part.data ? part.data : take_rows(part, front, context);
     std::byte* rows = buffer->data();

@@ -33,7 +33,7 @@ std::shared_ptr<const MelBatch> HostRows::compute(const Batch& in, ItemContext& 
   const auto scratch =
       scratch_.lease([this] { return std::make_unique<Scratch>(front_.kernel().make_scratch()); });
   for (std::size_t i = 0; i < in.parts.size(); ++i) {
-    if (context.item().origins->at(i).stream->failed()) continue;
+    if (context.is_lost(i)) continue;
     auto part = compute(*in.parts[i], i, *scratch, context);
     if (part)
       out->parts[i] = std::move(*part);

@@ -42,7 +42,7 @@ Result<std::shared_ptr<const MelBatch>> RowStage::process(std::shared_ptr<const 
   out->info = out_;
   out->parts.resize(in->parts.size());
   for (std::size_t i = 0; i < in->parts.size(); ++i) {
-    if (!in->parts[i] || context.item().origins->at(i).stream->failed()) continue;
+    if (!in->parts[i] || context.is_lost(i)) continue;
     auto part = changed(*in->parts[i], context);
     if (part)
       out->parts[i] = std::move(*part);

@@ -80,8 +80,10 @@ std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
 void RowSink::start(RunContext& run) {
   sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
+  ledger_ = std::make_unique<SinkLedger>(run.ledger);
   writer_ = std::make_unique<RowWriter>(
-      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, run.ledger);
+      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, *ledger_,
+      run.ledger.counts().found);
   open_files(run);
   run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
     if (outcome != Outcome::ok) writer_->closed(index);
@@ -140,6 +142,11 @@ std::optional<ItemError> RowSink::consume(std::shared_ptr<const MelBatch> in,
 
 void RowSink::drop_waiting() { writer_->drop_waiting(); }
 
+void RowSink::left_out(std::size_t index, int stage, const ItemError& why) {
+  ledger_->left_out(index, stage, why);
+  writer_->closed(index);
+}
+
 void RowSink::finish(RunContext& run, Ending ending) {
   if (files_.empty()) return;
   try {
@@ -175,7 +182,7 @@ void RowSink::complete(RunContext& run) {
     const std::int64_t rows = order.total(s);
     if (target_.normalize) statistics_->normalize(run, *files_[s], rows);
     complete_file(*files_[s], shape_of(rows),
-                  {run, order, *info_, feature_settings(), complete_, sections_.first(s),
+                  {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
                    sections_.end(s), statistics_->settled()});
     rows_ += rows;
   }
@@ -194,7 +201,8 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
       {"shape", Value::list(std::move(shape))},
       {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
   for (const auto& [name, files] : {std::pair{"kept_files", earlier_.kept_files()},
-                                    std::pair{"dropped_files", earlier_.dropped_files()}})
+                                    std::pair{"dropped_files", earlier_.dropped_files()},
+                                    std::pair{"left_out_files", ledger_->left_out()}})
     if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
   out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *

@@ -26,7 +26,7 @@
 
 namespace melflow {
 
-class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
+class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, public NotesLeftOut {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
 
@@ -43,6 +43,7 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
                                    ItemContext& context) override;
   void drop_waiting() override;
+  void left_out(std::size_t index, int stage, const ItemError& why) override;
   void finish(RunContext& run, Ending ending) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
 
@@ -85,6 +86,7 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory {
   OutputSections sections_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section
   std::unique_ptr<SinkStatistics> statistics_;
+  std::unique_ptr<SinkLedger> ledger_;
   std::unique_ptr<RowWriter> writer_;
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report

@@ -15,10 +15,11 @@ constexpr std::size_t kMostQueued = 8;  // parts
 
 }  // namespace
 
-RowWriter::RowWriter(const Uses& uses, Ledger& ledger)
+RowWriter::RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files)
     : uses_(uses),
+      ledger_(ledger),
       order_(
-          ledger.counts().found,
+          files,
           [&ledger](std::size_t i) {
             const Outcome o = ledger.outcome(i);
             return o != Outcome::open && o != Outcome::ok;
@@ -36,7 +37,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
     if (error_) std::rethrow_exception(error_);
     for (std::size_t i = 0; i < in.parts.size(); ++i) {
       const Origin& origin = context.origin(i);
-      if (in.parts[i] && !origin.stream->failed())
+      if (in.parts[i] && !context.is_lost(i))
         order_.take(origin.stream->index(), in.parts[i], origin, ready);
     }
     is_writer = admit(ready);
@@ -173,7 +174,7 @@ void RowWriter::close_gaps(RunContext& run, std::size_t section) {
   for (std::size_t i = uses_.sections.first(section); i < uses_.sections.end(section); ++i) {
     const std::int64_t rows = order_.rows(i);
     if (rows == 0 || order_.stays(i)) continue;
-    if (run.ledger.outcome(i) != Outcome::ok) {
+    if (ledger_.outcome(i) != Outcome::ok) {
       order_.forget(i);
       uses_.statistics.mistake(i);
       ++gaps;

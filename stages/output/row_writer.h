@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "pipeline/sink_ledger.h"
 #include "pipeline/stage.h"
 #include "stages/items.h"
 #include "stages/output/earlier_output.h"
@@ -31,7 +32,8 @@ class RowWriter {
     EarlierOutput& earlier;
     SinkStatistics& statistics;
   };
-  RowWriter(const Uses& uses, Ledger& ledger);
+  /// `ledger` outlives it, too, and has so many files.
+  RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
 
   [[nodiscard]] RowOrder& order() { return order_; }
 
@@ -63,6 +65,7 @@ class RowWriter {
   void close_gaps(RunContext& run, std::size_t section);
 
   const Uses uses_;
+  const SinkLedger& ledger_;
   std::mutex mutex_;  // of what follows
   RowOrder order_;
   int stage_ = -1;                  // the number that streams know this stage by

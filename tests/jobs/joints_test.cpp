@@ -23,7 +23,7 @@ std::vector<std::string> demanded(const fs::path& file, const LoadOptions& optio
   for (const PlanNode& n : plan.nodes) {
     const bool has_engine =
         n.faces.engine != nullptr && n.faces.engine->engine(n.concurrency) != nullptr;
-    nodes.push_back({n.name, n.from, !n.resources.blocking && !has_engine});
+    nodes.push_back({n.name, n.from(), !n.resources.blocking && !has_engine});
   }
   return test::expected_joints(nodes);
 }

@@ -186,8 +186,8 @@ TEST_CASE("filling: a source's node goes behind the last one that gives its port
   const PlanNode& tap_node = *test::node_of(plan, "tree.tap");
   CHECK(tap_node.is_inserted);
   CHECK(tap_node.concurrency == 3);
-  CHECK(plan.nodes[static_cast<std::size_t>(tap_node.from)].name == "second");
-  CHECK(plan.nodes[static_cast<std::size_t>(test::node_of(plan, "basket")->from)].name ==
+  CHECK(plan.nodes[static_cast<std::size_t>(tap_node.from())].name == "second");
+  CHECK(plan.nodes[static_cast<std::size_t>(test::node_of(plan, "basket")->from())].name ==
         "tree.tap");
   // The configuration is stored as it was written.
   const Value* graph = plan.settings.config.find("graph");

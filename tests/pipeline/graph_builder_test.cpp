@@ -33,6 +33,11 @@ Graph chain() {
   return Graph().node("files", "numbers").node("a", "step", "files").node("out", "keep", "a");
 }
 
+// Two ways behind f.
+Graph forked() {
+  return Graph().node("files", "numbers").node("f", "fork", "files", {{"outputs", "2"}});
+}
+
 // A stage whose requirements and properties a test can see; and stages that find fault with their options.
 struct PlainOptions {
   int level = 1;
@@ -134,7 +139,7 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(plan.nodes[1].name == "a");
   CHECK(plan.nodes[1].concurrency == 5);
   CHECK(plan.nodes[1].queue == 10);  // twice its concurrency
-  CHECK(plan.nodes[1].from == 0);
+  CHECK(plan.nodes[1].from() == 0);
   CHECK(plan.nodes[1].to == std::vector<int>{2});
   CHECK(plan.nodes[2].concurrency == 3);
   CHECK(plan.nodes[2].queue == 7);
@@ -284,6 +289,41 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:3: b: 'from' is missing: which node's output does it take? It takes number"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
        "test.yaml:4:25: b.from: keep takes one input, 2 are given (a, files)"},
+      {"an output that there is not", forked().node("o", "keep", "f.o2"),
+       "test.yaml:3:25: o.from: there is no node or output 'f.o2', did you mean 'f.o0'?"},
+      {"no output where there are several",
+       forked().node("o", "keep", "f").node("p", "keep", "f.o0").node("q", "keep", "f.o1"),
+       "test.yaml:3:25: o.from: f (fork) has several outputs, name one: f.o0, f.o1"},
+      {"an output of a node that has none by name", chain().node("b", "keep", "a.o0"),
+       "test.yaml:4:25: b.from: there is no output 'a.o0': a (step) has one output, without a "
+       "name; "
+       "write 'a'"},
+      {"an output that nothing takes", forked().node("o", "keep", "f.o0"),
+       "test.yaml:2:3: f: nothing takes its output o1; a node takes it by `from: f.o1`"},
+      {"a join of what was never parted",
+       chain().node("b", "step", "a").node("j", "join", "[a, b]").node("o", "keep", "j"),
+       "test.yaml:5:25: j.from: join joins what a route has parted, but a file comes by a and by "
+       "b; "
+       "take one of them, or put a route before them"},
+      {"a join of two ways behind the same output",
+       forked()
+           .node("a", "step", "f.o0")
+           .node("b", "step", "f.o0")
+           .node("j", "join", "[a, b, f.o1]")
+           .node("o", "keep", "j"),
+       "test.yaml:5:25: j.from: join joins what a route has parted, but a file comes by a and by "
+       "b; "
+       "take one of them, or put a route before them"},
+      {"a join of other things",
+       forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
+       "test.yaml:4:25: j.from: join takes number, but g (gather) gives batch"},
+      {"a cycle through a join",
+       forked().node("a", "step", "j").node("j", "join", "[f.o0, a]").node("o", "keep", "f.o1"),
+       "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
+      {"a source that fails a branch",
+       Graph().node("files", "numbers", "", {{"on_failure", "branch"}}).node("o", "keep", "files"),
+       "test.yaml:1:25: files.on_failure: numbers is a source, and every output is behind it; set "
+       "it on a node behind which there are only some of the outputs"},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
@@ -528,8 +568,8 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
   const Plan plan = test::make_plan(g, world);
   std::vector<std::string> edges;
   for (const PlanNode& n : plan.nodes)
-    if (n.from >= 0)
-      edges.push_back(plan.nodes[static_cast<std::size_t>(n.from)].name + " -> " + n.name);
+    if (n.from() >= 0)
+      edges.push_back(plan.nodes[static_cast<std::size_t>(n.from())].name + " -> " + n.name);
   CHECK(edges == std::vector<std::string>{"files -> a.before", "a.before -> a", "a -> a.behind",
                                           "a.behind -> b", "b -> out", "a.behind -> early"});
   World running;

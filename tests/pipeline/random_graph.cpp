@@ -21,6 +21,7 @@ const std::string kDoneBefore = "done before";
 // ---- drawing ------------------------------------------------------------------------------------
 
 RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain) {
+  forks_ = one_in(2);
   items_ = one_in(12) ? draw() % 3 : upto(one_in(3) ? 150 : 40);
   draw_nodes();
   draw_fates();
@@ -28,11 +29,12 @@ RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain)
   draw_incident();
 }
 
-RandomGraph::Node& RandomGraph::add(std::string stage, int from) {
+RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
   Node n;
   n.name = fmt::format("{}{}", stage == "numbers" ? "files" : stage, nodes_.size());
   n.stage = std::move(stage);
   n.from = from;
+  n.output = output;
   if (from >= 0) {
     Node& up = nodes_[static_cast<std::size_t>(from)];
     ++up.readers;
@@ -40,6 +42,11 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from) {
     n.cut = up.cut || n.stage == "expand";
     n.shuffled = up.shuffled;
     n.thinned = up.thinned || n.stage == "thin";
+    n.fails_branch = up.fails_branch;
+  }
+  if (from >= 0 && forks_ && one_in(8)) {
+    n.fails_branch = one_in(2);
+    n.options.push_back({"on_failure", n.fails_branch ? "branch" : "file"});
   }
   nodes_.push_back(std::move(n));
   return nodes_.back();
@@ -51,7 +58,12 @@ void RandomGraph::draw_nodes() {
   const std::size_t stages = draw() % (kMostStages + 1);
   while (nodes_.size() <= stages) {
     const std::size_t from = one_in(4) ? draw() % nodes_.size() : nodes_.size() - 1;
+    if (nodes_[from].outputs > 0) continue;  // all of its outputs are taken
     const Node& up = nodes_[from];
+    if (forks_ && !up.batches && one_in(4)) {
+      draw_fork(static_cast<int>(from));
+      continue;
+    }
     std::vector<std::string> may{"step", "step"};
     if (up.batches) {
       may = {"batch_step"};
@@ -63,8 +75,33 @@ void RandomGraph::draw_nodes() {
     draw_step(add(may[draw() % may.size()], static_cast<int>(from)));
   }
   for (std::size_t i = 0, count = nodes_.size(); i < count; ++i)
-    if (nodes_[i].readers == 0 || one_in(6))
+    if (nodes_[i].outputs == 0 && (nodes_[i].readers == 0 || one_in(6)))
       add(nodes_[i].batches ? "batch_keep" : "keep", static_cast<int>(i));
+}
+
+// A node behind each of its outputs; some of these ways are joined again.
+void RandomGraph::draw_fork(int from) {
+  Node& fork = add("fork", from);
+  fork.outputs = static_cast<int>(upto(3));
+  fork.drops = one_in(3);
+  fork.options.push_back({"outputs", std::to_string(fork.outputs)});
+  fork.options.push_back({"drops", fork.drops ? "true" : "false"});
+  const int outputs = fork.outputs, place = static_cast<int>(nodes_.size()) - 1;
+  std::vector<int> ends;
+  for (int o = 0; o < outputs; ++o) {
+    draw_step(add("step", place, o));
+    ends.push_back(static_cast<int>(nodes_.size()) - 1);
+  }
+  if (ends.size() < 2 || one_in(2)) return;
+  Node& join = add("join", ends[0]);
+  join.more = {ends[1]};
+  for (const int end : join.more) {
+    ++nodes_[static_cast<std::size_t>(end)].readers;
+    join.shuffled = join.shuffled || at(end).shuffled;
+    const bool is_said = std::any_of(join.options.begin(), join.options.end(),
+                                     [](const auto& o) { return o.first == "on_failure"; });
+    if (!is_said) join.fails_branch = join.fails_branch || at(end).fails_branch;
+  }
 }
 
 void RandomGraph::draw_step(Node& n) {
@@ -162,8 +199,10 @@ void RandomGraph::describe(Graph& graph) const {
       options.push_back({"holes", n.holes ? "true" : "false"});
     }
     if (n.stage.ends_with("keep")) options.push_back({"ordered", "true"});
-    graph.node(n.name, n.stage, n.from < 0 ? "" : nodes_[static_cast<std::size_t>(n.from)].name,
-               std::move(options));
+    std::string from = n.from < 0 ? "" : at(n.from).name;
+    if (n.output >= 0) from += fmt::format(".o{}", n.output);
+    for (const int more : n.more) from = fmt::format("[{}, {}]", from, at(more).name);
+    graph.node(n.name, n.stage, from, std::move(options));
   }
   graph.workers(workers_).memory(memory_);
   if (incident_ == Incident::failures) graph.max_failures(std::to_string(most_failures_));
@@ -189,40 +228,98 @@ std::string RandomGraph::text() const {
 
 // ---- what has to come of it ---------------------------------------------------------------------
 
-// What that sink is given of an item that goes all the way.
-std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const {
-  std::vector<std::size_t> way;
-  for (int at = nodes_[sink].from; at > 0; at = nodes_[static_cast<std::size_t>(at)].from)
-    way.insert(way.begin(), static_cast<std::size_t>(at));
-  std::vector<Row> rows{{item, 0, first_value(item)}};
-  for (std::size_t i : way) {
-    const Node& n = nodes_[i];
-    std::vector<Row> in;
-    in.swap(rows);
-    if (n.stage == "gather") rows = in;
-    if (n.stage == "step" || n.stage == "batch_step")
-      for (const Row& r : in) rows.push_back({item, r.block, stepped(r.value, n.name)});
-    if (n.stage == "thin")
-      for (const Row& r : in)
-        if (&r == &in.back() || r.block % 2 == 0) rows.push_back(r);
-    if (n.stage == "running") {
-      std::uint64_t sum = 0;
-      for (const Row& r : in) {
-        sum = mix(sum, r.value);
-        rows.push_back({item, r.block, stepped(sum, n.name)});
+bool RandomGraph::is_plain() const {
+  return std::none_of(nodes_.begin(), nodes_.end(),
+                      [](const Node& n) { return n.outputs > 0 || n.fails_branch; });
+}
+
+std::vector<int> RandomGraph::sinks() const {
+  std::vector<int> out;
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+    if (at(i).readers == 0) out.push_back(i);
+  return out;
+}
+
+bool RandomGraph::comes_to(std::size_t item, int node) const {
+  const Node& n = at(node);
+  if (n.from < 0) return true;
+  for (const int more : n.more)
+    if (comes_to(item, more)) return true;
+  if (n.output >= 0 &&
+      way_of(item, at(n.from).name, at(n.from).outputs, at(n.from).drops) != n.output)
+    return false;
+  return comes_to(item, n.from);
+}
+
+bool RandomGraph::leads_to(int node, int sink) const {
+  if (node == sink) return true;
+  if (sink < 0) return false;
+  const Node& n = at(sink);
+  for (const int more : n.more)
+    if (leads_to(node, more)) return true;
+  return leads_to(node, n.from);
+}
+
+// A fork, that takes it away from some sink.
+bool RandomGraph::parts(std::size_t item, int fork) const {
+  const Node& n = at(fork);
+  if (n.outputs == 0 || !comes_to(item, fork)) return false;
+  const int way = way_of(item, n.name, n.outputs, n.drops);
+  const std::vector<int> all = sinks();
+  return std::any_of(all.begin(), all.end(), [&](int sink) {
+    if (!leads_to(fork, sink)) return false;
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+      if (at(i).from == fork && at(i).output == way && leads_to(i, sink)) return false;
+    return true;
+  });
+}
+
+bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
+  const auto it = fates_.find(item);
+  if (it == fates_.end() || it->second.kind == Fate::warned) return false;
+  const int node = static_cast<int>(it->second.node);
+  return comes_to(item, node) && (!at(node).fails_branch || leads_to(node, sink));
+}
+
+// What the node gives, or a sink takes, of an item that comes there.
+std::vector<Row> RandomGraph::rows_at(std::size_t item, int node) const {
+  const Node& n = at(node);
+  if (n.from < 0) return {{item, 0, first_value(item)}};
+  int from = n.from;
+  for (const int more : n.more)
+    if (comes_to(item, more)) from = more;
+  const std::vector<Row> in = rows_at(item, from);
+  std::vector<Row> rows;
+  if (n.stage == "step" || n.stage == "batch_step") {
+    for (const Row& r : in) rows.push_back({item, r.block, stepped(r.value, n.name)});
+  } else if (n.stage == "thin") {
+    for (const Row& r : in)
+      if (&r == &in.back() || r.block % 2 == 0) rows.push_back(r);
+  } else if (n.stage == "running") {
+    std::uint64_t sum = 0;
+    for (const Row& r : in) {
+      sum = mix(sum, r.value);
+      rows.push_back({item, r.block, stepped(sum, n.name)});
+    }
+  } else if (n.stage == "expand") {
+    const int count = block_count(item, n.blocks);
+    for (int k = 0, block = 0; k < count; ++k)
+      if (!n.holes || k % 3 != 0 || k + 1 == count) {
+        rows.push_back(
+            {item, block, mix(stepped(in[0].value, n.name), static_cast<std::uint64_t>(block))});
+        ++block;
       }
-    }
-    if (n.stage == "expand") {
-      const int count = block_count(item, n.blocks);
-      for (int k = 0, block = 0; k < count; ++k)
-        if (!n.holes || k % 3 != 0 || k + 1 == count) {
-          rows.push_back(
-              {item, block, mix(stepped(in[0].value, n.name), static_cast<std::uint64_t>(block))});
-          ++block;
-        }
-    }
+  } else {
+    rows = in;
   }
   return rows;
+}
+
+// What that sink is given of an item.
+std::vector<Row> RandomGraph::rows_of(std::size_t item, std::size_t sink) const {
+  const int node = static_cast<int>(sink);
+  if (!comes_to(item, node) || is_lost_to(item, node)) return {};
+  return rows_at(item, node);
 }
 
 // As test_graph's users see it: "item3 failed step2 failed here".
@@ -232,16 +329,30 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   };
   if (done_.contains(item))
     return item % 2 == 0 ? std::nullopt : std::optional(line("skipped", "", kDoneBefore));
+  const std::vector<int> all = sinks();
+  const bool is_taken = std::any_of(all.begin(), all.end(), [&](int sink) {
+    return comes_to(item, sink) && !is_lost_to(item, sink);
+  });
   const auto it = fates_.find(item);
-  if (it == fates_.end()) return std::nullopt;
+  const bool has_fate = it != fates_.end() && comes_to(item, static_cast<int>(it->second.node));
+  if (!has_fate && is_taken) return std::nullopt;
+  if (!has_fate || (it->second.kind == Fate::warned && !is_taken)) {
+    // By the first fork, in the order of the plan, that lets go of it.
+    for (const std::string& name : order_)
+      for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
+        if (at(i).name == name && parts(item, i)) return line("skipped", name, "goes elsewhere");
+    return std::nullopt;
+  }
   const std::string& node = nodes_[it->second.node].name;
+  const bool is_thrown = it->second.kind == Fate::thrown;
+  const std::string why = is_thrown ? "unexpected error: thrown here" : "failed here";
   switch (it->second.kind) {
     case Fate::skipped:
-      return line("skipped", node, "skipped here");
+      return is_taken ? std::nullopt : std::optional(line("skipped", node, "skipped here"));
     case Fate::failed:
-      return line("failed", node, "failed here");
     case Fate::thrown:
-      return line("failed", node, "unexpected error: thrown here");
+      return is_taken ? line("ok", node, "is not in every output: " + why)
+                      : line("failed", node, why);
     default:
       return line("ok", node, "noted here");
   }
@@ -289,7 +400,7 @@ void RandomGraph::check() const {
   INFO(text());
   World world;
   // Who fails is dropped from a queue, which no stage can see.
-  world.check_edges = fates_.empty() && incident_ == Incident::none;
+  world.check_edges = fates_.empty() && incident_ == Incident::none && is_plain();
   std::atomic<int> calls{0};
   Gate now;
   hang_in(world, incident_, calls, now);
@@ -297,7 +408,9 @@ void RandomGraph::check() const {
   describe(graph);
   Outcomes outcomes;
   {
-    Runner runner(make_plan(graph, world));
+    Plan plan = make_plan(graph, world);
+    for (const PlanNode& n : plan.nodes) order_.push_back(n.name);
+    Runner runner(std::move(plan));
     std::thread stopper;
     if (incident_ == Incident::stop)
       stopper = std::thread([&] {
@@ -320,7 +433,8 @@ void RandomGraph::check() const {
 
 void RandomGraph::check_edges(const RunReport& report) const {
   std::vector<JointNode> nodes;
-  for (const Node& n : nodes_) nodes.push_back({n.name, n.from, !n.own_threads && !n.elsewhere});
+  for (const Node& n : nodes_)
+    nodes.push_back({n.name, n.from, !n.own_threads && !n.elsewhere, n.more});
   CHECK(joints_of(report) == expected_joints(nodes));
 }
 
@@ -341,16 +455,14 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
     CAPTURE(nodes_[s].name);
     std::vector<Row> rows;
     for (std::size_t i = 0; i < items_; ++i) {
-      const auto fate = fates_.find(i);
-      if (done_.contains(i) || (fate != fates_.end() && fate->second.kind != Fate::warned))
-        continue;
+      if (done_.contains(i)) continue;
       const std::vector<Row> own = rows_of(i, s);
       rows.insert(rows.end(), own.begin(), own.end());
     }
     CHECK(world.rows(nodes_[s].name) == rows);
   }
   CHECK(stage(r, nodes_[0].name).items_out == items_ - done_.size());
-  if (!fates_.empty()) return;
+  if (!fates_.empty() || !is_plain()) return;
   for (const Node& n : nodes_)
     if (n.from >= 0)
       CHECK(stage(r, n.name).items_in ==
@@ -378,22 +490,32 @@ void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
   }
   const auto done = static_cast<std::size_t>(
       std::count_if(done_.begin(), done_.end(), [](std::size_t i) { return i % 2 == 0; }));
+  std::set<std::size_t> taken;
   for (std::size_t s = 0; s < nodes_.size(); ++s) {
     if (nodes_[s].readers > 0) continue;
     CAPTURE(nodes_[s].name);
     const std::vector<Row>& rows = world.rows(nodes_[s].name);
     std::set<std::size_t> items;
     for (const Row& row : rows) items.insert(row.item);
-    CHECK(items.size() == r.counts.ok - done);
+    taken.insert(items.begin(), items.end());
+    if (is_plain()) CHECK(items.size() == r.counts.ok - done);
     std::vector<Row> expected;
     for (std::size_t i : items) {
-      const auto fate = fates_.find(i);
-      CHECK((fate == fates_.end() || fate->second.kind == Fate::warned));
+      CHECK_FALSE(is_lost_to(i, static_cast<int>(s)));
       const std::vector<Row> own = rows_of(i, s);
       expected.insert(expected.end(), own.begin(), own.end());
     }
     CHECK(rows == expected);
   }
+  CHECK(taken.size() == r.counts.ok - done);
+  // What is ok is in every sink that it comes to.
+  for (const std::size_t item : taken)
+    for (const int s : sinks())
+      if (!rows_of(item, static_cast<std::size_t>(s)).empty()) {
+        const std::vector<Row>& rows = world.rows(at(s).name);
+        CHECK(std::any_of(rows.begin(), rows.end(),
+                          [item](const Row& row) { return row.item == item; }));
+      }
 }
 
 }  // namespace melflow::test

@@ -37,6 +37,11 @@ class RandomGraph {
   struct Node {
     std::string name, stage;
     int from = -1;
+    int output = -1;        // of a fork before it: which of them it takes
+    std::vector<int> more;  // of a join: what else it takes
+    int outputs = 0;        // of a fork
+    bool drops = false;
+    bool fails_branch = false;  // as it is behind others
     Graph::Options options;
     bool own_threads = false, elsewhere = false;
     std::size_t size = 0;  // the greatest payload it makes [bytes]
@@ -54,7 +59,8 @@ class RandomGraph {
   };
   struct Expected;
 
-  Node& add(std::string stage, int from);
+  Node& add(std::string stage, int from, int output = -1);
+  void draw_fork(int from);
   void draw_nodes();
   void draw_step(Node& n);
   void draw_bounds();
@@ -68,6 +74,16 @@ class RandomGraph {
 
   void hang_in(World& world, Incident incident, std::atomic<int>& calls, Gate& now) const;
   void close_done(RunContext& run) const;
+  [[nodiscard]] const Node& at(int node) const { return nodes_[static_cast<std::size_t>(node)]; }
+  /// An item that nothing becomes of comes to the node.
+  [[nodiscard]] bool comes_to(std::size_t item, int node) const;
+  [[nodiscard]] bool leads_to(int node, int sink) const;
+  [[nodiscard]] bool parts(std::size_t item, int fork) const;
+  /// Whether its fate, if it has one, keeps it from that sink.
+  [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
+  [[nodiscard]] bool is_plain() const;  // without forks and without on_failure
+  [[nodiscard]] std::vector<int> sinks() const;
+  [[nodiscard]] std::vector<Row> rows_at(std::size_t item, int node) const;
   [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
   [[nodiscard]] std::optional<std::string> remark_of(std::size_t item) const;
   void check_complete(World& world, const Outcomes& outcomes) const;
@@ -78,6 +94,8 @@ class RandomGraph {
   const bool plain_;
   mutable std::uint64_t drawn_ = 0;
   std::vector<Node> nodes_;
+  mutable std::vector<std::string> order_;  // of the plan
+  bool forks_ = false;
   std::size_t items_ = 0;
   std::map<std::size_t, Fate> fates_;
   std::set<std::size_t> done_;  // lines that are closed before the run

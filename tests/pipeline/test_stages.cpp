@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include <fmt/format.h>
@@ -56,6 +57,8 @@ struct StageOptions {
   bool ahead = false;      // numbers: some are made before their turn
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come one by one
+  int outputs = 2;         // fork
+  bool drops = false;      // fork: some items leave by none of them
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
 
   void describe(Schema& s) {
@@ -71,6 +74,8 @@ struct StageOptions {
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
     s.field("holes", holes, "");
+    s.field("outputs", outputs, "").range(1, 10);
+    s.field("drops", drops, "");
     s.field("node", node, "name of the node");
   }
 };
@@ -152,6 +157,8 @@ template <class Base>
 class Bounded : public Base, public HoldsItems, protected Common {
  public:
   Bounded(const StageOptions& options, World& world) : Common(options, world) {}
+  Bounded(const StageOptions& options, World& world, const StageTraits& traits)
+      : Base(traits), Common(options, world) {}
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
     return options_.size.count;
   }
@@ -380,6 +387,66 @@ class BatchStep final : public Bounded<Transform<Batch, Batch>> {
   }
 };
 
+// The output by which an item leaves the node, or -1: decided by the item alone.
+}  // namespace
+
+int way_of(std::size_t item, const std::string& node, int outputs, bool drops) {
+  std::uint64_t x = mix(item, static_cast<std::uint64_t>(outputs));
+  for (const char c : node) x = mix(x, static_cast<std::uint64_t>(c));
+  const int way = static_cast<int>(x % static_cast<std::uint64_t>(outputs + (drops ? 1 : 0)));
+  return way == outputs ? -1 : way;
+}
+
+namespace {
+
+class Fork final : public Bounded<ItemStage> {
+ public:
+  static constexpr const char* kName = "fork";
+  Fork(const StageOptions& options, World& world)
+      : Bounded(
+            options, world,
+            {.kind = StageKind::transform, .in = port_type<Number>(), .out = port_type<Number>()}) {
+  }
+  static std::vector<std::string> outputs(const NodeSpec& spec) {
+    std::vector<std::string> out;
+    const Value* count = spec.options.find("outputs");
+    for (int i = 0; count != nullptr && i < std::stoi(count->text()); ++i)
+      out.push_back(fmt::format("o{}", i));
+    return out;
+  }
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
+                       ItemContext& context) override {
+    const Visit visit(world_, log_);
+    const NumberPtr in = payload_of<Number>(item);
+    if (auto error = act(*in, &context)) {
+      ++log_.lost;
+      return *error;
+    }
+    const int way = way_of(in->item, options_.node, options_.outputs, options_.drops);
+    if (context.origin().first) context.route(way, ItemError::skipped("goes elsewhere"));
+    Emission out{item.payload, item.bytes, item.rows};
+    out.output = way;
+    return way < 0 ? Emission{} : out;
+  }
+};
+
+class Join final : public Bounded<ItemStage> {
+ public:
+  static constexpr const char* kName = "join";
+  Join(const StageOptions& options, World& world)
+      : Bounded(options, world,
+                {.kind = StageKind::transform,
+                 .in = port_type<Number>(),
+                 .out = port_type<Number>(),
+                 .joins = true}) {}
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&,
+                       ItemContext& context) override {
+    const Visit visit(world_, log_);
+    if (auto error = act(*payload_of<Number>(item), &context)) return *error;
+    return Emission{item.payload, item.bytes, item.rows};
+  }
+};
+
 class ToWord final : public Bounded<Transform<Number, Word>> {
  public:
   static constexpr const char* kName = "to_word";
@@ -400,6 +467,12 @@ class Collector {
     ledger_ = &run.ledger;
     ordered_ = ordered;
     if (ordered) run.ledger.subscribe([this](std::size_t, Outcome) { advance(); });
+  }
+
+  // What there is of it does not count.
+  void left_out(std::size_t item) {
+    const std::lock_guard lock(mutex_);
+    if (!left_out_.insert(item).second) world_.complain("left out twice");
   }
 
   void take(const Origin& origin, const NumberPtr& number) {
@@ -449,7 +522,7 @@ class Collector {
     while (std::exchange(again_, false)) {
       const std::size_t open = ledger_->oldest_open();
       while (head_ < open) {
-        if (ledger_->outcome(head_) == Outcome::ok)
+        if (ledger_->outcome(head_) == Outcome::ok && !left_out_.contains(head_))
           for (const auto& [block, value] : written_) rows_.push_back({head_, block, value});
         written_.clear();
         ++head_;
@@ -478,6 +551,7 @@ class Collector {
   std::map<int, std::uint64_t> written_;  // blocks of the item head_
   std::multimap<std::size_t, Parked> parked_;
   std::size_t head_ = 0;
+  std::set<std::size_t> left_out_;
   std::size_t peak_parked_ = 0;
   bool advancing_ = false, again_ = false;
 };
@@ -485,7 +559,7 @@ class Collector {
 namespace {
 
 template <class In>
-class KeepBase : public Bounded<Sink<In>> {
+class KeepBase : public Bounded<Sink<In>>, public NotesLeftOut {
  public:
   using Bounded<Sink<In>>::Bounded;
   void start(RunContext& run) override {
@@ -493,6 +567,7 @@ class KeepBase : public Bounded<Sink<In>> {
     collector_->start(run, this->options_.ordered);
     this->on_start(run);
   }
+  void left_out(std::size_t index, int, const ItemError&) override { collector_->left_out(index); }
   void finish(RunContext& run, Ending ending) override {
     collector_->finish();
     this->on_finish(run, ending);
@@ -522,7 +597,7 @@ class BatchKeep final : public KeepBase<Batch> {
     const Visit visit(world_, log_);
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
       if (auto error = act(*in->parts[i], &context)) return error;
-      if (!context.origin(i).stream->failed()) collector_->take(context.origin(i), in->parts[i]);
+      if (!context.is_lost(i)) collector_->take(context.origin(i), in->parts[i]);
     }
     return {};
   }
@@ -542,6 +617,7 @@ StageInfo info_of(World& world) {
   info.name = S::kName;
   info.affects_features = true;
   info.traits = S(StageOptions{}, world).traits();
+  if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
   info.configure = [&world] { return std::make_unique<Config>(world); };
   return info;
 }
@@ -557,6 +633,8 @@ World::World() {
   registry.add(info_of<Gather>(*this));
   registry.add(info_of<BatchStep>(*this));
   registry.add(info_of<ToWord>(*this));
+  registry.add(info_of<Fork>(*this));
+  registry.add(info_of<Join>(*this));
   registry.add(info_of<Keep>(*this));
   registry.add(info_of<BatchKeep>(*this));
 }

@@ -133,6 +133,8 @@ class World {
 /// Value of one item after the nodes of a chain of plain steps.
 std::uint64_t first_value(std::size_t item);
 std::uint64_t stepped(std::uint64_t value, const std::string& node);
+/// Number of the output by which an item leaves a `fork` node; -1, where it drops some, for none.
+int way_of(std::size_t item, const std::string& node, int outputs, bool drops);
 /// Blocks that an `expand` node with `blocks` gives for an item: 1 to `blocks`.
 int block_count(std::size_t item, int blocks);
 

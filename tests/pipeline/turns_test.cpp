@@ -1,4 +1,5 @@
 #include "pipeline/turns.h"
+#include "pipeline/reach.h"
 
 #include <doctest/doctest.h>
 
@@ -19,13 +20,14 @@ class Streams {
   explicit Streams(std::size_t count) {
     ledger_.open(count, {"stage"});
     for (std::size_t i = 0; i < count; ++i)
-      streams_.push_back(std::make_shared<Stream>(ledger_, i, 1, 1, 1));
+      streams_.push_back(std::make_shared<Stream>(ledger_, i, 1, reach_));
   }
   [[nodiscard]] Origin piece(std::size_t i) const { return {nullptr, streams_[i], false, false}; }
   [[nodiscard]] Origin whole(std::size_t i) const { return {nullptr, streams_[i], true, true}; }
 
  private:
   Ledger ledger_;
+  const Reach reach_ = Reach::plain(1, 1);
   std::vector<std::shared_ptr<Stream>> streams_;
 };
 

@@ -1,4 +1,5 @@
 #include "tests/stage/bench.h"
+#include "pipeline/reach.h"
 
 #include <doctest/doctest.h>
 
@@ -79,7 +80,8 @@ Ledger::Entry Bench::pass(const std::vector<std::shared_ptr<const void>>& in,
   const std::unique_ptr<Engine> engine =
       faces_.engine != nullptr ? faces_.engine->engine(1) : nullptr;
   {
-    auto stream = std::make_shared<Stream>(ledger, 0, 0, 0, 1);
+    static const Reach reach = Reach::plain(0, 1);
+    auto stream = std::make_shared<Stream>(ledger, 0, 0, reach);
     for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
       Item item;
       item.origins =

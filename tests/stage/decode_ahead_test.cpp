@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "pipeline/reach.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/plain_flac.h"
@@ -102,7 +103,8 @@ void block_by_block(const std::string& path, MemoryBudget& budget, int most, F&&
   with_workers([&] {
     Ledger ledger;
     ledger.open(1, {"bench"});
-    auto stream = std::make_shared<Stream>(ledger, 0, 0, 0, 1);
+    static const Reach reach = Reach::plain(0, 1);
+    auto stream = std::make_shared<Stream>(ledger, 0, 0, reach);
     Item item;
     item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream, true, true}});
     item.payload = large_file(path);

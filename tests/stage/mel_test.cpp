@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "pipeline/reach.h"
 #include "stages/facts.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "tests/stage/bench.h"
@@ -37,13 +38,14 @@ std::vector<std::shared_ptr<const MelPart>> parts_of(
   for (std::size_t at = 0; at < windows.size(); at += files) {
     auto batch = std::make_shared<Batch>();
     const std::size_t n = std::min(files, windows.size() - at);
+    const Reach reach = Reach::plain(0, 1);
     Ledger ledger;
     ledger.open(n, {"mel"});
     {
       Origins origins;
       for (std::size_t i = 0; i < n; ++i) {
         batch->parts.push_back(windows[at + i]);
-        origins.push_back({nullptr, std::make_shared<Stream>(ledger, i, 0, 0, 1), true, true});
+        origins.push_back({nullptr, std::make_shared<Stream>(ledger, i, 0, reach), true, true});
       }
       Item item;
       item.origins = std::make_shared<const Origins>(std::move(origins));

@@ -18,6 +18,11 @@ struct JointNode {
   std::string name;
   int from = -1;  ///< its place among them; -1: the source
   bool on_workers = true;
+  std::vector<int> more = {};  ///< where it takes from several, the others
+
+  [[nodiscard]] bool takes(int node) const {
+    return from == node || std::find(more.begin(), more.end(), node) != more.end();
+  }
 };
 
 /// "from -> to (class)", sorted; an edge that is there twice is there twice.
@@ -32,15 +37,18 @@ inline std::vector<std::string> expected_joints(const std::vector<JointNode>& no
       edge(n.name + ".waiting", n.name + ".places", "limiter_node");
       edge(n.name + ".places", n.name, "multifunction_node");
     }
-    if (n.from < 0) continue;
-    const JointNode& up = nodes[static_cast<std::size_t>(n.from)];
-    if (n.on_workers)
-      edge(up.name, n.name + ".waiting", "priority_queue_node");
-    else
-      edge(up.name, n.name, "async_node");
-    const auto readers = std::count_if(nodes.begin(), nodes.end(),
-                                       [&](const JointNode& o) { return o.from == n.from; });
-    if (readers == 1 && up.on_workers && n.on_workers) edge(up.name, n.name, "multifunction_node");
+    for (int u = 0; u < static_cast<int>(nodes.size()); ++u) {
+      if (!n.takes(u)) continue;
+      const JointNode& up = nodes[static_cast<std::size_t>(u)];
+      if (n.on_workers)
+        edge(up.name, n.name + ".waiting", "priority_queue_node");
+      else
+        edge(up.name, n.name, "async_node");
+      const auto readers =
+          std::count_if(nodes.begin(), nodes.end(), [u](const JointNode& o) { return o.takes(u); });
+      if (readers == 1 && up.on_workers && n.on_workers)
+        edge(up.name, n.name, "multifunction_node");
+    }
   }
   std::sort(out.begin(), out.end());
   return out;

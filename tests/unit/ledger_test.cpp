@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "pipeline/item.h"
+#include "pipeline/reach.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
@@ -127,24 +128,24 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
   for (const Row& row : {
            Row{"both sinks took it",
                [](Stream& s) {
-                 s.sink_done();
-                 s.sink_done();
+                 s.sink_done(0);
+                 s.sink_done(1);
                },
                Outcome::ok, ""},
            {"a warning does not change that",
             [](Stream& s) {
               s.warn(0, "short");
               s.warn(1, "later");
-              s.sink_done();
-              s.sink_done();
+              s.sink_done(0);
+              s.sink_done(1);
             },
             Outcome::ok, "short"},
            {"an error wins over the sinks, the first one over the second",
             [](Stream& s) {
               s.fail(1, ItemError::failed("first"));
               s.fail(0, ItemError::skipped("second"));
-              s.sink_done();
-              s.sink_done();
+              s.sink_done(0);
+              s.sink_done(1);
             },
             Outcome::failed, "first"},
            {"skipped", [](Stream& s) { s.fail(0, ItemError::skipped("too short")); },
@@ -159,17 +160,18 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
            {"cancelled: a block was dropped, though the last one came through",
             [](Stream& s) {
               s.cancel();
-              s.sink_done();
-              s.sink_done();
+              s.sink_done(0);
+              s.sink_done(1);
             },
             Outcome::not_run, ""},
-           {"one sink is missing", [](Stream& s) { s.sink_done(); }, Outcome::failed,
+           {"one sink is missing", [](Stream& s) { s.sink_done(0); }, Outcome::failed,
             "lost on the way: not every output took it (a defect of a stage)"},
        }) {
     CAPTURE(std::string(row.what));
+    const Reach reach = Reach::plain(2, 2);
     Ledger ledger;
     ledger.open(1, {"a", "b"});
-    auto stream = std::make_shared<Stream>(ledger, 0, 10, 2, 2);
+    auto stream = std::make_shared<Stream>(ledger, 0, 10, reach);
     auto copy = stream;
     row.act(*stream);
     stream.reset();

@@ -1,4 +1,5 @@
 #include "stages/output/formats/row_order.h"
+#include "pipeline/reach.h"
 
 #include <doctest/doctest.h>
 
@@ -35,7 +36,7 @@ class Writer {
       write(ready);
     });
     for (std::size_t i = 0; i < files; ++i)
-      streams_.push_back(std::make_shared<Stream>(ledger_, i, 0, 1, 1));
+      streams_.push_back(std::make_shared<Stream>(ledger_, i, 0, reach_));
   }
 
   void give(std::size_t file, std::shared_ptr<const MelPart> p) {
@@ -43,7 +44,7 @@ class Writer {
     const bool last = p->last;
     std::vector<PlacedPart> ready;
     order_.take(file, std::move(p), {nullptr, streams_[file], true, last}, ready);
-    if (last) streams_[file]->sink_done();
+    if (last) streams_[file]->sink_done(0);
     write(ready);
   }
   void fail(std::size_t file) { streams_[file]->fail(0, ItemError::failed("test")); }
@@ -72,6 +73,7 @@ class Writer {
   }
 
   Ledger ledger_;
+  const Reach reach_ = Reach::plain(1, 1);
   RowOrder order_;
   std::vector<std::shared_ptr<Stream>> streams_;
   std::vector<std::pair<std::size_t, std::int64_t>> disk_;

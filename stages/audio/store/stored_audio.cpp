@@ -26,6 +26,7 @@ class StoredBlocks final : public Expand<RawBytes, Waveform>::Cursor {
     out->last = given_ == info.count;
     out->stored = true;
     out->file = info.file;
+    out->file.total = info.file.frames;
     const bool more = !out->last;
     return Expand<RawBytes, Waveform>::Block{std::move(out), more};
   }

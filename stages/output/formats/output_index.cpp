@@ -67,7 +67,7 @@ double OutputIndex::duration(std::size_t file) const {
 }
 
 FeatureData::Status OutputIndex::status(std::size_t file) const {
-  switch (run.ledger.outcome(first + file)) {
+  switch (ledger.outcome(first + file)) {
     case Outcome::ok:
       return FeatureData::Status::ok;
     case Outcome::skipped:
@@ -84,7 +84,7 @@ std::vector<std::size_t> OutputIndex::remarked() const {
   const Ledger::Counts all = run.ledger.counts();
   const bool has_other_reasons = all.warned + all.not_run > 0;  // mostly there are none
   for (std::size_t i = 0; i < files(); ++i) {
-    const Outcome o = run.ledger.outcome(first + i);
+    const Outcome o = ledger.outcome(first + i);
     if (o == Outcome::skipped || o == Outcome::failed ||
         (has_other_reasons && !entry(i).reason.empty()))
       out.push_back(i);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/sink_ledger.h"
 #include "pipeline/stage.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_data.h"
@@ -22,6 +23,7 @@ namespace melflow {
 
 struct OutputIndex {
   RunContext& run;
+  const SinkLedger& ledger;
   const RowOrder& order;
   const FeatureInfo& info;
   const Value& feature_settings;  ///< the settings that decide the rows (Stage::feature_settings)
@@ -49,9 +51,7 @@ struct OutputIndex {
   [[nodiscard]] std::uint64_t content(std::size_t file) const {
     return listed->contents()->of[first + file];
   }
-  [[nodiscard]] Ledger::Entry entry(std::size_t file) const {
-    return run.ledger.entry(first + file);
-  }
+  [[nodiscard]] Ledger::Entry entry(std::size_t file) const { return ledger.entry(first + file); }
   /// The number of the file's label; -1 for none, and where files may have several unless it has
   /// one.
   [[nodiscard]] std::int32_t label(std::size_t file) const;

@@ -1,0 +1,41 @@
+#include "pipeline/reach.h"
+
+#include <algorithm>
+
+namespace melflow {
+
+Reach::Reach(const Plan& plan, std::size_t nodes) : nodes_(nodes) {
+  const auto inside = [nodes](int i) { return static_cast<std::size_t>(i) < nodes; };
+  for (std::size_t i = nodes; i-- > 0;) {
+    const PlanNode& n = plan.nodes[i];
+    Node& own = nodes_[i];
+    std::vector<SinkSet> by_output(n.outputs.size(), 0);
+    for (const int to : n.to) {
+      if (!inside(to)) continue;
+      const SinkSet sinks = of(to).sinks;
+      own.sinks |= sinks;
+      for (const PlanInput& in : plan.nodes[static_cast<std::size_t>(to)].inputs)
+        if (in.node == static_cast<int>(i) && in.output >= 0)
+          by_output[static_cast<std::size_t>(in.output)] |= sinks;
+    }
+    if (std::none_of(n.to.begin(), n.to.end(), inside)) {
+      own.sinks = SinkSet{1} << sinks_.size();
+      sinks_.push_back(n.faces.left_out);
+    }
+    all_ |= own.sinks;
+    for (const SinkSet mine : by_output) own.outside.push_back(own.sinks & ~mine);
+    if (n.fails_branch) own.lost_by_error = own.sinks;
+  }
+}
+
+Reach Reach::plain(int sinks, std::size_t stages) {
+  Reach out;
+  out.all_ = (SinkSet{1} << sinks) - 1;
+  out.nodes_.assign(stages, {out.all_, ~SinkSet{0}, {}});
+  out.sinks_.assign(static_cast<std::size_t>(sinks), nullptr);
+  for (std::size_t i = 0; i < out.sinks_.size(); ++i)
+    out.nodes_[stages - out.sinks_.size() + i].sinks = SinkSet{1} << i;
+  return out;
+}
+
+}  // namespace melflow

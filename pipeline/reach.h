@@ -1,0 +1,44 @@
+// Which sinks a node leads to. An error may cost an item all of them or only those behind the node
+// (on_failure), and a route takes an item away from those behind its other outputs; so what became
+// of an item is known for each sink.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pipeline/plan.h"
+
+namespace melflow {
+
+/// A bit for each sink of a graph.
+using SinkSet = std::uint64_t;
+inline constexpr int kMostSinks = 64;
+
+class Reach {
+ public:
+  struct Node {
+    SinkSet sinks = 0;                    ///< that take what is made of its items; of a sink itself
+    SinkSet lost_by_error = ~SinkSet{0};  ///< those, or all
+    std::vector<SinkSet> outside;  ///< of each named output: sinks that only the others lead to
+  };
+
+  /// Of the first `nodes` nodes; what takes the output of the last of them is left out.
+  Reach(const Plan& plan, std::size_t nodes);
+  /// Of `stages` nodes, of which the last so many are sinks and take from all others.
+  static Reach plain(int sinks, std::size_t stages);
+
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
+  [[nodiscard]] SinkSet all() const { return all_; }
+  [[nodiscard]] const Node& of(int stage) const { return nodes_[static_cast<std::size_t>(stage)]; }
+  /// Who wants to know of what does not get there; of each bit, null for none.
+  [[nodiscard]] const std::vector<NotesLeftOut*>& sinks() const { return sinks_; }
+
+ private:
+  Reach() = default;
+  std::vector<Node> nodes_;
+  std::vector<NotesLeftOut*> sinks_;
+  SinkSet all_ = 0;
+};
+
+}  // namespace melflow

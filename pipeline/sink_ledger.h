@@ -1,0 +1,56 @@
+// What became of every source item as one sink has it: that of the run, but for items that others
+// took and this one did not get.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "pipeline/ledger.h"
+#include "pipeline/result.h"
+
+namespace melflow {
+
+class SinkLedger {
+ public:
+  /// `run` is open, and outlives this one.
+  explicit SinkLedger(const Ledger& run) : run_(run) {}
+
+  /// As NotesLeftOut is told. From any thread.
+  void left_out(std::size_t index, int stage, const ItemError& why) {
+    std::call_once(is_needed_, [this] {
+      made_ = std::make_unique<Ledger>();
+      made_->open(run_.counts().found, run_.stages());
+      own_.store(made_.get(), std::memory_order_release);
+    });
+    made_->close(index, why.kind == ItemError::Kind::skipped ? Outcome::skipped : Outcome::failed,
+                 stage, why.reason);
+  }
+
+  [[nodiscard]] Outcome outcome(std::size_t index) const {
+    const Outcome own = of(index);
+    return own == Outcome::open ? run_.outcome(index) : own;
+  }
+  [[nodiscard]] Ledger::Entry entry(std::size_t index) const {
+    return of(index) == Outcome::open ? run_.entry(index) : own_.load()->entry(index);
+  }
+  /// Items that this sink did not get, and others did.
+  [[nodiscard]] std::size_t left_out() const {
+    const Ledger* own = own_.load(std::memory_order_acquire);
+    return own == nullptr ? 0 : own->counts().closed();
+  }
+
+ private:
+  [[nodiscard]] Outcome of(std::size_t index) const {
+    const Ledger* own = own_.load(std::memory_order_acquire);
+    return own == nullptr ? Outcome::open : own->outcome(index);
+  }
+
+  const Ledger& run_;
+  std::once_flag is_needed_;
+  std::unique_ptr<Ledger> made_;
+  std::atomic<const Ledger*> own_{nullptr};
+};
+
+}  // namespace melflow

@@ -1,0 +1,212 @@
+#include "stages/routing/conditions.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+struct Known {
+  const char* name;
+  Fact fact;
+  bool is_number;
+};
+constexpr Known kKnown[] = {{"path", Fact::path, false},        {"label", Fact::label, false},
+                            {"split", Fact::split, false},      {"size", Fact::size, true},
+                            {"duration", Fact::duration, true}, {"rate", Fact::sample_rate, true},
+                            {"column.", Fact::column, false},   {"target.", Fact::target, true}};
+
+const Known* known(const std::string& key) {
+  for (const Known& k : kKnown) {
+    const std::string_view name = k.name;
+    if (name.ends_with('.') ? key.starts_with(name) && key.size() > name.size() : key == name)
+      return &k;
+  }
+  return nullptr;
+}
+
+// What one of them is in: seconds, bytes or hertz; 0 for a unit that it does not have.
+double factor(Fact fact, std::string_view unit) {
+  struct Unit {
+    Fact fact;
+    const char* name;
+    double factor;
+  };
+  static constexpr Unit kUnits[] = {{Fact::duration, "s", 1},       {Fact::duration, "ms", 1e-3},
+                                    {Fact::duration, "min", 60},    {Fact::duration, "h", 3600},
+                                    {Fact::size, "B", 1},           {Fact::size, "KiB", 1024},
+                                    {Fact::size, "MiB", 1048576},   {Fact::size, "GiB", 1073741824},
+                                    {Fact::size, "KB", 1e3},        {Fact::size, "MB", 1e6},
+                                    {Fact::size, "GB", 1e9},        {Fact::sample_rate, "Hz", 1},
+                                    {Fact::sample_rate, "kHz", 1e3}};
+  if (unit.empty()) return 1;
+  for (const Unit& u : kUnits)
+    if (u.fact == fact && unit == u.name) return u.factor;
+  return 0;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<double> amount(Fact fact, std::string_view text) {
+  const bool is_negative = fact == Fact::target && text.starts_with('-');
+  if (is_negative) text.remove_prefix(1);
+  const auto read = detail::number_and_unit(Value::scalar(std::string(trimmed(text))));
+  if (!read) return std::nullopt;
+  const double unit = factor(fact, read->second);
+  if (unit == 0) return std::nullopt;
+  return read->first * unit * (is_negative ? -1 : 1);
+}
+
+std::string amount_text(Fact fact, double number) {
+  if (fact == Fact::duration) return fmt::format("{:.6g} s", number);
+  if (fact == Fact::sample_rate) return fmt::format("{:.0f} Hz", number);
+  if (fact == Fact::size) return fmt::format("{:.0f} bytes", number);
+  return fmt::format("{:.6g}", number);
+}
+
+// The texts of a scalar or a list of them; nothing for anything else.
+std::optional<std::vector<std::string>> texts_of(const Value& v) {
+  if (v.is_scalar()) return std::vector<std::string>{v.text()};
+  if (!v.is_list() || v.items().empty()) return std::nullopt;
+  std::vector<std::string> out;
+  for (const Value& item : v.items()) {
+    if (!item.is_scalar()) return std::nullopt;
+    out.push_back(item.text());
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Conditions::parse(const Value& v, Conditions& out) {
+  if (!v.is_map() || v.entries().empty())
+    return detail::is_not(v, "a map of conditions such as {duration: \"> 15s\", label: dog}");
+  Conditions read;
+  read.written_ = v;
+  for (const Value::Entry& e : v.entries()) {
+    const Known* what = known(e.key);
+    if (what == nullptr)
+      return fmt::format(
+          "{} is nothing that is known of a file{}; that is path, label, split, size, duration, "
+          "rate, column.NAME and target.NAME",
+          excerpt(e.key),
+          did_you_mean(e.key, {"path", "label", "split", "size", "duration", "rate"}));
+    Condition c;
+    c.key = e.key;
+    c.fact = what->fact;
+    if (std::string_view(what->name).ends_with('.'))
+      c.name = e.key.substr(std::string_view(what->name).size());
+    const auto texts = texts_of(e.value);
+    if (texts) c.wanted = fmt::format("{}", fmt::join(*texts, " or "));
+    std::string why = what->is_number ? parse_number(e.value, c) : parse_text(e.value, c);
+    if (!why.empty()) return excerpt(e.key) + ": " + why;
+    read.list_.push_back(std::move(c));
+  }
+  out = std::move(read);
+  return {};
+}
+
+std::string Conditions::parse_number(const Value& v, Condition& out) {
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  const char* const example = out.fact == Fact::duration      ? "\"> 15s\", 500ms..2min"
+                              : out.fact == Fact::size        ? "\"< 5MiB\", 1KiB..2GiB"
+                              : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
+                                                              : "\"> 0.5\", 1..5";
+  const auto bad = [&](const std::string& text) {
+    return fmt::format("{} is no condition on a number such as {}", excerpt(text), example);
+  };
+  const auto texts = texts_of(v);
+  if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
+  for (const std::string& text : *texts) {
+    std::string_view rest = trimmed(text);
+    Range range{-kNoLimit, kNoLimit};
+    if (const std::size_t dots = rest.find(".."); dots != rest.npos) {
+      const auto low = amount(out.fact, trimmed(rest.substr(0, dots)));
+      const auto high = amount(out.fact, trimmed(rest.substr(dots + 2)));
+      if (!low || !high) return bad(text);
+      if (*low > *high) return excerpt(text) + " ends before it begins";
+      range = {*low, *high};
+    } else {
+      const bool is_below = rest.starts_with('<'), is_above = rest.starts_with('>');
+      if (is_below || is_above) rest.remove_prefix(1);
+      const bool with_it = rest.starts_with('=');
+      if (with_it && (is_below || is_above)) rest.remove_prefix(1);
+      const auto number = amount(out.fact, trimmed(rest));
+      if (!number) return bad(text);
+      if (is_below) range.high = *number, range.with_high = with_it;
+      if (is_above) range.low = *number, range.with_low = with_it;
+      if (!is_below && !is_above) range = {*number, *number};
+    }
+    out.ranges.push_back(range);
+  }
+  return {};
+}
+
+std::string Conditions::parse_text(const Value& v, Condition& out) {
+  const auto texts = texts_of(v);
+  if (!texts) return detail::is_not(v, "a text or a list of texts");
+  for (const std::string& text : *texts) {
+    Pattern pattern;
+    std::string_view rest = text;
+    if ((pattern.is_excluded = rest.starts_with('!'))) rest.remove_prefix(1);
+    pattern.text = rest;
+    if (rest.find_first_of("*?[") != rest.npos) pattern.glob.emplace(rest);
+    out.patterns.push_back(std::move(pattern));
+  }
+  const auto excludes = [](const Pattern& p) { return p.is_excluded; };
+  if (std::any_of(out.patterns.begin(), out.patterns.end(), excludes) &&
+      !std::all_of(out.patterns.begin(), out.patterns.end(), excludes))
+    return "texts with ! and texts without do not go together; say which are wanted, or which are "
+           "not";
+  return {};
+}
+
+std::string Conditions::failing(const FileFacts& facts) const {
+  for (const Condition& c : list_)
+    if (std::string why = failing(c, facts); !why.empty()) return why;
+  return {};
+}
+
+std::string Conditions::failing(const Condition& c, const FileFacts& facts) {
+  if (c.patterns.empty()) {
+    const auto number = facts.number(c.fact, c.name);
+    if (!number) return fmt::format("{} is not known", c.key);
+    const bool holds = std::any_of(c.ranges.begin(), c.ranges.end(), [&](const Range& r) {
+      return (r.with_low ? *number >= r.low : *number > r.low) &&
+             (r.with_high ? *number <= r.high : *number < r.high);
+    });
+    return holds ? ""
+                 : fmt::format("{} is {}, not {}", c.key, amount_text(c.fact, *number), c.wanted);
+  }
+  const std::vector<std::string> texts = facts.texts(c.fact, c.name);
+  const auto is_met = [&](const Pattern& p) {
+    return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+      return p.glob ? p.glob->matches(text) : text == p.text;
+    });
+  };
+  const bool excludes = c.patterns.front().is_excluded;
+  const bool is_any_met = std::any_of(c.patterns.begin(), c.patterns.end(), is_met);
+  if (is_any_met != excludes) return {};
+  if (c.fact == Fact::path) return fmt::format("path is not {}", c.wanted);
+  return fmt::format("{} is {}, not {}", c.key,
+                     texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")), c.wanted);
+}
+
+std::string Conditions::needs_samples() const {
+  for (const Condition& c : list_)
+    if (FileFacts::needs_samples(c.fact)) return c.key;
+  return {};
+}
+
+}  // namespace melflow

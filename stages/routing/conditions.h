@@ -1,0 +1,63 @@
+// What a user asks of a file: conditions that all have to hold, as
+//
+//   {duration: "> 15s", label: [dog, cat], path: "*/noisy/*", column.speaker: "!ann"}
+//
+// Numbers are compared (<, <=, >, >=, a..b, or equal to one of a list), texts are one of a list, as
+// they are or as patterns with *, and with ! in front none of it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/schema.h"
+#include "stages/corpus/glob.h"
+#include "stages/routing/file_facts.h"
+
+namespace melflow {
+
+class Conditions {
+ public:
+  /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
+  [[nodiscard]] std::string failing(const FileFacts& facts) const;
+  [[nodiscard]] bool is_empty() const { return list_.empty(); }
+  /// One of them cannot be told where there are no samples: its name, else "".
+  [[nodiscard]] std::string needs_samples() const;
+  /// As written.
+  [[nodiscard]] const Value& written() const { return written_; }
+  /// "" or what is wrong; an error says what is allowed.
+  static std::string parse(const Value& v, Conditions& out);
+
+ private:
+  struct Range {
+    double low = 0, high = 0;
+    bool with_low = true, with_high = true;
+  };
+  struct Pattern {
+    std::string text;          // to be equal
+    std::optional<Glob> glob;  // or this
+    bool is_excluded = false;
+  };
+  struct Condition {
+    std::string key, wanted;  // as written, for messages
+    Fact fact = Fact::path;
+    std::string name;  // of a column or target
+    std::vector<Range> ranges;
+    std::vector<Pattern> patterns;
+  };
+  static std::string parse_number(const Value& v, Condition& out);
+  static std::string parse_text(const Value& v, Condition& out);
+  static std::string failing(const Condition& c, const FileFacts& facts);
+
+  Value written_ = Value::map({});
+  std::vector<Condition> list_;
+};
+
+template <>
+struct OptionType<Conditions> {
+  static std::string name() { return "conditions ({duration: \"> 15s\"})"; }
+  static std::string parse(const Value& v, Conditions& out) { return Conditions::parse(v, out); }
+  static Value echo(const Conditions& v) { return v.written(); }
+};
+
+}  // namespace melflow

@@ -1,0 +1,59 @@
+#include "stages/routing/file_facts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "pipeline/stage_kinds.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+std::vector<PortType> FileFacts::ports() {
+  return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>()};
+}
+
+FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& context)
+    : index_(context.origin().stream->index()), path_(context.run().source.name(index_)) {
+  if (const ManifestSource* listed = manifest_source(context.run())) {
+    manifest_ = &listed->manifest();
+    size_ = static_cast<std::uint64_t>(std::max<std::int64_t>(listed->stamp(index_).size, 0));
+  }
+  if (!(port == port_type<Waveform>())) return;
+  const Waveform& block = *payload_of<Waveform>(item);
+  sample_rate_ = block.file.sample_rate;
+  const std::int64_t frames = block.last ? block.file.frames : block.file.total;
+  if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
+}
+
+std::vector<std::string> FileFacts::texts(Fact fact, const std::string& name) const {
+  if (fact == Fact::path) return {path_};
+  if (manifest_ == nullptr) return {};
+  std::vector<std::string> out;
+  if (fact == Fact::label)
+    for (const std::int32_t l : manifest_->labels(index_))
+      out.push_back(manifest_->label_names()[static_cast<std::size_t>(l)]);
+  if (const int split = manifest_->split(index_); fact == Fact::split && split >= 0)
+    out.push_back(manifest_->split_name(split));
+  if (fact == Fact::column) {
+    const std::vector<std::string>& names = manifest_->text_names();
+    const auto at = std::find(names.begin(), names.end(), name);
+    if (at != names.end())
+      out.emplace_back(manifest_->text(index_, static_cast<std::size_t>(at - names.begin())));
+  }
+  return out;
+}
+
+std::optional<double> FileFacts::number(Fact fact, const std::string& name) const {
+  if (fact == Fact::size) return static_cast<double>(size_);
+  if (fact == Fact::sample_rate) return sample_rate_;
+  if (fact == Fact::duration) return duration_;
+  if (fact != Fact::target || manifest_ == nullptr) return std::nullopt;
+  const std::vector<std::string>& names = manifest_->target_names();
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) return std::nullopt;
+  const float value = manifest_->target(index_, static_cast<std::size_t>(at - names.begin()));
+  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+}
+
+}  // namespace melflow

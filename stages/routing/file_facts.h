@@ -1,0 +1,41 @@
+// What is known of a file where it is decided which way it goes: what the list says of it, and on
+// an edge with samples what its first block says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/stage.h"
+
+namespace melflow {
+
+enum class Fact { path, label, split, column, target, size, sample_rate, duration };
+
+struct FileFacts {
+  /// Of the first block of a file, which comes as `port`.
+  FileFacts(const Item& item, const PortType& port, const ItemContext& context);
+
+  /// The types of payload that it knows.
+  static std::vector<PortType> ports();
+  /// The fact is known on every such edge, or only where there are samples.
+  static bool needs_samples(Fact fact) {
+    return fact == Fact::sample_rate || fact == Fact::duration;
+  }
+
+  /// Of a text; several of `label`, none where there is none. `name`: of the column.
+  [[nodiscard]] std::vector<std::string> texts(Fact fact, const std::string& name) const;
+  /// Of a number; nothing where it is not known. `name`: of the target.
+  [[nodiscard]] std::optional<double> number(Fact fact, const std::string& name) const;
+
+ private:
+  const class Manifest* manifest_ = nullptr;
+  std::size_t index_;
+  std::string path_;  // where there is no manifest
+  std::uint64_t size_ = 0;
+  int sample_rate_ = 0;
+  std::optional<double> duration_;  // [s]
+};
+
+}  // namespace melflow

@@ -1,0 +1,53 @@
+// merge: the ways that a route has parted become one again.
+//
+// In, out: file, bytes, waveform, windows, batch or mel rows, handed on as it is. The plan sees to it
+// that every file comes by one of the inputs only.
+
+#include "pipeline/registry.h"
+#include "stages/facts.h"
+#include "stages/items.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+namespace {
+
+struct AnyItem {
+  static constexpr const char* kName = "anything";
+};
+
+class Merge final : public ItemStage, public PassesAny {
+ public:
+  explicit Merge(NoOptions)
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<AnyItem>(),
+                   .out = port_type<AnyItem>(),
+                   .joins = true}) {}
+
+  static std::vector<PortType> ports() {
+    return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>(),
+            port_type<Windows>(), port_type<Batch>(),    port_type<MelBatch>()};
+  }
+  void set_port(PortType port) override { port_ = port; }
+  [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (port_ == port_type<MelBatch>() && !given.get(property::kFeatures))
+      check.error("from",
+                  "the rows that come here are made by several nodes; join what comes "
+                  "before them, so that one node makes all of the rows");
+    return given;
+  }
+
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext&) override {
+    return Emission{item.payload, item.bytes, item.rows};
+  }
+
+ private:
+  PortType port_;
+};
+
+const RegisterStage<Merge, NoOptions> registered{
+    "merge", "Joins what a route has parted: each file goes on as it comes."};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,214 @@
+// route: a file leaves by the first of several named outputs whose conditions it meets.
+// filter: by the only output there is, or not at all.
+//
+// In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
+// way all of its blocks go.
+
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/routing/conditions.h"
+
+namespace melflow {
+
+struct Routes {
+  struct Output {
+    std::string name;
+    Conditions conditions;
+  };
+  std::vector<Output> list;
+};
+template <>
+struct OptionType<Routes> {
+  static std::string name() { return "map of outputs to conditions"; }
+  static std::string parse(const Value& v, Routes& out) {
+    if (!v.is_map() || v.entries().empty())
+      return detail::is_not(v, "a map of outputs such as {long: {duration: \"> 15s\"}}");
+    Routes read;
+    for (const Value::Entry& e : v.entries()) {
+      Routes::Output output{e.key, {}};
+      if (e.key.find('.') != e.key.npos)
+        return excerpt(e.key) + ": an output has no '.' in its name";
+      if (std::string why = Conditions::parse(e.value, output.conditions); !why.empty())
+        return excerpt(e.key) + ": " + why;
+      read.list.push_back(std::move(output));
+    }
+    out = std::move(read);
+    return {};
+  }
+  static Value echo(const Routes& v) {
+    Value out = Value::map({});
+    for (const auto& [name, conditions] : v.list) out.set(name, conditions.written());
+    return out;
+  }
+};
+
+namespace {
+
+const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
+
+// The way that a file's first block took.
+struct Way final : StageState {
+  int output = -1;
+};
+
+class Router : public ItemStage, public PassesAny {
+ public:
+  void set_port(PortType port) final { port_ = port; }
+  [[nodiscard]] StageResources resources() const final { return {.passes_on = true}; }
+
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>&, ItemContext& context) final {
+    const int output = way_of(item, context);
+    if (output < 0) return Emission{};
+    Emission out{item.payload, item.bytes, item.rows};
+    if (has_names_) out.output = output;
+    return out;
+  }
+
+ protected:
+  explicit Router(bool has_names)
+      : ItemStage({.kind = StageKind::transform, .in = kAnyPort, .out = kAnyPort}),
+        has_names_(has_names) {}
+
+  /// The number of the output, or -1 for none; `why`: for those who do not get the file.
+  [[nodiscard]] virtual int decide(const FileFacts& facts, std::string& why) const = 0;
+
+  void check_port(const Conditions& conditions, const std::string& option, PlanCheck& check) const {
+    const std::string name = conditions.needs_samples();
+    if (!name.empty() && !(port_ == FileFacts::ports().back()))
+      check.error(option, fmt::format("{} is known when a file is decoded, and what comes here is "
+                                      "its {}; put this node behind decode",
+                                      name, port_.name));
+  }
+
+ private:
+  int way_of(const Item& item, ItemContext& context) const {
+    const Origin& origin = context.origin();
+    if (!origin.first) {
+      auto& state = context.state();
+      const int output = static_cast<const Way&>(*state).output;
+      if (origin.last) state.reset();
+      return output;
+    }
+    std::string why;
+    const int output = decide(FileFacts(item, port_, context), why);
+    if (has_names_ || output < 0) context.route(output, ItemError::skipped(std::move(why)));
+    if (!origin.last) {
+      auto way = std::make_unique<Way>();
+      way->output = output;
+      context.state() = std::move(way);
+    }
+    return output;
+  }
+
+  const bool has_names_;
+  PortType port_;
+};
+
+struct RouteOptions {
+  Routes outputs;
+  std::string otherwise;
+
+  void describe(Schema& s) {
+    s.field(
+        "outputs", outputs,
+        "names of the outputs, each with the conditions that a file has to meet to leave by it; "
+        "the first one whose conditions are all met takes it, and a node takes what leaves "
+        "there by `from: NODE.OUTPUT`. Conditions are {duration: \"> 15s\", label: [dog, cat], "
+        "path: \"*/noisy/*\"}, of path, label, split, column.NAME (a text, a pattern, a list of "
+        "them, with ! in front none of it), size, duration, rate, target.NAME (<, <=, >, >=, "
+        "500ms..2min, a number or a list of these)");
+    s.field("else", otherwise,
+            "name of one output more, for files that meet the conditions of none; not set: these "
+            "files are left out and listed as skipped");
+  }
+};
+
+class Route final : public Router {
+ public:
+  explicit Route(RouteOptions options) : Router(true), options_(std::move(options)) {}
+
+  static std::vector<PortType> ports() { return FileFacts::ports(); }
+  static std::vector<std::string> outputs(const NodeSpec& spec) {
+    std::vector<std::string> out;
+    if (const Value* named = spec.options.find("outputs"))
+      for (const Value::Entry& e : named->entries()) out.push_back(e.key);
+    if (const Value* otherwise = spec.options.find("else"))
+      if (otherwise->is_scalar() && !otherwise->text().empty()) out.push_back(otherwise->text());
+    return out;
+  }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (options_.outputs.list.empty())
+      check.error("outputs", "is missing: which ways are there, and who takes which?");
+    std::set<std::string> names{options_.otherwise};
+    for (const Routes::Output& o : options_.outputs.list) {
+      check_port(o.conditions, "outputs", check);
+      if (!names.insert(o.name).second)
+        check.error("else", fmt::format("'{}' is among the outputs already", excerpt(o.name)));
+    }
+    return given;
+  }
+
+ private:
+  [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
+    const std::vector<Routes::Output>& list = options_.outputs.list;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      why = list[i].conditions.failing(facts);
+      if (!why.empty()) continue;
+      why = "leaves by output '" + list[i].name + "'";
+      return static_cast<int>(i);
+    }
+    if (options_.otherwise.empty()) {
+      if (list.size() > 1) why = "meets the conditions of no output";
+      return -1;
+    }
+    why = "leaves by output '" + options_.otherwise + "'";
+    return static_cast<int>(list.size());
+  }
+
+  RouteOptions options_;
+};
+
+struct FilterOptions {
+  Conditions where;
+
+  void describe(Schema& s) {
+    s.field("where", where,
+            "conditions that a file has to meet, as those of route; other files are left out and "
+            "listed as skipped");
+  }
+};
+
+class Filter final : public Router {
+ public:
+  explicit Filter(FilterOptions options) : Router(false), options_(std::move(options)) {}
+
+  static std::vector<PortType> ports() { return FileFacts::ports(); }
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (options_.where.is_empty()) check.error("where", "is missing: which files should go on?");
+    check_port(options_.where, "where", check);
+    return given;
+  }
+
+ private:
+  [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
+    why = options_.where.failing(facts);
+    return why.empty() ? 0 : -1;
+  }
+
+  FilterOptions options_;
+};
+
+const RegisterStage<Route, RouteOptions> route{
+    "route", "Sends each file by one of several outputs, by what is known of it."};
+const RegisterStage<Filter, FilterOptions> filter{
+    "filter", "Hands on files that meet conditions, and leaves out the others."};
+
+}  // namespace
+}  // namespace melflow
