@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
-#include <ranges>
 #include <set>
 
 #include <fmt/format.h>
@@ -126,18 +125,18 @@ int second_name(const std::string& target, const std::string& old) {
 }
 
 void put_aside(const Members& members) {
-  for (const Member& m : std::views::reverse(members)) {
+  for (auto m = members.rbegin(); m != members.rend(); ++m) {
     struct stat st {};
-    if (m.existing != Existing::replace || !is_there(m, m.part()) || !is_there(m, m.target) ||
-        (members.size() == 1 && is_there(m, m.old())))
+    if (m->existing != Existing::replace || !is_there(*m, m->part()) || !is_there(*m, m->target) ||
+        (members.size() == 1 && is_there(*m, m->old())))
       continue;
-    const int error = lstat(m.target.c_str(), &st) != 0 ? errno
-                      : S_ISDIR(st.st_mode)             ? EISDIR
-                      : members.size() == 1             ? second_name(m.target, m.old())
-                                            : rename_file(m.target, m.old(), RENAME_NOREPLACE);
+    const int error = lstat(m->target.c_str(), &st) != 0 ? errno
+                      : S_ISDIR(st.st_mode)              ? EISDIR
+                      : members.size() == 1              ? second_name(m->target, m->old())
+                                            : rename_file(m->target, m->old(), RENAME_NOREPLACE);
     if (error != 0)
-      throw Failure{m.target,
-                    fmt::format("cannot be put aside as {}: {}", m.old(), std::strerror(error))};
+      throw Failure{m->target,
+                    fmt::format("cannot be put aside as {}: {}", m->old(), std::strerror(error))};
   }
 }
 
@@ -164,9 +163,9 @@ void sync_folders(const Members& members) {
 // Undoes all steps, also those of a run that was ended. False when that fails.
 bool take_back(const Members& members) {
   bool is_done = true;
-  for (const Member& m : std::views::reverse(members))
-    if (!has_name(m.part()))
-      is_done = rename_file(m.target, m.part(), RENAME_NOREPLACE) == 0 && is_done;
+  for (auto m = members.rbegin(); m != members.rend(); ++m)
+    if (!has_name(m->part()))
+      is_done = rename_file(m->target, m->part(), RENAME_NOREPLACE) == 0 && is_done;
   for (const Member& m : members) {
     if (!has_name(m.old())) continue;
     is_done =
