@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -29,11 +30,21 @@ struct EnumNames<ResampleQuality> {
       {"very_high", ResampleQuality::very_high}};
 };
 
+enum class ResampleLength { round, ceil, librosa };
+template <>
+struct EnumNames<ResampleLength> {
+  static constexpr std::pair<const char*, ResampleLength> values[] = {
+      {"round", ResampleLength::round},
+      {"ceil", ResampleLength::ceil},
+      {"librosa", ResampleLength::librosa}};
+};
+
 namespace {
 
 struct ResampleOptions {
   SampleRate rate = 16000;
   ResampleQuality quality = ResampleQuality::high;
+  ResampleLength length = ResampleLength::round;
 
   void describe(Schema& s) {
     s.other_names(other_names::of_resample());
@@ -42,6 +53,12 @@ struct ResampleOptions {
     s.field("quality", quality,
             "quality of libsoxr's filter; higher: sharper and slower; high is what librosa uses "
             "(soxr_hq)");
+    s.field(
+        "length", length,
+        "samples of a recording of n at the old rate; round: n rate / old rate, rounded, which "
+        "libsoxr gives; ceil: rounded up (torchaudio's length); librosa: rounded up as "
+        "librosa.resample does, whose product can be a little more than a whole number. The last "
+        "sample is 0 where libsoxr gives one less");
   }
 };
 
@@ -52,8 +69,22 @@ using Soxr = std::unique_ptr<soxr, SoxrDeleter>;
 
 struct ResampleState final : StageState {
   Soxr soxr;
+  std::int64_t taken = 0;  // samples so far, at the old rate
   std::int64_t given = 0;  // samples so far, at the new rate
 };
+
+// Samples that a recording of `count` has at the new rate, those that libsoxr gives or one more.
+//   round: of n = count * to / from, the nearest number, as libsoxr has it
+//   ceil: the next whole number (torchaudio.functional.resample)
+//   librosa: the next whole number to count * (to / from) in double precision, which is now and then
+//     a little more than a whole n (librosa.resample with fix=True, which appends zeros)
+std::int64_t length_of(ResampleLength length, std::int64_t count, int from, int to) {
+  if (length == ResampleLength::librosa)
+    return static_cast<std::int64_t>(
+        std::ceil(static_cast<double>(count) * (static_cast<double>(to) / from)));
+  const std::int64_t whole = count / from, rest = count % from;
+  return length == ResampleLength::ceil ? whole * to + (rest * to + from - 1) / from : 0;
+}
 
 // Samples that libsoxr may have kept back from earlier blocks and give with a later one. Measured
 // for all qualities: at most 1.3e3 of the input's, and less than 2^15 where the rate falls.
@@ -62,6 +93,18 @@ std::size_t held_back(double ratio) { return (1 << 15) + static_cast<std::size_t
 class Resample final : public StreamTransform<Waveform, Waveform, ResampleState> {
  public:
   explicit Resample(ResampleOptions options) : options_(options) {}
+
+  // A length that is rounded was no option once.
+  [[nodiscard]] std::optional<Value> settings() const override {
+    ResampleOptions own = options_;
+    Schema s;
+    own.describe(s);
+    Value out = Value::map({});
+    const Value all = s.echo();
+    for (const Value::Entry& e : all.entries())
+      if (e.key != "length" || own.length != ResampleLength::round) out.set(e.key, e.value);
+    return out;
+  }
 
   [[nodiscard]] Requirements require(const Requirements& below) const override {
     Requirements above = below;
@@ -116,6 +159,13 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
       if (flush && made == 0) break;
       if (have == room && (made > 0 || rest > 0))
         return ItemError::failed("libsoxr gave more samples than it should have");
+    }
+    state.taken += in->samples.count;
+    if (in->last) {
+      const std::int64_t all =
+          length_of(options_.length, state.taken, in->sample_rate, options_.rate);
+      for (; state.given + static_cast<std::int64_t>(have) < all && have < room; ++have)
+        out[have] = 0.0F;
     }
     auto result = std::make_shared<Waveform>();
     result->samples = {buffer, buffer->data(), static_cast<std::int64_t>(have),

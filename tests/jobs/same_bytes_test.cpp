@@ -43,6 +43,8 @@ TEST_CASE("same bytes: any concurrency, queue, batch, block, memory, engine and 
        "",
        ", preset: kaldi, use_energy: true",
        {"stage: mfcc, lifter: 22, lifter_style: kaldi", "stage: deltas, method: kaldi"}},
+      {"pcen", "", ", log: none", {"stage: pcen"}},
+      {"pcen in windows", ", length: 4000", ", log: none", {"stage: pcen, b: 0.1"}},
       {"derivatives in windows", ", length: 4000", "", {"stage: deltas, order: 1"}},
   };
   const Knobs knobs[] = {

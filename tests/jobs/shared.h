@@ -58,10 +58,9 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
          "  batch: {stage: batch, from: segment, files: " + std::to_string(k.batch) +
          ", queue: " + std::to_string(k.queue) +
          "}\n"
-         "  mel: {stage: mel, from: batch, n_fft: 512, win_length: 400, hop: 160, n_mels: 40, "
-         "log: db" +
-         mel + bounds + nodes + "  write: {stage: hdf5_write, from: " + last +
-         ", path: \"${OUT}\"" + bounds;
+         "  mel: {stage: mel, from: batch, n_fft: 512, win_length: 400, hop: 160, n_mels: 40, " +
+         (mel.find("log:") == std::string::npos ? "log: db" : "center: true") + mel + bounds +
+         nodes + "  write: {stage: hdf5_write, from: " + last + ", path: \"${OUT}\"" + bounds;
 }
 
 /// From a folder to rows of 20 bands, one for every 256 samples at 8 kHz. `files` and `write`:

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "stages/facts.h"
 #include "tests/stage/bench.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/printing.h"
+#include "tests/support/source_path.h"
 
 using namespace melflow;
 using namespace melflow::test;
@@ -115,6 +118,53 @@ TEST_CASE("resample: short recordings, down to a sample, have the length they sh
       CHECK(std::abs(got - exact) <= 0.5);
     }
   }
+}
+
+// tests/golden/make_lengths.py has the lengths by librosa and torchaudio.
+TEST_CASE(
+    "resample: a length that is rounded up is librosa's or torchaudio's, and ends with a zero") {
+  std::ifstream file(source_path("tests/golden/lengths.json"));
+  REQUIRE(file);
+  const auto golden = nlohmann::json::parse(file);
+  int longer = 0, different = 0;
+  for (const auto& c : golden) {
+    const int from = c.at("from").get<int>(), to = c.at("to").get<int>();
+    const auto count = c.at("samples").get<std::int64_t>();
+    CAPTURE(from);
+    CAPTURE(to);
+    CAPTURE(count);
+    const auto in = signal<float>(count);
+    Bench plain("resample", options(to));
+    const std::vector<float> rounded = resampled(plain, in, from, 0);
+    different += c.at("librosa") == c.at("torchaudio") ? 0 : 1;
+    for (const auto& [option, key] : {std::pair("librosa", "librosa"), {"ceil", "torchaudio"}}) {
+      CAPTURE(option);
+      const std::string text =
+          "{rate: " + std::to_string(to) + ", length: " + std::string(option) + "}";
+      for (const std::int64_t block : {std::int64_t{0}, std::int64_t{97}}) {
+        Bench bench("resample", text);
+        std::vector<float> got = resampled(bench, in, from, block);
+        CHECK(got.size() == c.at(key).get<std::size_t>());
+        if (got.size() == rounded.size() + 1) {
+          ++longer;
+          CHECK(got.back() == 0.0F);
+          got.pop_back();
+        }
+        CHECK(got == rounded);
+      }
+    }
+  }
+  CHECK(longer >= 10);
+  CHECK(different >= 3);
+}
+
+TEST_CASE("resample: a rounded length leaves the settings as they were before there was a choice") {
+  const auto settings = [](const std::string& text) {
+    return to_json(*Bench("resample", text).stage().settings());
+  };
+  CHECK(settings("{rate: 16000}") == R"({"rate": 16000, "quality": "high"})");
+  CHECK(settings("{rate: 16000, length: round}") == settings("{rate: 16000}"));
+  CHECK(settings("{rate: 16000, length: ceil}") != settings("{rate: 16000}"));
 }
 
 TEST_CASE("resample: a stream gives the same bits whatever went through the stage before") {
