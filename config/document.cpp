@@ -5,6 +5,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -312,6 +316,23 @@ Document read_document(const std::string& given, const std::string& name) {
     out.complete = false;
   }
   return out;
+}
+
+std::string read_configuration(const std::string& path) {
+  const Mark mark{std::make_shared<const std::string>(path), 0, 0};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw ConfigError("this is a folder; name a YAML file", mark);
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  // A byte more than there may be: a device has no end.
+  std::string text(kMostText + 1, '\0');
+  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!in.eof() && text.size() != static_cast<std::size_t>(in.gcount()))
+    throw ConfigError(fmt::format("cannot be read: {}", std::strerror(errno != 0 ? errno : EIO)),
+                      mark);
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
 }
 
 }  // namespace melflow

@@ -26,6 +26,9 @@ struct Document {
   Problems problems;
 };
 
+/// Reads a file. Throws ConfigError.
+std::string read_configuration(const std::string& path);
+
 /// Reads the text `given`. `name`: the file's path as the user wrote it, for marks.
 Document read_document(const std::string& given, const std::string& name);
 

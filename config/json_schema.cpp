@@ -83,7 +83,14 @@ std::string schema_json(const Registry& registry) {
         {{"if", {{"properties", {{"stage", {{"const", stage->name}}}}}, {"required", {"stage"}}}},
          {"then", {{"$ref", "#/$defs/" + stage->name}}}});
   }
-  Json node{{"type", "object"}, {"required", {"stage"}}};
+  Json node{{"type", "object"}};
+  const Json use{{"required", {"use"}},
+                 {"additionalProperties", false},
+                 {"properties",
+                  {{"use", {{"type", "string"}, {"description", "path of a fragment"}}},
+                   {"from", common["from"]},
+                   {"with", {{"type", "object"}, {"description", "parameters of the fragment"}}}}}};
+  node["anyOf"] = Json::array({Json{{"required", {"stage"}}}, use});
   node["properties"]["stage"] = {{"enum", registry.names()}};
   node["allOf"] = std::move(choice);
   defs["node"] = std::move(node);

@@ -1,17 +1,14 @@
 #include "config/load.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <set>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "config/fragments.h"
 #include "config/overrides.h"
-#include "config/text_check.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
 #include "pipeline/text.h"
@@ -47,14 +44,11 @@ class Reader {
     if (!document.complete || !document.root.is_map()) throw ConfigError(std::move(problems_));
 
     Value& root = document.root;
-    apply_overrides(root, options_.sets, problems_);
-    Variables variables(options_.vars);
-    if (options_.asked != nullptr) variables.allow_missing();
-    variables.expand(root, problems_);
+    const std::set<std::string> asked = fill_in(root);
     if (options_.asked != nullptr)
-      options_.asked->insert(variables.asked().begin(), variables.asked().end());
+      options_.asked->insert(asked.begin(), asked.end());
     else
-      check_unused(options_.vars, variables.asked(), problems_);
+      check_unused(options_.vars, asked, problems_);
     read_top_level(root);
     read_graph(root);
     return build();
@@ -62,6 +56,37 @@ class Reader {
 
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
+
+  // Overrides, variables and fragments; returns which variables were asked for. Overrides of nodes
+  // inside of fragments come when these are there.
+  std::set<std::string> fill_in(Value& root) {
+    Value* graph = root.find(kGraphKey);
+    std::vector<Assignment> early, late;
+    for (const Assignment& set : options_.sets) {
+      const bool is_inside =
+          graph != nullptr && Fragments::may_name(*graph, set.name.substr(0, set.name.find('.')));
+      (is_inside ? late : early).push_back(set);
+    }
+    apply_overrides(root, early, problems_);
+    Variables variables(options_.vars);
+    const bool may_miss = options_.asked != nullptr;
+    if (may_miss) variables.allow_missing();
+    variables.expand(root, problems_);
+    Fragments fragments(options_.vars, may_miss, problems_);
+    graph = root.find(kGraphKey);
+    const std::size_t before = problems_.size();
+    if (graph != nullptr && graph->is_map()) fragments.expand(*graph);
+    if (problems_.size() > before) throw ConfigError(std::move(problems_));
+    for (Assignment& set : late) {
+      Value value = Value::scalar(set.value);
+      variables.expand(value, problems_);
+      set.value = value.text();
+    }
+    apply_overrides(root, late, problems_);
+    std::set<std::string> asked = variables.asked();
+    asked.insert(fragments.asked().begin(), fragments.asked().end());
+    return asked;
+  }
 
   void read_top_level(const Value& root) {
     TopLevelOptions top;
@@ -188,20 +213,7 @@ Plan load_plan_text(const std::string& text, const std::string& name, const Load
 
 Plan load_plan(const std::filesystem::path& file, const LoadOptions& options,
                const Registry& registry) {
-  const Mark mark{std::make_shared<const std::string>(file.string()), 0, 0};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored))
-    throw ConfigError("this is a folder; name a YAML file", mark);
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  // A byte more than there may be: a device has no end.
-  std::string text(kMostText + 1, '\0');
-  if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!in.eof() && text.size() != static_cast<std::size_t>(in.gcount()))
-    throw ConfigError(fmt::format("cannot be read: {}", std::strerror(errno != 0 ? errno : EIO)),
-                      mark);
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  return load_plan_text(text, file.string(), options, registry);
+  return load_plan_text(read_configuration(file.string()), file.string(), options, registry);
 }
 
 }  // namespace melflow
