@@ -86,7 +86,7 @@ def by_librosa(o, x):
         is_power = o["power"] == 2 or o["db_factor"] == 10
         assert is_power or o["db_factor"] in (None, 20)
         to_db = librosa.power_to_db if is_power else librosa.amplitude_to_db
-        out = to_db(out, ref=o["ref"], amin=o["amin"], top_db=o["top_db"])
+        out = to_db(out, ref=np.max if o["ref"] == "max" else o["ref"], amin=o["amin"], top_db=o["top_db"])
     else:
         assert o["log"] == "none"
     return out.T.astype(float)

@@ -39,6 +39,8 @@ ROWS_OF_VOICE = 8
 ROWS_OF_VARIANT = 4
 ROWS_ALIKE = 3  # of signals whose frames are the same but for the edges
 RATES = (8000, 11025, 16000, 22050, 44100, 48000)
+OTHER_RATES = dict(kaldi_htk=(8000, 44100), ast=(8000, 22050), nemo=(8000, 22050, 44100),
+                   speechbrain=(8000, 11025, 44100), hifigan=(8000, 16000, 44100))
 MFCC = dict(n_mfcc=13, dct_type=2, ortho=True, lifter=0, lifter_style="librosa")
 KALDI_MFCC = dict(MFCC, lifter=22, lifter_style="kaldi")
 LOG_MEL = dict(log="db", top_db=80.0)
@@ -217,14 +219,18 @@ def plan():
                 options = kaldi_frame(rate) if preset == "kaldi" else {}
                 yield (f"{preset} at {rate} Hz", preset, rate, options, "voice", None,
                        ROWS_OF_VARIANT)
+    for preset, rates in OTHER_RATES.items():
+        for rate in rates:
+            options = kaldi_frame(rate) if preset in ("kaldi_htk", "ast") else {}
+            if preset in ("nemo", "hifigan"):
+                options = dict(fmax=0.0)
+            yield (f"{preset} at {rate} Hz", preset, rate, options, "voice", None, ROWS_OF_VARIANT)
     for name, preset, options, signal in VARIANTS:
         yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
                ROWS_OF_VARIANT)
     for name, preset, options, signal, library in OTHER_VARIANTS:
         yield (f"{name}, {signal}", preset, own_rate[preset], options, signal, None,
                ROWS_OF_VARIANT, library)
-    yield ("speechbrain at 11025 Hz", "speechbrain", 11025, dict(win_length=276, hop=110, n_fft=400),
-           "voice", None, ROWS_OF_VARIANT)
     for name, preset, options, mfcc in MFCC_VARIANTS:
         yield (f"{name}, voice", preset, own_rate[preset], options, "voice", mfcc, ROWS)
 
