@@ -65,6 +65,9 @@ constexpr OtherName kMel[] = {
     {"remove_dc_offset", kKaldis, "remove_dc"},
     {"use_log_fbank", kKaldis, "log", "ln for true, none for false"},
     {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
+    {"norm_filters", "Lhotse", "norm", "1 for true"},
+    {"multiplier", "torchaudio", "db_factor", "10 or 20"},
+    {"ddof", "numpy", "norm_ddof"},
     {"device", "PyTorch", "backend", "cpu, cuda or auto"},
 };
 

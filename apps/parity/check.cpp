@@ -51,7 +51,7 @@ ParityResult check_case(const ParityCase& one, const ParityTolerance& tolerance)
       return out;
     }
     const ParityJudge judge(options, one.cepstrum.has_value(), ours, tolerance,
-                            {transforms_in_double(one.preset), true});
+                            {transforms_in_double(one.preset), true, false});
     for (const ParityRow& row : one.rows) out.take(judge.worst(row));
   }
   out.frames = static_cast<std::int64_t>(one.rows.size());
@@ -120,13 +120,20 @@ ParityResult RecordingCheck::check(const ParityRecording& recording, const Refer
       out.fail(shapes(ours, theirs.frames, theirs.columns, answer_.source.text()));
       return out;
     }
-    const ParityJudge judge(options, false, ours, tolerance_,
-                            {transforms_in_double(preset_), false});
+    const ParityJudge judge(
+        options, false, ours, tolerance_,
+        {.is_double = transforms_in_double(preset_), .is_measured = !theirs.own_errors.empty()});
     for (std::int64_t t = 0; t < theirs.frames; ++t) {
-      const float* values = theirs.values.data() + t * theirs.columns;
-      const ParityRow row{t, {values, values + theirs.columns}, {}};
+      const auto row_at = [&](const std::vector<float>& all) {
+        const float* values = all.data() + t * theirs.columns;
+        return all.empty() ? std::vector<double>{}
+                           : std::vector<double>(values, values + theirs.columns);
+      };
+      const ParityRow row{t, row_at(theirs.values), row_at(theirs.own_errors)};
       out.take(judge.worst(row));
-      sums_[p]->take_limits(judge.limits(row.values));
+      std::vector<double> limits = judge.limits(row.values);
+      for (std::size_t c = 0; c < row.own_error.size(); ++c) limits[c] += row.own_error[c];
+      sums_[p]->take_limits(limits);
     }
     is_finite = is_finite && std::all_of(ours.values.begin(), ours.values.end(),
                                          [](float value) { return std::isfinite(value); });

@@ -4,10 +4,12 @@
 In:  parity_reference.py REQUEST ANSWER; REQUEST is JSON:
      {"reference": one of REFERENCES, "options": melflow's mel options, all of them, by name,
       "changed": [names of those that the user set],
-      "inputs": [{"samples": PATH of raw float32 mono samples in -1 .. 1, "rows": PATH to write}]}
-Out: each PATH of rows as raw float32 [frames, columns]; ANSWER is JSON:
+      "inputs": [{"samples": PATH of raw float32 mono samples in -1 .. 1, "rows": PATH to write,
+                  "own_errors": PATH to write}]}
+Out: each PATH of rows as raw float32 [frames, columns]; of IN_DOUBLE likewise own_errors, how far each value
+     is from what the library's own code makes of the same samples in double precision; ANSWER is JSON:
      {"library", "version", "function",
-      "outputs": [{"frames", "columns"} or {"refused": why}],
+      "outputs": [{"frames", "columns", "has_own_errors"} or {"refused": why}],
       "statistics": {"frames", "mean", "std"} of all rows, std dividing by their number,
       "unknown": [changed options that the library was not told, having nothing like them]},
      or {"missing": [[module, pip name, why]]} when Python lacks something.
@@ -359,10 +361,29 @@ class Noted(dict):
         return super().__getitem__(key)
 
 
-def rows_of(call, options, one, kept):
+# Libraries whose code computes in double precision throughout where samples and torch's default are.
+IN_DOUBLE = {"torchaudio", "speechbrain", "ast"}
+
+
+def own_errors(call, options, x, rows):
+    """|rows - those in double precision|, None where the library has none."""
     import numpy as np
+    import torch
+    torch.set_default_dtype(torch.float64)
     try:
-        rows = call(options, np.fromfile(one["samples"], dtype="<f4"))
+        exact = call(options, x.astype(np.float64))
+    except (RuntimeError, TypeError, ValueError):  # some version of it keeps a float somewhere
+        return None
+    finally:
+        torch.set_default_dtype(torch.float32)
+    return np.abs(rows.astype(float) - exact) if exact.shape == rows.shape else None
+
+
+def rows_of(call, options, one, kept, in_double):
+    import numpy as np
+    x = np.fromfile(one["samples"], dtype="<f4")
+    try:
+        rows = call(options, x)
     except Exception as error:  # what a library raises for audio it does not take is its own affair
         reason = (str(error).splitlines() or ["it has nothing like these options"])[0]
         return dict(refused=f"{type(error).__name__}: {reason}")
@@ -370,7 +391,10 @@ def rows_of(call, options, one, kept):
     rows.tofile(one["rows"])
     if len(rows):
         kept.append(rows.astype(float))
-    return dict(frames=rows.shape[0], columns=rows.shape[1])
+    errors = own_errors(call, options, x, rows) if in_double else None
+    if errors is not None:
+        errors.astype("<f4").tofile(one["own_errors"])
+    return dict(frames=rows.shape[0], columns=rows.shape[1], has_own_errors=errors is not None)
 
 
 def statistics_of(kept):
@@ -387,7 +411,8 @@ def answer(request):
     if lacks:
         return dict(missing=lacks)
     options, kept = Noted(request["options"]), []
-    outputs = [rows_of(call, options, one, kept) for one in request["inputs"]]
+    in_double = request["reference"] in IN_DOUBLE
+    outputs = [rows_of(call, options, one, kept, in_double) for one in request["inputs"]]
     is_refused = all("refused" in one for one in outputs)  # perhaps before all were looked at
     return dict(library=library, version=version_text(package), function=function,
                 outputs=outputs, statistics=statistics_of(kept),

@@ -69,7 +69,9 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     const std::string samples = folder / fmt::format("{}.samples", i);
     write_file(samples, recordings[i].samples.data(), recordings[i].samples.size() * sizeof(float));
-    out["inputs"].push_back({{"samples", samples}, {"rows", folder / fmt::format("{}.rows", i)}});
+    out["inputs"].push_back({{"samples", samples},
+                             {"rows", folder / fmt::format("{}.rows", i)},
+                             {"own_errors", folder / fmt::format("{}.own_errors", i)}});
   }
   return out;
 }
@@ -87,18 +89,25 @@ Json request_of(const TemporaryFolder& folder, const std::string& library,
                   python, text, names));
 }
 
+std::vector<float> floats_of(const std::string& path, std::int64_t frames, int columns) {
+  const std::string bytes = read_file(path);
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+  if (static_cast<std::int64_t>(out.size()) != frames * columns)
+    throw RunError(
+        fmt::format("{}: has {} values, must have {} x {}", path, out.size(), frames, columns));
+  return out;
+}
+
 ReferenceRows rows_of(const Json& output, const std::string& path) {
   ReferenceRows out;
   out.refused = output.value("refused", "");
   if (!out.refused.empty()) return out;
   out.frames = output.at("frames").get<std::int64_t>();
   out.columns = output.at("columns").get<int>();
-  const std::string bytes = read_file(path);
-  out.values.resize(bytes.size() / sizeof(float));
-  std::memcpy(out.values.data(), bytes.data(), out.values.size() * sizeof(float));
-  if (static_cast<std::int64_t>(out.values.size()) != out.frames * out.columns)
-    throw RunError(fmt::format("{}: has {} values, must have {} x {}", path, out.values.size(),
-                               out.frames, out.columns));
+  out.values = floats_of(path + ".rows", out.frames, out.columns);
+  if (output.value("has_own_errors", false))
+    out.own_errors = floats_of(path + ".own_errors", out.frames, out.columns);
   return out;
 }
 
@@ -158,7 +167,7 @@ ReferenceAnswer ask_reference(const std::string& python, const std::string& libr
   const Json& statistics = answer.at("statistics");
   out.statistics = {statistics.at("frames"), statistics.at("mean"), statistics.at("std")};
   for (std::size_t i = 0; i < recordings.size(); ++i)
-    out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}.rows", i)));
+    out.rows.push_back(rows_of(answer.at("outputs").at(i), folder / fmt::format("{}", i)));
   return out;
 }
 

@@ -29,6 +29,9 @@ struct ReferenceRows {
   std::int64_t frames = 0;
   int columns = 0;
   std::vector<float> values;  ///< [frames, columns]
+  /// [frames, columns], how far each is from the library's own code in double precision; empty:
+  /// not known.
+  std::vector<float> own_errors;
 };
 
 /// The statistics of all rows, by numpy in double precision.

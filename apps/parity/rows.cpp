@@ -102,10 +102,10 @@ ParityJudge::ParityJudge(const MelOptions& options, bool is_cepstrum, const Pari
     : ours_(ours), tolerance_(tolerance), precision_(options.precision), is_cepstrum_(is_cepstrum) {
   const MelPlan plan(options);
   is_level_ = options.log != MelOptions::Log::none && !is_cepstrum;
-  const bool is_single =
-      options.precision == MelOptions::Precision::float32 || !(theirs.is_double || theirs.is_noted);
+  const bool is_single = options.precision == MelOptions::Precision::float32 ||
+                         !(theirs.is_double || theirs.is_noted || theirs.is_measured);
   share_ = is_single ? kFloatShare : kDoubleShare;
-  unnoted_ = is_level_ || !theirs.is_double ? kUnnoted : 0.0;
+  unnoted_ = !theirs.is_measured && (is_level_ || !theirs.is_double) ? kUnnoted : 0.0;
   log_factor_ = plan.log_factor();
   power_ = options.power;
   is_banded_ = !is_cepstrum && options.output == MelOptions::Output::mel;

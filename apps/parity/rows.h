@@ -8,8 +8,8 @@
 //   - kFilterShare of the two bands beside it: filters in single precision take that much too much
 //     or too little of them;
 //   - kUnnoted: own errors up to that, of a level in its unit, of a linear value in parts of it,
-//   are
-//     not in the golden vectors; of a library in double precision there are none in linear values;
+//     are not in the golden vectors; of a library in double precision there are none in linear
+//     values, and where all own errors are measured there are none at all;
 //   - what an error of a share of the frame's largest amplitude comes to, since a transform has in
 //     every bin an error in proportion to the largest: kFloatShare where ours, or theirs with an
 //     error that is not known, are in single precision, else kDoubleShare;
@@ -67,8 +67,9 @@ struct ParityValue {
 
 /// The precision of a library's rows.
 struct TheirPrecision {
-  bool is_double = false;  ///< whether its transform is in double precision
-  bool is_noted = false;   ///< whether rows come with their own error where it is not negligible
+  bool is_double = false;    ///< whether its transform is in double precision
+  bool is_noted = false;     ///< whether rows come with their own error where it is not negligible
+  bool is_measured = false;  ///< whether rows come with the own errors of all values
 };
 
 class ParityJudge {

@@ -35,6 +35,8 @@ A value may also differ by as much as an error of 1e-5 in the bands beside it ma
 1e-4, because the vectors leave out own errors smaller than that. In single precision it may differ
 by as much as an error of 1e-6 of the frame's largest amplitude makes.
 The column 'max error' shows the error of the value that is nearest to its limit, less own_error.
+With --reference torchaudio, speechbrain and ast own_error is measured: what each value is off from
+the library's own code in double precision; then the allowances for own errors do not count.
 With --reference the mean and the standard deviation of each column over all rows are compared, too.
 
 Exit status: 0 all values pass, 1 one does not. docs/parity.md has more.

@@ -304,6 +304,12 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
       "    frames = 1 + (n - o['win_length']) // o['hop']\n"
       "    array.array('f', [floor] * (frames * 20)).tofile(open(one['rows'], 'wb'))\n"
       "    outputs.append(dict(frames=frames, columns=20))\n"
+      "    if 'OWN' in os.environ:\n"
+      "        rows = [floor, floor, floor + 0.5] + [floor] * (frames * 20 - 3)\n"
+      "        array.array('f', rows).tofile(open(one['rows'], 'wb'))\n"
+      "        errors = [float(os.environ['OWN'])] * (frames * 20)\n"
+      "        array.array('f', errors).tofile(open(one['own_errors'], 'wb'))\n"
+      "        outputs[-1]['has_own_errors'] = True\n"
       "frames = sum(one['frames'] for one in outputs) + int(os.environ.get('MORE', 0))\n"
       "mean, std = [floor] * 20, [0] * 20\n"
       "mean[7] += float(os.environ.get('MEAN', 0))\n"
@@ -334,6 +340,13 @@ TEST_CASE("parity: --reference compares statistics, and --set changes both sides
   const Ended deviation = asked("STD=0.01");
   CHECK(deviation.code == 1);
   CHECK(has(deviation.out, "failed:\n  deviation of all rows: column 11: "));
+  // What the library says that it is off itself is allowed, and no more.
+  const Ended known = asked("OWN=0.5");
+  INFO(known.out << known.err);
+  CHECK(known.code == 0);
+  const Ended less = asked("OWN=0.4");
+  CHECK(less.code == 1);
+  CHECK(has(less.out, "  a.wav: frame 0, column 2: "));
   const Ended more = asked("MORE=1");
   CHECK(has(more.out, "left out: not all of the library's rows could be compared\n"));
   const Ended unknown = asked("UNKNOWN='n_mels hop'");
