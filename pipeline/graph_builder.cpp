@@ -55,6 +55,7 @@ PlanNode make_node(const GraphDraft& graph, NodeDraft& d, std::vector<PlanInput>
   n.name = d.spec->name;
   n.written = graph.spec.nodes[d.written].name;
   n.mark = d.spec->mark;
+  n.options = d.spec->options;
   n.is_inserted = d.behind.has_value();
   n.info = d.info;
   n.config = std::move(d.config);

@@ -70,6 +70,7 @@ struct PlanNode {
   Mark mark;
   bool is_inserted = false;  ///< inserted by the source between written nodes (StageInfo::insert)
   const StageInfo* info = nullptr;
+  Value options;  ///< as they were written, or made for an expanded node, with their places
   std::unique_ptr<StageConfig> config;
   std::unique_ptr<Stage> stage;
   StageFaces faces;                  ///< of the stage

@@ -9,8 +9,14 @@ namespace {
 // What is before the node, and its own settings.
 void record_feature_settings(Plan& plan, const PlanNode& n) {
   std::vector<Value> stages;
-  const auto before = [&](const PlanInput& in) -> const Value& {
-    return plan.nodes[static_cast<std::size_t>(in.node)].stage->feature_settings();
+  // By one of several outputs: of that, too, since it decides which items come.
+  const auto before = [&](const PlanInput& in) {
+    const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
+    Value out = up.stage->feature_settings();
+    if (in.output >= 0 && up.info->affects_features)
+      out.items().back().set(
+          "output", Value::scalar(up.outputs[static_cast<std::size_t>(in.output)], {}, true));
+    return out;
   };
   if (!n.inputs.empty()) stages = before(n.inputs.front()).items();
   // Where what meets was made in several ways, all of them.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/report/explain.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
@@ -33,8 +34,9 @@ int validate_as_json(const PlanArguments& arguments) {
   return out["ok"] ? kDone : kConfiguration;
 }
 
-int validate(const PlanArguments& arguments) {
+int validate(const PlanArguments& arguments, bool explains) {
   const Plan plan = arguments.load();
+  if (explains) put(stdout, explain_text(plan));
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
   say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
       mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
@@ -46,11 +48,18 @@ int validate(const PlanArguments& arguments) {
 
 Action add_validate(CLI::App& verb) {
   auto arguments = std::make_shared<PlanArguments>();
-  auto json = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false), explains = std::make_shared<bool>(false);
   arguments->add_to(verb);
   verb.add_flag("--json", *json, "prints a JSON document instead, the whole configuration in it");
+  verb.add_flag(
+          "--explain", *explains,
+          "prints what crosses each edge and every option with its value and where that comes "
+          "from")
+      ->excludes("--json");
   verb.footer("Example:\n  melflow validate mine.yaml --var DATA=clips --var OUT=mine.h5");
-  return [arguments, json] { return *json ? validate_as_json(*arguments) : validate(*arguments); };
+  return [arguments, json, explains] {
+    return *json ? validate_as_json(*arguments) : validate(*arguments, *explains);
+  };
 }
 
 }  // namespace melflow

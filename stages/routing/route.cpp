@@ -206,9 +206,9 @@ class Filter final : public Router {
 };
 
 const RegisterStage<Route, RouteOptions> route{
-    "route", "Sends each file by one of several outputs, by what is known of it."};
+    "route", "Sends each file by one of several outputs, by what is known of it.", true};
 const RegisterStage<Filter, FilterOptions> filter{
-    "filter", "Hands on files that meet conditions, and leaves out the others."};
+    "filter", "Hands on files that meet conditions, and leaves out the others.", true};
 
 }  // namespace
 }  // namespace melflow

@@ -38,7 +38,7 @@ class Corpus {
 
   // `nodes`: lines behind decode. `list`: options of the source.
   JobResult run(const std::string& nodes, const std::string& list = "labels: parent_dir",
-                int workers = 2) const {
+                int workers = 2, Update update = Update::none) const {
     LoadOptions options;
     options.vars = {{"DATA", path("clips")}, {"OUT", folder_.path()}};
     return run_job(fmt::format(R"(version: 1
@@ -49,7 +49,7 @@ graph:
   decode: {{stage: decode, from: read, block: 64KiB}}
 {})",
                                workers, list, nodes),
-                   options);
+                   options, {}, update);
   }
 
   // The lines of a chain to an output, and what each file has there.
@@ -214,6 +214,29 @@ graph:
   CHECK(names(got) == Names{"cat/0.wav", "cat/1.wav"});
   CHECK(got.remarks ==
         std::map<std::string, std::string>{{"dog/0.wav", "skipped filter column.who is , not ?*"}});
+}
+
+TEST_CASE(
+    "routing: an update by other conditions is refused, since files that stay are not asked") {
+  const Corpus corpus;
+  const auto dogs_or = [&](const char* label, Update update) {
+    return corpus.run(
+        fmt::format("  filter: {{stage: filter, from: decode, where: {{label: {}}}}}\n", label) +
+            Corpus::chain("filter", "some.h5"),
+        "labels: parent_dir", 2, update);
+  };
+  REQUIRE(dogs_or("dog", Update::none).complete());
+  const std::string before = read_bytes(corpus.path("some.h5"));
+  CHECK(dogs_or("cat", Update::append).error.find("holds other features") != std::string::npos);
+  CHECK(read_bytes(corpus.path("some.h5")) == before);
+  REQUIRE(dogs_or("dog", Update::append).complete());
+  // So are the two ways behind a route.
+  REQUIRE(corpus
+              .run("  route: {stage: route, from: decode, outputs: {a: {label: dog}}, else: b}\n" +
+                   Corpus::chain("route.a", "a.h5") + Corpus::chain("route.b", "b.h5"))
+              .complete());
+  CHECK(FeatureFile(corpus.path("a.h5")).text("feature_fingerprint") !=
+        FeatureFile(corpus.path("b.h5")).text("feature_fingerprint"));
 }
 
 TEST_CASE("routing: what was parted is joined again, in the order of the files") {

@@ -4,12 +4,15 @@
 #include "stages/output/formats/npy_vector.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/output/formats/open_regular.h"
 
 namespace melflow {
@@ -37,6 +40,18 @@ std::size_t little_endian(std::string_view bytes) {
   return out;
 }
 
+// What is between the two behind that key of the dict.
+std::optional<std::string_view> entry(std::string_view dict, std::string_view key, char before,
+                                      char after) {
+  std::size_t at = dict.find(key);
+  if (at == dict.npos) return std::nullopt;
+  at = dict.find_first_not_of(' ', at + key.size());
+  if (at == dict.npos || dict[at] != before) return std::nullopt;
+  const std::size_t end = dict.find(after, at + 1);
+  if (end == dict.npos) return std::nullopt;
+  return dict.substr(at + 1, end - at - 1);
+}
+
 Layout layout_of(const std::string& path, std::string_view file) {
   constexpr std::size_t kVersion = 6, kLength = 8;
   if (!file.starts_with("\x93NUMPY") || file.size() < kLength + 4) refuse(path, "is no .npy file");
@@ -44,16 +59,18 @@ Layout layout_of(const std::string& path, std::string_view file) {
   const std::size_t length = little_endian(file.substr(kLength, width));
   const std::size_t begin = kLength + width + length;
   if (length > kLongestHeader || begin > file.size()) refuse(path, "ends within its header");
-  const std::string dict(file.substr(kLength + width, length));
-  std::smatch type, shape;
-  if (!std::regex_search(dict, type, std::regex("'descr': *'([^']*)'")) ||
-      !std::regex_search(dict, shape, std::regex(R"('shape': *\(([^)]*)\))")))
-    refuse(path, "has a header without type or shape");
-  const std::string axes = shape[1];
-  std::smatch count;
-  if (!std::regex_match(axes, count, std::regex(R"( *(\d{1,9}) *,? *)")))
-    refuse(path, "has the shape (" + axes + ")");
-  return {type[1], std::stoul(count[1]), begin};
+  const std::string_view dict = file.substr(kLength + width, length);
+  const auto type = entry(dict, "'descr':", '\'', '\''), shape = entry(dict, "'shape':", '(', ')');
+  if (!type || !shape) refuse(path, "has a header without type or shape");
+  std::string_view axes = *shape;
+  for (const char end : {' ', ',', ' '})
+    while (axes.ends_with(end)) axes.remove_suffix(1);
+  while (axes.starts_with(' ')) axes.remove_prefix(1);
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(axes.data(), axes.data() + axes.size(), count);
+  if (error != std::errc{} || end != axes.data() + axes.size() || count > kMost)
+    refuse(path, fmt::format("has the shape ({})", excerpt(*shape)));
+  return {std::string(*type), count, begin};
 }
 
 template <class Real>
@@ -73,7 +90,8 @@ std::vector<double> read_npy_vector(const std::string& path) {
   const std::string file = read_at(fd.get(), 0, bytes, path);
   const Layout layout = layout_of(path, file);
   const bool is_double = layout.type == "<f8";
-  if (!is_double && layout.type != "<f4") refuse(path, "has values of type " + layout.type);
+  if (!is_double && layout.type != "<f4")
+    refuse(path, "has values of type " + excerpt(layout.type));
   const std::string_view data = std::string_view(file).substr(layout.begin);
   const std::size_t size = is_double ? sizeof(double) : sizeof(float);
   if (data.size() != layout.count * size)

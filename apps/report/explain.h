@@ -1,0 +1,14 @@
+// What a plan makes of a configuration: of every node the types on its edges, and each option with
+// its value and where that comes from.
+#pragma once
+
+#include <string>
+
+#include "pipeline/plan.h"
+
+namespace melflow {
+
+/// `melflow validate --explain`.
+std::string explain_text(const Plan& plan);
+
+}  // namespace melflow
