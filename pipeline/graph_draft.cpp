@@ -132,7 +132,12 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     if (in.node < 0) in = find_output(graph, node, from);
     const std::string before_dot = from.substr(0, from.rfind('.'));
     const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
-    if (named >= 0 && graph.node(named).outputs.empty()) {
+    if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
+        graph.node(named).info->outputs) {
+      graph.error(mark_of(spec, "from"),
+                  fmt::format("{}.from: {} ({}) names no outputs yet", spec.name, before_dot,
+                              graph.node(named).common.stage));
+    } else if (named >= 0 && graph.node(named).outputs.empty()) {
       graph.error(mark_of(spec, "from"),
                   fmt::format("{}.from: there is no output '{}': {} ({}) has one output, without a "
                               "name; write '{}'",

@@ -90,8 +90,10 @@ std::optional<std::vector<std::string>> texts_of(const Value& v) {
 }  // namespace
 
 std::string Conditions::parse(const Value& v, Conditions& out) {
-  if (!v.is_map() || v.entries().empty())
+  if (!v.is_map())
     return detail::is_not(v, "a map of conditions such as {duration: \"> 15s\", label: dog}");
+  if (v.entries().empty())
+    return "there is no condition in it; write some such as {duration: \"> 15s\", label: dog}";
   Conditions read;
   read.written_ = v;
   for (const Value::Entry& e : v.entries()) {

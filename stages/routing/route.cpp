@@ -4,6 +4,7 @@
 // In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
 // way all of its blocks go.
 
+#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -26,8 +27,10 @@ template <>
 struct OptionType<Routes> {
   static std::string name() { return "map of outputs to conditions"; }
   static std::string parse(const Value& v, Routes& out) {
-    if (!v.is_map() || v.entries().empty())
+    if (!v.is_map())
       return detail::is_not(v, "a map of outputs such as {long: {duration: \"> 15s\"}}");
+    if (v.entries().empty())
+      return "there is no output in it; write some such as {long: {duration: \"> 15s\"}}";
     Routes read;
     for (const Value::Entry& e : v.entries()) {
       Routes::Output output{e.key, {}};
@@ -138,7 +141,9 @@ class Route final : public Router {
     if (const Value* named = spec.options.find("outputs"))
       for (const Value::Entry& e : named->entries()) out.push_back(e.key);
     if (const Value* otherwise = spec.options.find("else"))
-      if (otherwise->is_scalar() && !otherwise->text().empty()) out.push_back(otherwise->text());
+      if (otherwise->is_scalar() && !otherwise->text().empty() &&
+          std::find(out.begin(), out.end(), otherwise->text()) == out.end())
+        out.push_back(otherwise->text());
     return out;
   }
 

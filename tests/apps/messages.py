@@ -44,6 +44,14 @@ graph:
     path: out.h5
 """
 
+PART = """\
+version: 1
+parameters: {FILES: null}
+output: collect
+graph:
+  collect: {stage: batch, from: in, files: "${FILES}"}
+"""
+
 # What is written in place of what in the pipeline above.
 EDITS = [
     # Names of other libraries
@@ -148,6 +156,41 @@ EDITS = [
     ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, hop: 1s}"),
     ("    from: mel\n    path: out.h5\n", "    from: mel\n"),
     ("  write:\n    stage: hdf5_write\n    from: mel\n    path: out.h5\n", ""),
+    # Routes, filters and joins
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> 15s"}}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> 15s"}}}\n  segment: {stage: segment, from: way.lang}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> 15s"}}, else: short}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: long}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {length: "> 15s"}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> 15 seconds"}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: 2s..1s}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: [long, short]}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {label: [dog, "!cat"]}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: "duration > 15s"}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {label: dog}}, else: long}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {label: dog}}\n  segment: {stage: segment, from: way.dog}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: merge, from: [decode, resample]}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: merge, from: [resample, segment]}\n  segment: {stage: segment, from: way}'),
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: way}\n  way: {stage: filter, from: read, where: {duration: "> 1s"}}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {stage: batch, from: segment}\n  way: {stage: filter, from: batch, where: {label: dog}}'),
+    ('    path: out.h5', '    path: out.h5\n    on_failure: branches'),
+    ('    root: clips', '    root: clips\n    on_failure: branch'),
+    ('    root: clips', '    root: clips\n    max_duration: 15'),
+    ('    root: clips', '    root: clips\n    columns: [speaker]'),
+    ('    root: clips', '    root: clips\n    columns: {speaker: "("}'),
+    ('  segment: {stage: segment, from: resample}', '  segment: {stage: segment, from: resample, min_length: 3s, max_length: 2s}'),
+    # Fragments
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILE: 4}}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, with: {FILES: 4}}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: many}}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment, with: {FILES: 4}, queue: 3}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, stage: batch, from: segment}'),
+    ('  batch: {stage: batch, from: segment}', '  batch: {use: p.yaml, from: segment}'),
 ]
 
 # What is typed; `a.yaml` is the pipeline above, `clips` has a recording and what is none.
@@ -195,6 +238,7 @@ COMMANDS = [
 
 def fill(folder):
     (folder / "a.yaml").write_text(PIPELINE)
+    (folder / "part.yaml").write_text(PART)
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     (folder / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes(100))
