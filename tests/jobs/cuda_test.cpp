@@ -75,6 +75,21 @@ TEST_CASE("cuda: the rows of the processor, for every kind of unit, sample and f
        "sample_rate: 16000, n_fft: 600, hop: 150, n_mels: 40, log: db, top_db: 60", 2e-3},
       {"a spectrogram", "",
        "sample_rate: 16000, n_fft: 2048, hop: 512, output: spectrogram, power: 1", 1e-4},
+      {"a straight line to zero at both ends", "",
+       "sample_rate: 16000, n_fft: 400, hop: 160, n_mels: 40, pad_mode: linear_ramp, log: db",
+       2e-3},
+      {"zeros before the mirror image, an even sum of the weights", "",
+       "sample_rate: 16000, n_fft: 512, hop: 160, n_mels: 40, pad_zeros: 90, norm: 1, log: db, "
+       "db_factor: 20, window: tukey, tukey_alpha: 0.3",
+       4e-3},
+      {"a low floor of the energy, windows of a list", "",
+       "preset: kaldi, use_energy: true, energy_eps: 1e-15, n_fft: 4, win_length: 4, n_mels: 1, "
+       "fmin: 0, hop: 4, path: cufft, window: values, window_values: [0.5, 1, 1, 0.25]",
+       1e-3},
+      {"the deviation of the population", "",
+       "preset: kaldi, normalize: per_feature, norm_ddof: 0, norm_eps: 1e-7, norm_eps_to: "
+       "variance",
+       1e-3},
       {"statistics of the file", "",
        "sample_rate: 16000, n_fft: 400, hop: 160, n_mels: 64, log: ln, log_offset: 1e-6, "
        "normalize: per_feature",

@@ -79,7 +79,9 @@ struct MelOptions {
   // kaldi's 1127 is HTK's own rounded constant.
   enum class MelScale { htk, slaney, kaldi };
   friend constexpr auto names(MelScale) { return choice_names("htk", "slaney", "kaldi"); }
-  // By a band's weights w at the bins: sum of |w|, root of the sum of w^2, max |w|.
+  // slaney: 2 / (right - left corner in Hz). What a band's weights w at the bins are divided by: 1:
+  // sum of w, 2: root of the sum of w^2, inf: max w (librosa.filters.mel, by librosa.util.normalize;
+  // 1 also Lhotse's create_mel_scale with norm_filters).
   enum class MelNorm { none, slaney, sum, root, max };
   friend constexpr auto names(MelNorm) { return choice_names("none", "slaney", "1", "2", "inf"); }
   // The frequency of bin k that a triangle is read at: k sample_rate / n_fft; the top bin
@@ -144,7 +146,8 @@ struct MelOptions {
   bool center = true;
   std::optional<int> pad;  // default half a frame when centred, else 0
   PadMode pad_mode = PadMode::reflect;
-  int pad_zeros = 0;  // between the utterance and its padding
+  // Between the utterance and its padding; pad of torchaudio.transforms.Spectrogram.
+  int pad_zeros = 0;
   // true is the same as center: false; false: frame t is centred at (t + 1/2) hop and there are
   // (n + hop/2) / hop of them. Not set: center decides.
   std::optional<bool> snip_edges;
@@ -172,7 +175,9 @@ struct MelOptions {
   // Energy: one more column with the natural logarithm of a frame's sum of squares.
   bool use_energy = false;
   bool raw_energy = true;
-  double energy_eps = kEnergyEpsilon;  // a floor below energy_floor's
+  // ln(max(sum of squares, energy_eps, energy_floor)): Kaldi's FbankComputer::Compute with its
+  // epsilon; Lhotse's _get_log_energy, which adds 1e-15, has 1e-15 where the sum is 0.
+  double energy_eps = kEnergyEpsilon;
   double energy_floor = 0.0;
   bool htk_compat = false;
 
@@ -182,7 +187,9 @@ struct MelOptions {
   double amin = 1e-10;
   Reference ref;
   std::optional<double> top_db;
-  std::optional<double> db_factor;  // of log10, for decibels; default 20 / power
+  // Of log10, for decibels; default 20 / power. 10: librosa.power_to_db and
+  // torchaudio.functional.amplitude_to_DB with multiplier 10, whatever they are given.
+  std::optional<double> db_factor;
   double log_offset = 0.0;
 
   // (x - mean) / (std + norm_eps); norm_ddof: how many less than their number a sum of squares is

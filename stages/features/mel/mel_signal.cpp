@@ -42,6 +42,7 @@ std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
 }
 
 std::int64_t padded_index(std::int64_t i, std::int64_t length, const Padding& padding) {
+  if (i >= 0 && i < length) return i;
   if (padding.zeros == 0) return padded_index(i, length, padding.mode);
   const std::int64_t longer = length + 2 * padding.zeros;
   const std::int64_t at = padded_index(i + padding.zeros, longer, padding.mode);
@@ -49,7 +50,8 @@ std::int64_t padded_index(std::int64_t i, std::int64_t length, const Padding& pa
   return at != kSilence && own >= 0 && own < length ? own : kSilence;
 }
 
-// How much of the end sample stands at i: down to 0 at the padding's far end.
+// How much of the end sample stands at i: (P - d) / P, d samples outside with P of padding, as
+// numpy.pad of mode linear_ramp to 0.
 double ramp_at(std::int64_t i, std::int64_t length, const Padding& padding) {
   const std::int64_t outside = std::max(-padding.zeros - i, i - padding.zeros - (length - 1));
   if (outside <= 0) return 1.0;
@@ -174,8 +176,10 @@ void Conditioner::signal(const SignalView<Sample>& view, std::int64_t start, Rea
     const std::int64_t at = padded_index(start + i, length, padding_);
     out[i] = at == kSilence ? Real{0} : dithered(at);
     if (k > 0 && at > 0) out[i] -= k * dithered(at - 1);
-    if (padding_.ramp > 0) out[i] *= static_cast<Real>(ramp_at(start + i, length, padding_));
   }
+  if (padding_.ramp == 0) return;
+  for (int i = 0; i < length_; ++i)
+    out[i] *= static_cast<Real>(ramp_at(start + i, length, padding_));
 }
 
 template <class Sample, class Real>
