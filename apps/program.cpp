@@ -40,7 +40,7 @@ constexpr const char* kFooter = R"(Example:
   melflow show features.h5 --file some.wav -o mel.png
   melflow run --help                           what a verb takes; so does melflow help run
 
-Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped,
+Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped (130 at once),
 2 usage, 78 the configuration is wrong.)";
 
 class HelpFormatter final : public CLI::Formatter {

@@ -114,9 +114,10 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
     graph.error(spec.mark, fmt::format("{}: 'stage' is missing; `melflow stages` lists the stages",
                                        spec.name));
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
+    const std::string near = did_you_mean(d.common.stage, graph.registry.names());
     graph.error(mark_of(spec, "stage"),
                 fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
-                            did_you_mean(d.common.stage, graph.registry.names())));
+                            near.empty() ? "; `melflow stages` lists all stages" : near));
   } else {
     d.config = d.info->configure();
     if (d.info->outputs) d.outputs = d.info->outputs(spec);

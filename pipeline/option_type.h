@@ -51,6 +51,7 @@ std::string is_not(const Value& v, const std::string& what);
 /// The number, 0 or more, and the unit of a text: {10, "ms"} for "10 ms". Nothing when the text
 /// does not begin with such a number, or the value is no text.
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);
+std::optional<std::pair<double, std::string_view>> number_and_unit(const Value&& v) = delete;
 }  // namespace detail
 
 template <class T>

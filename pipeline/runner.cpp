@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <optional>
 
 #include <fmt/format.h>
@@ -43,7 +44,8 @@ class Runner::Impl {
   void watch_failures();
   std::vector<std::string> warnings_so_far();
 
-  // Before the plan, so destroyed after its stages: they may hold pieces of the run.
+  // Before the plan, so destroyed after its stages: they may hold pieces of the run, and items.
+  std::deque<Reach> reaches_;  // of the passes
   Ledger ledger_;
   std::unique_ptr<MemoryBudget> budget_;
   // Of the filling pass.
@@ -148,7 +150,8 @@ template <class F>
 void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   {
     const std::lock_guard lock(graph_mutex_);
-    graph_ = std::make_unique<TaskGraph>(plan_, run, nodes, observer_);
+    graph_ =
+        std::make_unique<TaskGraph>(plan_, run, reaches_.emplace_back(plan_, nodes), observer_);
     run.budget->on_release([this] { graph_->memory_freed(); });
   }
   if (stop_requested_) graph_->stop();

@@ -72,12 +72,12 @@ std::string Field::check_range(double value) const {
   const std::string got = type.starts_with("size")
                               ? to_text(Bytes{static_cast<std::uint64_t>(value)})
                               : number_text(value);
-  return fmt::format("{} is out of range, allowed is {}", got, allowed());
+  return fmt::format("{} is out of range; allowed: {}", got, allowed());
 }
 
 std::string Field::also_allowed(const Value& refused) const {
   return refused.quoted() || !choices.empty() || allowed().empty() ? std::string()
-                                                                   : ", allowed is " + allowed();
+                                                                   : "; allowed: " + allowed();
 }
 
 bool Field::is_default() const {

@@ -90,7 +90,7 @@ class Field {
   [[nodiscard]] std::string allowed() const;
   /// The problem of a number outside the range; "" for a number in it.
   [[nodiscard]] std::string check_range(double value) const;
-  /// A text for the end of the problem of a value of another type: ", allowed is 1 to 64".
+  /// A text for the end of the problem of a value of another type: "; allowed: 1 to 64".
   [[nodiscard]] std::string also_allowed(const Value& refused) const;
 
  private:

@@ -10,15 +10,16 @@
 
 namespace melflow {
 
-TaskGraph::TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer)
+TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer)
     : plan_(plan),
       run_(run),
+      reach_(reach),
       observer_(observer),
       began_(Clock::now()),
       arena_(tbb::task_arena::attach()),
-      reach_(plan, nodes),
       gate_(run),
       files_(*this) {
+  const std::size_t nodes = reach.size();
   std::vector<std::vector<GraphNode*>> down(nodes);
   for (std::size_t i = 0; i < nodes; ++i) {
     PlanNode& p = plan_.nodes[i];

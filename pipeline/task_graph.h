@@ -31,9 +31,9 @@ namespace melflow {
 
 class TaskGraph {
  public:
-  /// Makes a graph of the first `nodes` nodes of the plan, without the nodes that take the output
-  /// of the last one. It belongs to the task arena in which it is made. `observer` may be null.
-  TaskGraph(Plan& plan, RunContext& run, std::size_t nodes, RunObserver* observer);
+  /// Makes a graph of the nodes of the plan that are in `reach`, which outlives all items. It
+  /// belongs to the task arena in which it is made. `observer` may be null.
+  TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer);
   ~TaskGraph();
 
   /// Runs until every node has ended; the calling thread is one of the workers.
@@ -89,11 +89,11 @@ class TaskGraph {
 
   Plan& plan_;
   RunContext& run_;
+  const Reach& reach_;
   RunObserver* const observer_;
   const Clock::time_point began_;
   tbb::task_arena arena_;
   tbb::flow::graph graph_;
-  const Reach reach_;
   MemoryGate gate_;
   std::vector<std::unique_ptr<GraphNode>> nodes_;
   TaskFiles files_;

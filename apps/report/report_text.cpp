@@ -77,6 +77,11 @@ std::string output(const StageReport& s) {
       rest += plural(static_cast<std::size_t>(number), "row");
     else if (name == "kept_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " as before";
+    else if (name == "dropped_tails" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "recording") +
+              " with a tail that fills no window";
+    else if (name == "dropped_seconds")
+      rest += text + " s of tails in no row (tail: drop)";
     else if (name == "left_out_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " left out";
     else if (name == "dropped_files" && detail::parse_number(value, number).empty())
@@ -175,20 +180,42 @@ std::string reason_text(const Ledger::Entry& entry) {
                      excerpt(entry.reason, kLongestReason));
 }
 
+// Without its numbers, which may differ from file to file.
+std::string kind_of(const std::string& reason) {
+  std::string out;
+  for (const char c : reason) {
+    const bool is_number = (c >= '0' && c <= '9') || c == '.';
+    if (!is_number || !out.ends_with('0')) out += is_number ? '0' : c;
+  }
+  return out;
+}
+
 // A line for each of the most frequent ones.
 std::string by_reason(const std::vector<Remark>& remarks) {
-  std::map<std::string, std::size_t> counts;
-  for (const Remark& r : remarks) ++counts[reason_text(r.entry)];
-  std::vector<std::pair<std::string, std::size_t>> most(counts.begin(), counts.end());
+  struct Kind {
+    std::string first;  // of these reasons
+    std::size_t count = 0;
+    bool is_example = false;  // others have other numbers
+  };
+  std::map<std::string, Kind> kinds;
+  for (const Remark& r : remarks) {
+    const std::string reason = reason_text(r.entry);
+    Kind& kind = kinds[kind_of(reason)];
+    if (kind.count++ == 0) kind.first = reason;
+    kind.is_example = kind.is_example || reason != kind.first;
+  }
+  std::vector<Kind> most;
+  for (const auto& [key, kind] : kinds) most.push_back(kind);
   std::stable_sort(most.begin(), most.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+                   [](const Kind& a, const Kind& b) { return a.count > b.count; });
   std::string out;
   std::size_t others = 0;
   for (std::size_t i = 0; i < most.size(); ++i) {
     if (i < kShownReasons)
-      out += fmt::format("    {}: {}\n", plural(most[i].second, "file"), most[i].first);
+      out += fmt::format("    {}: {}{}\n", plural(most[i].count, "file"),
+                         most[i].is_example ? "such as " : "", most[i].first);
     else
-      others += most[i].second;
+      others += most[i].count;
   }
   return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
 }
@@ -209,7 +236,7 @@ std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) 
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
                        reason_text(remarks[i].entry));
   if (remarks.size() > limit)
-    out += fmt::format("  … and {} more (all in the output's /remarks and in --json)\n",
+    out += fmt::format("  … and {} more (all in the output's /remarks and in --json), of them\n",
                        count_text(remarks.size() - limit)) +
            by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
   return out;

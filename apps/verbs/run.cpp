@@ -146,7 +146,9 @@ int run(const RunArguments& arguments, JsonReport& json) {
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
     complain(
-        fmt::format("stopped before the end, {} not run", plural(report.counts.not_run, "file")));
+        fmt::format("stopped before the end, {} not run; what was made is in the .part file, which "
+                    "the next run does not go on with but makes anew",
+                    plural(report.counts.not_run, "file")));
   return code;
 }
 
@@ -204,6 +206,11 @@ Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
   verb.footer(
+      "Ctrl-C ends a run when what is under way is finished (exit status 75); the output keeps "
+      "its\n"
+      "name .part, and the next run starts from the beginning. A second Ctrl-C ends at once "
+      "(130).\n"
+      "\n"
       "Example:\n"
       "  DATA=clips OUT=features.h5 melflow run speech_16k_80mel\n"
       "  melflow run mine.yaml --var DATA=clips --set mel.n_mels=64 --json > report.json");

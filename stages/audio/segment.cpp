@@ -6,6 +6,7 @@
 //      frames across the seam need.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -154,6 +155,14 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     return out;
   }
 
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    if (dropped_tails_ == 0) return {};
+    return {{"dropped_tails", Value::scalar(std::to_string(dropped_tails_.load()))},
+            {"dropped_seconds",
+             Value::scalar(
+                 fmt::format("{:.3f}", static_cast<double>(dropped_microseconds_.load()) * 1e-6))}};
+  }
+
   // A block and what was kept of the one before it; passed on untouched where it is the only one.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;
@@ -188,6 +197,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       out->grid = g;
       out->first_row = state.rows;
       out->row_count = longs * g.per_long - state.rows;
+      if (in->last) note_tail(g, seen, longs, in->sample_rate);
       if (in->last && longs == 0)
         return ItemError::skipped(
             fmt::format("shorter than one window: {} samples of {}", seen, g.long_length));
@@ -261,6 +271,14 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     return n > covered && left >= std::max<std::int64_t>(1, shortest) ? whole + 1 : whole;
   }
 
+  // Samples behind the last window, which no row has.
+  void note_tail(const WindowGrid& g, std::int64_t seen, std::int64_t longs, int rate) const {
+    const std::int64_t covered = longs == 0 ? 0 : (longs - 1) * g.long_hop + g.long_length;
+    if (longs == 0 || covered >= seen || rate <= 0) return;
+    dropped_tails_.fetch_add(1, std::memory_order_relaxed);
+    dropped_microseconds_.fetch_add((seen - covered) * 1'000'000 / rate, std::memory_order_relaxed);
+  }
+
   // The block's samples after those kept; without a copy where none are.
   static void join(const Waveform& in, const SegmentState& state, ItemContext& context,
                    Windows& out) {
@@ -293,6 +311,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
   double rate_ = 0;                     // that is known, or that the mel stage insists on [Hz]
   std::int64_t context_ = 0;            // samples that the frames across a seam need
   std::optional<WindowGrid> expected_;  // at the rate of the plan
+  mutable std::atomic<std::int64_t> dropped_tails_{0}, dropped_microseconds_{0};
 };
 
 const RegisterStage<Segment, SegmentOptions> registered{

@@ -25,10 +25,10 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
-  s.field("split_files", split_files,
-          "writes a file for each split, named after it: features.train.h5 for path: features.h5; "
-          "rows "
-          "of recordings in no split go to path itself")
+  s.field(
+       "split_files", split_files,
+       "writes a file for each split, named after it: features.train.h5 for path: features.h5 (or "
+       ".npy); rows of recordings in no split go to path itself")
       .tuning();
   s.field("overwrite", overwrite,
           "replaces an existing file once the new one is complete; false: no run begins when the "

@@ -61,7 +61,8 @@ std::string_view trimmed(std::string_view text) {
 std::optional<double> amount(Fact fact, std::string_view text) {
   const bool is_negative = fact == Fact::target && text.starts_with('-');
   if (is_negative) text.remove_prefix(1);
-  const auto read = detail::number_and_unit(Value::scalar(std::string(trimmed(text))));
+  const Value value = Value::scalar(std::string(trimmed(text)));
+  const auto read = detail::number_and_unit(value);
   if (!read) return std::nullopt;
   const double unit = factor(fact, read->second);
   if (unit == 0) return std::nullopt;

@@ -169,7 +169,11 @@ class Route final : public Router {
       return static_cast<int>(i);
     }
     if (options_.otherwise.empty()) {
-      if (list.size() > 1) why = "meets the conditions of no output";
+      if (list.size() == 1) return -1;
+      why = "leaves by no output";
+      for (const Routes::Output& o : list)
+        why += fmt::format("{}{}: {}", &o == &list.front() ? ": " : "; ", o.name,
+                           o.conditions.failing(facts));
       return -1;
     }
     why = "leaves by output '" + options_.otherwise + "'";

@@ -176,7 +176,7 @@ TEST_CASE(
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
   CHECK(
-      bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json)\n"
+      bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json), of them\n"
                         "    90 files: work: failed: is broken\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});

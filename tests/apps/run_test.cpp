@@ -66,7 +66,7 @@ TEST_CASE("run: failures end with 3, the first ten are listed and the others cou
             "  toy/0003: work: failed: is broken\n"
             "  toy/0007: work: failed: is broken\n"
             "  toy/0009: work: skipped: is too short\n"));
-  CHECK(has(e.out, "  … and 2 more (all in the output's /remarks and in --json)\n"));
+  CHECK(has(e.out, "  … and 2 more (all in the output's /remarks and in --json), of them\n"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {

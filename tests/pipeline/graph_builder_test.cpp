@@ -246,7 +246,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"unknown stage", chain().node("b", "stap", "a").node("out2", "keep", "b"),
        "test.yaml:4:15: b: unknown stage 'stap', did you mean 'step'?"},
       {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
-       "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'"},
+       "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages"},
       {"no stage", chain().node("b", "", "a").node("out2", "keep", "b"),
        "test.yaml:4:3: b: 'stage' is missing; `melflow stages` lists the stages"},
       {"unknown option", chain().node("b", "keep", "a", {{"ordred", "true"}}),
@@ -255,20 +255,20 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:4:30: b.queu: unknown option of keep, did you mean 'queue'?"},
       {"option out of range",
        chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
-       "test.yaml:4:35: b.blocks: 0 is out of range, allowed is 1 to 1000"},
+       "test.yaml:4:35: b.blocks: 0 is out of range; allowed: 1 to 1000"},
       {"concurrency too small", chain().node("b", "keep", "a", {{"concurrency", "0"}}),
-       "test.yaml:4:35: b.concurrency: 0 is out of range, allowed is 1 to 1024"},
+       "test.yaml:4:35: b.concurrency: 0 is out of range; allowed: 1 to 1024"},
       {"concurrency too large", chain().node("b", "keep", "a", {{"concurrency", "1025"}}),
-       "test.yaml:4:35: b.concurrency: 1025 is out of range, allowed is 1 to 1024"},
+       "test.yaml:4:35: b.concurrency: 1025 is out of range; allowed: 1 to 1024"},
       {"concurrency of a serial stage",
        chain().node("b", "gather", "a", {{"concurrency", "2"}}).node("o", "batch_keep", "b"),
        "test.yaml:4:35: b.concurrency: 2 is out of range, gather takes at most 1"},
       {"queue out of range", chain().node("b", "keep", "a", {{"queue", "0"}}),
-       "test.yaml:4:35: b.queue: 0 is out of range, allowed is 1 to 1048576"},
+       "test.yaml:4:35: b.queue: 0 is out of range; allowed: 1 to 1048576"},
       {"start_at out of range", chain().node("b", "keep", "a", {{"start_at", "1.5"}}),
-       "test.yaml:4:35: b.start_at: 1.5 is out of range, allowed is 0 to 1"},
+       "test.yaml:4:35: b.start_at: 1.5 is out of range; allowed: 0 to 1"},
       {"queue not a number", chain().node("b", "keep", "a", {{"queue", "many"}}),
-       "test.yaml:4:35: b.queue: 'many' is not an integer, allowed is 1 to "
+       "test.yaml:4:35: b.queue: 'many' is not an integer; allowed: 1 to "
        "1048576"},
       {"duplicate node", chain().node("out", "keep", "files"),
        "test.yaml:4:3: out: there are two nodes of this name"},
@@ -362,12 +362,12 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
   CHECK(problems_of(g) ==
         "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
         "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
-        "test.yaml:2:35: a.queue: 0 is out of range, allowed is 1 to 1048576\n"
+        "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
         "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
         "test.yaml:3:3: a: there are two nodes of this name\n"
-        "test.yaml:3:35: a.blocks: 1001 is out of range, allowed is 1 to 1000\n"
+        "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
         "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files)\n"
-        "test.yaml:4:35: out.concurrency: -1 is out of range, allowed is 1 to 1024");
+        "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
 }
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {

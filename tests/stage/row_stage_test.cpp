@@ -51,7 +51,7 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
       {"log: db, output: spectrogram", "stage: mfcc", "tail: drop",
        "test.yaml:9:3: last: needs mel bands, what arrives are bin columns"},
       {"log: db", "stage: mfcc, dct_type: 4", "tail: drop",
-       "test.yaml:9:33: last.dct_type: 4 is out of range, allowed is 2 to 3"},
+       "test.yaml:9:33: last.dct_type: 4 is out of range; allowed: 2 to 3"},
       {"log: db", "stage: pcen", "tail: drop",
        "test.yaml:9:3: last: needs linear bands or bins (power or amplitude), what arrives is in "
        "dB; set log: none and normalize: none in mel"},
@@ -62,9 +62,9 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
        "test.yaml:9:3: last: needs rows without an energy, which is a logarithm; set use_energy: "
        "false in mel"},
       {"log: none", "stage: pcen, b: 0", "tail: drop",
-       "test.yaml:9:26: last.b: 0 is out of range, allowed is more than 0, at most 1"},
+       "test.yaml:9:26: last.b: 0 is out of range; allowed: more than 0, at most 1"},
       {"log: none", "stage: pcen, eps: 0", "tail: drop",
-       "test.yaml:9:28: last.eps: 0 is out of range, allowed is more than 0, at most 1e+09"},
+       "test.yaml:9:28: last.eps: 0 is out of range; allowed: more than 0, at most 1e+09"},
       {"log: db", "stage: deltas, width: 4", "tail: drop",
        "test.yaml:9:32: last.width: width is 4, must be odd: 3 or 5"},
       {"log: db", "stage: deltas, width: 3, order: 3, method: librosa", "tail: drop",

@@ -141,7 +141,7 @@ TEST_CASE("config limits: a long value is not told whole") {
     std::string scale, problem;
   };
   const Row rows[] = {
-      {"gain: " + longer, "scale.gain: '" + shown + "' is not a number, allowed is -60 to 60"},
+      {"gain: " + longer, "scale.gain: '" + shown + "' is not a number; allowed: -60 to 60"},
       {"mode: " + longer, "scale.mode: '" + shown + "' is not one of soft, hard"},
       {"block: " + std::string(1'000'000, '9'),
        "scale.block: '" + std::string(100, '9') +
@@ -150,7 +150,7 @@ TEST_CASE("config limits: a long value is not told whole") {
       {"strict: " + longer, "scale.strict: '" + shown + "' is not true or false"},
       {"queue: " + std::string(100'000, '9'),
        "scale.queue: " + std::string(100, '9') +
-           "… (100000 bytes) is too large, allowed is 1 to 1048576"},
+           "… (100000 bytes) is too large; allowed: 1 to 1048576"},
       {"from: " + longer, "scale.from: there is no node '" + shown + "'"},
       {longer + ": 1", "scale." + shown + ": unknown option of scale"},
       {"gain: !" + longer + " 3", "the tag !" + std::string(99, 'y') +
@@ -185,9 +185,9 @@ TEST_CASE("config limits: --set and --var of any kind") {
       {{"scale.gain", "\"\x01\""},
        "--set: scale.gain: column 2: a configuration cannot have control characters in it; remove "
        "U+0001 here"},
-      {{"scale.gain", "1e999"}, "--set: scale.gain: '1e999' is not a number, allowed is -60 to 60"},
+      {{"scale.gain", "1e999"}, "--set: scale.gain: '1e999' is not a number; allowed: -60 to 60"},
       {{"scale.queue", "-99999999999999999999"},
-       "--set: scale.queue: -99999999999999999999 is too small, allowed is 1 to 1048576"},
+       "--set: scale.queue: -99999999999999999999 is too small; allowed: 1 to 1048576"},
       {{"scale.gain", repeated("${A:-", 30'000)},
        "--set: this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character "
        "$"},

@@ -95,7 +95,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"too many failures", with_scale(scale, "version: 1\nmax_failures: 101%"),
        "t.yaml:2:15: max_failures: 101% is more than all files"},
       {"workers out of range", with_scale(scale, "version: 1\nworkers: -1"),
-       "t.yaml:2:10: workers: -1 is out of range, allowed is 0 to 1024"},
+       "t.yaml:2:10: workers: -1 is out of range; allowed: 0 to 1024"},
       {"no graph", "version: 1\n",
        "t.yaml:1:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
        "start from"},
@@ -121,9 +121,9 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
        "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
       {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),
-       "t.yaml:4:44: scale.gain: 61 is out of range, allowed is -60 to 60"},
+       "t.yaml:4:44: scale.gain: 61 is out of range; allowed: -60 to 60"},
       {"in a group", with_scale("  scale: {stage: scale, from: files, span: {length: 0}}"),
-       "t.yaml:4:53: scale.span.length: 0 is out of range, allowed is 1 to 100"},
+       "t.yaml:4:53: scale.span.length: 0 is out of range; allowed: 1 to 100"},
       {"unknown stage", with_scale("  scale: {stage: scael, from: files}"),
        "t.yaml:4:18: scale: unknown stage 'scael', did you mean 'scale'?"},
       {"found by the stage itself", with_scale("  scale: {stage: scale, from: files, gain: 7}"),
@@ -242,7 +242,7 @@ TEST_CASE("config: problems of every level come out in one go") {
         "where it is meant, or leave --var out\n"
         "--set: scal.gain: there is no node 'scal' and no such key at the top level, did you mean "
         "'scale'?\n"
-        "--set: scale.gain: 99 is out of range, allowed is -60 to 60\n"
+        "--set: scale.gain: 99 is out of range; allowed: -60 to 60\n"
         "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'?; the "
         "keys are version, memory, max_failures, workers, graph\n"
         "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "

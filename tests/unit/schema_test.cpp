@@ -148,10 +148,10 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
     CAPTURE(std::string(bad));
     CHECK(read("size", bad) ==
           "s.yaml:2:9: node.size: '" + std::string(bad) +
-              "' is not a size such as 65536, 64KiB or 1.5GiB, allowed is 4KiB to 1GiB");
+              "' is not a size such as 65536, 64KiB or 1.5GiB; allowed: 4KiB to 1GiB");
   }
   CHECK(read("size", "99999999TiB") ==
-        "s.yaml:2:9: node.size: 99999999TiB is too large, allowed is 4KiB to 1GiB");
+        "s.yaml:2:9: node.size: 99999999TiB is too large; allowed: 4KiB to 1GiB");
 }
 
 TEST_CASE("schema: a size as text reads back as the same size") {
@@ -178,29 +178,29 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
     const char* message;
   };
   for (const Row& row : {
-           Row{"count", "12x", false, "'12x' is not an integer, allowed is 1 to 64"},
-           {"count", "1.5", false, "'1.5' is not an integer, allowed is 1 to 64"},
+           Row{"count", "12x", false, "'12x' is not an integer; allowed: 1 to 64"},
+           {"count", "1.5", false, "'1.5' is not an integer; allowed: 1 to 64"},
            {"count", "12", true, "'12' is a text because of its quotes; remove the quotes"},
-           {"count", "", false, "'' is not an integer, allowed is 1 to 64"},
-           {"count", "+-5", false, "'+-5' is not an integer, allowed is 1 to 64"},
+           {"count", "", false, "'' is not an integer; allowed: 1 to 64"},
+           {"count", "+-5", false, "'+-5' is not an integer; allowed: 1 to 64"},
            {"count", "99999999999999999999", false,
-            "99999999999999999999 is too large, allowed is 1 to 64"},
-           {"count", "3000000000", false, "3000000000 is too large, allowed is 1 to 64"},
+            "99999999999999999999 is too large; allowed: 1 to 64"},
+           {"count", "3000000000", false, "3000000000 is too large; allowed: 1 to 64"},
            {"count", "-99999999999999999999", false,
-            "-99999999999999999999 is too small, allowed is 1 to 64"},
+            "-99999999999999999999 is too small; allowed: 1 to 64"},
            {"small", "65536", false, "65536 is too large"},
            {"small", "-1", false, "-1 is too small"},
            {"large", "-1", false, "-1 is too small"},
-           {"ratio", "half", false, "'half' is not a number, allowed is more than 0"},
-           {"ratio", "inf", false, "'inf' is not a number, allowed is more than 0"},
-           {"ratio", "nan", false, "'nan' is not a number, allowed is more than 0"},
+           {"ratio", "half", false, "'half' is not a number; allowed: more than 0"},
+           {"ratio", "inf", false, "'inf' is not a number; allowed: more than 0"},
+           {"ratio", "nan", false, "'nan' is not a number; allowed: more than 0"},
            {"ratio", "0.5", true, "'0.5' is a text because of its quotes; remove the quotes"},
            {"flag", "1", false, "'1' is not true or false"},
            {"flag", "true", true, "'true' is a text because of its quotes; remove the quotes"},
            {"colour", "gren", false,
             "'gren' is not one of red, green, blue, did you mean 'green'?"},
            {"colour", "7", false, "'7' is not one of red, green, blue"},
-           {"maybe", "x", false, "'x' is not an integer, allowed is 1 to 10"},
+           {"maybe", "x", false, "'x' is not an integer; allowed: 1 to 10"},
            {"numbers", "x", false, "'x' is not an integer"},
            {"inner", "5", false, "'5' is not a map of options"},
        }) {
@@ -211,10 +211,10 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   }
   Everything o;
   CHECK(read(o, "count", Value::list({})) ==
-        "s.yaml:2:9: node.count: a list is not an integer, allowed is 1 to 64");
+        "s.yaml:2:9: node.count: a list is not an integer; allowed: 1 to 64");
   CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not a text");
   CHECK(read(o, "count", Value{}) ==
-        "s.yaml:2:9: node.count: nothing stands here instead of an integer, allowed is 1 to 64");
+        "s.yaml:2:9: node.count: nothing stands here instead of an integer; allowed: 1 to 64");
 }
 
 TEST_CASE("schema: the range in the message is the range that help shows") {
@@ -240,7 +240,7 @@ TEST_CASE("schema: the range in the message is the range that help shows") {
     CAPTURE(std::string(row.key));
     CAPTURE(std::string(row.text));
     CHECK(read(row.key, row.text) == "s.yaml:2:9: node." + std::string(row.key) + ": " + row.got +
-                                         " is out of range, allowed is " + row.allowed);
+                                         " is out of range; allowed: " + row.allowed);
     for (const Field& f : schema.fields())
       if (f.name == row.key) CHECK(f.allowed() == row.allowed);
   }
@@ -292,7 +292,7 @@ TEST_CASE("schema: a group reads its own options, reports its own problems, and 
                             {"hopp", Value::scalar("1", at(4, 13)), at(4, 5)},
                             {"hop", Value::scalar("256", at(5, 13)), at(5, 5)}});
   CHECK(read(o, "inner", group) ==
-        "s.yaml:3:13: node.inner.length: 0 is out of range, allowed is 1 to 1048576\n"
+        "s.yaml:3:13: node.inner.length: 0 is out of range; allowed: 1 to 1048576\n"
         "s.yaml:4:5: node.inner.hopp: unknown option, did you mean 'hop'?");
   REQUIRE(o.inner.has_value());
   CHECK(o.inner->hop == 256);

@@ -76,7 +76,7 @@ Layout layout_of(const std::string& path, std::string_view file) {
 template <class Real>
 std::vector<double> numbers(std::string_view data, std::size_t count) {
   std::vector<Real> values(count);
-  std::memcpy(values.data(), data.data(), count * sizeof(Real));
+  if (count > 0) std::memcpy(values.data(), data.data(), count * sizeof(Real));
   return {values.begin(), values.end()};
 }
 
