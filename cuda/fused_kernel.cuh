@@ -96,6 +96,8 @@ FusedKernel fused_kernel_of(SampleType samples, NumberType operands) {
     case NumberType::bfloat16:
       return is_int16 ? fused_kernel<S, std::int16_t, NumberType::bfloat16>
                       : fused_kernel<S, float, NumberType::bfloat16>;
+    case NumberType::int16:  // of samples only
+      break;
   }
   return nullptr;
 }

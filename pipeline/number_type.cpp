@@ -11,6 +11,18 @@
 namespace melflow {
 namespace {
 
+constexpr float kInt16Steps = 32768;  // to full scale
+
+// So that the compiler makes vectors of a loop of it.
+inline std::int16_t to_int16(float value) {
+  constexpr float kWhole = 3 << 22;  // floats from half of it to its double are whole numbers
+  float steps = value * kInt16Steps;
+  steps = steps < -kInt16Steps ? -kInt16Steps : steps;
+  steps = steps > kInt16Steps - 1 ? kInt16Steps - 1 : steps;
+  return static_cast<std::int16_t>(std::bit_cast<std::int32_t>(steps + kWhole) -
+                                   std::bit_cast<std::int32_t>(kWhole));
+}
+
 // Of bits without their sign, the first from `limit` on; vectors look at a piece at once.
 template <class Bits>
 std::int64_t first_from(const Bits* values, std::size_t count, Bits limit) {
@@ -39,6 +51,8 @@ const char* to_text(NumberType type) {
       return "float16";
     case NumberType::bfloat16:
       return "bfloat16";
+    case NumberType::int16:
+      return "int16";
   }
   return "?";
 }
@@ -50,6 +64,9 @@ void from_float(std::span<const float> values, NumberType type, void* out) {
     std::memcpy(out, values.data(), values.size_bytes());
   else if (type == NumberType::float16)
     to_float16(values, halves);
+  else if (type == NumberType::int16)
+    for (std::size_t i = 0; i < values.size(); ++i)
+      halves[i] = static_cast<std::uint16_t>(to_int16(values[i]));
   else
     std::transform(values.begin(), values.end(), halves, to_bfloat16);
 }
@@ -59,6 +76,10 @@ void to_float(const void* values, std::size_t count, NumberType type, float* out
   const auto* halves = static_cast<const std::uint16_t*>(values);
   if (type == NumberType::float32)
     std::memcpy(out, values, count * sizeof(float));
+  else if (type == NumberType::int16)
+    std::transform(static_cast<const std::int16_t*>(values),
+                   static_cast<const std::int16_t*>(values) + count, out,
+                   [](std::int16_t v) { return static_cast<float>(v) / kInt16Steps; });
   else
     std::transform(halves, halves + count, out,
                    type == NumberType::float16 ? from_float16 : from_bfloat16);
@@ -70,21 +91,29 @@ float greatest_of(NumberType type) {
       return 65504.0F;
     case NumberType::bfloat16:
       return 0x1.FEp127F;
+    case NumberType::int16:
+      return (kInt16Steps - 1) / kInt16Steps;
     case NumberType::float32:
       break;
   }
   return std::numeric_limits<float>::max();
 }
 
+std::int64_t first_beyond(std::span<const float> values, float limit) {
+  return first_from(reinterpret_cast<const std::int32_t*>(values.data()), values.size(),
+                    std::bit_cast<std::int32_t>(limit) + 1);
+}
+
 std::int64_t first_not_finite(const void* values, std::size_t count, NumberType from,
                               NumberType to) {
   if (from == NumberType::float32) {
     // From half a step above the greatest number on.
-    const std::int32_t limit = to == NumberType::float32   ? 0x7F800000
-                               : to == NumberType::float16 ? 0x477FF000
-                                                           : 0x7F7F8000;
+    const std::int32_t limit = to == NumberType::float16    ? 0x477FF000
+                               : to == NumberType::bfloat16 ? 0x7F7F8000
+                                                            : 0x7F800000;
     return first_from(static_cast<const std::int32_t*>(values), count, limit);
   }
+  if (from == NumberType::int16) return -1;
   const std::int16_t limit = from == NumberType::float16 ? 0x7C00 : 0x7F80;
   return first_from(static_cast<const std::int16_t*>(values), count, limit);
 }

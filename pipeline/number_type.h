@@ -2,7 +2,8 @@
 //
 // float16 is IEEE 754 binary16: values from 6.1e-5 to 65504 have a relative error of at most 2^-11
 // (0.05 %), larger ones become infinite. bfloat16 is the upper half of a float: the same range,
-// with a relative error of at most 2^-8 (0.4 %). Both round to nearest, ties to even.
+// with a relative error of at most 2^-8 (0.4 %). int16 is a sample: the value times 32768, values
+// beyond -1 and 32767 / 32768 become these. All round to nearest, ties to even.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +12,27 @@
 
 namespace melflow {
 
-enum class NumberType : std::uint8_t { float32, float16, bfloat16 };
+enum class NumberType : std::uint8_t { float32, float16, bfloat16, int16 };
 
 constexpr std::size_t size_of(NumberType type) { return type == NumberType::float32 ? 4 : 2; }
 
-// The name of a type: "float32", "float16" or "bfloat16".
+// The name of a type, such as "float32".
 const char* to_text(NumberType type);
 
-// Converts values into `out`, which is aligned for the type and has room for all of them.
+// Converts values into `out`, which is aligned for the type and has room for all of them; for int16
+// all are finite.
 void from_float(std::span<const float> values, NumberType type, void* out);
 // Converts values back to floats, exactly. `values` is aligned for the type.
 void to_float(const void* values, std::size_t count, NumberType type, float* out);
 
 // The largest value that stays finite in a type.
 float greatest_of(NumberType type);
+// The index of the first value that is further from 0 than `limit`, which is not negative, or not a
+// number; -1 without one.
+std::int64_t first_beyond(std::span<const float> values, float limit);
 // The index of the first of the values, which have type `from`, that is infinite or not a number in
-// type `to`; -1 without one. `from` is float32 or the same as `to`.
+// type `to`; -1 without one. `from` is float32 or the same as `to`. int16 holds every finite value,
+// clipped.
 std::int64_t first_not_finite(const void* values, std::size_t count, NumberType from,
                               NumberType to);
 

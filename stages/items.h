@@ -145,33 +145,37 @@ struct ComputedBy {
 };
 
 /// The names that rows have or may get in an output; nothing else in an output has one of them.
-inline constexpr std::string_view kRowNames[] = {"mel", "mfcc", "spectrogram", "waveform",
-                                                 "windows"};
+inline constexpr std::string_view kWaveformRows = "waveform", kWindowRows = "windows";
+inline constexpr std::string_view kRowNames[] = {"mel", "mfcc", "spectrogram", kWaveformRows,
+                                                 kWindowRows};
 
 /// The description of all rows of a run, known on the edge (property::kFeatures).
 struct FeatureInfo {
   /// The name of the rows in an output, one of kRowNames, from the stage that makes them: "mel",
-  /// "spectrogram", "mfcc".
+  /// "spectrogram", "mfcc", "waveform".
   std::string name;
-  int frames = 0;                 ///< frames in a row; 0: recordings are not cut, a row is a frame
-  int columns = 0;                ///< values of a frame
-  std::string axis = "band";      ///< what a column is: "band", "bin", "coefficient"
+  int frames = 0;             ///< frames in a row; 0: recordings are not cut, a row is a frame
+  int columns = 0;            ///< values of a frame
+  std::string axis = "band";  ///< what a column is: "band", "bin", "coefficient"; "": of samples,
+                              ///< which are frames of one column, and have no axis of columns
   std::vector<double> column_hz;  ///< [columns] centre frequencies, NaN for an energy; or empty
   int energy_column = -1;         ///< the column of the log energy, -1 without one
   bool is_log = false;            ///< logarithmic, so that a cepstrum can be computed
+  bool is_full_scale = false;     ///< samples of which 1 is full scale, as int16 holds them
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
   /// Shared by all descriptions that are derived from this one.
   std::shared_ptr<ComputedBy> computed_by = std::make_shared<ComputedBy>();
 
+  [[nodiscard]] bool is_samples() const { return axis.empty(); }
   [[nodiscard]] std::size_t values_per_row() const {
     return static_cast<std::size_t>(frames > 0 ? frames : 1) * static_cast<std::size_t>(columns);
   }
 };
 
 /// Rows of one block of one file, [row_count, frames, columns] of `type`. The type is not float32
-/// only where the values are final and all readers have asked for the same other type, which every
+/// only where the values are final, and all readers have asked for the same other type, which every
 /// stage that takes rows does by require_rows() (stages/row_type.h).
 struct MelPart {
   std::shared_ptr<const Buffer> data;

@@ -191,8 +191,11 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   }
   if (!f.text("preset").empty())
     out += fmt::format("{:<14}{}\n", "preset", excerpt(f.text("preset")));
-  out += fmt::format("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"),
-                     number("n_fft"), number("hop_length"));
+  if (!f.has_samples())
+    out += fmt::format("{:<14}{} Hz, n_fft {}, hop {}\n", "frames", number("sample_rate"),
+                       number("n_fft"), number("hop_length"));
+  else if (number("sample_rate") > 0)
+    out += fmt::format("{:<14}{} Hz\n", "samples", number("sample_rate"));
   out += fmt::format("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"),
                      count("ok"), count("skipped"), count("failed"));
   out += fmt::format("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");

@@ -146,7 +146,9 @@ void check_picture(const std::string& path) {
 
 int show(const ShowArguments& arguments) {
   std::vector<FeatureFile> outputs;
-  for (const std::string& file : arguments.files) outputs.emplace_back(file);
+  for (const std::string& file : arguments.files)
+    if (outputs.emplace_back(file).has_samples())
+      throw RunError(file + ": its rows are samples; pictures are drawn of features such as mel");
   std::vector<std::string> paths = arguments.paths;
   if (paths.empty()) paths.push_back(first_entry(outputs.front()).path);
   const std::string picture =

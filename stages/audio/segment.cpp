@@ -109,7 +109,10 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     // At the rate that is known, or at the one the mel stage insists on.
     const double rate = rate_;
     if (rate <= 0) {
-      check.error("", "the sample rate is not known; set mel.sample_rate or resample");
+      check.error(
+          "",
+          "the sample rate is not known; set the sample_rate of the stage that makes rows (mel, "
+          "samples), or resample");
       return out;
     }
     const WindowGrid g = grid(rate);

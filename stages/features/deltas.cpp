@@ -60,6 +60,10 @@ class Deltas final : public RowStage {
  protected:
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                               PlanCheck& check) override {
+    if (in.is_samples()) {
+      check.error("", "needs rows of features, what arrives are samples");
+      return nullptr;
+    }
     if (o_.width % 2 == 0) {
       check.error("width", fmt::format("width is {}, must be odd: {} or {}", o_.width, o_.width - 1,
                                        o_.width + 1));

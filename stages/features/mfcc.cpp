@@ -78,7 +78,8 @@ class Mfcc final : public RowStage {
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                               PlanCheck& check) override {
     if (in.axis != "band") {
-      check.error("", fmt::format("needs mel bands, what arrives are {} columns", in.axis));
+      check.error("", fmt::format("needs mel bands, what arrives are {}",
+                                  in.is_samples() ? "samples" : in.axis + " columns"));
       return nullptr;
     }
     if (!in.is_log) check.warning("", "of mel bands without a logarithm; set log in mel");

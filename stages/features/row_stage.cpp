@@ -19,6 +19,7 @@ Properties RowStage::plan(const Properties& given, const Requirements&, PlanChec
   in_ = given.get_or(property::kFeatures, nullptr);
   if (!in_) return given;  // what is before it has an error of its own
   auto out = std::make_shared<FeatureInfo>(*in_);
+  out->is_full_scale = false;
   step_ = make_step(*in_, *out, check);
   if (!step_) return given;
   if (in_->frames > 0 && in_->frames < least_frames())

@@ -51,7 +51,16 @@ Requirements RowSink::require(const Requirements& below) const {
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
   info_ = given.get_or(property::kFeatures, nullptr);
-  if (info_ && target_.dtype == NumberType::float16 && !info_->is_log)
+  if (info_ && target_.dtype == NumberType::int16 && !info_->is_full_scale)
+    check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "
+                                     "samples), and what arrives is {} in {}; store float32, "
+                                     "float16 or bfloat16",
+                                     info_->name, info_->unit));
+  if (target_.dtype == NumberType::int16 && target_.normalize)
+    check.error("normalize",
+                "normalised values go beyond full scale, which int16 cannot hold; "
+                "set dtype: float32, or leave the samples as they are");
+  if (info_ && target_.dtype == NumberType::float16 && !info_->is_log && !info_->is_full_scale)
     check.warning("dtype",
                   "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
                   "become 0, and files with louder ones fail");
@@ -232,7 +241,7 @@ std::vector<Value> RowSink::split_counts(const RunContext& run) const {
 RowSink::Shape RowSink::shape_of(std::int64_t rows) const {
   Shape shape{static_cast<std::uint64_t>(rows)};
   if (info_->frames > 1) shape.push_back(static_cast<std::uint64_t>(info_->frames));
-  shape.push_back(static_cast<std::uint64_t>(info_->columns));
+  if (!info_->is_samples()) shape.push_back(static_cast<std::uint64_t>(info_->columns));
   return shape;
 }
 

@@ -11,7 +11,7 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
       "dtype", dtype,
       "number type of the stored values; float16: 11 significant bits, values up to 65504; "
       "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
-      "fails. A CUDA device rounds to 16 bits itself where no stage between it and this one needs "
+      "fails. int16: samples (stage samples) times 32768, clipped at full scale. A CUDA device rounds to 16 bits itself where no stage between it and this one needs "
       "more");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "

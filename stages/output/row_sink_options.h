@@ -15,7 +15,8 @@ struct EnumNames<NumberType> {
   static constexpr std::pair<const char*, NumberType> values[] = {
       {"float32", NumberType::float32},
       {"float16", NumberType::float16},
-      {"bfloat16", NumberType::bfloat16}};
+      {"bfloat16", NumberType::bfloat16},
+      {"int16", NumberType::int16}};
 };
 
 enum class StatisticsOf { none, train, all };

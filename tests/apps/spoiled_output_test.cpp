@@ -97,7 +97,7 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
        {"a text as number of files", "the attribute found is no integer"},
        {"format 0", "was written by melflow 0.1.0 in format 0, this program reads 1 to 2"},
        {"format 3", "was written by melflow 0.1.0 in format 3, this program reads 1 to 2"},
-       {"one axis", "/mel has 1 axes, not 2 or 3"},
+       {"one axis", "mel has 1 axes, not 2 or 3"},
        {"rows that are nowhere", "/mel should have 351843720888320 bytes, and there are 0 of it"},
        {"a product that wraps", "/mel cannot have [4611686018427387904, 4] values or bytes"},
        {"paths that are nowhere", "/files/path should have 8796093022208 bytes"},

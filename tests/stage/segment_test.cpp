@@ -326,7 +326,7 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
     CHECK(Bench("segment", row.options).plan(at_rate(16000)).errors == row.errors);
   }
   // Without a rate, lengths in samples mean nothing to the stages behind.
-  CHECK(
-      Bench("segment", "{length: 25ms}").plan().errors ==
-      std::vector<std::string>{": the sample rate is not known; set mel.sample_rate or resample"});
+  CHECK(Bench("segment", "{length: 25ms}").plan().errors ==
+        std::vector<std::string>{": the sample rate is not known; set the sample_rate of the stage "
+                                 "that makes rows (mel, samples), or resample"});
 }

@@ -86,6 +86,8 @@ void run_operands(const FusedTables& tables, NumberType operands, const HostBatc
       return run_shape<S, Sample, NumberType::float16>(tables, batch, rows, order);
     case NumberType::bfloat16:
       return run_shape<S, Sample, NumberType::bfloat16>(tables, batch, rows, order);
+    case NumberType::int16:  // of samples only
+      break;
   }
 }
 

@@ -115,7 +115,8 @@ TEST_CASE("number type: the first value that is not finite, in its own type and 
                       {0x1.FEFFFEp127F, bfloat16, true},
                       {0x1.FFp127F, bfloat16, false},
                       {greatest_of(bfloat16), bfloat16, true},
-                      {inf, bfloat16, false}};
+                      {inf, bfloat16, false},
+                      {1e30F, int16, true}};
   for (const Row& row : rows) {
     CAPTURE(row.value);
     CAPTURE(std::string(to_text(row.type)));
@@ -158,4 +159,36 @@ TEST_CASE("number type: many float16 together, at the ends of what they hold") {
   CHECK(back[5] == std::numeric_limits<float>::infinity());
   CHECK(back[8] == 0x1p-24F);
   CHECK(std::isnan(back.back()));
+}
+
+TEST_CASE("number type: int16 is the value times 32768, to nearest, clipped") {
+  const std::pair<float, std::int16_t> cases[] = {
+      {0.0F, 0},         {-0.0F, 0},       {1.0F, 32767},        {-1.0F, -32768}, {-1.5F, -32768},
+      {1e30F, 32767},    {-1e30F, -32768}, {0x1p-15F, 1},        {0x1p-16F, 0},   {0x1.8p-15F, 2},
+      {-0x1.8p-15F, -2}, {0x1.4p-14F, 2},  {0x1.000002p-16F, 1}, {0.25F, 8192},   {0.99997F, 32767},
+      {0.99996F, 32767}, {0.99993F, 32766}};
+  std::vector<float> values;
+  for (int round = 0; round < 5; ++round)  // in every lane of a vector
+    for (const auto& [value, bits] : cases) values.push_back(value);
+  std::vector<std::int16_t> stored(values.size());
+  from_float(values, NumberType::int16, stored.data());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CAPTURE(values[i]);
+    CHECK(stored[i] == cases[i % std::size(cases)].second);
+  }
+  CHECK(first_beyond(values, 1e30F) == -1);
+  CHECK(first_beyond(values, 1) == 4);
+  values[3] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(first_beyond(values, 1e30F) == 3);
+  // All of them come back.
+  std::vector<std::int16_t> every(65536), again(65536);
+  for (int i = 0; i < 65536; ++i)
+    every[static_cast<std::size_t>(i)] = static_cast<std::int16_t>(i - 32768);
+  std::vector<float> floats(every.size());
+  to_float(every.data(), every.size(), NumberType::int16, floats.data());
+  CHECK(floats.front() == -1.0F);
+  CHECK(floats[32768 + 1] == 0x1p-15F);
+  from_float(floats, NumberType::int16, again.data());
+  CHECK(again == every);
+  CHECK(first_not_finite(every.data(), every.size(), NumberType::int16, NumberType::int16) == -1);
 }

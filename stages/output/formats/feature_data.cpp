@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "stages/items.h"
 
 namespace melflow {
 namespace {
@@ -57,6 +58,17 @@ std::uint64_t checked_product(const std::vector<std::uint64_t>& factors, const s
       throw RunError(
           fmt::format("{} cannot have [{}] values or bytes", what, fmt::join(factors, ", ")));
   return out;
+}
+
+bool FeatureData::has_samples() const {
+  return rows_name() == kWaveformRows || rows_name() == kWindowRows;
+}
+
+void check_axes(const FeatureData& data) {
+  const std::size_t least = data.has_samples() ? 1 : 2;
+  if (data.shape.size() != least && data.shape.size() != least + 1)
+    throw RunError(fmt::format("{} has {} axes, not {} or {}", data.rows_name(), data.shape.size(),
+                               least, least + 1));
 }
 
 void check_contents(const FeatureData& data) {

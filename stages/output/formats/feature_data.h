@@ -41,7 +41,8 @@ struct FeatureData {
   };
 
   std::optional<std::uint64_t> rows_at;  ///< first byte of the rows, where they are in one piece
-  std::vector<std::uint64_t> shape;      ///< of the rows: [rows, bands] or [rows, frames, bands]
+  std::vector<std::uint64_t> shape;  ///< of the rows: [rows, bands] or [rows, frames, bands]; of
+                                     ///< samples [rows] or [rows, samples]
   std::string dtype, unit, root;
   std::vector<double> band_hz;
   std::vector<Entry> files;
@@ -54,8 +55,12 @@ struct FeatureData {
   std::map<std::string, std::string> texts;  ///< likewise those that are texts or JSON
 
   [[nodiscard]] std::uint64_t rows() const { return shape.front(); }
-  [[nodiscard]] std::uint64_t frames_per_row() const { return shape.size() == 3 ? shape[1] : 1; }
-  [[nodiscard]] std::uint64_t bands() const { return shape.back(); }
+  /// Whether rows are samples, each of which counts as a frame of one band.
+  [[nodiscard]] bool has_samples() const;
+  [[nodiscard]] std::uint64_t frames_per_row() const {
+    return shape.size() == (has_samples() ? 2 : 3) ? shape[1] : 1;
+  }
+  [[nodiscard]] std::uint64_t bands() const { return has_samples() ? 1 : shape.back(); }
   [[nodiscard]] std::uint64_t values_per_row() const { return frames_per_row() * bands(); }
   [[nodiscard]] std::int64_t format() const { return integer("format").value_or(0); }
   /// The name of the dataset of rows, which in format 1 was always the same.
@@ -90,6 +95,8 @@ struct FeatureContents {
 
 /// Throws RunError when the file has a format that this program does not know.
 void check_format(const std::string& path, const FeatureData& data);
+/// Throws RunError for a shape of more or fewer axes than such rows have.
+void check_axes(const FeatureData& data);
 /// Checks that the numbers in a file agree with each other: rows have values, each row belongs to
 /// one file at most, every list has the right length. Throws RunError naming what does not agree.
 void check_contents(const FeatureData& data);

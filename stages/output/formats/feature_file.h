@@ -25,10 +25,11 @@ class FeatureFile {
   [[nodiscard]] bool complete() const { return integer("complete").value_or(0) == 1; }
   /// The number of the output format; files of format 1 can be read, but not updated.
   [[nodiscard]] std::int64_t format() const { return data().format(); }
-  /// The name of the features in the rows: "mel" or "mfcc".
+  /// The name of the rows: "mel", "mfcc", "waveform" and others.
   [[nodiscard]] std::string rows_name() const { return data().rows_name(); }
-  /// [rows, bands] or [rows, frames, bands].
+  /// [rows, bands] or [rows, frames, bands]; of samples [rows] or [rows, samples].
   [[nodiscard]] const std::vector<std::uint64_t>& shape() const { return data().shape; }
+  [[nodiscard]] bool has_samples() const { return data().has_samples(); }
   [[nodiscard]] std::uint64_t rows() const { return data().rows(); }
   [[nodiscard]] std::uint64_t frames_per_row() const { return data().frames_per_row(); }
   [[nodiscard]] std::uint64_t bands() const { return data().bands(); }

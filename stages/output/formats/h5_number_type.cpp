@@ -34,7 +34,8 @@ Hid text_type() {
 Hid h5_number_type(NumberType type) {
   if (type == NumberType::float16) return sixteen_bits(5, 15, "float16");
   if (type == NumberType::bfloat16) return sixteen_bits(8, 127, "bfloat16");
-  return {H5Tcopy(H5T_IEEE_F32LE), H5Tclose, "type"};
+  const hid_t plain = type == NumberType::int16 ? H5T_STD_I16LE : H5T_IEEE_F32LE;
+  return {H5Tcopy(plain), H5Tclose, "type"};
 }
 
 Hid h5_type(ColumnType type) {
@@ -46,7 +47,8 @@ Hid h5_type(ColumnType type) {
 }
 
 std::optional<NumberType> number_type_of(hid_t type) {
-  for (const NumberType t : {NumberType::float32, NumberType::float16, NumberType::bfloat16})
+  for (const NumberType t :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
     if (H5Tequal(type, h5_number_type(t)) > 0) return t;
   return std::nullopt;
 }

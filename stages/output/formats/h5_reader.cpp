@@ -53,8 +53,7 @@ std::string rows_path(const FeatureData& data) {
 void read_shape(const OpenH5& file, hid_t rows, const std::string& name, FeatureData& out) {
   const Hid space(H5Dget_space(rows), H5Sclose, name);
   out.shape = h5_shape(space, name);
-  if (out.shape.size() != 2 && out.shape.size() != 3)
-    throw RunError(fmt::format("{} has {} axes, not 2 or 3", name, out.shape.size()));
+  check_axes(out);
   const Hid type(H5Dget_type(rows), H5Tclose, name);
   check_storage(rows, checked_product({checked_product(out.shape, name), H5Tget_size(type)}, name),
                 file, name);

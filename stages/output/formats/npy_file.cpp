@@ -25,6 +25,7 @@ std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType typ
   // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
   const char* descr = type == NumberType::float32   ? "'<f4'"
                       : type == NumberType::float16 ? "'<f2'"
+                      : type == NumberType::int16   ? "'<i2'"
                                                     : "'<V2'";
   return npy_header(descr, shape, shape.front() > 0 ? kDataOffset : kLeastHeader);
 }

@@ -40,7 +40,8 @@ std::string read_all(const std::string& path) {
 }
 
 NumberType row_type(const std::string& dtype) {
-  for (const NumberType type : {NumberType::float32, NumberType::float16, NumberType::bfloat16})
+  for (const NumberType type :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
     if (dtype == to_text(type)) return type;
   throw RunError("rows of type " + dtype);
 }
@@ -198,8 +199,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
   or_damaged(path, [&] {
     read_root_attributes(TopLevel(about), data);
     about.at("shape").get_to(data.shape);
-    if (data.shape.size() != 2 && data.shape.size() != 3)
-      throw RunError(fmt::format("rows have {} axes, not 2 or 3", data.shape.size()));
+    check_axes(data);
     about.at("dtype").get_to(data.dtype);
     about.at("unit").get_to(data.unit);
     about.at("root").get_to(data.root);

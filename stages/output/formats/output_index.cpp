@@ -117,6 +117,10 @@ OutputIndex::FilesByStatus OutputIndex::count_files() const {
 }
 
 std::vector<std::string> OutputIndex::axes() const {
+  if (info.is_samples()) {
+    if (info.frames > 1) return {"row", "sample"};
+    return {"sample"};
+  }
   if (info.frames > 1) return {"row", "frame", info.axis};
   return {"row", info.axis};
 }

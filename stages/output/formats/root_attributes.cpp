@@ -60,7 +60,8 @@ std::vector<RootAttribute> table() {
           "1; 0 in a `.part` file left by a run that was stopped"),
       formerly("", attribute(
                        "rows", [](const X& x) { return x.info.name; },
-                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`")),
+                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`, `waveform` "
+                       "or `windows`")),
       attribute(
           "found", [](const X& x) { return static_cast<std::int64_t>(x.files()); },
           "files that were listed: ok + skipped + failed + not_run"),
@@ -71,9 +72,10 @@ std::vector<RootAttribute> table() {
       files_with(Status::not_run, "files that a run did not come to before it was stopped"),
       attribute(
           "sample_rate", [](const X& x) { return std::int32_t{x.info.sample_rate}; },
-          "of the frames [Hz]"),
+          "of the frames [Hz]; 0: of each recording its own"),
       attribute(
-          "n_fft", [](const X& x) { return std::int32_t{x.info.n_fft}; }, "samples per transform"),
+          "n_fft", [](const X& x) { return std::int32_t{x.info.n_fft}; },
+          "samples per transform; 0: there is none"),
       attribute(
           "hop_length", [](const X& x) { return std::int32_t{x.info.hop}; },
           "samples from frame to frame"),
