@@ -112,6 +112,10 @@ constexpr OtherName kSegment[] = {
 
 constexpr OtherName kDecode[] = {
     {"mono", "librosa", "downmix"},
+    {"channel", "", "downmix", "the number of the channel, from 1"},
+    {"channels", "", "downmix", "mean, or the number of one, from 1"},
+    {"channel_selector", "NeMo", "downmix", "the number of the channel, from 1, not 0"},
+    {"remix", "SoX", "downmix", "the number of the channel, from 1"},
     {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
     {"max_length", "", "fit", "in samples, or with its unit: 10s"},
 };
