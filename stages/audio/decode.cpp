@@ -352,8 +352,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   [[nodiscard]] std::optional<PlainSamples> plain_in(const RawBytes& raw) const {
-    if (std::endian::native != std::endian::little || !raw.data ||
-        options_.downmix.channel > 1)
+    if (std::endian::native != std::endian::little || !raw.data || options_.downmix.channel > 1)
       return std::nullopt;
     auto out = plain_samples({raw.data.data(), raw.size});
     if (!out || 8.0 * out->sample_rate < lowest_rate_) return std::nullopt;

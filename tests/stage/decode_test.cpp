@@ -196,8 +196,8 @@ TEST_CASE("decode: several channels become one") {
     }
     const Decoded beyond = decode(path, fmt::format("downmix: {}", channels + 1));
     CHECK(beyond.stream.entry.outcome == Outcome::failed);
-    CHECK(beyond.reason() == fmt::format("has {} channels, and downmix asks for number {}",
-                                         channels, channels + 1));
+    CHECK(beyond.reason() ==
+          fmt::format("has {} channels, and downmix asks for number {}", channels, channels + 1));
     CHECK(decode(path, "downmix: mean").float32 == mean_of(audio));
   }
   const std::string mono = path_of("wav s16");
@@ -220,8 +220,9 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
   CHECK(setting("3") == "3");
   CHECK(setting("mean") == "mean");
   for (const auto& [value, message] :
-       {std::pair("0", "downmix: 0 is the number of no channel: they are counted from 1, and a "
-                       "file has at most 1024"),
+       {std::pair("0",
+                  "downmix: 0 is the number of no channel: they are counted from 1, and a "
+                  "file has at most 1024"),
         {"1025", "downmix: 1025 is the number of no channel"},
         {"-1", "downmix: -1 is the number of no channel"},
         {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
