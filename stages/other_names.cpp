@@ -110,8 +110,21 @@ constexpr OtherName kSegment[] = {
     {"pad", "", "tail", "pad for true, drop for false"},
 };
 
+constexpr OtherName kTrimSilence[] = {
+    {"frame_length", "librosa", "frame"},
+    {"hop_length", "librosa", "hop"},
+    {"silence_thresh", "pydub", "threshold"},
+    {"silence_threshold", "", "threshold"},
+    {"hangover", "", "keep"},
+    {"padding", "", "keep"},
+};
+
 constexpr OtherName kDecode[] = {
     {"mono", "librosa", "downmix"},
+    {"channel", "", "downmix", "the number of the channel, from 1"},
+    {"channels", "", "downmix", "mean, or the number of one, from 1"},
+    {"channel_selector", "NeMo", "downmix", "the number of the channel, from 1, not 0"},
+    {"remix", "SoX", "downmix", "the number of the channel, from 1"},
     {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
     {"max_length", "", "fit", "in samples, or with its unit: 10s"},
 };
@@ -152,6 +165,7 @@ std::span<const OtherName> of_mfcc() { return kMfcc; }
 std::span<const OtherName> of_deltas() { return kDeltas; }
 std::span<const OtherName> of_resample() { return kResample; }
 std::span<const OtherName> of_segment() { return kSegment; }
+std::span<const OtherName> of_trim_silence() { return kTrimSilence; }
 std::span<const OtherName> of_decode() { return kDecode; }
 std::span<const OtherName> of_batch() { return kBatch; }
 std::span<const OtherName> of_file_list() { return kFileList; }

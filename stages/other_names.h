@@ -14,6 +14,7 @@ std::span<const OtherName> of_mfcc();
 std::span<const OtherName> of_deltas();
 std::span<const OtherName> of_resample();
 std::span<const OtherName> of_segment();
+std::span<const OtherName> of_trim_silence();
 std::span<const OtherName> of_decode();
 std::span<const OtherName> of_batch();
 std::span<const OtherName> of_file_list();

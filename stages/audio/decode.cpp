@@ -323,8 +323,11 @@ class Decode final : public Expand<RawBytes, Waveform> {
     if (info.samplerate <= 0 || info.channels <= 0)
       return ItemError::failed(fmt::format("the header makes no sense: {} Hz, {} channels",
                                            info.samplerate, info.channels));
-    if (options_.downmix == Downmix::right && info.channels < 2)
-      return ItemError::failed("has one channel only, downmix: right asks for the second");
+    if (options_.downmix.channel > info.channels)
+      return ItemError::failed(fmt::format(
+          "has {}, and downmix asks for number {}",
+          info.channels == 1 ? "one channel" : fmt::format("{} channels", info.channels),
+          options_.downmix.channel));
     // Below an eighth of it blocks would become too short to be worth their while.
     if (8.0 * info.samplerate < lowest_rate_)
       return ItemError::failed(
@@ -349,8 +352,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   [[nodiscard]] std::optional<PlainSamples> plain_in(const RawBytes& raw) const {
-    if (std::endian::native != std::endian::little || !raw.data ||
-        options_.downmix == Downmix::right)
+    if (std::endian::native != std::endian::little || !raw.data || options_.downmix.channel > 1)
       return std::nullopt;
     auto out = plain_samples({raw.data.data(), raw.size});
     if (!out || 8.0 * out->sample_rate < lowest_rate_) return std::nullopt;

@@ -1,8 +1,13 @@
 // The options of decode.
 #pragma once
 
+#include <cstdint>
+#include <iterator>
 #include <optional>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "pipeline/registry.h"
 #include "stages/audio/decoders/sample_reader.h"
@@ -11,10 +16,35 @@
 
 namespace melflow {
 
+/// A word where there is one for it, so that the same channel is the same feature setting.
 template <>
-struct EnumNames<Downmix> {
-  static constexpr std::pair<const char*, Downmix> values[] = {
-      {"mean", Downmix::mean}, {"left", Downmix::left}, {"right", Downmix::right}};
+struct OptionType<Downmix> {
+  static constexpr int kMostChannels = 1024;  // of a file, as libsndfile has it
+  static constexpr const char* kWords[] = {"mean", "left", "right"};
+
+  static std::string name() { return "mean, left, right or number of a channel (1, 2, ...)"; }
+  static std::string parse(const Value& v, Downmix& out) {
+    for (int i = 0; i < static_cast<int>(std::size(kWords)); ++i) {
+      if (!v.is_scalar() || v.text() != kWords[i]) continue;
+      out = {i};
+      return {};
+    }
+    std::int64_t channel = 0;
+    if (!detail::parse_integer(v, channel).empty())
+      return detail::is_not(v, "mean, left, right or the number of a channel, counted from 1") +
+             (v.is_scalar() ? did_you_mean(v.text(), {"mean", "left", "right"}) : "");
+    if (channel < 1 || channel > kMostChannels)
+      return fmt::format(
+          "{} is the number of no channel: they are counted from 1, and a file has "
+          "at most {}",
+          channel, kMostChannels);
+    out = {static_cast<int>(channel)};
+    return {};
+  }
+  static Value echo(const Downmix& v) {
+    if (v.channel < static_cast<int>(std::size(kWords))) return Value::scalar(kWords[v.channel]);
+    return Value::scalar(std::to_string(v.channel));
+  }
 };
 
 enum class Truncated { keep, fail };
@@ -25,7 +55,7 @@ struct EnumNames<Truncated> {
 };
 
 struct DecodeOptions {
-  Downmix downmix = Downmix::mean;
+  Downmix downmix;
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
@@ -33,9 +63,9 @@ struct DecodeOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
-    s.field(
-        "downmix", downmix,
-        "how several channels become one; mean: their mean; left, right: the first or second one");
+    s.field("downmix", downmix,
+            "how several channels become one; mean: their mean; left, right: the first or second "
+            "one; a number: that channel, counted from 1. A file that does not have it fails");
     s.field("fit", fit,
             "length that every recording gets: longer ones are trimmed at the end, shorter ones "
             "padded with silence; not set: recordings keep their length");

@@ -4,29 +4,22 @@
 // that every file comes by one of the inputs only.
 
 #include "pipeline/registry.h"
+#include "stages/any_payload.h"
 #include "stages/facts.h"
-#include "stages/items.h"
 #include "stages/node_group.h"
 
 namespace melflow {
 namespace {
 
-struct AnyItem {
-  static constexpr const char* kName = "anything";
-};
-
 class Merge final : public ItemStage, public PassesAny {
  public:
   explicit Merge(NoOptions)
       : ItemStage({.kind = StageKind::transform,
-                   .in = port_type<AnyItem>(),
-                   .out = port_type<AnyItem>(),
+                   .in = port_type<AnyPayload>(),
+                   .out = port_type<AnyPayload>(),
                    .joins = true}) {}
 
-  static std::vector<PortType> ports() {
-    return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>(),
-            port_type<Windows>(), port_type<Batch>(),    port_type<MelBatch>()};
-  }
+  static std::vector<PortType> ports() { return any_payload_ports(); }
   void set_port(PortType port) override { port_ = port; }
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 

@@ -182,6 +182,15 @@ EDITS = [
     ('    root: clips', '    root: clips\n    columns: [speaker]'),
     ('    root: clips', '    root: clips\n    columns: {speaker: "("}'),
     ('  segment: {stage: segment, from: resample}', '  segment: {stage: segment, from: resample, min_length: 3s, max_length: 2s}'),
+    # Samples
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: read, downmix: 0}'),
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: read, downmix: side}'),
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: read, channel: 2}'),
+    ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample}\n  segment: {stage: segment, from: trim}'),
+    ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: 40dB}\n  segment: {stage: segment, from: trim}'),
+    ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: quiet}\n  segment: {stage: segment, from: trim}'),
+    ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: -40dB, top_db: 60}\n  segment: {stage: segment, from: trim}'),
+    ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, top_db: 60, hold: 0.1s}\n  segment: {stage: segment, from: trim}'),
     # Fragments
     ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
     ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),

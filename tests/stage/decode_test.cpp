@@ -186,13 +186,52 @@ TEST_CASE("decode: several channels become one") {
         expected[i] = audio.interleaved[i * channels + pick];
       CHECK(decode(path, pick == 0 ? "downmix: left" : "downmix: right").float32 == expected);
     }
+    for (std::size_t pick = 0; pick < channels; ++pick) {
+      std::vector<float> expected(static_cast<std::size_t>(audio.frames()));
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        expected[i] = audio.interleaved[i * channels + pick];
+      for (const char* block : {"2MiB", "64KiB"})
+        CHECK(decode(path, fmt::format("downmix: {}, block: {}", pick + 1, block)).float32 ==
+              expected);
+    }
+    const Decoded beyond = decode(path, fmt::format("downmix: {}", channels + 1));
+    CHECK(beyond.stream.entry.outcome == Outcome::failed);
+    CHECK(beyond.reason() ==
+          fmt::format("has {} channels, and downmix asks for number {}", channels, channels + 1));
     CHECK(decode(path, "downmix: mean").float32 == mean_of(audio));
   }
   const std::string mono = path_of("wav s16");
   CHECK(decode(mono, "downmix: left").int16 == read_audio(mono).int16);
+  CHECK(decode(mono, "downmix: 1").int16 == read_audio(mono).int16);
   const Decoded right = decode(mono, "downmix: right");
   CHECK(right.stream.entry.outcome == Outcome::failed);
-  CHECK(right.reason() == "has one channel only, downmix: right asks for the second");
+  CHECK(right.reason() == "has one channel, and downmix asks for number 2");
+}
+
+TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none") {
+  const auto setting = [](const std::string& value) {
+    Bench bench("decode", "{downmix: " + value + "}");
+    REQUIRE(bench.plan().errors.empty());
+    return bench.stage().settings()->find("downmix")->text();
+  };
+  CHECK(setting("1") == "left");
+  CHECK(setting("left") == "left");
+  CHECK(setting("2") == "right");
+  CHECK(setting("3") == "3");
+  CHECK(setting("mean") == "mean");
+  for (const auto& [value, message] :
+       {std::pair("0",
+                  "downmix: 0 is the number of no channel: they are counted from 1, and a "
+                  "file has at most 1024"),
+        {"1025", "downmix: 1025 is the number of no channel"},
+        {"-1", "downmix: -1 is the number of no channel"},
+        {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
+        {"rihgt", "did you mean 'right'?"},
+        {"[1, 2]", "is not mean, left, right or the number of a channel, counted from 1"}}) {
+    CAPTURE(std::string(value));
+    CHECK_THROWS_WITH_AS(Bench("decode", fmt::format("{{downmix: {}}}", value)),
+                         doctest::Contains(message), ConfigError);
+  }
 }
 
 TEST_CASE("decode: fit pads with silence or trims to the very sample, across blocks too") {

@@ -24,7 +24,7 @@ struct AheadPlan {
   std::shared_ptr<const RawBytes> raw;  ///< the file, which is large and not in memory
   FlacFrames frames;
   SF_INFO info{};
-  Downmix downmix = Downmix::mean;
+  Downmix downmix;
   std::int64_t block = 0;  ///< the longest piece [samples]
   std::int64_t end = 0;    ///< samples to decode; the file has at least as many
 };

@@ -48,8 +48,8 @@ std::int64_t SampleReader::read(std::byte* out, std::int64_t want) {
 
 template <class Value>
 void SampleReader::mix(const Value* in, float scale, float* out, std::int64_t n) const {
-  if (downmix_ != Downmix::mean) {
-    const int pick = downmix_ == Downmix::left ? 0 : 1;
+  if (downmix_.channel > 0) {
+    const int pick = downmix_.channel - 1;
     for (std::int64_t i = 0; i < n; ++i)
       out[i] = static_cast<float>(in[i * channels_ + pick]) * scale;
     return;

@@ -10,7 +10,10 @@
 
 namespace melflow {
 
-enum class Downmix { mean, left, right };
+/// How several channels become one.
+struct Downmix {
+  int channel = 0;  ///< the one that is taken, counted from 1; 0: the mean of all
+};
 
 /// The type of the samples that decode gives: int16 for mono files of at most 16 bits, else
 /// float32.
@@ -21,7 +24,7 @@ class SampleReader {
   /// Frames that are read at once where they pass through a buffer; fewer with many channels.
   static constexpr std::int64_t kChunk = 4096;
 
-  /// Requires sound.ok().
+  /// Requires sound.ok(), and that the file has the channel that is to be taken.
   SampleReader(SoundFile sound, Downmix downmix);
 
   /// Reads up to `want` samples; returns how many, 0 at the end.

@@ -1,0 +1,24 @@
+// What a stage says of itself that takes every payload an edge of an audio graph may carry
+// (PassesAny).
+#pragma once
+
+#include <vector>
+
+#include "pipeline/stage.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+/// Stands for any of them in the traits of a stage.
+struct AnyPayload {
+  static constexpr const char* kName = "anything";
+};
+
+/// The ports that such a stage knows. What is on its way over a device is not among them: it holds a
+/// place there.
+inline std::vector<PortType> any_payload_ports() {
+  return {port_type<FileRef>(), port_type<RawBytes>(), port_type<Waveform>(),
+          port_type<Windows>(), port_type<Batch>(),    port_type<MelBatch>()};
+}
+
+}  // namespace melflow
