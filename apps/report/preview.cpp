@@ -14,10 +14,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "14 new, 2 failed before".
-std::string by_reason(const std::vector<Remark>& changes) {
+// "new, in train".
+std::string reason_of(const UpdatePreview& preview, const Remark& change) {
+  const auto split = preview.splits.find(change.index);
+  if (split == preview.splits.end()) return change.entry.reason;
+  return fmt::format("{}, in {}", change.entry.reason, one_line(split->second));
+}
+
+// "14 new, 2 failed before"; "10 new, in train, 4 new, in test".
+std::string by_reason(const UpdatePreview& preview, const std::vector<Remark>& changes) {
   std::map<std::string, std::size_t> counts;
-  for (const Remark& c : changes) ++counts[c.entry.reason];
+  for (const Remark& c : changes) ++counts[reason_of(preview, c)];
   std::string out;
   for (const auto& [reason, count] : counts)
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count_text(count), reason);
@@ -39,14 +46,16 @@ std::string preview_text(const UpdatePreview& preview, const RunReport& report,
                          const std::vector<Remark>& changes, std::size_t limit) {
   std::string out = fmt::format("{}: {} as before, {} to compute", one_line(preview.output),
                                 plural(report.counts.ok, "file"), count_text(changes.size()));
-  if (!changes.empty()) out += fmt::format(" ({})", by_reason(changes));
+  if (!changes.empty()) out += fmt::format(" ({})", by_reason(preview, changes));
   if (preview.dropped_files > 0)
     out += fmt::format(", {} gone with {}, such as {}", plural(preview.dropped_files, "file"),
                        plural(static_cast<std::size_t>(preview.dropped_rows), "row"),
                        excerpt(preview.dropped_example));
-  out += "\n" + what_happens(preview, !changes.empty());
+  out += "\n";
+  if (preview.refusal.empty()) out += what_happens(preview, !changes.empty());
   for (std::size_t i = 0; i < std::min(limit, changes.size()); ++i)
-    out += fmt::format("  {}: {}\n", excerpt(changes[i].name, 4096), changes[i].entry.reason);
+    out +=
+        fmt::format("  {}: {}\n", excerpt(changes[i].name, 4096), reason_of(preview, changes[i]));
   if (changes.size() > limit)
     out += fmt::format("  … and {} more (all with --json)\n", count_text(changes.size() - limit));
   return out + "Nothing was computed or written.\n";
@@ -54,10 +63,11 @@ std::string preview_text(const UpdatePreview& preview, const RunReport& report,
 
 Json preview_json(const UpdatePreview& preview, const RunReport& report,
                   const std::vector<Remark>& changes, int exit_code) {
+  const std::string& error = report.error.empty() ? preview.refusal : report.error;
   Json out{{"melflow_version", kVersion},
            {"dry_run", true},
            {"exit_code", exit_code},
-           {"error", report.error.empty() ? Json() : Json(report.error)},
+           {"error", error.empty() ? Json() : Json(error)},
            {"output", preview.output},
            {"is_there", preview.is_there},
            {"in_place", preview.in_place},
@@ -65,8 +75,11 @@ Json preview_json(const UpdatePreview& preview, const RunReport& report,
            {"dropped_files", preview.dropped_files},
            {"dropped_rows", preview.dropped_rows}};
   out["compute"] = Json::array();
-  for (const Remark& c : changes)
+  for (const Remark& c : changes) {
     out["compute"].push_back({{"path", c.name}, {"why", c.entry.reason}});
+    const auto split = preview.splits.find(c.index);
+    if (split != preview.splits.end()) out["compute"].back()["split"] = split->second;
+  }
   out["warnings"] = report.warnings;
   return out;
 }

@@ -21,17 +21,22 @@ constexpr std::size_t kLongestSetting = 1000;  // [bytes]
 
 struct CompareArguments {
   std::string a, b;
+  std::string output;  ///< "": all, by their names
   PlanOverrides overrides;
   bool json = false;
 };
 
-std::string shown(const Json& value) { return excerpt(setting_text(value), kLongestSetting); }
+std::string shown(const Json& value) {
+  const std::string text = excerpt(setting_text(value), kLongestSetting);
+  return text.empty() ? "not set" : text;
+}
 
 // The settings of a whole stage on one line: "rate 16000, quality high".
 std::string stage_text(const Json& settings) {
   std::string out;
   for (const auto& [key, value] : settings.items())
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, shown(value));
+    if (!setting_text(value).empty())
+      out += fmt::format("{}{} {}", out.empty() ? "" : ", ", key, shown(value));
   return out.empty() ? "no settings" : out;
 }
 
@@ -64,42 +69,103 @@ std::vector<std::string> notes(const FeatureSettings& a, const FeatureSettings& 
   return out;
 }
 
-Json compare_json(const FeatureSettings& a, const FeatureSettings& b,
-                  const std::vector<SettingDifference>& all,
-                  const std::vector<std::string>& remarks) {
+// Two outputs that are compared, or one that the other pipeline lacks (null).
+struct Pair {
+  std::string name;  // "" where there is only one
+  const FeatureSettings *a = nullptr, *b = nullptr;
+
+  [[nodiscard]] bool is_whole() const { return a != nullptr && b != nullptr; }
+};
+
+using Outputs = std::vector<FeatureSettings>;
+
+// A file of rows, and a pipeline with one output, are taken whatever that is called.
+Pair pair_named(const std::string& name, const Outputs& a, const Outputs& b) {
+  Pair out{"", find_output(a, name), find_output(b, name)};
+  if (out.a == nullptr && out.b == nullptr) throw RunError(no_such_output(a, name));
+  for (const auto& [side, all] : {std::pair{&out.a, &a}, std::pair{&out.b, &b}}) {
+    if (*side == nullptr && !are_alike(*all)) throw RunError(no_such_output(*all, name));
+    if (*side == nullptr) *side = &all->front();
+  }
+  return out;
+}
+
+std::vector<Pair> pairs_of(const Outputs& a, const Outputs& b) {
+  if (are_alike(a) && are_alike(b)) return {{"", &a.front(), &b.front()}};
+  std::vector<Pair> out;
+  bool have_one_in_common = false;
+  for (const FeatureSettings& o : a) {
+    out.push_back({o.output, &o, find_output(b, o.output)});
+    have_one_in_common = have_one_in_common || out.back().is_whole();
+  }
+  if (!have_one_in_common) throw RunError(name_an_output(are_alike(a) ? b : a));
+  for (const FeatureSettings& o : b)
+    if (find_output(a, o.output) == nullptr) out.push_back({o.output, nullptr, &o});
+  return out;
+}
+
+Json pair_json(const Pair& pair) {
+  if (!pair.is_whole()) return {{"equal", false}, {"only_in", pair.a != nullptr ? "a" : "b"}};
   Json list = Json::array();
-  for (const SettingDifference& d : all) {
+  for (const SettingDifference& d : differences(*pair.a, *pair.b)) {
     Json one{{"setting", d.setting}};
     if (d.in_a) one["a"] = d.a;
     if (d.in_b) one["b"] = d.b;
     list.push_back(std::move(one));
   }
-  return {{"equal", all.empty()},
-          {"a", feature_settings_json(a)},
-          {"b", feature_settings_json(b)},
+  return {{"equal", list.empty()},
+          {"a", feature_settings_json(*pair.a)},
+          {"b", feature_settings_json(*pair.b)},
           {"differences", list},
-          {"notes", remarks}};
+          {"notes", notes(*pair.a, *pair.b)}};
+}
+
+Json compare_json(const std::vector<Pair>& pairs) {
+  if (pairs.size() == 1 && pairs.front().name.empty()) return pair_json(pairs.front());
+  bool is_equal = true;
+  Json list = Json::array();
+  for (const Pair& pair : pairs) {
+    list.push_back({{"output", pair.name}});
+    list.back().update(pair_json(pair));
+    is_equal = is_equal && list.back()["equal"];
+  }
+  return {{"equal", is_equal}, {"outputs", list}};
+}
+
+// Prints what differs, a line each. Returns whether nothing does.
+bool say_pair(const Pair& pair) {
+  const std::string name = pair.name.empty() ? "" : pair.name + ": ";
+  if (!pair.is_whole()) {
+    say(stdout, "{}only in {}\n", name, (pair.a != nullptr ? pair.a : pair.b)->path);
+    return false;
+  }
+  const FeatureSettings &a = *pair.a, &b = *pair.b;
+  const std::vector<SettingDifference> all = differences(a, b);
+  for (const SettingDifference& d : all) say(stdout, "{}{}\n", name, difference_text(d, a, b));
+  if (all.empty())
+    say(stdout, "{}equal: same features (fingerprint {})\n", name, a.fingerprint);
+  else
+    say(stdout, "{}different: {} (fingerprints {} and {})\n", name,
+        plural(all.size(), "difference"), a.fingerprint, b.fingerprint);
+  for (const std::string& remark : notes(a, b)) say(stdout, "{}note: {}\n", name, remark);
+  return all.empty();
 }
 
 int compare(const CompareArguments& arguments) {
   std::set<std::string> asked;
-  const FeatureSettings a = read_feature_settings(arguments.a, arguments.overrides, asked);
-  const FeatureSettings b = read_feature_settings(arguments.b, arguments.overrides, asked);
+  const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
+  const Outputs b = read_feature_settings(arguments.b, arguments.overrides, asked);
   arguments.overrides.check_used(asked);
-  const std::vector<SettingDifference> all = differences(a, b);
-  const std::vector<std::string> remarks = notes(a, b);
+  const std::vector<Pair> pairs =
+      arguments.output.empty() ? pairs_of(a, b) : std::vector{pair_named(arguments.output, a, b)};
   if (arguments.json) {
-    put(stdout, json_text(compare_json(a, b, all, remarks)));
-  } else {
-    for (const SettingDifference& d : all) say(stdout, "{}\n", difference_text(d, a, b));
-    if (all.empty())
-      say(stdout, "equal: same features (fingerprint {})\n", a.fingerprint);
-    else
-      say(stdout, "different: {} (fingerprints {} and {})\n", plural(all.size(), "difference"),
-          a.fingerprint, b.fingerprint);
-    for (const std::string& remark : remarks) say(stdout, "note: {}\n", remark);
+    const Json document = compare_json(pairs);
+    put(stdout, json_text(document));
+    return document["equal"] ? kDone : kRunFailed;
   }
-  return all.empty() ? kDone : kRunFailed;
+  bool is_equal = true;
+  for (const Pair& pair : pairs) is_equal = say_pair(pair) && is_equal;
+  return is_equal ? kDone : kRunFailed;
 }
 
 int compare_or_say(const CompareArguments& arguments) {
@@ -122,14 +188,19 @@ Action add_compare(CLI::App& verb) {
       "with melflow";
   verb.add_option("A", arguments->a, what)->required();
   verb.add_option("B", arguments->b, "what to compare it with, likewise")->required();
+  verb.add_option("--output", arguments->output,
+                  "the output of pipelines with several: the name of the node that writes it; "
+                  "otherwise outputs of the same name are compared");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.footer(
+      "It compares settings, not values: everything that can change a value, from the recording to "
+      "the\nrow. `melflow verify-parity` compares values.\n\n"
       "Exit status: 0 the features are the same, 1 they differ, 2 one of the two cannot be "
       "read.\n\n"
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
-      "  melflow compare features.h5 mine.yaml\n"
+      "  melflow compare features.h5 mine.yaml --output write\n"
       "  melflow compare whisper mine.yaml --var RATE=16000");
   return [arguments] { return compare_or_say(*arguments); };
 }

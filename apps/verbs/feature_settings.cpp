@@ -5,6 +5,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/json_value.h"
 #include "pipeline/text.h"
@@ -59,32 +60,41 @@ FeatureSettings of_file(const std::string& path) {
   return out;
 }
 
-FeatureSettings of_pipeline(const std::string& path, const PlanOverrides& overrides,
-                            std::set<std::string>& asked) {
-  const Plan plan = overrides.look_at(path, asked);
-  const Value* features = nullptr;
-  const melflow::Stage* sink = nullptr;
-  for (const PlanNode& n : plan.nodes) {
-    if (n.info->traits.kind != StageKind::sink) continue;
-    if (features != nullptr && to_json(*features) != to_json(n.stage->feature_settings()))
-      throw RunError(
-          path +
-          ": has several outputs whose features differ; name one of the files that it wrote");
-    features = &n.stage->feature_settings();
-    sink = n.stage.get();
-  }
-  if (features == nullptr) throw RunError(path + ": has no output");
+FeatureSettings of_sink(const std::string& path, const PlanNode& node) {
+  const Value& features = node.stage->feature_settings();
   FeatureSettings out;
   out.path = path;
-  out.fingerprint = feature_fingerprint(*features);
+  out.output = node.name;
+  out.fingerprint = feature_fingerprint(features);
   out.melflow_version = kVersion;
-  out.stages = stages_of(json_of(*features));
-  if (const auto* rows = dynamic_cast<const RowSink*>(sink)) {
+  out.stages = stages_of(json_of(features));
+  if (const auto* rows = dynamic_cast<const RowSink*>(node.stage.get())) {
     out.preset = rows->info().preset;
     out.backend = rows->info().computed_by->backend;
     out.instruction_set = rows->info().computed_by->instruction_set;
   }
   return out;
+}
+
+// The sinks that write rows; where there are none, what comes to the others has settings, too.
+std::vector<FeatureSettings> of_pipeline(const std::string& path, const PlanOverrides& overrides,
+                                         std::set<std::string>& asked) {
+  const Plan plan = overrides.look_at(path, asked);
+  std::vector<FeatureSettings> written, others;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.info->traits.kind != StageKind::sink) continue;
+    const bool is_written = dynamic_cast<const RowSink*>(n.stage.get()) != nullptr;
+    (is_written ? written : others).push_back(of_sink(path, n));
+  }
+  if (written.empty()) written = std::move(others);
+  if (written.empty()) throw RunError(path + ": has no output");
+  return written;
+}
+
+std::vector<std::string> output_names(const std::vector<FeatureSettings>& outputs) {
+  std::vector<std::string> names;
+  for (const FeatureSettings& o : outputs) names.push_back(o.output);
+  return names;
 }
 
 const FeatureSettings::Stage* find(const FeatureSettings& settings, const std::string& name) {
@@ -129,9 +139,39 @@ std::vector<std::string> shared_stages(const FeatureSettings& settings,
 
 }  // namespace
 
-FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides,
-                                      std::set<std::string>& asked) {
-  return is_pipeline(path) ? of_pipeline(path, overrides, asked) : of_file(path);
+std::vector<FeatureSettings> read_feature_settings(const std::string& path,
+                                                   const PlanOverrides& overrides,
+                                                   std::set<std::string>& asked) {
+  if (is_pipeline(path)) return of_pipeline(path, overrides, asked);
+  return {of_file(path)};
+}
+
+const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,
+                                   const std::string& name) {
+  for (const FeatureSettings& o : outputs)
+    if (!name.empty() && o.output == name) return &o;
+  return nullptr;
+}
+
+bool are_alike(const std::vector<FeatureSettings>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [&](const FeatureSettings& o) {
+    return o.fingerprint == outputs.front().fingerprint;
+  });
+}
+
+std::string name_an_output(const std::vector<FeatureSettings>& outputs) {
+  return fmt::format(
+      "{} has several outputs whose features differ ({}); name one of them: --output {}",
+      outputs.front().path, fmt::join(output_names(outputs), ", "), outputs.front().output);
+}
+
+std::string no_such_output(const std::vector<FeatureSettings>& outputs, const std::string& name) {
+  const std::string& path = outputs.front().path;
+  if (outputs.front().output.empty())
+    return fmt::format("{} is a file of rows and has no output '{}'", path, excerpt(name));
+  const std::vector<std::string> names = output_names(outputs);
+  return fmt::format("there is no output '{}' in {}{}; it has {}", excerpt(name), path,
+                     did_you_mean(name, names), fmt::join(names, ", "));
 }
 
 std::string setting_text(const Json& value) {

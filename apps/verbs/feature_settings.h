@@ -22,7 +22,8 @@ struct FeatureSettings {
     std::vector<std::pair<std::string, Json>> settings;
   };
 
-  std::string path;  ///< as it was given
+  std::string path;    ///< as it was given
+  std::string output;  ///< of a pipeline: the name of the node that writes these rows
   std::string fingerprint, preset;
   std::string melflow_version;  ///< of the program that made the file; for a pipeline, of this one
   /// For a pipeline, as planned: with devices, which are opened in the run only, the instruction
@@ -31,12 +32,23 @@ struct FeatureSettings {
   std::vector<Stage> stages;
 };
 
-/// Reads the settings of a feature file or a pipeline. An existing file has features unless it ends
-/// in .yaml or .yml; a name without an ending that is no file is one of the pipelines that come
-/// with melflow. `overrides` (--set, --var) apply to pipelines, whose variables are added to
-/// `asked`. Throws RunError, ConfigError.
-FeatureSettings read_feature_settings(const std::string& path, const PlanOverrides& overrides,
-                                      std::set<std::string>& asked);
+/// Reads the settings of a feature file, or of every output of a pipeline; at least one. An existing
+/// file has features unless it ends in .yaml or .yml; a name without an ending that is no file is
+/// one of the pipelines that come with melflow. `overrides` (--set, --var) apply to pipelines, whose
+/// variables are added to `asked`. Throws RunError, ConfigError.
+std::vector<FeatureSettings> read_feature_settings(const std::string& path,
+                                                   const PlanOverrides& overrides,
+                                                   std::set<std::string>& asked);
+
+/// The output called `name`, or nullptr.
+const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,
+                                   const std::string& name);
+/// All outputs have the same features.
+bool are_alike(const std::vector<FeatureSettings>& outputs);
+/// "a.yaml has several outputs whose features differ (x, y); name one of them: --output x"
+std::string name_an_output(const std::vector<FeatureSettings>& outputs);
+/// "there is no output 'z' in a.yaml, did you mean 'x'?; it has x, y"
+std::string no_such_output(const std::vector<FeatureSettings>& outputs, const std::string& name);
 
 /// A line for each setting, "mel.n_mels: 80", after the hash and the preset. The text does not
 /// depend on the file's name, so that two such texts can be compared by any tool.

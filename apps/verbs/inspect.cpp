@@ -32,6 +32,7 @@ constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000, kLongestSettin
 
 struct InspectArguments {
   std::string file;
+  std::string output;  ///< with `features`, of a pipeline with several
   PlanOverrides overrides;
   bool json = false;
   bool files = false;
@@ -281,13 +282,20 @@ void print_json(const FeatureFile& f, bool with_files) {
 
 int print_features(const InspectArguments& arguments) {
   std::set<std::string> asked;
-  const FeatureSettings settings =
+  const std::vector<FeatureSettings> outputs =
       read_feature_settings(arguments.file, arguments.overrides, asked);
   arguments.overrides.check_used(asked);
+  const FeatureSettings* settings = &outputs.front();
+  if (!arguments.output.empty()) {
+    settings = find_output(outputs, arguments.output);
+    if (settings == nullptr) throw RunError(no_such_output(outputs, arguments.output));
+  } else if (!are_alike(outputs)) {
+    throw RunError(name_an_output(outputs));
+  }
   if (arguments.json)
-    put(stdout, json_text(feature_settings_json(settings)));
+    put(stdout, json_text(feature_settings_json(*settings)));
   else
-    put(stdout, feature_settings_text(settings));
+    put(stdout, feature_settings_text(*settings));
   return kDone;
 }
 
@@ -314,8 +322,11 @@ Action add_inspect(CLI::App& verb) {
   CLI::Option* features =
       verb.add_flag("--features", arguments->features,
                     "prints only the settings that can change a value of the features, one a line");
+  verb.add_option("--output", arguments->output,
+                  "with --features, of a pipeline with several outputs: the name of the node that "
+                  "writes it");
   arguments->overrides.add_to(verb);
-  for (const char* name : {"--set", "--var"}) verb.get_option(name)->needs(features);
+  for (const char* name : {"--output", "--set", "--var"}) verb.get_option(name)->needs(features);
   verb.footer(
       "Example:\n"
       "  melflow inspect features.h5 --files\n"

@@ -113,7 +113,8 @@ int preview(const RunArguments& arguments, Plan plan, JsonReport& json) {
   Runner runner(std::move(plan));
   const RunReport report = run_watched(runner, arguments);
   const bool is_whole = report.ending != Ending::failed && !preview->output.empty();
-  const int code = report.ending == Ending::failed ? kRunFailed : is_whole ? kDone : kStopped;
+  const bool is_refused = report.ending == Ending::failed || !preview->refusal.empty();
+  const int code = is_refused ? kRunFailed : is_whole ? kDone : kStopped;
   const std::vector<Remark> changes = is_whole ? runner.remarks() : std::vector<Remark>{};
   put(stderr, warnings_text(report, runner.plan()));
   if (is_whole && !arguments.quiet)
@@ -121,6 +122,7 @@ int preview(const RunArguments& arguments, Plan plan, JsonReport& json) {
         preview_text(*preview, report, changes, kShownRemarks));
   json.write(preview_json(*preview, report, changes, code));
   if (report.ending == Ending::failed) complain(report.error);
+  if (report.ending != Ending::failed && is_refused) complain(preview->refusal);
   if (code == kStopped) complain("stopped before all files were looked at");
   return code;
 }
@@ -184,8 +186,10 @@ Action add_update(CLI::App& verb) {
   auto compact = std::make_shared<bool>(false);
   verb.add_flag("--compact", *compact,
                 "puts all rows in the order of the files, as a run from the beginning does");
-  verb.add_flag("--dry-run", arguments->dry_run,
-                "says what would be computed, kept and dropped, and why, and changes nothing");
+  verb.add_flag(
+      "--dry-run", arguments->dry_run,
+      "says what would be computed (and in which split it would be), kept and dropped, and "
+      "why, and changes nothing");
   verb.footer(
       "A file is the same when its path, size and time of change are. Rows of such files stay as "
       "they\n"

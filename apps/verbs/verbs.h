@@ -54,8 +54,8 @@ inline constexpr Verb kVerbs[] = {
     {"stages", "Pipelines", "Lists the stages, or shows one with all its options.", add_stages},
     {"inspect", "Files of features", "Shows what is in a file of features.", add_inspect},
     {"show", "Files of features", "Draws the rows of one recording as a picture (PNG).", add_show},
-    {"compare", "Files of features", "Says what differs in the features of two files or pipelines.",
-     add_compare, kUsage},
+    {"compare", "Files of features",
+     "Says in which settings the features of two files or pipelines differ.", add_compare, kUsage},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
 };

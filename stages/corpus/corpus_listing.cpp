@@ -16,6 +16,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/corpus/double_paths.h"
+#include "stages/corpus/doubled_root.h"
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_columns.h"
 #include "stages/corpus/name_rule.h"
@@ -65,6 +66,7 @@ class Listing {
         {options_.root, options_.include, options_.exclude, options_.follow_links});
     folders.run([this](const FolderScan::Found& found) {
       manifest_.add(manifest_.add_folder(found.folder), found.name);
+      if (found.is_folder && found.error == 0) ++folders_;
       if (found.error != 0) {
         closed_.push_back(manifest_.size() - 1);
         manifest_.set_problem(closed_.back(),
@@ -76,9 +78,13 @@ class Listing {
       }
     });
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
-    if (manifest_.size() == 0)
-      throw RunError(fmt::format("{}: no file matches {}; check file_list.root and include",
-                                 options_.root, fmt::join(options_.include, ", ")));
+    if (manifest_.size() == folders_)
+      throw RunError(fmt::format("{}: no file matches {}{}; check root and include of file_list",
+                                 options_.root, fmt::join(options_.include, ", "),
+                                 folders_ == 0 ? ""
+                                               : fmt::format(", only folders: for the files in "
+                                                             "one write {}/**",
+                                                             manifest_.relative(0))));
   }
 
   void refuse_closed() const {
@@ -129,6 +135,7 @@ class Listing {
     else
       read_lines();
     if (manifest_.size() == 0) throw RunError(options_.manifest + ": the manifest names no file");
+    tell(doubled_root(options_.manifest, manifest_));
     tell_doubles();
   }
 
@@ -338,6 +345,7 @@ class Listing {
   Manifest manifest_;
   SplitGroups groups_;
   std::vector<NameRule> columns_;    // of the options' columns
+  std::size_t folders_ = 0;          // that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // of an update
   DoublePaths lines_;                // of a manifest

@@ -1,6 +1,8 @@
 #include "stages/corpus/file_list_options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -19,8 +21,8 @@ void FileListOptions::describe(Schema& s) {
   const auto is_scanned = [this] { return manifest.empty(); };
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
-          "patterns of files to take: * stands for any part of a name, ** for any folders; case "
-          "does not matter")
+          "patterns of files to take: * stands for any part of a name, ** for any folders, at the "
+          "end for everything in them (speech/** is all files below speech); case does not matter")
       .used_with(scanned, is_scanned);
   s.field("exclude", exclude, "patterns of files and folders to leave out");
   s.field("manifest", manifest,
@@ -156,9 +158,21 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
     check.error("label_separator", "is for labels of a table (labels: file or manifest)");
 }
 
+// A warning: a pipeline may be checked where its files are not. The run itself needs them.
+void check_exists(const std::string& option, const std::string& path, PlanCheck& check) {
+  std::error_code error;
+  if (path.empty() || path.find("${") != path.npos || std::filesystem::exists(path, error) || error)
+    return;
+  check.warning(option, fmt::format("{}: there is no such {} here", excerpt(path, 4096),
+                                    option == "root" ? "folder" : "file"));
+}
+
 }  // namespace
 
 void FileListOptions::check(PlanCheck& check) const {
+  check_exists("root", root, check);
+  check_exists("manifest", manifest, check);
+  check_exists("label_file", label_file, check);
   for (const std::string& name : split_names)
     if (const std::string problem = split_name_problem(name); !problem.empty())
       check.error("split_names", problem);

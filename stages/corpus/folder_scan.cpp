@@ -36,13 +36,13 @@ FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
 void FolderScan::run(const Visit& visit) const {
   const std::string& root = settings_.root;
   const auto fail = [&root](int error) {
-    throw RunError(fmt::format("{}: cannot look into the folder: {}; check file_list.root", root,
+    throw RunError(fmt::format("{}: cannot look into the folder: {}; check root of file_list", root,
                                std::strerror(error)));
   };
   struct stat st {};
   if (stat(root.c_str(), &st) != 0) fail(errno);
   if (!S_ISDIR(st.st_mode))
-    throw RunError(fmt::format("{}: is a file, file_list.root takes a folder", root));
+    throw RunError(fmt::format("{}: is a file, root of file_list takes a folder", root));
   if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
   std::vector<Entry> entries;
   if (const int error = list("", entries); error != 0) fail(error);
@@ -52,6 +52,12 @@ void FolderScan::run(const Visit& visit) const {
 
 bool FolderScan::wanted(const std::string& path) const {
   return any_matches(include_, path) && !is_left_out(path);
+}
+
+bool FolderScan::is_wanted_folder(const std::string& path) const {
+  return !is_left_out(path) && std::any_of(include_.begin(), include_.end(), [&](const Glob& g) {
+    return !g.takes_every_name() && g.matches(path);
+  });
 }
 
 bool FolderScan::is_left_out(const std::string& path) const { return any_matches(exclude_, path); }
@@ -102,7 +108,7 @@ void FolderScan::scan(const std::string& folder, const std::vector<Entry>& entri
         error == 0 && std::find(way.folders.begin(), way.folders.end(), id) != way.folders.end();
     std::vector<Entry> inside;
     if (error == 0 && !is_circle) error = list(below, inside);
-    if (wanted(path))
+    if (error != 0 ? wanted(path) : is_wanted_folder(path))
       visit({folder, e.name, true, error});
     else if (error != 0 && !is_left_out(path))
       visit({"", below, true, error});

@@ -29,7 +29,8 @@ class FolderScan {
   explicit FolderScan(Settings settings);
 
   /// Calls `visit` for everything whose path matches, whether it is a file or not, and for every
-  /// folder that cannot be listed completely and is not excluded. Throws RunError when the root
+  /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
+  /// take every name ("**", "speech/*"), which mean the files. Throws RunError when the root
   /// cannot be listed.
   void run(const Visit& visit) const;
   /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`.
@@ -42,6 +43,7 @@ class FolderScan {
     int error = 0;  // errno where its type cannot be found out, else 0
   };
   struct Way;
+  [[nodiscard]] bool is_wanted_folder(const std::string& path) const;
   [[nodiscard]] bool is_left_out(const std::string& path) const;
   [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out) const;
   [[nodiscard]] Entry entry_of(int dir, const std::string& folder, const char* name,

@@ -53,6 +53,10 @@ Glob::Glob(std::string_view pattern) : parts_(split(pattern)) {
   if (parts_.size() == 2 && parts_[0] == "**" && parts_[1] != "**") ending_ = ending_of(parts_[1]);
 }
 
+bool Glob::takes_every_name() const {
+  return !parts_.empty() && (parts_.back() == "*" || parts_.back() == "**");
+}
+
 bool Glob::matches(std::string_view path) const {
   // For "**/*.wav", the usual case, the folders do not matter.
   if (ending_) {

@@ -1,4 +1,5 @@
-// Patterns for paths: '*', '?' and '[…]' within one component, '**' for any number of folders.
+// Patterns for paths: '*', '?' and '[…]' within one component, '**' for any number of folders, at the
+// end for all that is in them.
 #pragma once
 
 #include <optional>
@@ -15,6 +16,8 @@ class Glob {
   /// Whether the pattern matches the whole `path`, a relative one with '/' between components. A
   /// pattern without '/' is compared with the last component only.
   [[nodiscard]] bool matches(std::string_view path) const;
+  /// Whether the pattern takes every name: its last component is '*' or '**'.
+  [[nodiscard]] bool takes_every_name() const;
 
  private:
   std::vector<std::string> parts_;

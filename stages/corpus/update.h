@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -34,7 +35,9 @@ struct UpdatePreview {
   bool in_place = false;  ///< new rows would come behind the others, else all would be copied
   std::size_t dropped_files = 0;  ///< that have rows there and are gone
   std::int64_t dropped_rows = 0;
-  std::string dropped_example;  ///< a path of them
+  std::string dropped_example;                ///< a path of them
+  std::string refusal;                        ///< why the update would not begin; "": it would
+  std::map<std::size_t, std::string> splits;  ///< of the files to compute that are in one
 };
 inline bool is_preview(const RunContext& run) {
   return run.services.find<UpdatePreview>() != nullptr;

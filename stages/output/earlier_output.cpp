@@ -38,7 +38,8 @@ void EarlierOutput::match(RunContext& run, const OutputSections& sections, const
   if (update_of(run) == Update::none) return;
   for (std::size_t s = 0; s < sections.size(); ++s)
     matched_[s] = match(run, sections, s, info, feature_fingerprint);
-  if (is_there_) check_dropped(run);
+  if (is_there_) refusal_ = too_many_dropped(run);
+  if (!refusal_.empty() && !is_preview(run)) throw RunError(refusal_);
   forget_opened(run);
 }
 
@@ -78,12 +79,18 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   old->match(*source, sections.first(section), sections.end(section), run);
   if (!old->unreachable().empty())
     run.warn(fmt::format("{}: {}; what they had there stays as it is", path, old->unreachable()));
+  if (source->contents() == nullptr && old->are_all_touched())
+    run.warn(fmt::format(
+        "{}: every file has another time of change than when it was made, and its size: "
+        "was the corpus copied? Keep the times (cp -p, rsync -t), or write update_by: "
+        "content, with which later updates know files by their bytes",
+        path));
   return old;
 }
 
-// Files that are gone may be on a disk that is not mounted.
-void EarlierOutput::check_dropped(const RunContext& run) {
-  if (run.is_stopping()) return;  // what was not looked at looks as if it were gone
+// Files that are gone may be on a disk that is not mounted. Returns why the update must not begin.
+std::string EarlierOutput::too_many_dropped(const RunContext& run) {
+  if (run.is_stopping()) return {};  // what was not looked at looks as if it were gone
   const Manifest& manifest = manifest_source(run)->manifest();
   std::unordered_set<std::string> paths;
   if (matched_.size() > 1)  // a file may be in another section now
@@ -94,14 +101,14 @@ void EarlierOutput::check_dropped(const RunContext& run) {
   const bool is_over = (most.count && dropped_.files > *most.count) ||
                        (most.share && static_cast<double>(dropped_.rows) >
                                           *most.share * static_cast<double>(dropped_.of_rows));
-  if (!is_over) return;
-  throw RunError(fmt::format(
+  if (!is_over) return {};
+  return fmt::format(
       "{}: {} of its {} files with rows ({} of {} rows) are gone or not listed any more, such as "
       "{}. Is a disk not mounted, or are root, include or the manifest others now? The output is "
       "left as it was. If these rows are to go, set the sink's max_dropped, such as --set "
       "write.max_dropped=100% (it is {})",
       target_.path, dropped_.files, dropped_.of_files, dropped_.rows, dropped_.of_rows,
-      dropped_.example, OptionType<CountOrShare>::echo(most).text()));
+      dropped_.example, OptionType<CountOrShare>::echo(most).text());
 }
 
 // Outputs of splits that nothing belongs to any more.
@@ -127,6 +134,7 @@ void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
   out.dropped_files = dropped_.files;
   out.dropped_rows = dropped_.rows;
   out.dropped_example = dropped_.example;
+  out.refusal = refusal_;
   for (std::size_t s = 0; s < matched_.size(); ++s) {
     const std::unique_ptr<RowReuse> old = std::move(matched_[s]);
     if (old == nullptr) continue;
@@ -138,6 +146,12 @@ void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
   }
   for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
     if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "new");
+  const ManifestSource* source = manifest_source(run);
+  if (source == nullptr) return;
+  const Manifest& manifest = source->manifest();
+  for (std::size_t i = 0; i < manifest.size(); ++i)
+    if (run.ledger.outcome(i) == Outcome::not_run && manifest.split(i) >= 0)
+      out.splits[i] = manifest.split_names()[static_cast<std::size_t>(manifest.split(i))];
 }
 
 std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t section,

@@ -69,7 +69,7 @@ class EarlierOutput {
                                                 const std::string& feature_fingerprint);
   [[nodiscard]] static bool stays(const RowReuse& old, const RunContext& run,
                                   std::int64_t extensible_at);
-  void check_dropped(const RunContext& run);
+  [[nodiscard]] std::string too_many_dropped(const RunContext& run);
   void forget_opened(const RunContext& run);
 
   const RowSinkOptions& target_;
@@ -80,6 +80,7 @@ class EarlierOutput {
   std::vector<std::unique_ptr<const RowReuse>> given_;  // whose rows are taken over, or none
   std::map<std::size_t, std::int64_t> rows_;            // where each file's begin there
   DroppedRows dropped_;
+  std::string refusal_;  // of a preview
   std::size_t kept_files_ = 0;
 };
 

@@ -131,6 +131,8 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
     found_[static_cast<std::size_t>(entries[i])] =
         now[i].stamp.size < 0 && !is_hidden ? Found::gone : Found::yes;
     if (now[i].stamp.size < 0 && !is_hidden) continue;
+    ++looked_at_;
+    if (now[i].stamp.size == entry.stamp.size && now[i].stamp != entry.stamp) ++touched_;
     const bool is_same = is_hidden || (source.contents() != nullptr
                                            ? now[i].content != 0 && now[i].content == entry.content
                                            : now[i].stamp == entry.stamp);

@@ -51,6 +51,9 @@ class RowReuse {
   /// After match(): says how many of the kept files the system could tell nothing about, with an
   /// example; "" for none.
   [[nodiscard]] const std::string& unreachable() const { return unreachable_; }
+  /// After match(): all files that were ok and are there have the size that they had and another
+  /// time of change; two at least.
+  [[nodiscard]] bool are_all_touched() const { return touched_ > 1 && touched_ == looked_at_; }
   /// After match(): adds to `out` the files with rows and, as dropped, those of them that are gone:
   /// that match() was not given and `is_listed` does not know, or that do not exist any more.
   void add_dropped(const std::function<bool(const std::string& path)>& is_listed,
@@ -96,6 +99,7 @@ class RowReuse {
   std::size_t first_ = 0;              // of the files that match() looked at
   std::vector<std::int64_t> entries_;  // of each of them, -1 for none
   std::string unreachable_;
+  std::size_t looked_at_ = 0, touched_ = 0;
   enum class Found : std::uint8_t { no, yes, gone };
   std::vector<Found> found_;  // each entry among the files, by match()
 };

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -117,11 +118,59 @@ TEST_CASE("dry run: what an update is refused for, it is refused for, too") {
   const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
   CHECK(e.code == 1);
   CHECK(has(e.err, "6 of its 8 files with rows"));
-  CHECK(e.out.empty());
+  CHECK(
+      has(e.out, "out.h5: 2 files as before, 1 to compute (1 failed before), 6 files gone with "));
+  CHECK(has(e.out, "\n  broken.wav: failed before\nNothing was computed or written.\n"));
+  CHECK_FALSE(has(e.out, "would"));
+  const Ended json = corpus.melflow({"update", "--dry-run", "--json"}, "out.h5");
+  CHECK(json.code == 1);
+  CHECK(has(Json::parse(json.out)["error"].get<std::string>(), "6 of its 8 files with rows"));
+  CHECK(Json::parse(json.out)["exit_code"] == 1);
   const Ended other = corpus.melflow({"update", "--dry-run", "--set", "mel.n_mels=30"}, "out.h5");
   CHECK(other.code == 1);
   CHECK(has(other.err, "holds other features than this pipeline makes"));
   CHECK(state_of(corpus.folder) == before);
+}
+
+TEST_CASE("dry run: which split a file would be in") {
+  Corpus corpus(", splits: ratio, split_ratios: {train: 75, test: 25}", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  for (int i = 10; i < 14; ++i) corpus.add(fmt::format("{}.wav", i));
+  std::map<std::string, std::string> said;
+  const Json preview = corpus.dry_run("out.h5");
+  for (const Json& file : preview["compute"]) said[file["path"]] = file["split"];
+  REQUIRE(said.size() == 5);
+  const Ended text = corpus.melflow({"update", "--dry-run"}, "out.h5");
+  INFO(text.out);
+  CHECK(has(text.out, "  10.wav: new, in " + said["10.wav"] + "\n"));
+  CHECK(has(text.out, "1 failed before, in " + said["broken.wav"]));
+  REQUIRE(corpus.melflow({"update", "-q"}, "out.h5").code == 3);
+  const Ended inspect =
+      test::run(corpus.folder, {MELFLOW_PROGRAM, "inspect", "out.h5", "--json", "--files"});
+  std::map<std::string, std::string> got;
+  const Json written = Json::parse(inspect.out);
+  for (const Json& file : written["files"]) got[file["path"]] = file["split"];
+  for (const auto& [path, split] : said) CHECK(got[path] == split);
+}
+
+TEST_CASE("dry run: a corpus that was copied without its times is told how to be known again") {
+  Corpus corpus("", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  const auto touch = [&](int i) {
+    fs::last_write_time(corpus.folder / fmt::format("clips/{}.wav", i),
+                        fs::file_time_type::clock::now() + std::chrono::hours(1));
+  };
+  for (int i = 0; i < 7; ++i) touch(i);
+  const std::string hint = "was the corpus copied? Keep the times (cp -p, rsync -t)";
+  CHECK_FALSE(has(corpus.melflow({"update", "--dry-run"}, "out.h5").err, hint));
+  touch(7);
+  const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
+  CHECK(e.code == 0);
+  CHECK(has(e.err,
+            "out.h5: every file has another time of change than when it was made, and its "
+            "size: " +
+                hint));
+  CHECK(has(e.err, "update_by: content"));
 }
 
 TEST_CASE("dry run: a sink that would write is refused") {

@@ -206,6 +206,91 @@ TEST_CASE("compare: what is no features file or pipeline is an error of its own"
   }
 }
 
+TEST_CASE("compare: pipelines with several outputs are compared output by output") {
+  const Folder folder;
+  const auto two = [](const std::string& mel, const std::string& second) {
+    return pipeline(mel) + "  cepstra: {stage: mfcc, from: mel}\n  " + second +
+           ": {stage: hdf5_write, from: cepstra, path: mfcc.h5}\n"
+           "  end: {stage: discard, from: mel}\n";
+  };
+  write_text(folder / "two.yaml", two("sample_rate: 16000, n_mels: 64, log: db", "mfcc"));
+  write_text(folder / "other.yaml", two("sample_rate: 16000, n_mels: 80, log: db", "mfcc"));
+  write_text(folder / "names.yaml", two("sample_rate: 16000, n_mels: 64, log: db", "cepstra_file"));
+  REQUIRE(folder.melflow({"run", "two.yaml", "--quiet"}).code == 0);
+
+  const Ended same = folder.melflow({"compare", "two.yaml", "two.yaml"});
+  INFO(same.out << same.err);
+  CHECK(same.code == 0);
+  CHECK(has(same.out, "write: equal: same features (fingerprint "));
+  CHECK(has(same.out, "\nmfcc: equal: same features (fingerprint "));
+  const Ended e = folder.melflow({"compare", "two.yaml", "other.yaml"});
+  CHECK(e.code == 1);
+  CHECK(has(e.out, "write: mel.n_mels: 64 in two.yaml, 80 in other.yaml\nwrite: different: 1 "));
+  CHECK(has(e.out, "\nmfcc: mel.n_mels: 64 in two.yaml, 80 in other.yaml\nmfcc: different: 1 "));
+  const Json json =
+      Json::parse(folder.melflow({"compare", "two.yaml", "other.yaml", "--json"}).out);
+  CHECK(json["equal"] == false);
+  CHECK(json["outputs"][1]["output"] == "mfcc");
+  CHECK(json["outputs"][1]["differences"][0]["b"] == 80);
+  const Ended lacks = folder.melflow({"compare", "two.yaml", "names.yaml"});
+  CHECK(lacks.code == 1);
+  CHECK(has(lacks.out, "\nmfcc: only in two.yaml\ncepstra_file: only in names.yaml\n"));
+
+  // One of them against a file, or a pipeline with one output.
+  CHECK(folder.melflow({"compare", "mfcc.h5", "two.yaml", "--output", "mfcc"}).code == 0);
+  CHECK(folder.melflow({"compare", "two.yaml", "mfcc.h5", "--output", "write"}).code == 1);
+  CHECK(folder.melflow({"compare", "two.yaml", "two.yaml", "--output", "mfcc"}).code == 0);
+  CHECK(has(folder.melflow({"compare", "a.yaml", "two.yaml"}).out, "write: mel.n_mels: 80 in a"));
+  struct Row {
+    std::vector<std::string> words;
+    int code;
+    const char* message;
+  };
+  const Row rows[] = {
+      {{"compare", "mfcc.h5", "two.yaml"},
+       2,
+       "melflow: two.yaml has several outputs whose features differ (write, mfcc); name one of "
+       "them: --output write\n"},
+      {{"compare", "two.yaml", "two.yaml", "--output", "mfc"},
+       2,
+       "melflow: there is no output 'mfc' in two.yaml, did you mean 'mfcc'?; it has write, mfcc\n"},
+      {{"compare", "two.yaml", "names.yaml", "--output", "mfcc"},
+       2,
+       "melflow: there is no output 'mfcc' in names.yaml; it has write, cepstra_file\n"},
+      {{"compare", "out.h5", "mfcc.h5", "--output", "write"},
+       2,
+       "melflow: out.h5 is a file of rows and has no output 'write'\n"},
+      {{"inspect", "--features", "two.yaml"},
+       1,
+       "melflow: two.yaml has several outputs whose features differ (write, mfcc); name one"},
+      {{"inspect", "--features", "two.yaml", "--output", "wirte"}, 1, "did you mean 'write'?"},
+      {{"inspect", "two.h5", "--output", "write"}, 2, "--output requires --features"},
+  };
+  for (const Row& row : rows) {
+    const Ended wrong = folder.melflow(row.words);
+    INFO(wrong.out << wrong.err);
+    CHECK(wrong.code == row.code);
+    CHECK(has(wrong.err, row.message));
+    CHECK(wrong.out.empty());
+  }
+  CHECK(has(folder.melflow({"inspect", "--features", "two.yaml", "--output", "mfcc"}).out,
+            "\nmfcc.n_mfcc: 13\n"));
+}
+
+TEST_CASE("compare: options that are not set are not named") {
+  const Folder folder;
+  write_text(
+      folder / "route.yaml",
+      pipeline("sample_rate: 16000, n_mels: 80", "way.long",
+               "  way: {stage: route, from: decode, outputs: {long: {duration: '> 0s'}}}\n"));
+  const Ended e = folder.melflow({"compare", "a.yaml", "route.yaml"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 1);
+  CHECK(has(e.out, "route: only in route.yaml (outputs {\"long\":"));
+  CHECK_FALSE(has(e.out, "else"));
+  CHECK(has(folder.melflow({"compare", "--help"}).out, "compares settings, not values"));
+}
+
 TEST_CASE("compare: pipelines need no paths, and a variable that either of them uses") {
   const Folder folder;
   std::string other = pipeline("n_mels: \"${BANDS:-64}\", preset: whisper");

@@ -70,6 +70,7 @@ TEST_CASE("bad files: each is named with its reason and the good ones' rows do n
     std::filesystem::remove(path);
     std::string yaml = speech_pipeline(k);
     yaml.insert(yaml.find("labels: parent_dir"), "closed_folders: failed, ");
+    yaml.insert(yaml.find("\"**/*\""), "\"*.wav\", ");  // names the folder e1_folder.wav, too
     const JobResult job = run_job(yaml, in_out(mixed, path));
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Output out = read_output(path), expected = read_output(folder / "out/clean.h5");

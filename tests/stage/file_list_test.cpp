@@ -87,9 +87,15 @@ TEST_CASE("file list: include and exclude") {
       {"include: ['e/*.wav', 'c.*']", {"c.flac", "e/f.wav"}},
       {"include: 'e/**.wav'", {"e/f.wav"}},
       {"include: 'e/**/*.wav'", {"e/f.wav", "e/g/h.wav"}},
-      // Folders are listed when they match, to be named as what they are.
-      {"include: '**', exclude: ['*.wav', '*.flac', 'i']",
-       {"d.txt", "e", "e/g", "m.Mp3", "noext", "test"}},
+      // What takes every name means files.
+      {"include: '**', exclude: ['*.wav', '*.flac']", {"d.txt", "m.Mp3", "noext"}},
+      {"include: '*', exclude: ['*.wav', '*.flac']", {"d.txt", "m.Mp3", "noext"}},
+      {"include: 'e/**'", {"e/f.wav", "e/g/h.wav"}},
+      {"include: 'e/**/*'", {"e/f.wav", "e/g/h.wav"}},
+      {"include: 'e/*'", {"e/f.wav"}},
+      {"include: ['E/G/**', 'test/**']", {"e/g/h.wav", "test/l.wav"}},
+      // Other folders are listed when they match, to be named as what they are.
+      {"include: ['e*', 'noext']", {"e", "noext"}},
       {"include: 'i/*', exclude: '.*'", {"i/j.wav"}},
       {"include: 'noext'", {"noext"}},
   };
@@ -295,14 +301,18 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   };
   const Row rows[] = {
       {"{root: '" + f + "/gone'}",
-       "@/gone: cannot look into the folder: No such file or directory; check file_list.root"},
-      {"{root: '" + f + "/file'}", "@/file: is a file, file_list.root takes a folder"},
+       "@/gone: cannot look into the folder: No such file or directory; check root of file_list"},
+      {"{root: '" + f + "/file'}", "@/file: is a file, root of file_list takes a folder"},
       {"{root: '" + f + "/empty'}",
        "@/empty: no file matches **/*.wav, **/*.flac, **/*.ogg, **/*.oga, **/*.opus, **/*.mp3, "
        "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64; check "
-       "file_list.root and include"},
+       "root and include of file_list"},
+      {"{root: '" + f + "', include: 'emp*y'}",
+       "@: no file matches emp*y, only folders: for the files in one write empty/**; check root "
+       "and "
+       "include of file_list"},
       {"{root: '" + f + "/only', include: '*.wav'}",
-       "@/only: no file matches *.wav; check file_list.root and include"},
+       "@/only: no file matches *.wav; check root and include of file_list"},
       {"{manifest: '" + f + "/gone.txt'}",
        "@/gone.txt: cannot read the manifest: No such file or directory"},
       {"{manifest: '" + f + "/folder.txt'}",
@@ -328,6 +338,67 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   for (const Row& row : rows) {
     CAPTURE(row.options);
     CHECK(complaint(folder, row.options) == row.message);
+  }
+}
+
+TEST_CASE("file list: paths of a manifest that name the root themselves get a remark") {
+  const TempFolder folder;
+  for (const char* p : {"data/clips/a.wav", "data/clips/b.wav"}) folder.write(p, "x");
+  const std::string list = folder / "list.txt", csv = folder / "list.csv";
+  struct Row {
+    std::string root, path, remark;  // with @ for the folder
+  };
+  const std::string below = "@/list.txt: paths are looked for below root, ";
+  const Row rows[] = {
+      {"data/clips", "a.wav", ""},
+      {"data/clips", folder / "data/clips/a.wav", ""},
+      {"data/clips", "gone.wav", ""},  // the last one is there
+      {"data/clips", "clips/a.wav",
+       below + "clips/a.wav at @/data/clips/clips/a.wav, where nothing is; it is at "
+               "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
+      {"data/clips/", "clips/a.wav",
+       below + "clips/a.wav at @/data/clips/clips/a.wav, where nothing is; it is at "
+               "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
+      {"data", "clips/clips/a.wav", ""},
+      {"nowhere", "a.wav",
+       "@/list.txt: neither its first file, a.wav, nor its last is there; the first is looked for "
+       "at @/nowhere/a.wav"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.root);
+    CAPTURE(row.path);
+    folder.write("list.txt", row.path + "\n" + (row.root == "data" ? "clips/" : "") + "b.wav\n");
+    List made("{root: '" + (folder / row.root) + "', manifest: '" + list + "'}");
+    std::string said = made.warnings().empty() ? "" : made.warnings().front();
+    for (std::size_t at; (at = said.find(folder.path())) != said.npos;)
+      said.replace(at, folder.path().size(), "@");
+    CHECK(said == row.remark);
+  }
+}
+
+TEST_CASE("file list: a folder or table that is not there is told before the run") {
+  const TempFolder folder;
+  folder.write("a.csv", "path\na.wav\n");
+  struct Row {
+    std::string options;
+    Paths warnings;
+  };
+  const std::string f = folder.path();
+  const Row rows[] = {
+      {root(folder), {}},
+      {"{root: '" + f + "/gone'}", {"root: " + f + "/gone: there is no such folder here"}},
+      {"{root: '${DATA}'}", {}},  // a look at a plan whose variables have no values
+      {"{manifest: '" + f + "/a.csv'}", {}},
+      {"{manifest: '" + f + "/b.csv'}", {"manifest: " + f + "/b.csv: there is no such file here"}},
+      {root(folder, "label_file: '" + f + "/b.csv', labels: file"),
+       {"label_file: " + f + "/b.csv: there is no such file here"}},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.options);
+    Bench bench("file_list", row.options);
+    const Planned planned = bench.plan();
+    CHECK(planned.errors.empty());
+    CHECK(planned.warnings == row.warnings);
   }
 }
 
@@ -421,7 +492,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
   }
   const FolderFault fault(FolderFault::Where::opendir, folder.path(), EIO);
   CHECK(complaint(folder, root(folder, "closed_folders: failed")) ==
-        "@: cannot look into the folder: Input/output error; check file_list.root");
+        "@: cannot look into the folder: Input/output error; check root of file_list");
 }
 
 TEST_CASE("file list: what a folder that cannot be listed has no share of, splits and labels") {
@@ -472,5 +543,5 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
-        "@/closed: cannot look into the folder: Permission denied; check file_list.root");
+        "@/closed: cannot look into the folder: Permission denied; check root of file_list");
 }

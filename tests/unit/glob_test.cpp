@@ -60,6 +60,9 @@ TEST_CASE("glob: patterns and paths") {
       {"x/**", "x/a.wav", true},
       {"x/**", "x/y/a.wav", true},
       {"x/**", "y/a.wav", false},
+      {"**/x*/**", "xy/a.wav", true},
+      {"**/x*/**", "y/x1/z/a.wav", true},
+      {"**/x*/**", "y/z/a.wav", false},
       {"**", "a.wav", true},
       {"**", "x/y/a.wav", true},
       {"**/**", "x/y/a.wav", true},
@@ -84,4 +87,15 @@ TEST_CASE("glob: many '**' on a long path end in time") {
   std::string path;
   for (int i = 0; i < 40; ++i) path += "a/";
   CHECK_FALSE(Glob("**/a/**/a/**/a/**/b.wav").matches(path + "c.wav"));
+}
+
+TEST_CASE("glob: patterns that take every name") {
+  for (const char* pattern : {"*", "**", "x/*", "x/**", "x/**/*", "**/"}) {
+    CAPTURE(pattern);
+    CHECK(Glob(pattern).takes_every_name());
+  }
+  for (const char* pattern : {"", "x", "*.wav", "**/*.wav", "**/x", "x*", "?*"}) {
+    CAPTURE(pattern);
+    CHECK_FALSE(Glob(pattern).takes_every_name());
+  }
 }
