@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages melflow is built from, where they are missing.
 #
-# In:  apps/install_deps.sh [--tests] [--perf] [--bundle] [--dry-run]
+# In:  apps/install_deps.sh [--ffmpeg] [--tests] [--perf] [--bundle] [--dry-run]
+#        --ffmpeg   also FFmpeg, which decodes M4A, WebM and WMA
 #        --tests    also what the tests need: Python with h5py and NumPy, which must read the output,
 #                   and a shell that needs no library
 #        --perf     also what the benchmarks need: Python and google-benchmark
@@ -20,12 +21,13 @@ packages=(
 dry_run=0
 for argument in "$@"; do
   case $argument in
+    --ffmpeg) packages+=(libavformat-dev libavcodec-dev libavutil-dev ffmpeg) ;;
     --tests) packages+=(python3 python3-h5py python3-numpy busybox-static) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
     --bundle) packages+=(python3-pip unzip) ;;
     --dry-run) dry_run=1 ;;
     *)
-      echo "usage: $0 [--tests] [--perf] [--bundle] [--dry-run]" >&2
+      echo "usage: $0 [--ffmpeg] [--tests] [--perf] [--bundle] [--dry-run]" >&2
       exit 2
       ;;
   esac

@@ -77,6 +77,8 @@ std::string output(const StageReport& s) {
       rest += plural(static_cast<std::size_t>(number), "row");
     else if (name == "kept_files" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "file") + " as before";
+    else if (name == "decoded_by_ffmpeg" && detail::parse_number(value, number).empty())
+      rest += plural(static_cast<std::size_t>(number), "recording") + " decoded by FFmpeg";
     else if (name == "clipped_samples" && detail::parse_number(value, number).empty())
       rest += plural(static_cast<std::size_t>(number), "sample") + " clipped at full scale";
     else if (name == "dropped_tails" && detail::parse_number(value, number).empty())

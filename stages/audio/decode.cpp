@@ -319,6 +319,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
             fmt::format("cannot be read: {}", std::strerror(sound.io_error())));
       return ItemError::failed(sound.why());
     }
+    if (sound.is_by_ffmpeg()) by_ffmpeg_.fetch_add(1, std::memory_order_relaxed);
     const SF_INFO& info = sound.info();
     if (info.samplerate <= 0 || info.channels <= 0)
       return ItemError::failed(fmt::format("the header makes no sense: {} Hz, {} channels",
@@ -340,6 +341,11 @@ class Decode final : public Expand<RawBytes, Waveform> {
     const std::size_t block = block_bytes(*raw, info.samplerate);
     return std::unique_ptr<Cursor>(std::make_unique<Decoder>(std::move(raw), std::move(sound),
                                                              options_, block, long_recordings_));
+  }
+
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    if (by_ffmpeg_ == 0) return {};
+    return {{"decoded_by_ffmpeg", Value::scalar(std::to_string(by_ffmpeg_.load()))}};
   }
 
  private:
@@ -366,13 +372,17 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   DecodeOptions options_;
-  mutable std::atomic<int> long_recordings_{0};  // that several cores decode
+  mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
+  mutable std::atomic<int> long_recordings_{0};    // that several cores decode
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
 };
 
 const RegisterStage<Decode, DecodeOptions> registered{
-    "decode", "Decodes FLAC, MP3, WAV, Ogg, AIFF and all formats that libsndfile reads, to mono.",
+    "decode",
+    "Decodes FLAC, MP3, WAV, Ogg, AIFF and all formats that libsndfile reads, to mono; M4A, WebM, "
+    "WMA "
+    "and AMR where the program was built with FFmpeg.",
     true};
 
 }  // namespace

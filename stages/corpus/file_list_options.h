@@ -66,7 +66,8 @@ struct FileListOptions {
   std::string root;
   std::vector<std::string> include{"**/*.wav", "**/*.flac", "**/*.ogg",  "**/*.oga",  "**/*.opus",
                                    "**/*.mp3", "**/*.aif",  "**/*.aiff", "**/*.aifc", "**/*.au",
-                                   "**/*.caf", "**/*.w64",  "**/*.rf64"};
+                                   "**/*.caf", "**/*.w64",  "**/*.rf64", "**/*.m4a",  "**/*.aac",
+                                   "**/*.wma", "**/*.webm", "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
   std::string manifest;
   bool follow_links = false;

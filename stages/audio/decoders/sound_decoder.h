@@ -1,6 +1,6 @@
 // The interface of all libraries that decode sound files: gives interleaved samples, call by call,
 // and the first fault. Each has its file: sndfile_decoder, flac_decoder, mp3_decoder,
-// plain_decoder.
+// ffmpeg_decoder, plain_decoder.
 #pragma once
 
 #include <sndfile.h>
@@ -54,6 +54,8 @@ using OpenedSound = std::variant<std::unique_ptr<SoundDecoder>, std::string>;
 OpenedSound open_sndfile(SoundInput& input);
 OpenedSound open_flac(SoundInput& input, std::uint64_t marker);  ///< `marker`: byte of "fLaC"
 OpenedSound open_mp3(SoundInput& input);
+OpenedSound open_ffmpeg(SoundInput& input);  ///< refuses all without has_ffmpeg()
+bool has_ffmpeg();                           ///< whether it was built in
 std::unique_ptr<SoundDecoder> open_plain(SoundInput& input, const PlainSamples& samples);
 
 }  // namespace melflow

@@ -19,6 +19,13 @@ SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std
   OpenedSound opened = kind.name == "FLAC"  ? open_flac(*input_, kind.begin)
                        : kind.name == "MP3" ? open_mp3(*input_)
                                             : open_sndfile(*input_);
+  const bool is_for_ffmpeg = is_left_to_ffmpeg(kind.name);
+  if (opened.index() == 1 && input_->error() == 0 &&
+      (is_for_ffmpeg || kind.name == "Ogg" || kind.name.empty())) {
+    OpenedSound other = open_ffmpeg(*input_);
+    is_by_ffmpeg_ = other.index() == 0;
+    if (is_by_ffmpeg_ || is_for_ffmpeg) opened = std::move(other);
+  }
   if (auto* decoder = std::get_if<0>(&opened))
     decoder_ = std::move(*decoder);
   else

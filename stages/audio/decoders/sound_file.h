@@ -1,6 +1,6 @@
 // A sound file, opened by the library for its kind: FLAC by libFLAC and MP3 by libmpg123, whose
 // errors libsndfile would hide in part, plain samples without a library, all other kinds by
-// libsndfile.
+// libsndfile; and what these refuse by FFmpeg, where that is built in.
 #pragma once
 
 #include <memory>
@@ -27,12 +27,14 @@ class SoundFile {
   std::int64_t read(Sample* out, std::int64_t frames) {
     return decoder_->read(out, frames);
   }
+  [[nodiscard]] bool is_by_ffmpeg() const { return is_by_ffmpeg_; }
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return decoder_->fault(); }
 
  private:
   std::unique_ptr<SoundInput> input_;  // stays where it is
   std::unique_ptr<SoundDecoder> decoder_;
   std::string reason_;
+  bool is_by_ffmpeg_ = false;
 };
 
 }  // namespace melflow

@@ -137,11 +137,22 @@ SoundKind sound_kind(const ReadAt& read) {
     std::string_view bytes, name;
     std::size_t at = 0;
   };
-  constexpr std::array magics{
-      Magic{"RIFF", "WAV"},   Magic{"RIFX", "WAV"},  Magic{"RF64", "WAV"}, Magic{"BW64", "WAV"},
-      Magic{"FORM", "AIFF"},  Magic{"fLaC", "FLAC"}, Magic{"OggS", "Ogg"}, Magic{"caff", "CAF"},
-      Magic{".snd", "AU"},    Magic{"dns.", "AU"},   Magic{"riff", "W64"}, Magic{"NIST_1A", "NIST"},
-      Magic{"ftyp", "MP4", 4}};
+  constexpr std::array magics{Magic{"RIFF", "WAV"},
+                              Magic{"RIFX", "WAV"},
+                              Magic{"RF64", "WAV"},
+                              Magic{"BW64", "WAV"},
+                              Magic{"FORM", "AIFF"},
+                              Magic{"fLaC", "FLAC"},
+                              Magic{"OggS", "Ogg"},
+                              Magic{"caff", "CAF"},
+                              Magic{".snd", "AU"},
+                              Magic{"dns.", "AU"},
+                              Magic{"riff", "W64"},
+                              Magic{"NIST_1A", "NIST"},
+                              Magic{"ftyp", "MP4", 4},
+                              Magic{"\x1A\x45\xDF\xA3", "WebM"},
+                              Magic{"\x30\x26\xB2\x75\x8E\x66\xCF\x11", "WMA"},
+                              Magic{"#!AMR", "AMR"}};
   for (const Magic& m : magics)
     if (starts_with(head, m.bytes, m.at)) out.name = m.name;
   if (out.name.empty() && (out.begin > 0 || starts_with(head, "ID3") || is_mp3_frame(head)))
@@ -150,10 +161,17 @@ SoundKind sound_kind(const ReadAt& read) {
   return out;
 }
 
+bool is_left_to_ffmpeg(std::string_view kind) {
+  return kind == "MP4" || kind == "WebM" || kind == "WMA" || kind == "AMR";
+}
+
 std::string why_not_sound(const ReadAt& read, const std::string& reason) {
   const std::string_view kind = sound_kind(read).name;
-  if (kind == "MP4")
-    return "is MP4 or M4A, which cannot be decoded; convert it, to FLAC for example";
+  if (is_left_to_ffmpeg(kind) && reason.empty())
+    return fmt::format(
+        "is {}, which this build of melflow cannot decode: build it with FFmpeg, or "
+        "convert the file, to FLAC for example",
+        kind == "MP4" ? "MP4 or M4A" : kind);
   if (kind.empty()) {
     std::array<std::byte, 40> buffer;
     const Bytes head = read_into(buffer, read, 0);

@@ -39,6 +39,9 @@ struct SoundKind {
 };
 SoundKind sound_kind(const ReadAt& read);
 
+/// Whether only FFmpeg decodes files of that kind.
+bool is_left_to_ffmpeg(std::string_view kind);
+
 /// The reason why a file was refused, for messages. `reason`: the library's own, "" without one.
 std::string why_not_sound(const ReadAt& read, const std::string& reason = "");
 

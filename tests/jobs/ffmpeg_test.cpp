@@ -1,0 +1,154 @@
+// What FFmpeg decodes, beside what its own program makes of the same files.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "stages/audio/decoders/sound_decoder.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/skip.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+bool is_here() { return has_ffmpeg() && std::system("ffmpeg -version > /dev/null 2>&1") == 0; }
+
+void ffmpeg(const std::string& arguments) {
+  const std::string command = "ffmpeg -nostdin -v error -y " + arguments;
+  REQUIRE_MESSAGE(std::system(command.c_str()) == 0, command);
+}
+
+// Of a pipeline that writes the samples of the recordings in `clips`.
+JobResult run(const TempFolder& folder, const std::string& decode = "") {
+  return run_job(fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", include: "**"}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read{}}}
+  cut: {{stage: segment, from: decode}}
+  rows: {{stage: samples, from: cut}}
+  write: {{stage: hdf5_write, from: rows, path: "${{OUT}}", overwrite: true}}
+)",
+                             decode),
+                 in_out(folder / "clips", folder / "out.h5"));
+}
+
+std::vector<float> floats_of(const std::string& path) {
+  const std::string bytes = read_bytes(path);
+  std::vector<float> out(bytes.size() / sizeof(float));
+  std::memcpy(out.data(), bytes.data(), out.size() * sizeof(float));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("FFmpeg: every kind gives the samples that FFmpeg's program gives") {
+  if (!is_here()) return skip("FFmpeg is not here, or the program was built without it");
+  const TempFolder folder;
+  write_audio(folder.file("mono.wav"), audio_kind("wav s16"), 16000, test_signal(100'000));
+  write_audio(folder.file("stereo.wav"), audio_kind("wav s16 stereo"), 44100,
+              test_signal(90'000, 2));
+  write_audio(folder.file("phone.wav"), audio_kind("wav s16"), 8000, test_signal(40'000));
+  struct Row {
+    const char* name;
+    const char* source;
+    const char* codec;
+  };
+  const Row rows[] = {{"a.m4a", "mono", "aac"},        {"b.m4a", "stereo", "aac"},
+                      {"c.m4a", "stereo", "alac"},     {"d.webm", "stereo", "libopus"},
+                      {"e.webm", "mono", "libvorbis"}, {"f.wma", "stereo", "wmav2"},
+                      {"g.aac", "mono", "aac"},        {"h.oga", "mono", "flac"},
+                      {"i.mka", "mono", "pcm_s16le"},  {"j.wv", "stereo", "wavpack"}};
+  std::size_t made = 0;
+  for (const Row& row : rows) {
+    const std::string path = folder.file(std::string("clips/") + row.name);
+    if (std::system(fmt::format("ffmpeg -nostdin -v quiet -y -i '{}' -c:a {} '{}'",
+                                folder / (row.source + std::string(".wav")), row.codec, path)
+                        .c_str()) != 0) {
+      MESSAGE("not made here: " << row.name);  // this FFmpeg has no such encoder
+      std::remove(path.c_str());
+      continue;
+    }
+    ++made;
+    ffmpeg(fmt::format("-i '{}' -f f32le '{}'", path, folder / (row.name + std::string(".raw"))));
+  }
+  REQUIRE(made >= 5);
+  for (const char* options : {"", ", block: 64KiB, downmix: left", ", downmix: mean"}) {
+    const JobResult job = run(folder, options);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(job.report.counts.ok == made);
+    CHECK(job.remarks_by_name().empty());
+    for (const auto& [name, text] : job.remarks_by_name()) MESSAGE(name << ": " << text);
+    CHECK(job.stage("decode").summary.size() == 1);
+    const Output out = read_output(folder / "out.h5");
+    for (const Row& row : rows) {
+      CAPTURE(std::string(row.name));
+      const std::string raw = folder / (row.name + std::string(".raw"));
+      if (std::system(("test -f '" + raw + "'").c_str()) != 0) continue;
+      const std::vector<float> all = floats_of(raw), got = out.rows_of(row.name);
+      const std::size_t channels = row.source == std::string("stereo") ? 2 : 1;
+      REQUIRE(got.size() == all.size() / channels);
+      const bool is_first = std::strstr(options, "left") != nullptr;
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) {
+        float expected = all[i * channels];
+        if (channels == 2 && !is_first) expected = (expected + all[2 * i + 1]) * 0.5F;
+        if (got[i] != expected) ++wrong;
+      }
+      CHECK(wrong == 0);
+    }
+  }
+}
+
+TEST_CASE("FFmpeg: a file that is cut off is ok with a remark, or fails; none is silently short") {
+  if (!is_here()) return skip("FFmpeg is not here, or the program was built without it");
+  const TempFolder folder;
+  write_audio(folder.file("mono.wav"), audio_kind("wav s16"), 16000, test_signal(200'000));
+  for (const char* arguments : {"-c:a aac -movflags +faststart '{}'", "-c:a libopus '{}'"}) {
+    const std::string name = std::strstr(arguments, "aac") != nullptr ? "a.m4a" : "b.webm";
+    const std::string whole = folder.file("whole/" + name);
+    ffmpeg(fmt::format("-i '{}' ", folder / "mono.wav") +
+           fmt::format(fmt::runtime(arguments), whole));
+    copy_truncated(whole, folder.file("clips/" + name), -8000);
+  }
+  copy_truncated(folder / "whole/a.m4a", folder.file("clips/c.m4a"), 40);
+  folder.write("clips/list.m3u8", "#EXTM3U\n#EXTINF:1,\n" + (folder / "whole/a.m4a") + "\n");
+  const JobResult job = run(folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  const auto remarks = job.remarks_by_name();
+  CHECK(remarks.size() == 4);
+  CHECK(remarks.at("a.m4a").starts_with("ok: decode: damaged after 11.5"));
+  CHECK(remarks.at("b.webm").starts_with("ok: decode: damaged after 11.5"));
+  CHECK(remarks.at("b.webm").ends_with("s: ends, and its header promises 12.508 s"));
+  CHECK(remarks.at("c.m4a") ==
+        "failed: decode: begins like MP4 but cannot be decoded: there is no sound in it");
+  // A list that names other files is not a recording.
+  CHECK(remarks.at("list.m3u8") == "failed: decode: is not an audio file (begins with '#EXTM3U')");
+}
+
+TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packets") {
+  if (!is_here()) return skip("FFmpeg is not here, or the program was built without it");
+  const TempFolder folder;
+  write_audio(folder.file("mono.wav"), audio_kind("wav s16"), 16000, test_signal(50'000));
+  const std::string whole = folder.file("whole.m4a");
+  ffmpeg(fmt::format("-i '{}' -c:a aac -movflags +faststart '{}'", folder / "mono.wav", whole));
+  constexpr std::size_t kCuts = 600;  // more than a packet has bytes
+  for (std::size_t i = 0; i < kCuts; ++i)
+    copy_truncated(whole, folder.file(fmt::format("clips/{:03}.m4a", i)),
+                   -2000 - static_cast<std::int64_t>(i));
+  const JobResult job = run(folder);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  const auto remarks = job.remarks_by_name();
+  CHECK(remarks.size() == kCuts);
+  std::size_t between = 0;
+  for (const auto& [name, text] : remarks)
+    if (text.find(": ends behind ") != text.npos) ++between;
+  CHECK(between > 0);
+  CHECK(between < kCuts / 50);
+}
