@@ -111,6 +111,25 @@ TEST_CASE("compare: equal features end with 0, whichever way they are described"
   CHECK(json["a"]["feature_fingerprint"] == json["b"]["feature_fingerprint"]);
 }
 
+TEST_CASE("compare: sinks that write no rows have no features beside those that do") {
+  const Folder folder;
+  write_text(folder / "c.yaml", pipeline("sample_rate: 16000, n_mels: 80") +
+                                    "  copy: {stage: audio_write, from: decode, path: copies}\n"
+                                    "  end: {stage: discard, from: read}\n");
+  const Ended c = folder.melflow({"compare", "a.yaml", "c.yaml"});
+  INFO(c.out << c.err);
+  CHECK(c.code == 0);
+  // Without rows there are the samples' own.
+  write_text(folder / "d.yaml",
+             "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n  read: {stage: "
+             "disk_read, from: files}\n  decode: {stage: decode, from: read, downmix: 2}\n  copy: "
+             "{stage: audio_write, from: decode, path: copies}\n");
+  const Ended d = folder.melflow({"inspect", "--features", "d.yaml"});
+  INFO(d.out << d.err);
+  CHECK(d.code == 0);
+  CHECK(has(d.out, "decode.downmix: right"));
+}
+
 TEST_CASE("compare: says in words what differs, and ends with 1") {
   const Folder folder;
   REQUIRE(folder.melflow({"run", "a.yaml", "--quiet"}).code == 0);

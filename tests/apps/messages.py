@@ -191,6 +191,14 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: quiet}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: -40dB, top_db: 60}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, top_db: 60, hold: 0.1s}\n  segment: {stage: segment, from: trim}'),
+    # Other outputs
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode}'),
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: read, path: copies}'),
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: segment, path: copies}'),
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: flac, dtype: float32}'),
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: mp3}'),
+    ('    path: out.h5', '    path: out.h5\n  end: {stage: null, from: decode}'),
+    ('    path: out.h5', '    path: out.h5\n  end: {stage: discard, from: decode, path: nowhere}'),
     # Fragments
     ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
     ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),

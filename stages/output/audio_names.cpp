@@ -1,0 +1,116 @@
+#include "stages/output/audio_names.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/stage.h"
+#include "pipeline/text.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kLongestName = 255;   // of a file, as all usual file systems have it
+constexpr std::size_t kNumberAndPart = 16;  // what a window's number and ".part" take of it
+
+bool is_folder_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.size() <= kLongestName;
+}
+
+// Below the folder that is listed, or below '/' where it is named in full, as archives have it.
+std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
+  return std::filesystem::path(run.source.name(recording)).lexically_normal().relative_path();
+}
+
+}  // namespace
+
+AudioNames::AudioNames(AudioNamesOptions options, const RunContext& run)
+    : options_(std::move(options)), run_(run) {
+  check_folders();
+  check_double();
+}
+
+std::string AudioNames::problem(std::size_t recording) const {
+  const std::filesystem::path own = own_path(run_, recording);
+  if (own.empty() || own.filename().empty() || *own.begin() == ".." || own == ".")
+    return fmt::format("its name leads out of the folder {}; list it by its whole path",
+                       options_.folder);
+  if (own.filename().string().size() + options_.ending.size() + kNumberAndPart > kLongestName)
+    return "its name is too long to be that of a written file";
+  return "";
+}
+
+std::string AudioNames::folder_by(FolderOf by, std::size_t recording) const {
+  const Manifest& manifest = manifest_source(run_)->manifest();
+  if (by == FolderOf::split) {
+    const std::string split = manifest.split_name(manifest.split(recording));
+    return split.empty() ? "no_split" : split;
+  }
+  const auto labels = manifest.labels(recording);
+  return labels.empty() ? "no_label"
+                        : manifest.label_names()[static_cast<std::size_t>(labels.front())];
+}
+
+std::string AudioNames::stem(std::size_t recording) const {
+  std::filesystem::path out = options_.folder;
+  for (const FolderOf by : options_.by) out /= folder_by(by, recording);
+  out /= own_path(run_, recording);
+  return (options_.keep_ending ? out : out.replace_extension()).string();
+}
+
+std::string AudioNames::path(std::size_t recording, std::int64_t window) const {
+  const std::string number = window < 0 ? "" : fmt::format("-{:05}", window);
+  return fmt::format("{}{}.{}", stem(recording), number, options_.ending);
+}
+
+void AudioNames::check_folders() const {
+  if (options_.by.empty()) return;
+  const ManifestSource* listed = manifest_source(run_);
+  if (listed == nullptr)
+    throw RunError("audio_write.by: the source of this run has neither splits nor labels");
+  const Manifest& m = listed->manifest();
+  for (const FolderOf by : options_.by) {
+    const bool is_split = by == FolderOf::split;
+    const char* what = is_split ? "split" : "label";
+    const std::vector<std::string>& names = is_split ? m.split_names() : m.label_names();
+    if (names.empty())
+      throw RunError(
+          fmt::format("audio_write.by: no file has a {}; see the options of file_list", what));
+    for (const std::string& name : names)
+      if (!is_folder_name(name))
+        throw RunError(fmt::format("audio_write.by: the {} '{}' is no name for a folder", what,
+                                   excerpt(name)));
+  }
+  if (std::find(options_.by.begin(), options_.by.end(), FolderOf::label) == options_.by.end())
+    return;
+  for (std::size_t i = 0; i < m.size(); ++i)
+    if (m.labels(i).size() > 1)
+      throw RunError(fmt::format("audio_write.by: {} has {} labels, and goes into one folder",
+                                 m.relative(i), m.labels(i).size()));
+}
+
+// By their hashes first: names of a million files would take much room.
+void AudioNames::check_double() const {
+  const std::size_t count = run_.source.count();
+  std::vector<std::pair<std::size_t, std::size_t>> hashes;  // and of which recording
+  hashes.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    if (problem(i).empty()) hashes.emplace_back(std::hash<std::string>{}(path(i)), i);
+  std::sort(hashes.begin(), hashes.end());
+  for (std::size_t i = 1; i < hashes.size(); ++i) {
+    const std::size_t a = hashes[i - 1].second, b = hashes[i].second;
+    if (hashes[i - 1].first != hashes[i].first || path(a) != path(b)) continue;
+    throw RunError(fmt::format("{}: both {} and {} would be written there; {}", path(a),
+                               run_.source.name(a), run_.source.name(b),
+                               options_.keep_ending ? "list each recording once"
+                                                    : "set keep_ending: true on audio_write, or "
+                                                      "list each recording once"));
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,51 @@
+// Which sound file a recording is written to: its own path below a folder, with another ending.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/option_type.h"
+#include "pipeline/run_context.h"
+
+namespace melflow {
+
+enum class FolderOf { split, label };
+template <>
+struct EnumNames<FolderOf> {
+  static constexpr std::pair<const char*, FolderOf> values[] = {{"split", FolderOf::split},
+                                                                {"label", FolderOf::label}};
+};
+
+struct AudioNamesOptions {
+  std::string folder;        ///< that all are written below
+  std::vector<FolderOf> by;  ///< folders before the recording's own
+  bool keep_ending = false;  ///< a.mp3 becomes a.mp3.wav
+  std::string ending;        ///< "wav"
+};
+
+class AudioNames {
+ public:
+  /// The names of all recordings of a run. Throws RunError where two would have one, or a label is
+  /// no name for a folder.
+  AudioNames(AudioNamesOptions options, const RunContext& run);
+
+  /// "" or why the recording cannot be written.
+  [[nodiscard]] std::string problem(std::size_t recording) const;
+  /// The path of its file; with a window of it 0 or more that of the window's file, which has the
+  /// number behind its name: "a-00012.wav".
+  [[nodiscard]] std::string path(std::size_t recording, std::int64_t window = -1) const;
+
+ private:
+  [[nodiscard]] std::string stem(std::size_t recording) const;
+  [[nodiscard]] std::string folder_by(FolderOf by, std::size_t recording) const;
+  void check_folders() const;
+  void check_double() const;
+
+  AudioNamesOptions options_;
+  const RunContext& run_;
+};
+
+}  // namespace melflow
