@@ -7,12 +7,12 @@ namespace melflow {
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.other_names(other_names::of_row_sink());
   s.field("path", path, what).tuning();
-  s.field(
-      "dtype", dtype,
-      "number type of the stored values; float16: 11 significant bits, values up to 65504; "
-      "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
-      "fails. int16: samples (stage samples) times 32768, clipped at full scale. A CUDA device rounds to 16 bits itself where no stage between it and this one needs "
-      "more");
+  s.field("dtype", dtype,
+          "number type of the stored values; float16: 11 significant bits, values up to 65504; "
+          "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
+          "fails. int16: samples (stage samples) times 32768, clipped at full scale. A CUDA device "
+          "rounds to 16 bits itself where no stage between it and this one needs "
+          "more");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
           "stored; none: neither is stored; train: the rows of the first split, or all rows where "

@@ -305,7 +305,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/file'}", "@/file: is a file, root of file_list takes a folder"},
       {"{root: '" + f + "/empty'}",
        "@/empty: no file matches **/*.wav, **/*.flac, **/*.ogg, **/*.oga, **/*.opus, **/*.mp3, "
-       "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64, **/*.m4a, **/*.aac, "
+       "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64, **/*.m4a, "
+       "**/*.aac, "
        "**/*.wma, **/*.webm, **/*.mka, **/*.amr, **/*.wv; check "
        "root and include of file_list"},
       {"{root: '" + f + "', include: 'emp*y'}",
