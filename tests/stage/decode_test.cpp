@@ -473,8 +473,9 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       {"film.wav", "\0\0\0\x20"s + "ftypM4A " + noise,
        has_ffmpeg()
            ? "begins like MP4 but cannot be decoded: Invalid data found when processing input"
-           : "is MP4 or M4A, which this build of melflow cannot decode: build it with "
-             "FFmpeg, or convert the file, to FLAC for example"},
+           : "is MP4 or M4A, which takes FFmpeg's libraries (Debian: libavformat59), and a program "
+             "that "
+             "was built beside their headers; or convert it, to FLAC for example"},
       {"nodata.wav", wav.substr(0, 36), damaged("WAV")},
       {"cut.caf", read_bytes(path_of("caf s16")).substr(0, 50'000), damaged("CAF")},
   };

@@ -79,9 +79,8 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
         "begins like FLAC but cannot be decoded: no frame");
   CHECK(why_not_sound(reader("\0\0\0\x20"
                              "ftypM4A "sv)) ==
-        "is MP4 or M4A, which this build of melflow cannot decode: build it with FFmpeg, or "
-        "convert the "
-        "file, to FLAC for example");
+        "is MP4 or M4A, which takes FFmpeg's libraries (Debian: libavformat59), and a program that "
+        "was built beside their headers; or convert it, to FLAC for example");
 }
 
 TEST_CASE("sound header: whether an MP3 counts its frames") {

@@ -1,5 +1,6 @@
-// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR, FLAC in Ogg)
-// by FFmpeg, where the program was built with it.
+// What no other library here decodes (AAC and what else is in MP4, WebM, WMA, AMR, FLAC in Ogg) by
+// FFmpeg. Its libraries are loaded when the first such file comes: they bring over a hundred others,
+// and a machine may be without them.
 #include "stages/audio/decoders/sound_decoder.h"
 
 #ifndef MELFLOW_HAS_FFMPEG
@@ -10,6 +11,8 @@ bool has_ffmpeg() { return false; }
 }  // namespace melflow
 
 #else
+
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +26,18 @@ extern "C" {
 #include <libavformat/avformat.h>
 }
 
+// FFmpeg's functions that are used, by library.
+#define MELFLOW_FFMPEG_UTIL(f)                                                               \
+  f(av_malloc) f(av_freep) f(av_strdup) f(av_strerror) f(av_log_set_level) f(av_frame_alloc) \
+      f(av_frame_free) f(av_sample_fmt_is_planar) f(av_get_packed_sample_fmt)
+#define MELFLOW_FFMPEG_CODEC(f)                                                           \
+  f(avcodec_alloc_context3) f(avcodec_free_context) f(avcodec_parameters_to_context)      \
+      f(avcodec_open2) f(avcodec_send_packet) f(avcodec_receive_frame) f(av_packet_alloc) \
+          f(av_packet_free) f(av_packet_unref)
+#define MELFLOW_FFMPEG_FORMAT(f)                                                              \
+  f(avio_alloc_context) f(avio_context_free) f(avformat_alloc_context) f(avformat_open_input) \
+      f(avformat_close_input) f(avformat_find_stream_info) f(av_find_best_stream) f(av_read_frame)
+
 namespace melflow {
 namespace {
 
@@ -32,27 +47,61 @@ constexpr int kBuffer = 32 << 10;  // between the input and FFmpeg [bytes]
 // Errors in a row without a sample between them.
 constexpr int kMostErrors = 16;
 
-template <auto kFree>
-struct FreeBy {
-  template <class T>
-  void operator()(T* object) const {
-    kFree(&object);
+// Of the major versions whose headers it was compiled with: in each the layout of structures is fixed.
+class Ffmpeg {
+ public:
+  Ffmpeg() {
+    const auto open = [](const char* name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); };
+    void* const util = open("libavutil.so." AV_STRINGIFY(LIBAVUTIL_VERSION_MAJOR));
+    void* const codec = open("libavcodec.so." AV_STRINGIFY(LIBAVCODEC_VERSION_MAJOR));
+    void* const format = open("libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR));
+    if (util == nullptr || codec == nullptr || format == nullptr) return;
+    is_here = true;
+#define MELFLOW_GET_UTIL(name) get(name, util, #name);
+#define MELFLOW_GET_CODEC(name) get(name, codec, #name);
+#define MELFLOW_GET_FORMAT(name) get(name, format, #name);
+    MELFLOW_FFMPEG_UTIL(MELFLOW_GET_UTIL)
+    MELFLOW_FFMPEG_CODEC(MELFLOW_GET_CODEC)
+    MELFLOW_FFMPEG_FORMAT(MELFLOW_GET_FORMAT)
+    if (is_here) av_log_set_level(AV_LOG_QUIET);
+  }
+
+  bool is_here = false;
+#define MELFLOW_DECLARE(name) decltype(&::name) name = nullptr;
+  MELFLOW_FFMPEG_UTIL(MELFLOW_DECLARE)
+  MELFLOW_FFMPEG_CODEC(MELFLOW_DECLARE)
+  MELFLOW_FFMPEG_FORMAT(MELFLOW_DECLARE)
+
+ private:
+  template <class F>
+  void get(F& function, void* library, const char* name) {
+    function = reinterpret_cast<F>(dlsym(library, name));
+    is_here = is_here && function != nullptr;
   }
 };
-using Context = std::unique_ptr<AVFormatContext, FreeBy<avformat_close_input> >;
-using Codec = std::unique_ptr<AVCodecContext, FreeBy<avcodec_free_context> >;
-using Frame = std::unique_ptr<AVFrame, FreeBy<av_frame_free> >;
-using Packet = std::unique_ptr<AVPacket, FreeBy<av_packet_free> >;
 
-void free_io(AVIOContext** io) {
-  av_freep(static_cast<void*>(&(*io)->buffer));
-  avio_context_free(io);
+// Never unloaded.
+const Ffmpeg& ffmpeg() {
+  static const Ffmpeg loaded;
+  return loaded;
 }
-using Io = std::unique_ptr<AVIOContext, FreeBy<free_io> >;
+
+struct Freer {
+  void operator()(AVFormatContext* c) const { ffmpeg().avformat_close_input(&c); }
+  void operator()(AVCodecContext* c) const { ffmpeg().avcodec_free_context(&c); }
+  void operator()(AVFrame* f) const { ffmpeg().av_frame_free(&f); }
+  void operator()(AVPacket* p) const { ffmpeg().av_packet_free(&p); }
+  void operator()(AVIOContext* io) const {
+    ffmpeg().av_freep(static_cast<void*>(&io->buffer));
+    ffmpeg().avio_context_free(&io);
+  }
+};
+template <class T>
+using Owned = std::unique_ptr<T, Freer>;
 
 std::string text_of(int error) {
   std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
-  av_strerror(error, text.data(), text.size());
+  ffmpeg().av_strerror(error, text.data(), text.size());
   return text.data();
 }
 
@@ -80,7 +129,7 @@ std::int64_t on_seek(void* user, std::int64_t offset, int whence) {
 // Sample number i of a channel, as a fraction of full scale.
 float sample_of(const AVFrame& frame, int channel, int i) {
   const auto format = static_cast<AVSampleFormat>(frame.format);
-  const bool is_planar = av_sample_fmt_is_planar(format) != 0;
+  const bool is_planar = ffmpeg().av_sample_fmt_is_planar(format) != 0;
   const int channels = frame.ch_layout.nb_channels;
   const std::uint8_t* data = frame.extended_data[is_planar ? channel : 0];
   const std::size_t at = static_cast<std::size_t>(is_planar ? i : i * channels + channel);
@@ -88,7 +137,7 @@ float sample_of(const AVFrame& frame, int channel, int i) {
     std::memcpy(&value, data + at * sizeof(value), sizeof(value));
     return value;
   };
-  switch (av_get_packed_sample_fmt(format)) {
+  switch (ffmpeg().av_get_packed_sample_fmt(format)) {
     case AV_SAMPLE_FMT_U8:
       return (static_cast<float>(get(std::uint8_t{})) - 128) / 128;
     case AV_SAMPLE_FMT_S16:
@@ -103,7 +152,7 @@ float sample_of(const AVFrame& frame, int channel, int i) {
 }
 
 bool is_known(AVSampleFormat format) {
-  const AVSampleFormat packed = av_get_packed_sample_fmt(format);
+  const AVSampleFormat packed = ffmpeg().av_get_packed_sample_fmt(format);
   return packed == AV_SAMPLE_FMT_U8 || packed == AV_SAMPLE_FMT_S16 || packed == AV_SAMPLE_FMT_S32 ||
          packed == AV_SAMPLE_FMT_FLT || packed == AV_SAMPLE_FMT_DBL;
 }
@@ -136,38 +185,41 @@ class FfmpegDecoder final : public SoundDecoder {
 
  private:
   std::string open(SoundInput& input) {
-    av_log_set_level(AV_LOG_QUIET);
     input.seek(0);
-    auto* buffer = static_cast<unsigned char*>(av_malloc(kBuffer));
+    auto* buffer = static_cast<unsigned char*>(ffmpeg().av_malloc(kBuffer));
     if (buffer == nullptr) throw std::bad_alloc();
-    io_.reset(avio_alloc_context(buffer, kBuffer, 0, &input, on_read, nullptr, on_seek));
-    AVFormatContext* context = avformat_alloc_context();
+    io_.reset(ffmpeg().avio_alloc_context(buffer, kBuffer, 0, &input, on_read, nullptr, on_seek));
+    AVFormatContext* context = ffmpeg().avformat_alloc_context();
     if (!io_ || context == nullptr) throw std::bad_alloc();
     context->pb = io_.get();
-    context->format_whitelist = av_strdup(kFormats);
+    context->format_whitelist = ffmpeg().av_strdup(kFormats);
     context->io_open = [](AVFormatContext*, AVIOContext**, const char*, int, AVDictionary**) {
       return AVERROR(EPERM);  // a file is read and no other
     };
     // It frees the context where it fails.
-    if (const int e = avformat_open_input(&context, "", nullptr, nullptr); e < 0) return refused(e);
+    if (const int e = ffmpeg().avformat_open_input(&context, "", nullptr, nullptr); e < 0)
+      return refused(e);
     context_.reset(context);
-    if (const int e = avformat_find_stream_info(context, nullptr); e < 0) return refused(e);
+    if (const int e = ffmpeg().avformat_find_stream_info(context, nullptr); e < 0)
+      return refused(e);
     const AVCodec* found = nullptr;
-    const int number = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, &found, 0);
+    const int number = ffmpeg().av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, &found, 0);
     if (number == AVERROR_STREAM_NOT_FOUND) return "there is no sound in it";
     if (number < 0 || found == nullptr) return "FFmpeg here has no decoder for its sound";
     stream_ = context->streams[number];
     for (unsigned i = 0; i < context->nb_streams; ++i)
       if (static_cast<int>(i) != number) context->streams[i]->discard = AVDISCARD_ALL;
-    codec_.reset(avcodec_alloc_context3(found));
-    frame_.reset(av_frame_alloc());
-    packet_.reset(av_packet_alloc());
+    codec_.reset(ffmpeg().avcodec_alloc_context3(found));
+    frame_.reset(ffmpeg().av_frame_alloc());
+    packet_.reset(ffmpeg().av_packet_alloc());
     if (!codec_ || !frame_ || !packet_) throw std::bad_alloc();
-    if (const int e = avcodec_parameters_to_context(codec_.get(), stream_->codecpar); e < 0)
+    if (const int e = ffmpeg().avcodec_parameters_to_context(codec_.get(), stream_->codecpar);
+        e < 0)
       return refused(e);
     codec_->thread_count = 1;  // files are decoded beside each other
     codec_->pkt_timebase = stream_->time_base;
-    if (const int e = avcodec_open2(codec_.get(), found, nullptr); e < 0) return refused(e);
+    if (const int e = ffmpeg().avcodec_open2(codec_.get(), found, nullptr); e < 0)
+      return refused(e);
     // Rate and channels as they are decoded: headers of AAC say half of them for some profiles.
     if (!next_frame()) return fault_ ? fault_->what : "no frame of it can be decoded";
     info_.samplerate = frame_->sample_rate;
@@ -188,7 +240,7 @@ class FfmpegDecoder final : public SoundDecoder {
   bool next_frame() {
     used_ = there_ = 0;
     while (!is_over_) {
-      const int got = avcodec_receive_frame(codec_.get(), frame_.get());
+      const int got = ffmpeg().avcodec_receive_frame(codec_.get(), frame_.get());
       if (got == 0) {
         if (is_other_format()) return false;
         errors_ = 0;
@@ -211,18 +263,18 @@ class FfmpegDecoder final : public SoundDecoder {
   }
 
   void next_packet() {
-    const int got = av_read_frame(context_.get(), packet_.get());
+    const int got = ffmpeg().av_read_frame(context_.get(), packet_.get());
     if (got == 0 && packet_->stream_index == stream_->index) {
       ++packets_;
       if ((packet_->flags & AV_PKT_FLAG_CORRUPT) != 0) note(AVERROR_INVALIDDATA);
-      if (const int e = avcodec_send_packet(codec_.get(), packet_.get()); e < 0) note(e);
+      if (const int e = ffmpeg().avcodec_send_packet(codec_.get(), packet_.get()); e < 0) note(e);
     } else if (got < 0) {
       if (got != AVERROR_EOF) note(got);
       if (io_->error < 0 && io_->error != AVERROR_EOF) note(io_->error);
-      avcodec_send_packet(codec_.get(), nullptr);
+      ffmpeg().avcodec_send_packet(codec_.get(), nullptr);
       is_drained_ = true;
     }
-    av_packet_unref(packet_.get());
+    ffmpeg().av_packet_unref(packet_.get());
   }
 
   // Whether what was decoded has another rate or other channels than the beginning.
@@ -271,11 +323,11 @@ class FfmpegDecoder final : public SoundDecoder {
                : 0;
   }
 
-  Io io_;
-  Context context_;  // before io_ is gone
-  Codec codec_;
-  Frame frame_;
-  Packet packet_;
+  Owned<AVIOContext> io_;
+  Owned<AVFormatContext> context_;  // before io_ is gone
+  Owned<AVCodecContext> codec_;
+  Owned<AVFrame> frame_;
+  Owned<AVPacket> packet_;
   AVStream* stream_ = nullptr;  // of the context
   std::string reason_;
   std::optional<Fault> fault_;
@@ -287,9 +339,10 @@ class FfmpegDecoder final : public SoundDecoder {
 
 }  // namespace
 
-bool has_ffmpeg() { return true; }
+bool has_ffmpeg() { return ffmpeg().is_here; }
 
 OpenedSound open_ffmpeg(SoundInput& input) {
+  if (!has_ffmpeg()) return std::string();
   auto out = std::make_unique<FfmpegDecoder>(input);
   if (!out->reason().empty()) return out->reason();
   return OpenedSound(std::move(out));

@@ -55,7 +55,7 @@ OpenedSound open_sndfile(SoundInput& input);
 OpenedSound open_flac(SoundInput& input, std::uint64_t marker);  ///< `marker`: byte of "fLaC"
 OpenedSound open_mp3(SoundInput& input);
 OpenedSound open_ffmpeg(SoundInput& input);  ///< refuses all without has_ffmpeg()
-bool has_ffmpeg();                           ///< whether it was built in
+bool has_ffmpeg();                           ///< whether it was built in, and is here
 std::unique_ptr<SoundDecoder> open_plain(SoundInput& input, const PlainSamples& samples);
 
 }  // namespace melflow

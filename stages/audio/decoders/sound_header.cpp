@@ -169,8 +169,9 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason) {
   const std::string_view kind = sound_kind(read).name;
   if (is_left_to_ffmpeg(kind) && reason.empty())
     return fmt::format(
-        "is {}, which this build of melflow cannot decode: build it with FFmpeg, or "
-        "convert the file, to FLAC for example",
+        "is {}, which takes FFmpeg's libraries (Debian: libavformat59), and a program that was "
+        "built "
+        "beside their headers; or convert it, to FLAC for example",
         kind == "MP4" ? "MP4 or M4A" : kind);
   if (kind.empty()) {
     std::array<std::byte, 40> buffer;
