@@ -201,6 +201,9 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: quiet}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: -40dB, top_db: 60}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, top_db: 60, hold: 0.1s}\n  segment: {stage: segment, from: trim}'),
+    # Recordings without files
+    ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    stage: synthetic\n  decode: {stage: decode, from: files}'),
+    ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n  resample:\n    stage: resample\n    from: decode\n', '    stage: synthetic\n    low: 9000\n  resample:\n    stage: resample\n    from: files\n'),
     # Other outputs
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: read, path: copies}'),
