@@ -22,6 +22,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -30,8 +31,6 @@
 
 namespace melflow {
 namespace {
-
-constexpr std::size_t kLongestUsage = 2000;  // of what CLI11 says of an argument [bytes]
 
 constexpr const char* kFooter = R"(Example:
   melflow init first.yaml                      a commented configuration to start from
@@ -56,16 +55,16 @@ class HelpFormatter final : public CLI::Formatter {
       name.replace(value, 3, "[=FILE]");
     return name;
   }
+  // That a value is a text is no news, either.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    if (text.starts_with(" TEXT")) text.erase(0, 5);
+    return text;
+  }
   std::string make_footer(const CLI::App* app) const override {
     return app->get_footer().empty() ? "" : "\n" + app->get_footer() + "\n";
   }
 };
-
-const Verb* find_verb(std::string_view name) {
-  for (const Verb& verb : kVerbs)
-    if (verb.name == name) return &verb;
-  return nullptr;
-}
 
 // What was typed behind the program's name; `help run` is `run --help`.
 std::vector<std::string> arguments_of(int argc, char** argv) {
@@ -74,66 +73,6 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   out.erase(out.begin());
   out.insert(out.begin() + (out.empty() ? 0 : 1), "--help");
   return out;
-}
-
-// CLI11 only says that the argument "was not expected".
-std::string wrong_verb(const std::vector<std::string>& arguments) {
-  std::vector<std::string> names;
-  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
-  if (arguments.empty())
-    return fmt::format("a verb is missing; the verbs are {}; `melflow --help` says what they do",
-                       fmt::join(names, ", "));
-  const std::string& word = arguments.front();
-  if (word.starts_with('-') || find_verb(word) != nullptr) return {};
-  return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
-                     did_you_mean(word, names), fmt::join(names, ", "));
-}
-
-// "--set" and "-q" of what a verb takes.
-std::vector<std::string> option_names(const CLI::App& verb) {
-  std::vector<std::string> out;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
-    for (const std::string& name : option->get_snames()) out.push_back("-" + name);
-  }
-  return out;
-}
-
-// NAME=VALUE without what says which of the two it is; "" where the verb takes neither.
-std::string wrong_assignment(const CLI::App& verb, const std::string& argument) {
-  const std::size_t equals = argument.find('=');
-  const std::string name = argument.substr(0, equals);
-  const char* option = name.find('.') == std::string::npos ? "--var" : "--set";
-  const std::vector<std::string> options = option_names(verb);
-  if (equals == std::string::npos ||
-      std::find(options.begin(), options.end(), option) == options.end())
-    return {};
-  return fmt::format(
-      "melflow {0}: write {1} before {2}; `melflow {0} --help` shows what is allowed\n",
-      verb.get_name(), option, excerpt(argument));
-}
-
-// Of an argument that CLI11 did not expect; "" where there is nothing to add to that.
-std::string wrong_argument(const CLI::App& app, const CLI::App& verb) {
-  for (const std::string& argument : verb.remaining()) {
-    if (argument.size() < 2) continue;
-    if (argument.front() != '-') {
-      if (std::string text = wrong_assignment(verb, argument); !text.empty()) return text;
-      continue;
-    }
-    const std::string word = argument.substr(0, argument.find('='));
-    std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
-    for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
-      const std::vector<std::string> theirs = option_names(*other);
-      if (advice.empty() && std::find(theirs.begin(), theirs.end(), word) != theirs.end())
-        advice = fmt::format(", which `melflow {}` has", other->get_name());
-    }
-    return fmt::format(
-        "melflow {0}: there is no option '{1}'{2}; `melflow {0} --help` shows what "
-        "is allowed\n",
-        verb.get_name(), excerpt(word), advice);
-  }
-  return {};
 }
 
 // Given back when there is no memory left, so that what a run has done can still be completed and
@@ -167,35 +106,26 @@ int run_verb(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
-  // What CLI11 quotes of the command line is anybody's text.
-  app.failure_message([](const CLI::App* its, const CLI::Error& e) {
-    std::string command = its->get_name();
-    for (const CLI::App* verb : its->get_subcommands()) command += " " + verb->get_name();
-    return fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
-                       excerpt(e.what(), kLongestUsage));
-  });
   std::map<std::string, Action> actions;
   for (const Verb& verb : kVerbs)
     actions[verb.name] =
         verb.add(*app.add_subcommand(verb.name, verb.summary)->group(verb.heading));
 
-  std::vector<std::string> arguments = arguments_of(argc, argv);
-  if (const std::string wrong = wrong_verb(arguments); !wrong.empty()) {
+  const std::vector<std::string> arguments = arguments_of(argc, argv);
+  if (const std::string wrong = wrong_verb(app, arguments); !wrong.empty()) {
     complain(wrong);
     return kUsage;
   }
   try {
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& e) {
-    std::ostringstream out, err;
-    const int code = app.exit(e, out, err);
-    const auto verbs = app.get_subcommands();
-    const std::string wrong = verbs.empty() ? "" : wrong_argument(app, *verbs.front());
-    if (code != 0 && !wrong.empty()) err.str(wrong);
+    app.parse(std::vector(arguments.rbegin(), arguments.rend()));  // as CLI11 wants them
+  } catch (const CLI::Success& e) {
+    std::ostringstream out;
+    app.exit(e, out);
     put(stdout, out.str());
-    put(stderr, err.str());
-    return code == 0 ? kDone : kUsage;
+    return kDone;
+  } catch (const CLI::ParseError& e) {
+    put(stderr, usage_error(app, e));
+    return kUsage;
   }
   try {
     return actions.at(app.get_subcommands().front()->get_name())();

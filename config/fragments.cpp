@@ -79,7 +79,7 @@ void Fragments::use(const Value::Entry& node, std::vector<Value::Entry>& out) {
                         node.key, excerpt(e.key), node.key, excerpt(e.key)));
   const Value& name = *node.value.find(kUse);
   if (!name.is_scalar() || name.text().empty())
-    return error(name.mark(), fmt::format("{}.use: this is no path of a fragment", node.key));
+    return error(name.mark(), fmt::format("{}.use: this is not the path of a fragment", node.key));
   const fs::path beside = name.mark().file ? fs::path(*name.mark().file).parent_path() : "";
   const fs::path path = (beside / name.text()).lexically_normal();
   std::error_code unknown;
@@ -147,10 +147,10 @@ bool Fragments::read(const Value::Entry& node, const std::string& path, Value& r
   }
   for (const char* key : {"input", "output"})
     if (const Value* v = root.find(key); v != nullptr && (!v->is_scalar() || v->text().empty()))
-      error(v->mark(), fmt::format("{}: this is no name", key));
+      error(v->mark(), fmt::format("{}: this is not a name", key));
   for (const char* key : {"parameters", "outputs"})
     if (const Value* v = root.find(key); v != nullptr && !v->is_map())
-      error(v->mark(), fmt::format("{}: this is no map", key));
+      error(v->mark(), fmt::format("{}: this is not a map", key));
   return true;
 }
 
@@ -165,7 +165,8 @@ std::vector<Assignment> Fragments::parameters(const Value::Entry& node, const Va
   asked_.insert(scope.asked().begin(), scope.asked().end());
   const Value* with = node.value.find(kWith);
   if (with != nullptr && !with->is_map()) {
-    error(with->mark(), fmt::format("{}.with: this is no map such as {{RATE: 16000}}", node.key));
+    error(with->mark(),
+          fmt::format("{}.with: this is not a map such as {{RATE: 16000}}", node.key));
     with = nullptr;
   }
   const std::vector<std::string> names = keys_of(defaults);
@@ -178,7 +179,8 @@ std::vector<Assignment> Fragments::parameters(const Value::Entry& node, const Va
                           names.empty() ? "it has none"
                                         : fmt::format("it has {}", fmt::join(names, ", "))));
       else if (!e.value.is_scalar())
-        error(e.value.mark(), fmt::format("{}.with.{}: this is no text", node.key, excerpt(e.key)));
+        error(e.value.mark(),
+              fmt::format("{}.with.{}: this is not a text", node.key, excerpt(e.key)));
     }
   for (const Value::Entry& e : defaults.entries()) {
     const Value* given = with != nullptr ? with->find(e.key) : nullptr;

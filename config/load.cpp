@@ -8,6 +8,7 @@
 
 #include "config/document.h"
 #include "config/fragments.h"
+#include "config/node_slips.h"
 #include "config/overrides.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
@@ -40,7 +41,7 @@ class Reader {
     problems_ = std::move(document.problems);
     if (document.complete && !document.root.is_map())
       error(document.root.mark(),
-            "the configuration is no map; it must have the keys 'version' and 'graph'");
+            "the configuration is not a map; it must have the keys 'version' and 'graph'");
     if (!document.complete || !document.root.is_map()) throw ConfigError(std::move(problems_));
 
     Value& root = document.root;
@@ -133,7 +134,7 @@ class Reader {
     }
     if (!graph->is_map()) {
       error(graph->mark(),
-            "graph: this is no map; write each node as NAME: {stage: STAGE, from: NODE}");
+            "graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}");
       return;
     }
     if (graph->entries().size() > kMostNodes) {
@@ -142,7 +143,7 @@ class Reader {
                         kMostNodes));
       return;
     }
-    for (const Value::Entry& e : graph->entries()) {
+    for (const Value::Entry& e : mend_slips(*graph, problems_)) {
       if (!is_node_name(e.key))
         error(e.key_mark,
               fmt::format("'{}' cannot be the name of a node; names are made of 1 to {} letters, "

@@ -32,7 +32,7 @@ std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
     const std::size_t length = utf8_length(text, i);
     if (length == 0)
       return Refusal{at,
-                     fmt::format("the byte 0x{:02x} is no part of UTF-8, which configurations are "
+                     fmt::format("the byte 0x{:02x} is not part of UTF-8, which configurations are "
                                  "written in; a path with such bytes can come from a variable: "
                                  "${{NAME}}",
                                  byte)};

@@ -51,7 +51,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
   const std::size_t split = inside.find(":-");
   const std::string name(inside.substr(0, split));
   if (!is_name(name))
-    throw Failure{fmt::format("'${{{}}}' is no variable; write ${{NAME}} or ${{NAME:-default}}",
+    throw Failure{fmt::format("'${{{}}}' is not a variable; write ${{NAME}} or ${{NAME:-default}}",
                               excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;

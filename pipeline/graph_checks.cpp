@@ -7,18 +7,11 @@
 #include <map>
 #include <set>
 
+#include "pipeline/input_advice.h"
 #include "pipeline/reach.h"
 
 namespace melflow {
 namespace {
-
-// A stage that would fit between two ports, as advice.
-std::string bridge(const Registry& registry, const PortType& from, const PortType& to) {
-  for (const StageInfo* s : registry.all())
-    if (s->traits.in == from && s->traits.out == to)
-      return fmt::format("; put a {} between them", s->name);
-  return "";
-}
 
 void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   const NodeDraft& up = graph.node(input.node);
@@ -34,26 +27,14 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec->name, up.info->name));
-  } else if (known.empty() ? !(given == d.info->traits.in)
-                           : std::find(known.begin(), known.end(), given) == known.end()) {
+  } else if (!fits(d, given)) {
     std::vector<const char*> takes;
     for (const PortType& port : known) takes.push_back(port.name);
     if (known.empty()) takes.push_back(d.info->traits.in.name);
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes {}, but {} ({}) gives {}{}", spec.name, d.info->name,
                             fmt::join(takes, " or "), up.spec->name, up.info->name, given.name,
-                            known.empty() ? bridge(graph.registry, given, d.info->traits.in) : ""));
-  }
-}
-
-// All that the node's input comes from, the nearest first.
-std::vector<int> nodes_before(const GraphDraft& graph, int node) {
-  std::vector<int> out;
-  for (std::size_t done = 0; true; ++done) {
-    for (const PlanInput& in : graph.node(node).from)
-      if (std::find(out.begin(), out.end(), in.node) == out.end()) out.push_back(in.node);
-    if (done == out.size()) return out;
-    node = out[done];
+                            input_advice(graph, d, input.node)));
   }
 }
 
@@ -153,10 +134,11 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
         mark_of(spec, "start_at"),
         fmt::format("{}.start_at: {} is a source and has no queue", spec.name, node.info->name));
   if (!is_source && node.common.files_per_task)
-    graph.error(mark_of(spec, "files_per_task"),
-                fmt::format("{}.files_per_task: {} is no source; the source says how many files go "
-                            "together",
-                            spec.name, node.info->name));
+    graph.error(
+        mark_of(spec, "files_per_task"),
+        fmt::format("{}.files_per_task: {} is not a source; the source says how many files go "
+                    "together",
+                    spec.name, node.info->name));
   if (!is_source && node.common.from.empty())
     graph.error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? "
                                        "It takes {}",
@@ -171,8 +153,10 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
         mark_of(spec, "from"),
         fmt::format("{}.from: {} takes one input, {} are given ({})", spec.name, node.info->name,
                     node.common.from.size(), fmt::join(node.common.from, ", ")));
+  const bool has_too_many = node.from.size() > 1 && !node.info->traits.joins;
   for (const PlanInput& from : node.from)
-    if (graph.node(from.node).info != nullptr && !is_source) check_pair(graph, from, node);
+    if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)
+      check_pair(graph, from, node);
   if (node.info->traits.joins && node.from.size() == node.common.from.size())
     check_join(graph, node);
 }
@@ -226,6 +210,7 @@ void check_shape(GraphDraft& graph) {
         return d.info != nullptr &&
                (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
       });
+  const std::set<int> left = left_by_mistake(graph);
   int sources = 0, sinks = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
@@ -237,7 +222,7 @@ void check_shape(GraphDraft& graph) {
       graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
                                             d.spec->name, kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
-    if (are_connected && graph.readers_of(i).empty() && !d.behind)
+    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i))
       graph.error(d.spec->mark,
                   fmt::format("{}: nothing takes its output ({}); a graph ends in a sink",
                               d.spec->name, graph.port_of(i).name));

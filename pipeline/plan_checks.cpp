@@ -106,6 +106,19 @@ void check_files(GraphDraft& graph, const Plan& plan) {
   }
 }
 
+namespace {
+
+// A budget of so few bytes is a number that lacks its unit.
+std::string forgotten_unit(const Plan& plan) {
+  constexpr std::uint64_t kFewBytes = 64 << 10;
+  if (plan.host_memory == 0 || plan.host_memory >= kFewBytes) return {};
+  const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
+  return fmt::format("; a size without a unit is in bytes, did you mean {}{}?", plan.host_memory,
+                     is_enough ? "MiB" : "GiB");
+}
+
+}  // namespace
+
 void check_memory(GraphDraft& graph, Plan& plan) {
   if (!graph.problems.empty()) return;
   plan.largest_block = admission_cost(plan, {"", kLargestFile});
@@ -114,13 +127,13 @@ void check_memory(GraphDraft& graph, Plan& plan) {
                                    [](const PlanNode& n) { return n.info->traits.expands; });
   plan.least_memory = (expands ? 2 : 1) * plan.largest_block;
   if (plan.least_memory > plan.host_memory)
-    graph.error(
-        graph.spec.memory_mark,
-        fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
-                    "MiB at once, on its way from the source to the sinks; allow that or "
-                    "make the blocks smaller{}",
-                    to_text(Bytes{plan.host_memory}),
-                    static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan)));
+    graph.error(graph.spec.memory_mark,
+                fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
+                            "MiB at once, on its way from the source to the sinks; allow that or "
+                            "make the blocks smaller{}{}",
+                            to_text(Bytes{plan.host_memory}),
+                            static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan),
+                            forgotten_unit(plan)));
 }
 
 }  // namespace melflow

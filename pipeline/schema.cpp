@@ -72,7 +72,10 @@ std::string Field::check_range(double value) const {
   const std::string got = type.starts_with("size")
                               ? to_text(Bytes{static_cast<std::uint64_t>(value)})
                               : number_text(value);
-  return fmt::format("{} is out of range; allowed: {}", got, allowed());
+  const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
+                               1000 * value <= highest.value_or(INFINITY);
+  return fmt::format("{} is out of range{}; allowed: {}", got,
+                     is_in_kilohertz ? fmt::format(", did you mean {}kHz?", got) : "", allowed());
 }
 
 std::string Field::also_allowed(const Value& refused) const {

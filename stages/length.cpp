@@ -23,7 +23,7 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
   const auto [number, unit] = *read;
   if (unit.empty()) {
     if (number != std::floor(number))
-      return excerpt(v.text()) + " is no whole number of samples; write a time as 0.5s";
+      return excerpt(v.text()) + " is not a whole number of samples; write a time as 0.5s";
     out = Length(static_cast<std::int64_t>(number));
     return {};
   }

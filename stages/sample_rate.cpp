@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/format.h>
+
 namespace melflow {
 
 std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
@@ -15,8 +17,11 @@ std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
     return detail::is_not(v, "a sample rate in Hz such as 16000, 16kHz or 44.1kHz");
   const double hz = read->first * (unit.starts_with('k') ? 1000 : 1);
   if (hz > std::numeric_limits<int>::max()) return excerpt(v.text()) + " is too large";
+  constexpr double kLeast = 4, kMost = 400;  // such as 44.1
+  if (unit.empty() && hz != std::round(hz) && hz >= kLeast && hz <= kMost)
+    return fmt::format("{0} is not a whole number of Hz, did you mean {0}kHz?", excerpt(v.text()));
   if (std::abs(hz - std::round(hz)) > 1e-6)
-    return excerpt(v.text()) + " is no whole number of Hz; write one, such as 22050 or 22.05kHz";
+    return excerpt(v.text()) + " is not a whole number of Hz; write one, such as 22050 or 22.05kHz";
   out = static_cast<int>(std::lround(hz));
   return {};
 }

@@ -25,7 +25,7 @@ Json parse(const std::string& path) {
   if (!file) throw RunError(fmt::format("cannot be read: {}", std::strerror(errno)));
   Json out = Json::parse(file, nullptr, false);
   if (out.is_discarded() || !out.is_object())
-    throw RunError("is no JSON document, or a damaged one");
+    throw RunError("is not a JSON document, or is damaged");
   return out;
 }
 
@@ -37,7 +37,7 @@ T need(const Json& object, const char* key) {
     return it->get<T>();
   } catch (const Json::exception&) {
     throw RunError(
-        fmt::format("'{}' is {}, which is no value for it", key, it->dump().substr(0, 60)));
+        fmt::format("'{}' is {}, which is not a value for it", key, it->dump().substr(0, 60)));
   }
 }
 
@@ -48,7 +48,7 @@ void each(const Json& object, const char* key, const Visit& visit) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Json& entry = list[i];
     try {
-      if (!entry.is_object()) throw RunError("is no object");
+      if (!entry.is_object()) throw RunError("is not an object");
       visit(entry);
     } catch (const std::exception& e) {
       const std::string name = entry.is_object() ? entry.value("name", "") : "";

@@ -190,7 +190,8 @@ Action add_compare(CLI::App& verb) {
   verb.add_option("B", arguments->b, "what to compare it with, likewise")->required();
   verb.add_option("--output", arguments->output,
                   "the output of pipelines with several: the name of the node that writes it; "
-                  "otherwise outputs of the same name are compared");
+                  "otherwise outputs of the same name are compared")
+      ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.footer(

@@ -55,7 +55,7 @@ FeatureSettings of_file(const std::string& path) {
   } catch (const std::exception&) {
     throw RunError(path +
                    ": does not say what its features are: its attribute 'feature_settings' is "
-                   "missing, or is no list of stages; was the file written by melflow?");
+                   "missing, or is not a list of stages; was the file written by melflow?");
   }
   return out;
 }

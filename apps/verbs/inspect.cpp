@@ -324,7 +324,8 @@ Action add_inspect(CLI::App& verb) {
                     "prints only the settings that can change a value of the features, one a line");
   verb.add_option("--output", arguments->output,
                   "with --features, of a pipeline with several outputs: the name of the node that "
-                  "writes it");
+                  "writes it")
+      ->type_name("NAME");
   arguments->overrides.add_to(verb);
   for (const char* name : {"--output", "--set", "--var"}) verb.get_option(name)->needs(features);
   verb.footer(

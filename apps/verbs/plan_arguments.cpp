@@ -34,6 +34,17 @@ CLI::Validator is_assignment(const std::string& form) {
           ""};  // no name: help already shows the form as the option's type
 }
 
+CLI::Validator is_integer(int least, int most) {
+  return {[least, most](const std::string& text) {
+            const Value value = Value::scalar(text);
+            std::int64_t number = 0;
+            std::string why = detail::parse_integer(value, number);
+            if (why.empty() && (number < least || number > most)) why = text + " is out of range";
+            return why.empty() ? why : fmt::format("{}; allowed: {} to {}", why, least, most);
+          },
+          ""};
+}
+
 std::vector<fs::path> shipped_pipelines() {
   std::vector<fs::path> out;
   for (const fs::path& folder : shipped_places("pipelines", "config/pipelines")) {
@@ -63,6 +74,14 @@ std::string find_pipeline(const std::string& name) {
     const std::string near = did_you_mean(wanted.stem().string(), names);
     message += fmt::format("; the pipelines that come with melflow are {}{}",
                            fmt::join(names, ", "), near);
+  } else if (is_bare) {
+    // A copy of the program alone has none.
+    std::vector<std::string> places;
+    for (const fs::path& folder : shipped_places("pipelines", "config/pipelines"))
+      places.push_back(folder.lexically_normal().string());
+    message += fmt::format(
+        ", and none of the pipelines that come with melflow: they were looked for in {}",
+        fmt::join(places, ", "));
   }
   throw ConfigError(message, {std::make_shared<const std::string>(name), 0, 0});
 }
@@ -74,7 +93,8 @@ void PlanArguments::add_to(CLI::App& verb) {
       ->required();
   overrides.add_to(verb);
   verb.add_option("--workers", workers, "threads that compute; 0: as many as there are cores")
-      ->check(CLI::Range(0, 1024));
+      ->type_name("N")
+      ->check(is_integer(0, 1024));
 }
 
 Plan PlanArguments::load() const { return overrides.load(file, workers); }

@@ -79,12 +79,12 @@ Range parse_rows(const std::string& text, std::int64_t count) {
     if (part.empty()) return fallback;
     std::int64_t n = 0;
     if (!detail::parse_integer(Value::scalar(part), n).empty())
-      throw RunError(fmt::format("--rows {}: this is no range of rows; write A:B, such as 0:500",
+      throw RunError(fmt::format("--rows {}: this is not a range of rows; write A:B, such as 0:500",
                                  excerpt(text)));
     return std::clamp<std::int64_t>(n < 0 ? n + count : n, 0, count);
   };
   if (colon == std::string::npos)
-    throw RunError(fmt::format("--rows {}: this is no range of rows; write A:B, such as 0:500",
+    throw RunError(fmt::format("--rows {}: this is not a range of rows; write A:B, such as 0:500",
                                excerpt(text)));
   const std::int64_t begin = number(text.substr(0, colon), 0);
   const std::int64_t end = number(text.substr(colon + 1), count);
@@ -193,10 +193,12 @@ Action add_show(CLI::App& verb) {
   verb.add_option("--file", arguments->paths,
                   "a recording: its path in FILE, or as much of the end as is unique; may be given "
                   "more than once (default: the first one that has rows)")
+      ->type_name("PATH")
       ->expected(1)
       ->take_all();
   verb.add_option("-o,--output", arguments->picture,
-                  "the picture (PNG) to write (default: called after the recording, here)");
+                  "the picture (PNG) to write (default: called after the recording, here)")
+      ->type_name("PATH");
   verb.add_option("--rows", arguments->rows,
                   "draws only these rows, as in 0:500; a negative number counts from the end")
       ->type_name("A:B");

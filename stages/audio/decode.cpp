@@ -337,7 +337,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
                       info.samplerate, lowest_rate_ / 8));
     if (options_.fit && options_.fit->at(info.samplerate) == 0)
       return ItemError::failed(
-          fmt::format("is sampled at {} Hz, where fit is no sample", info.samplerate));
+          fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const std::size_t block = block_bytes(*raw, info.samplerate);
     return std::unique_ptr<Cursor>(std::make_unique<Decoder>(std::move(raw), std::move(sound),
                                                              options_, block, long_recordings_));

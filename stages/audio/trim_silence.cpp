@@ -143,8 +143,9 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     TrimLengths l = lengths(in->sample_rate);
     l.hold = std::min(l.hold, most_held_);
     if (l.frame < 1 || l.hop < 1)
-      return ItemError::failed(fmt::format("is sampled at {} Hz, where a {} is no sample",
-                                           in->sample_rate, l.frame < 1 ? "frame" : "hop"));
+      return ItemError::failed(
+          fmt::format("is sampled at {} Hz, where a {} is less than one sample", in->sample_rate,
+                      l.frame < 1 ? "frame" : "hop"));
     if (is_too_long(l))
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where frame, hop and keep are longer than the {} "

@@ -1,6 +1,7 @@
 #include "stages/corpus/file_list_options.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -138,7 +139,20 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     check.error("columns", fmt::format("'{}' stands there twice", excerpt(*twice)));
 }
 
+// A list of another ending is read as a path a line, which a spreadsheet is not.
+bool is_spreadsheet(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet";
+}
+
 void check_tables(const FileListOptions& o, PlanCheck& check) {
+  if (is_spreadsheet(o.manifest))
+    check.error("manifest",
+                o.manifest +
+                    " is not a text file with one path per line, a .csv, .tsv or .jsonl; "
+                    "save the table as one of these");
   const bool is_labelled = is_table(o.manifest);
   if (o.labels == Labels::file && o.label_file.empty())
     check.error("labels", "file needs a label_file");
@@ -146,7 +160,8 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
       !o.columns.read_table())
     check.error("label_file", "is read with labels: file, targets or columns only");
   if (!o.label_file.empty() && !is_table(o.label_file))
-    check.error("label_file", o.label_file + " is no .csv, .tsv or .jsonl");
+    check.error("label_file",
+                o.label_file + " is not a .csv, .tsv or .jsonl; save the table as one of these");
   if (o.labels == Labels::manifest && o.manifest.empty())
     check.error("labels", "manifest needs a manifest");
   else if (o.labels == Labels::manifest && !is_labelled)

@@ -42,7 +42,7 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
     float value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      throw RunError(fmt::format("{}:{}: {} is '{}', which is no number", path_, table.line(),
+      throw RunError(fmt::format("{}:{}: {} is '{}', which is not a number", path_, table.line(),
                                  options_.targets[t], text));
     manifest.set_target(file, t, value);
   }

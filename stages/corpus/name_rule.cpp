@@ -29,7 +29,7 @@ std::string NameRule::problem(const std::string& text) {
     if (pattern.mark_count() != 1)
       return fmt::format("{} has {} groups in ( ), one is the name", text, pattern.mark_count());
   } catch (const std::regex_error& e) {
-    return fmt::format("{} is no regular expression: {}", text, e.what());
+    return fmt::format("{} is not a regular expression: {}", text, e.what());
   }
   return {};
 }

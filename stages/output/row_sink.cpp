@@ -62,7 +62,7 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
                 "set dtype: float32, or leave the samples as they are");
   if (info_ && target_.dtype == NumberType::float16 && !info_->is_log && !info_->is_full_scale)
     check.warning("dtype",
-                  "float16 holds 6e-8 to 65504, and these values are no logarithms: quiet ones "
+                  "float16 holds 6e-8 to 65504, and these values are not logarithms: quiet ones "
                   "become 0, and files with louder ones fail");
   if (target_.normalize && target_.statistics == StatisticsOf::none)
     check.error("normalize", "by which statistics? Set statistics: train");

@@ -127,7 +127,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
                                                               : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text) {
-    return fmt::format("{} is no condition on a number such as {}", excerpt(text), example);
+    return fmt::format("{} is not a condition on a number such as {}", excerpt(text), example);
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));

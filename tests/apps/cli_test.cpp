@@ -198,9 +198,22 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
       "'demo'?\n"));
 }
 
+TEST_CASE("cli: a program that was copied away from its pipelines says where it looked") {
+  const TempFolder folder;
+  fs::create_directories(folder / "bin");
+  fs::copy_file(kMelflow, folder / "bin/melflow");
+  const Ended e = run(folder, {folder / "bin/melflow", "validate", "demo"});
+  CHECK(e.code == 78);
+  CHECK(has(e.err,
+            "demo: there is no such file, and none of the pipelines that come with melflow: they "
+            "were looked for in " +
+                (folder / "share/melflow/pipelines") + ", "));
+}
+
 TEST_CASE("cli: the pipelines that come with the program are valid and go by their names") {
   const TempFolder folder;
   const std::string melflow = install(folder);
+  fs::create_directory(folder / "d");
   for (const std::string name : {"dataset_builder", "demo", "kaldi_mfcc", "language_id",
                                  "leak_two_stage", "speech_16k_80mel", "whisper"}) {
     for (const std::string& given : {name, name + ".yaml"}) {
@@ -289,6 +302,7 @@ TEST_CASE("cli: docs/stages.md is what `melflow stages --markdown` prints now") 
 
 TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is there") {
   const TempFolder folder;
+  fs::create_directory(folder / "data");
   CHECK(run(folder, {kMelflow, "init"}).code == 0);
   CHECK(fs::exists(folder / "melflow.yaml"));
   const Ended valid = run(folder, {kMelflow, "validate", "melflow.yaml"});
@@ -335,6 +349,7 @@ TEST_CASE("cli: every choice that init offers is accepted") {
 
 TEST_CASE("cli: the options that init leaves commented out can be put in") {
   const TempFolder folder;
+  fs::create_directory(folder / "data");
   REQUIRE(run(folder, {kMelflow, "init", "p.yaml"}).code == 0);
   const std::string text = read_text(folder / "p.yaml");
   const std::regex commented("\n( *)# (\\w+: [^\\n]*)");

@@ -220,8 +220,8 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
       {"en/on.wav", ":", "there is no file 'en/on.wav' in it, did you mean 'en/one.wav'?"},
       {"not.wav", ":", "fr/not.wav has no rows: failed (decode: "},
       {"en/one.wav", "30:10", "there are no such rows; the recording has 101"},
-      {"en/one.wav", "ten", "--rows ten: this is no range of rows; write A:B, such as 0:500"},
-      {"en/one.wav", "a:b", "--rows a:b: this is no range of rows; write A:B, such as 0:500"},
+      {"en/one.wav", "ten", "--rows ten: this is not a range of rows; write A:B, such as 0:500"},
+      {"en/one.wav", "a:b", "--rows a:b: this is not a range of rows; write A:B, such as 0:500"},
   };
   for (const Row& row : rows) {
     const Ended e = show(row.file, {std::string("--rows=") + row.rows});

@@ -60,6 +60,7 @@ EDITS = [
     ("    hop: 10ms", "    window_stride: 0.01"),
     ("    n_fft: 512", "    n_fft: 512\n    win: 400"),
     ("    n_fft: 512", "    n_fft: 512\n    frame_length: 25"),
+    ("    n_fft: 512", "    n_fft: 512\n    winlen: 0.025"),
     ("    n_fft: 512", "    nfft: 512"),
     ("    n_mels: 80", "    num_mel_bins: 80"),
     ("    n_mels: 80", "    n_mels: 80\n    htk: true"),
@@ -109,8 +110,10 @@ EDITS = [
     ("    hop: 10ms", "    hop: 12.5"),
     ("    rate: 16kHz", "    rate: 16 kilohertz"),
     ("    rate: 16kHz", "    rate: 16"),
+    ("    rate: 16kHz", "    rate: 44.1"),
     ("    rate: 16kHz", "    rate: 44.10005kHz"),
     ("host: 512MiB", "host: 512"),
+    ("host: 512MiB", "host: 2"),
     ("host: 512MiB", "host: 512 megs"),
     ("host: 512MiB", "host: 8MiB"),
     ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: {train: 0.8, test: 0.1}"),
@@ -118,6 +121,8 @@ EDITS = [
     ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: [80, 20]"),
     ("    root: clips", "    root: clips\n    labels: folder"),
     ("    root: clips", "    root: clips\n    label_file: labels.xls\n    labels: file"),
+    ("    root: clips", "    manifest: list.xlsx"),
+    ("    root: clips", "    root: nowhere"),
     ("    root: clips", "    include: [a.wav]"),
     ("version: 1", "version: 2"),
     ("version: 1", "version: one"),
@@ -135,6 +140,9 @@ EDITS = [
     ("stage: decode, from: read}", "stage: decode, from: read]"),
     ("stage: decode, from: read}", "stage: decode from: read}"),
     ("stage: decode, from: read}", "stage:decode, from: read}"),
+    ("stage: decode, from: read}", "stage: decode, from:read}"),
+    ("stage: decode, from: read}", "stage:decode, from:read}"),
+    ("  resample:\n    stage: resample\n    from: decode\n    rate: 16kHz\n", "  resample:\n  stage: resample\n  from: decode\n  rate: 16kHz\n"),
     ("  decode: {stage", "decode: {stage"),
     ("    path: out.h5", '    path: "out.h5'),
     ("    root: clips", "    root: clips\n    include: **/*.wav"),
@@ -151,6 +159,8 @@ EDITS = [
     ("  read: {stage: disk_read, from: files}", "  read: disk_read"),
     ("  decode: {stage: decode, from: read}", "  decode: {stage: decode, from: files}"),
     ("    from: batch", "    from: segment"),
+    ("    from: batch", "    from: files"),
+    ("  batch: {stage: batch, from: segment}\n  mel:\n    stage: mel\n    from: batch\n", "  mel:\n    stage: mel\n    from: read\n"),
     ("    from: batch", "    from: [batch, segment]"),
     ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, length: 10 km}"),
     ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, hop: 1s}"),
@@ -191,6 +201,9 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: quiet}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, threshold: -40dB, top_db: 60}\n  segment: {stage: segment, from: trim}'),
     ('  segment: {stage: segment, from: resample}', '  trim: {stage: trim_silence, from: resample, top_db: 60, hold: 0.1s}\n  segment: {stage: segment, from: trim}'),
+    # Recordings without files
+    ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    stage: synthetic\n  decode: {stage: decode, from: files}'),
+    ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n  resample:\n    stage: resample\n    from: decode\n', '    stage: synthetic\n    low: 9000\n  resample:\n    stage: resample\n    from: files\n'),
     # Other outputs
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: read, path: copies}'),
@@ -236,9 +249,19 @@ COMMANDS = [
     "run a.yaml mel.n_mels=40",
     "run a.yaml --workers many",
     "run a.yaml --workers",
+    "run a.yaml --workers -1",
+    "run a.yaml --workers 1 --workers 2",
+    "run a.yaml --set",
+    "run a.yaml --quiet=maybe",
     "run a.yaml b.yaml",
+    "--vresion",
+    "--set mel.n_mels=64 run a.yaml",
+    "validate a.yaml --explain --json",
+    "stages mel mfcc",
     "run a.yaml --set files.root=nowhere",
     "run a.yaml --set files.root=a.yaml",
+    "run a.yaml --set files.include=clip*",
+    "run a.yaml -q --set files.manifest=list.txt",
     "run a.yaml --set files.root=empty",
     "run a.yaml --set write.path=no/such/out.h5",
     "run a.yaml -q",
@@ -259,6 +282,7 @@ def fill(folder):
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     (folder / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes(100))
+    (folder / "list.txt").write_text("clips/fine.wav\n")
     (folder / "empty").mkdir()
     clips = folder / "clips"
     clips.mkdir()

@@ -153,7 +153,8 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
       {[](Json& all) { all["cases"][0].erase("frames"); },
        "v.json: cases[0] 'librosa, voice': 'frames' is missing\n"},
       {[](Json& all) { all["cases"][0]["sample_rate"] = "fast"; },
-       "v.json: cases[0] 'librosa, voice': 'sample_rate' is \"fast\", which is no value for it\n"},
+       "v.json: cases[0] 'librosa, voice': 'sample_rate' is \"fast\", which is not a value for "
+       "it\n"},
       {[](Json& all) { all["cases"][0]["rows"][0]["values"].erase(0); },
        "v.json: cases[0] 'librosa, voice': rows[0]: has 127 values, must have 128\n"},
       {[](Json& all) { all["cases"][0]["rows"][0]["frame"] = 33; },
@@ -165,7 +166,7 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
        "v.json: cases[0] 'librosa, voice': options.n_mels: 0 is out of range"},
       {[](Json& all) { all.erase("tolerances"); }, "v.json: 'tolerances' is missing\n"},
       {[](Json& all) { all["cases"] = Json::array(); }, "v.json: has no cases\n"},
-      {[](Json& all) { all = Json::array(); }, "v.json: is no JSON document, or a damaged one\n"},
+      {[](Json& all) { all = Json::array(); }, "v.json: is not a JSON document, or is damaged\n"},
   };
   const Json stored = Json::parse(read_text(vectors()));
   for (const Row& row : rows) {
@@ -185,7 +186,7 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
   CHECK(none.err == "melflow: none.json: cannot be read: No such file or directory\n");
   write_text(folder / "v.json", stored.dump().substr(0, 1000));
   const Ended cut = verify(folder, {"--vectors", "v.json"});
-  CHECK(cut.err == "melflow: v.json: is no JSON document, or a damaged one\n");
+  CHECK(cut.err == "melflow: v.json: is not a JSON document, or is damaged\n");
 }
 
 TEST_CASE("parity: an installed program finds its vectors; without them it says what is missing") {

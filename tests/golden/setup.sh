@@ -18,6 +18,7 @@
 #   DIR/bin/python tests/golden/make_pcen.py
 #   DIR/bin/python tests/golden/make_lengths.py
 #   DIR/bin/python tests/golden/make_trim.py
+#   DIR/bin/python tests/golden/make_synthetic.py
 #   DIR/bin/python tests/golden/make_filterbanks.py DIR/openai-whisper/mel_filters.npz
 set -euo pipefail
 

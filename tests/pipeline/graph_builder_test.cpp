@@ -277,6 +277,17 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
        "test.yaml:4:25: b.from: batch_keep takes batch, but a (step) gives number; put a gather "
        "between them"},
+      {"type mismatch that two stages bridge",
+       chain()
+           .node("g", "gather", "a")
+           .node("b", "batch_keep", "g")
+           .node("c", "batch_keep", "files"),
+       "test.yaml:6:25: c.from: batch_keep takes batch, but files (numbers) gives number; put a "
+       "gather between them"},
+      {"a node that was passed over",
+       chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
+       "test.yaml:5:25: b.from: batch_keep takes batch, but files (numbers) gives number; g "
+       "(gather) gives that, and nothing takes it"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
@@ -385,7 +396,9 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   const std::string message = problems_of(g.memory(1599), world);
   CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B cannot make progress"));
   CHECK(message.find("1.6 kB") == std::string::npos);
-  CHECK(message.ends_with("make the blocks smaller (a.size, b.size)"));
+  CHECK(message.ends_with(
+      "make the blocks smaller (a.size, b.size); a size without a unit is in bytes, did you mean "
+      "1599MiB?"));
 }
 
 TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {

@@ -288,6 +288,6 @@ TEST_CASE("files per task: only a source says it, and only what makes sense") {
   CHECK(error(together(1, "0")).find("1 to 1024") != std::string::npos);
   const std::string text = error(together(1, "1", {{"files_per_task", "2"}}));
   CHECK(text.find(
-            "a.files_per_task: step is no source; the source says how many files go together") !=
+            "a.files_per_task: step is not a source; the source says how many files go together") !=
         std::string::npos);
 }

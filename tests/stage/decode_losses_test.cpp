@@ -411,7 +411,8 @@ TEST_CASE("decode losses: rates as far apart as headers can say, and a fit of no
     const Decoded fit = decode(folder / "a.wav", "fit: 5ms");
     CHECK((fit.outcome == Outcome::failed) == (rate <= 60));
     CHECK(fit.reason ==
-          (rate <= 60 ? fmt::format("is sampled at {} Hz, where fit is no sample", rate) : ""));
+          (rate <= 60 ? fmt::format("is sampled at {} Hz, where fit is less than one sample", rate)
+                      : ""));
   }
 }
 

@@ -459,7 +459,7 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
   const auto no_frame = [](const std::string& kind) {
     return "begins like " + kind + " but cannot be decoded: no frame of it can be decoded";
   };
-  const std::string none = "is no sound file, or of a kind that cannot be decoded";
+  const std::string none = "is not a sound file, or of a kind that cannot be decoded";
   const Row rows[] = {
       {"text.wav", "hello", "is not an audio file (begins with 'hello')"},
       {"one.wav", "R", none},

@@ -415,7 +415,11 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: x}", {}},
       {"{root: x, labels: file}", {"labels: file needs a label_file"}},
       {"{root: x, labels: file, label_file: y.csv}", {}},
-      {"{root: x, labels: file, label_file: y}", {"label_file: y is no .csv, .tsv or .jsonl"}},
+      {"{root: x, labels: file, label_file: y}",
+       {"label_file: y is not a .csv, .tsv or .jsonl; save the table as one of these"}},
+      {"{manifest: list.XLSX}",
+       {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
+        "save the table as one of these"}},
       {"{root: x, labels: manifest}", {"labels: manifest needs a manifest"}},
       {"{manifest: x.txt, labels: manifest}",
        {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not "

@@ -198,7 +198,7 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   CHECK(std::isnan(m.target(2, 1)));
   folder.write("t.tsv", "path\tage\na.wav\told\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: age")) ==
-        "@/t.tsv:2: age is 'old', which is no number");
+        "@/t.tsv:2: age is 'old', which is not a number");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: size")) ==
         "@/t.tsv: there is no column 'size', which targets asks for");
   // In the order of the splits, as everything else.

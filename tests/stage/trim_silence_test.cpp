@@ -234,9 +234,9 @@ TEST_CASE("trim_silence: what is silent is said in one way, and lengths fit into
 TEST_CASE("trim_silence: a recording of another rate than planned fails where lengths do not fit") {
   const Shorts in = stretches({{400, 3}});
   CHECK(trimmed(in, "threshold: -40dB, frame: 20ms, hop: 1ms", 0, 400).entry().reason ==
-        "is sampled at 400 Hz, where a hop is no sample");
+        "is sampled at 400 Hz, where a hop is less than one sample");
   CHECK(trimmed(in, "threshold: -40dB, frame: 1ms, hop: 1s", 0, 400).entry().reason ==
-        "is sampled at 400 Hz, where a frame is no sample");
+        "is sampled at 400 Hz, where a frame is less than one sample");
   // What may be held is counted at 48 kHz where no rate is known.
   CHECK(trimmed(in, "threshold: -40dB, frame: 400ms, hop: 200ms, hold: 1s", 0, 96'000)
             .entry()

@@ -100,9 +100,9 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
       {"${MELFLOW_TEST_NOT_SET}",
        "the variable MELFLOW_TEST_NOT_SET is not set; give --var MELFLOW_TEST_NOT_SET=VALUE, set "
        "it in the environment, or write a default: ${MELFLOW_TEST_NOT_SET:-VALUE}"},
-      {"${}", "'${}' is no variable; write ${NAME} or ${NAME:-default}"},
-      {"${1X}", "'${1X}' is no variable; write ${NAME} or ${NAME:-default}"},
-      {"${A-b}", "'${A-b}' is no variable; write ${NAME} or ${NAME:-default}"},
+      {"${}", "'${}' is not a variable; write ${NAME} or ${NAME:-default}"},
+      {"${1X}", "'${1X}' is not a variable; write ${NAME} or ${NAME:-default}"},
+      {"${A-b}", "'${A-b}' is not a variable; write ${NAME} or ${NAME:-default}"},
       {"${OPEN",
        "this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character $"},
       {"$HOME", "'$' stands alone; write ${NAME} for a variable, $$ for the character $"},

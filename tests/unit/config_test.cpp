@@ -72,7 +72,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:1:1: there is nothing in this configuration; `melflow init FILE` writes one to "
        "start from"},
       {"a list", "- 1\n",
-       "t.yaml:1:1: the configuration is no map; it must have the keys 'version' and 'graph'"},
+       "t.yaml:1:1: the configuration is not a map; it must have the keys 'version' and 'graph'"},
       {"no version", with_scale(scale, ""),
        "t.yaml:2:1: version: this key is missing; write 'version: 1' at the top"},
       {"another version", with_scale(scale, "version: 2"),
@@ -103,7 +103,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:2:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
        "start from"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
-       "t.yaml:2:8: graph: this is no map; write each node as NAME: {stage: STAGE, from: NODE}"},
+       "t.yaml:2:8: graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}"},
       {"a node is no map", with_scale("  scale: 12"),
        "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
        "STAGE, from: NODE}"},

@@ -42,9 +42,10 @@ TEST_CASE("sample rate: anything else is refused") {
         {Value::scalar("inf"), "'inf'" + expected},
         {Value::scalar("3e9"), "3e9 is too large"},
         {Value::scalar("0.5"),
-         "0.5 is no whole number of Hz; write one, such as 22050 or 22.05kHz"},
+         "0.5 is not a whole number of Hz; write one, such as 22050 or 22.05kHz"},
+        {Value::scalar("44.1"), "44.1 is not a whole number of Hz, did you mean 44.1kHz?"},
         {Value::scalar("22.0505kHz"),
-         "22.0505kHz is no whole number of Hz; write one, such as 22050 or 22.05kHz"}}) {
+         "22.0505kHz is not a whole number of Hz; write one, such as 22050 or 22.05kHz"}}) {
     CAPTURE(row.message);
     SampleRate rate = 77;
     CHECK(OptionType<SampleRate>::parse(row.value, rate) == row.message);

@@ -63,7 +63,7 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
     CAPTURE(row.kind);
     const std::string why = why_not_sound(reader(row.begin));
     if (row.kind.empty())
-      CHECK(why == "is no sound file, or of a kind that cannot be decoded");
+      CHECK(why == "is not a sound file, or of a kind that cannot be decoded");
     else
       CHECK(why == "begins like " + row.kind +
                        " but cannot be decoded: damaged, cut off, or of a variant that is not "
@@ -74,7 +74,7 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
   CHECK(why_not_sound(reader("hello, world"sv)) ==
         "is not an audio file (begins with 'hello, world')");
   CHECK(why_not_sound(reader("hello, \x01world"sv)) ==
-        "is no sound file, or of a kind that cannot be decoded");
+        "is not a sound file, or of a kind that cannot be decoded");
   CHECK(why_not_sound(reader("fLaC"), "no frame") ==
         "begins like FLAC but cannot be decoded: no frame");
   CHECK(why_not_sound(reader("\0\0\0\x20"

@@ -79,14 +79,14 @@ TEST_CASE("npy vector: float32 and float64 of one dimension, headers of every ve
   CHECK(read_npy_vector(path).empty());
 }
 
-TEST_CASE("npy vector: what is no list of numbers is named with what is wrong") {
+TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong") {
   const TempFolder folder;
   const std::string path = folder / "w.npy";
   const std::string three = bytes_of(std::vector<double>{1, 2, 3});
   const std::string good = npy("<f8", "3,", three);
   const std::pair<std::string, const char*> table[] = {
-      {"", "is no .npy file"},
-      {"RIFF" + good, "is no .npy file"},
+      {"", "is not a .npy file"},
+      {"RIFF" + good, "is not a .npy file"},
       {good.substr(0, 40), "ends within its header"},
       {npy("<f8", "3, 1", three), "has the shape (3, 1)"},
       {npy("<f8", "", three), "has the shape ()"},

@@ -105,7 +105,7 @@ class Mp3Decoder final : public SoundDecoder {
     if (is_changed_ && is_same && left_out_ + got <= kFewSamples) {
       // What looked like a frame among bytes that are none.
       is_changed_ = false;
-      what_ = "there is something that is no frame";
+      what_ = "there is something that is not a frame";
       left_out_ = 0;
     }
     if (is_changed_ || is_same) return;

@@ -182,7 +182,7 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason) {
                            return (c >= ' ' && c < 0x7F) || c == '\n' || c == '\r' || c == '\t';
                          });
     if (is_text) return fmt::format("is not an audio file (begins with '{}')", line);
-    return "is no sound file, or of a kind that cannot be decoded";
+    return "is not a sound file, or of a kind that cannot be decoded";
   }
   if (!reason.empty()) return fmt::format("begins like {} but cannot be decoded: {}", kind, reason);
   return fmt::format(

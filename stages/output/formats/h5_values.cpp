@@ -28,7 +28,7 @@ std::size_t count_of(hid_t space, const std::string& what) {
 template <class Read>
 std::vector<std::string> read_texts(const Hid& type, hid_t space, const std::string& what,
                                     const Read& read) {
-  if (H5Tget_class(type) != H5T_STRING) throw RunError(what + ": is no text");
+  if (H5Tget_class(type) != H5T_STRING) throw RunError(what + ": is not a text");
   const std::size_t count = count_of(space, what);
   std::vector<std::string> out(count);
   if (count == 0) return out;
@@ -141,14 +141,14 @@ H5Attribute::H5Attribute(hid_t object, const std::string& name)
 bool H5Attribute::is(H5T_class_t kind) const { return is_single_ && H5Tget_class(type_) == kind; }
 
 std::string H5Attribute::text() const {
-  if (!is(H5T_STRING)) throw RunError("the attribute " + name_ + " is no text");
+  if (!is(H5T_STRING)) throw RunError("the attribute " + name_ + " is not a text");
   return read_texts(type_, space_, "reading the attribute " + name_,
                     [&](hid_t memory, void* to) { return H5Aread(id_, memory, to); })
       .front();
 }
 
 std::int64_t H5Attribute::integer() const {
-  if (!is(H5T_INTEGER)) throw RunError("the attribute " + name_ + " is no integer");
+  if (!is(H5T_INTEGER)) throw RunError("the attribute " + name_ + " is not an integer");
   std::int64_t value = 0;
   h5_check(H5Aread(id_, H5T_NATIVE_INT64, &value), "reading the attribute " + name_);
   return value;

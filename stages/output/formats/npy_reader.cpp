@@ -131,7 +131,7 @@ void read_index(const std::string& path, FeatureData& out) {
   const std::string header = npy_header(record.type(), {&count, 1});
   if (!bytes.starts_with(header) || (bytes.size() - header.size()) % record.bytes() != 0 ||
       (bytes.size() - header.size()) / record.bytes() != count)
-    throw RunError(fmt::format("{} is no list of {} files", path, count));
+    throw RunError(fmt::format("{} is not a list of {} files", path, count));
   out.files.resize(count);
   std::string_view rest = std::string_view(bytes).substr(header.size());
   for (FeatureData::Entry& e : out.files)
@@ -194,7 +194,7 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
   Json about;
   or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
   read_format(about, data);
-  if (!data.integer("format")) throw RunError(document + ": is no index that melflow wrote");
+  if (!data.integer("format")) throw RunError(document + ": is not an index that melflow wrote");
   check_format(path, data);
   or_damaged(path, [&] {
     read_root_attributes(TopLevel(about), data);

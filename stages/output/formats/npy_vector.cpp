@@ -54,7 +54,8 @@ std::optional<std::string_view> entry(std::string_view dict, std::string_view ke
 
 Layout layout_of(const std::string& path, std::string_view file) {
   constexpr std::size_t kVersion = 6, kLength = 8;
-  if (!file.starts_with("\x93NUMPY") || file.size() < kLength + 4) refuse(path, "is no .npy file");
+  if (!file.starts_with("\x93NUMPY") || file.size() < kLength + 4)
+    refuse(path, "is not a .npy file");
   const std::size_t width = file[kVersion] == 1 ? 2 : 4;
   const std::size_t length = little_endian(file.substr(kLength, width));
   const std::size_t begin = kLength + width + length;

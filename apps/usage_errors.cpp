@@ -1,0 +1,130 @@
+#include "apps/usage_errors.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kLongestUsage = 2000;  // of what the parser says of an argument [bytes]
+
+// "--set" and "-q" of what a verb takes.
+std::vector<std::string> option_names(const CLI::App& verb) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) out.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) out.push_back("-" + name);
+  }
+  return out;
+}
+
+// "FILE", "A and B"; "" where it takes options only.
+std::string positionals(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options())
+    if (option->get_positional()) names.push_back(option->get_name(true));
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+// NAME=VALUE without what says which of the two it is; "" where the verb takes neither.
+std::string wrong_assignment(const CLI::App& verb, const std::string& argument) {
+  const std::size_t equals = argument.find('=');
+  const std::string name = argument.substr(0, equals);
+  const char* option = name.find('.') == std::string::npos ? "--var" : "--set";
+  const std::vector<std::string> options = option_names(verb);
+  if (equals == std::string::npos ||
+      std::find(options.begin(), options.end(), option) == options.end())
+    return {};
+  return fmt::format("write {} before {}", option, excerpt(argument));
+}
+
+std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::string& argument) {
+  const std::string word = argument.substr(0, argument.find('='));
+  std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
+  for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::vector<std::string> theirs = option_names(*other);
+    if (advice.empty() && std::find(theirs.begin(), theirs.end(), word) != theirs.end())
+      advice = fmt::format(", which `melflow {}` has", other->get_name());
+  }
+  return fmt::format("there is no option '{}'{}", excerpt(word), advice);
+}
+
+// Of arguments that were not expected.
+std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
+  const std::vector<std::string> all = verb.remaining();
+  for (const std::string& argument : all)
+    if (argument.size() > 1 && argument.front() == '-') return wrong_option(app, verb, argument);
+  for (const std::string& argument : all)
+    if (std::string text = wrong_assignment(verb, argument); !text.empty()) return text;
+  const std::string takes = positionals(verb);
+  return fmt::format("'{}' is one argument too many, it takes {}", excerpt(all.front()),
+                     takes.empty() ? "options only" : takes);
+}
+
+// Of an option that has not as many values as it takes: none, or one each of the times it is given.
+std::string wrong_count(const CLI::Option& option, const std::string& name) {
+  if (option.results().size() > 1 && option.get_items_expected_max() == 1)
+    return fmt::format("{} is given {} times, it can have one value", name,
+                       option.results().size());
+  return fmt::format("{0}: its value is missing; write {0} {1}", name, option.get_type_name());
+}
+
+// The option that the parser's text begins with, "--set: …", or has behind "convert: "; or null.
+const CLI::Option* option_of(const CLI::App& verb, std::string text, std::string& name) {
+  if (const std::size_t at = text.find("convert: "); at != text.npos) text = text.substr(at + 9);
+  name = text.substr(0, text.find_first_of(": ="));
+  return name.empty() ? nullptr : verb.get_option_no_throw(name);
+}
+
+std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
+  // Its name may be that of the verb.
+  const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
+  std::string name;
+  const CLI::Option* option = option_of(verb, error.what(), name);
+  if (option != nullptr && kind == CLI::ExitCodes::ArgumentMismatch)
+    return wrong_count(*option, name);
+  if (option != nullptr && kind == CLI::ExitCodes::ConversionError) return name + " takes no value";
+  return excerpt(error.what(), kLongestUsage);
+}
+
+}  // namespace
+
+const Verb* find_verb(std::string_view name) {
+  for (const Verb& verb : kVerbs)
+    if (verb.name == name) return &verb;
+  return nullptr;
+}
+
+std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  if (arguments.empty())
+    return fmt::format("a verb is missing; the verbs are {}; `melflow --help` says what they do",
+                       fmt::join(names, ", "));
+  const std::string& word = arguments.front();
+  if (find_verb(word) != nullptr) return {};
+  if (!word.starts_with('-'))
+    return fmt::format("there is no verb '{}'{}; the verbs are {}", excerpt(word),
+                       did_you_mean(word, names), fmt::join(names, ", "));
+  const std::vector<std::string> options = option_names(app);
+  if (std::find(options.begin(), options.end(), word) != options.end()) return {};
+  return fmt::format("there is no option '{}' before the verb{}; the verbs are {}", excerpt(word),
+                     did_you_mean(word, options), fmt::join(names, ", "));
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto verbs = app.get_subcommands();
+  const CLI::App& verb = verbs.empty() ? app : *verbs.front();
+  const std::string command = verbs.empty() ? "melflow" : "melflow " + verb.get_name();
+  return fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
+                     what_is_wrong(app, verb, error));
+}
+
+}  // namespace melflow
