@@ -260,9 +260,8 @@ TEST_CASE("samples: what cannot be is refused before the run") {
        "Hz, or change this"},
       {"  rows: {stage: samples, from: rate}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
-       "t.yaml:7:3: cut: nothing takes its output (windows); a graph ends in a sink\n"
-       "t.yaml:8:32: rows.from: samples takes windows, but rate (resample) gives waveform; put a "
-       "segment between them"},
+       "t.yaml:8:32: rows.from: samples takes windows, but rate (resample) gives waveform; cut "
+       "(segment) gives that, and nothing takes it"},
       {"  rows: {stage: samples, from: cut}\n"
        "  more: {stage: mfcc, from: rows}\n"
        "  write: {stage: hdf5_write, from: more, path: o.h5}\n",
