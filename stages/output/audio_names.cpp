@@ -83,7 +83,7 @@ void AudioNames::check_folders() const {
           fmt::format("audio_write.by: no file has a {}; see the options of file_list", what));
     for (const std::string& name : names)
       if (!is_folder_name(name))
-        throw RunError(fmt::format("audio_write.by: the {} '{}' is no name for a folder", what,
+        throw RunError(fmt::format("audio_write.by: the {} '{}' is not a name for a folder", what,
                                    excerpt(name)));
   }
   if (std::find(options_.by.begin(), options_.by.end(), FolderOf::label) == options_.by.end())

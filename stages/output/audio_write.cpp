@@ -117,7 +117,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
                       "(audio_write.path)",
                       folder, folder_of(folder)));
     if (has_name(folder) && !std::filesystem::is_directory(folder))
-      throw RunError(fmt::format("{}: is no folder; audio_write.path takes one", folder));
+      throw RunError(fmt::format("{}: is not a folder; audio_write.path takes one", folder));
     check_existing(run);
     make_folder(folder);
     made_ = std::vector<std::atomic<std::uint32_t>>(run.source.count());

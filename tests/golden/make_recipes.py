@@ -2,7 +2,10 @@
 """Makes recipes.json: what the Python of docs/recipes.md gives for a signal that a test can make, too.
 
 In:  make_recipes.py      in the environment of setup.sh
-Out: recipes.json beside it: for each recipe its title, the number of frames, and the first rows.
+     (lhotse also wants intervaltree, lilcom, cytoolz, toolz, tabulate and click; whisper is
+     openai-whisper with tiktoken and more-itertools: pip install --no-deps)
+Out: recipes.json beside it: for each recipe its title, the rate of its signal [Hz], the number of frames, and
+     the first rows.
 """
 import json
 import os
@@ -10,14 +13,17 @@ import re
 import tempfile
 
 import kaldi_native_fbank  # noqa: F401  (used by the recipes, as are the next)
+import lhotse  # noqa: F401
 import librosa  # noqa: F401
 import numpy as np
 import soundfile
 import torchaudio  # noqa: F401
 import transformers  # noqa: F401
+import whisper  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SAMPLES, ROWS = 4000, 16
+RATES = {"Whisper: recordings of any rate": 22050}  # [Hz]; others 16 kHz
 
 
 def signal():
@@ -33,12 +39,13 @@ def main():
     out = []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "signal.wav")
-        soundfile.write(path, signal(), 16000, subtype="PCM_16")
         for title, code in recipes:
+            rate = RATES.get(title, 16000)
+            soundfile.write(path, signal(), rate, subtype="PCM_16")
             names = {**globals(), "path": path}
             exec(code, names)  # pylint: disable=exec-used
             rows = np.asarray(names["rows"], dtype=np.float64)
-            out.append({"title": title, "frames": rows.shape[0], "bands": rows.shape[1],
+            out.append({"title": title, "rate": rate, "frames": rows.shape[0], "bands": rows.shape[1],
                         "rows": [[float(f"{v:.7g}") for v in row] for row in rows[:ROWS]]})
     with open(os.path.join(HERE, "recipes.json"), "w", encoding="utf-8") as f:
         f.write("[\n" + ",\n".join(json.dumps(r) for r in out) + "\n]\n")

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -11,6 +12,7 @@
 
 #include "tests/support/audio_files.h"
 #include "tests/support/job.h"
+#include "tests/support/python.h"
 #include "tests/support/source_path.h"
 #include "tests/support/temp_folder.h"
 
@@ -19,13 +21,14 @@ using namespace melflow::test;
 
 namespace {
 
-// The first block of YAML behind each heading, by that.
+// The YAML behind each heading, by that.
 std::map<std::string, std::string> recipes() {
   std::istringstream text(read_bytes(source_path("docs/recipes.md")));
   std::map<std::string, std::string> out;
   std::string title;
   bool is_yaml = false;
   for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("## ")) title = line;
     if (line.starts_with("### ")) title = line.substr(4);
     if (line == "```") is_yaml = false;
     if (is_yaml) out[title] += line + "\n";
@@ -35,13 +38,13 @@ std::map<std::string, std::string> recipes() {
 }
 
 // Silence, then noise that swells, as make_recipes.py makes it.
-void write_signal(const std::string& path) {
+void write_signal(const std::string& path, int rate) {
   std::vector<float> samples(1200, 0.0F);
   for (std::int64_t i = 1200; i < 4000; ++i) {
     const std::int64_t value = (i * i * 7 % 16001) * (i % 3000) / 3000 - 4000;
     samples.push_back(static_cast<float>(value) / 32768);
   }
-  write_audio(path, audio_kind("wav s16"), 16000, samples);
+  write_audio(path, audio_kind("wav s16"), rate, samples);
 }
 
 std::string pipeline(const std::string& nodes) {
@@ -65,15 +68,17 @@ graph:
 
 TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
   const TempFolder folder;
-  write_signal(folder.file("clips/signal.wav"));
   const std::map<std::string, std::string> all = recipes();
   std::ifstream file(source_path("tests/golden/recipes.json"));
   const auto expected = nlohmann::json::parse(file);
-  CHECK(expected.size() == all.size());
+  CHECK(std::count_if(all.begin(), all.end(), [](const auto& r) {
+          return !r.first.starts_with("## ");
+        }) == static_cast<std::ptrdiff_t>(expected.size()));
   for (const auto& recipe : expected) {
     const std::string title = recipe["title"];
     CAPTURE(title);
     REQUIRE(all.count(title) == 1);
+    write_signal(folder.file("clips/signal.wav"), recipe["rate"]);
     const JobResult job =
         run_job(pipeline(all.at(title)), in_out(folder / "clips", folder / "out.h5"));
     REQUIRE_MESSAGE(job.complete(), job.text());
@@ -93,5 +98,45 @@ TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
       }
     }
     CHECK(worst <= 1);
+  }
+}
+
+TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their frames") {
+  const TempFolder folder;
+  // Called by their samples: none, one, a row to the sample and one more, two rows and a part.
+  for (const int samples : {1, 160, 161, 16000, 480000, 480001, 1000123})
+    write_audio(folder.file(fmt::format("clips/{}.wav", samples)), audio_kind("wav s16"), 16000,
+                test_signal(samples));
+  const JobResult job = run_job(pipeline(recipes().at("Whisper: transformers' feature extractor")),
+                                in_out(folder / "clips", folder / "features.h5"));
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.ok == 7);
+  CHECK(python_says(
+            "jobs/read_recipes.py",
+            fmt::format("whisper '{}' '{}'", source_path("docs/recipes.md"), folder.path())) == "");
+}
+
+TEST_CASE("recipes: the whole jobs run over recordings of several rates") {
+  const TempFolder folder;
+  const int rates[] = {8000, 16000, 44100};
+  for (int speaker = 0; speaker < 12; ++speaker)
+    for (const int rate : rates)
+      write_audio(folder.file(fmt::format("clips/s{}/{}.wav", speaker, rate)),
+                  audio_kind("wav s16"), rate, test_signal(rate / 2));
+  const std::map<std::string, std::string> all = recipes();
+  const JobResult whole =
+      run_job(all.at("## A whole job"), in_out(folder / "clips", folder / "whole.h5"));
+  REQUIRE_MESSAGE(whole.complete(), whole.text());
+  CHECK(whole.report.counts.ok == 36);
+  CHECK(python_says("jobs/read_recipes.py", "speakers '" + (folder / "whole.h5") + "'") == "");
+
+  const JobResult two =
+      run_job(all.at("## Two sets of features"), in_out(folder / "clips", folder / "two"));
+  REQUIRE_MESSAGE(two.complete(), two.text());
+  const Output mel = read_output(folder / "two.mel.h5"), mfcc = read_output(folder / "two.mfcc.h5");
+  REQUIRE(mel.files.size() == 36);
+  for (std::size_t i = 0; i < mel.files.size(); ++i) {
+    CHECK(mel.files[i].count == mfcc.files[i].count);
+    CHECK(mel.files[i].count > 0);
   }
 }

@@ -296,7 +296,7 @@ TEST_CASE("audio_write: nothing begins where a file is there, or what is read wo
                     "(audio_write.path)",
                     folder / "none/out", folder / "none"));
   CHECK(run(folder, {.out = "clips/a.wav"}).error ==
-        folder / "clips/a.wav" + ": is no folder; audio_write.path takes one");
+        folder / "clips/a.wav" + ": is not a folder; audio_write.path takes one");
   CHECK(run(folder, {.out = "new"}, Update::append).error ==
         "audio_write: cannot be updated; use melflow run, with overwrite: true where the files are "
         "there already");
@@ -312,7 +312,7 @@ TEST_CASE("audio_write: folders by label need one label, and one that is a name"
         .error;
   };
   CHECK(error("path,label\na.wav,../x\n", ", labels: manifest", "label") ==
-        "audio_write.by: the label '../x' is no name for a folder");
+        "audio_write.by: the label '../x' is not a name for a folder");
   CHECK(error("path,label\na.wav,x|y\n", ", labels: manifest, label_separator: \"|\"", "label") ==
         "audio_write.by: a.wav has 2 labels, and goes into one folder");
   CHECK(error("path,label\na.wav,x\n", "", "[label]") ==
