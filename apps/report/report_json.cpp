@@ -72,9 +72,10 @@ std::string json_text(const Json& document) {
 Json config_json(const Plan& plan) { return json_of(plan.settings.config); }
 
 std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
+  std::size_t rows = 0;
   for (std::size_t i = 0; i < report.stages.size() && i < plan.nodes.size(); ++i)
-    if (plan.nodes[i].info->traits.kind == StageKind::sink) return report.stages[i].rows_in;
-  return 0;
+    if (plan.nodes[i].info->traits.kind == StageKind::sink) rows += report.stages[i].rows_in;
+  return rows;
 }
 
 Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>& remarks,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/report/format.h"
 #include "apps/report/report_json.h"
@@ -30,9 +31,10 @@ std::string accounts(const RunReport& r, const Plan& plan) {
       r.filling_seconds > 0
           ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
           : "";
-  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n", plural(rows_of_run(r, plan), "row"),
-                           seconds_text(r.wall_seconds), filling,
-                           rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
+  const std::size_t rows = rows_of_run(r, plan);
+  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n",
+                           rows > 0 ? plural(rows, "row") : "done", seconds_text(r.wall_seconds),
+                           filling, rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
                            plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
@@ -53,47 +55,49 @@ std::string splits_text(const Value& splits) {
   return out;
 }
 
-// "features.h5: row_shape [32], ..." from whatever the sink has to say.
+// Counts in a stage's summary that are told as "12 files left out".
+struct Count {
+  std::string_view name, noun, rest;
+};
+constexpr Count kCounts[] = {{"rows", "row", ""},
+                             {"files", "file", ""},
+                             {"kept_files", "file", " as before"},
+                             {"dropped_files", "file", " gone"},
+                             {"left_out_files", "file", " left out"},
+                             {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
+                             {"clipped_samples", "sample", " clipped at full scale"},
+                             {"trimmed_files", "recording", " trimmed"},
+                             {"dropped_tails", "recording", " with a tail that fills no window"}};
+
+// An entry of a summary as it is told.
+std::string told(const std::string& name, const Value& value) {
+  const std::string text = value.is_scalar() ? value.text() : to_json(value);
+  double number = 0;
+  const bool is_number = detail::parse_number(value, number).empty();
+  if (name == "complete") return "not complete";
+  if (name == "bytes" && is_number) return bytes_text(number);
+  if (name == "trimmed_seconds") return text + " s of silence cut off";
+  if (name == "dropped_seconds") return text + " s of tails in no row (tail: drop)";
+  for (const Count& c : kCounts)
+    if (c.name == name && is_number)
+      return plural(static_cast<std::size_t>(number), std::string(c.noun)) + std::string(c.rest);
+  return fmt::format("{} {}", name, text);
+}
+
+// "features.h5: 12 rows, shape [12, 80], ..." from whatever the stage has to say.
 std::string output(const StageReport& s) {
-  std::string path, rest, splits;
+  std::string path = s.name, splits;
+  std::vector<std::string> all;
   for (const auto& [name, value] : s.summary) {
-    if (name == "splits") {
+    if (name == "splits")
       splits = splits_text(value);
-      continue;
-    }
-    const std::string text = value.is_scalar() ? value.text() : to_json(value);
-    if (name == "path") {
-      path = text;
-      continue;
-    }
-    if (name == "complete" && text == "true") continue;
-    rest += rest.empty() ? "" : ", ";
-    double number = 0;
-    if (name == "complete")
-      rest += "not complete";
-    else if (name == "bytes" && detail::parse_number(value, number).empty())
-      rest += bytes_text(number);
-    else if (name == "rows" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "row");
-    else if (name == "kept_files" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "file") + " as before";
-    else if (name == "decoded_by_ffmpeg" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "recording") + " decoded by FFmpeg";
-    else if (name == "clipped_samples" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "sample") + " clipped at full scale";
-    else if (name == "dropped_tails" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "recording") +
-              " with a tail that fills no window";
-    else if (name == "dropped_seconds")
-      rest += text + " s of tails in no row (tail: drop)";
-    else if (name == "left_out_files" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "file") + " left out";
-    else if (name == "dropped_files" && detail::parse_number(value, number).empty())
-      rest += plural(static_cast<std::size_t>(number), "file") + " gone";
-    else
-      rest += fmt::format("{} {}", name, text);
+    else if (name == "path")
+      path = value.text();
+    else if (name != "complete" || value.text() != "true")
+      all.push_back(told(name, value));
   }
-  return fmt::format("{}: {}\n{}", one_line(path.empty() ? s.name : path), one_line(rest), splits);
+  return fmt::format("{}: {}\n{}", one_line(path),
+                     one_line(fmt::format("{}", fmt::join(all, ", "))), splits);
 }
 
 std::string percent(double part, double whole) {

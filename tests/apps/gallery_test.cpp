@@ -1,0 +1,164 @@
+// Every pipeline of docs/gallery.md, on real recordings of two languages and of another rate.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "stages/output/formats/feature_file.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/source_path.h"
+
+using namespace melflow;
+using test::Ended;
+namespace fs = std::filesystem;
+
+namespace {
+
+// The first block of YAML behind each heading, by that.
+std::map<std::string, std::string> pipelines() {
+  std::istringstream page(test::read_text(test::source_path("docs/gallery.md")));
+  std::map<std::string, std::string> out;
+  std::string title;
+  bool is_yaml = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("### ")) title = line.substr(4);
+    if (line == "```") is_yaml = false;
+    if (is_yaml) out[title] += line + "\n";
+    if (line == "```yaml") is_yaml = true;
+  }
+  return out;
+}
+
+struct Recording {
+  std::string path;
+  std::uintmax_t bytes = 0;
+  int rate = 0;
+  double seconds = 0;
+};
+
+// Some recordings of each folder: DATA/03/digits/1.wav and so on.
+std::vector<Recording> fill(const fs::path& data, const fs::path& audio) {
+  std::map<fs::path, std::vector<fs::path>> folders;
+  for (const auto& entry : fs::recursive_directory_iterator(audio))
+    if (entry.path().extension() == ".wav" && entry.file_size() > 2000)
+      folders[entry.path().parent_path()].push_back(entry.path());
+  std::vector<Recording> out;
+  int number = 0;
+  for (auto& [folder, files] : folders) {
+    constexpr std::size_t kMost = 6;
+    std::sort(files.begin(), files.end());
+    const std::string name = fmt::format("{:02}/{}", number++, folder.filename().string());
+    fs::create_directories(data / name);
+    for (std::size_t i = 0; i < files.size(); i += std::max<std::size_t>(1, files.size() / kMost)) {
+      const fs::path to = data / name / files[i].filename();
+      fs::copy_file(files[i], to);
+      const test::ReadAudio sound = test::read_audio(to);
+      out.push_back({name + "/" + files[i].filename().string(), fs::file_size(to),
+                     sound.sample_rate, static_cast<double>(sound.frames()) / sound.sample_rate});
+    }
+  }
+  return out;
+}
+
+std::size_t ok_files(const std::string& path) {
+  const FeatureFile file(path);
+  return static_cast<std::size_t>(file.integer("ok").value_or(-1));
+}
+
+}  // namespace
+
+TEST_CASE("gallery: every pipeline runs as it stands and gives what the page says") {
+  const char* const audio = std::getenv("MELFLOW_TEST_AUDIO");
+  REQUIRE_MESSAGE(audio != nullptr, "MELFLOW_TEST_AUDIO says where the recordings are");
+  const test::TempFolder folder;
+  const std::vector<Recording> corpus = fill(folder / "data", audio);
+  REQUIRE(corpus.size() > 40);
+  const auto count = [&corpus](const auto& is_so) {
+    return static_cast<std::size_t>(std::count_if(corpus.begin(), corpus.end(), is_so));
+  };
+  const std::size_t all = corpus.size();
+  const std::size_t narrow = count([](const Recording& r) { return r.rate == 8000; });
+  const std::size_t tiny = count([](const Recording& r) { return r.seconds < 0.3; });
+  const std::size_t lengthy = count([](const Recording& r) { return r.seconds >= 4; });
+  REQUIRE(narrow < all);
+  REQUIRE(lengthy > 0);
+  // Outputs, and how many recordings each has rows of; 0: as the checks below say.
+  const std::map<std::string, std::map<std::string, std::size_t>> expected{
+      {"Log-mel of a folder", {{"mel.h5", all}}},
+      {"Whisper's windows, with splits by speaker", {{"whisper.h5", all}}},
+      {"Two kinds of features from one decoding", {{"mel.h5", all}, {"mfcc.h5", all}}},
+      {"Three resolutions", {{"fine.npy", all}, {"middle.npy", all}, {"coarse.npy", all}}},
+      {"Long and short recordings apart",
+       {{"long.h5", lengthy}, {"short.h5", all - lengthy - tiny}}},
+      {"Only what has another rate is resampled", {{"mel.h5", all}}},
+      {"A choice of recordings, without silence at their ends", {{"mel.h5", 0}}},
+      {"Waveforms for training", {{"frames.npy", all}, {"whole.h5", all}}},
+      {"A corpus in one format", {}},
+      {"A training set with normalised rows", {{"train.h5", all}}},
+      {"Rows that are read at random, small on disk", {{"mel.h5", all}}},
+      {"A branch that may fail alone", {{"windows.npy", narrow}, {"whole.h5", all}}},
+      {"Sounds of animals", {{"pcen.h5", all}}},
+      {"How fast this machine can go", {}}};
+  const auto yaml = pipelines();
+  CHECK(yaml.size() == expected.size());
+  for (const auto& [title, text] : yaml) {
+    CAPTURE(title);
+    REQUIRE(expected.contains(title));
+    const test::TempFolder run;
+    test::write_text(run / "p.yaml", text);
+    const Ended e = test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"}, {{"DATA", folder / "data"}});
+    INFO(e.out << e.err);
+    REQUIRE(e.code == 0);
+    CHECK_FALSE(test::has(e.err, "warning"));
+    for (const auto& [name, files] : expected.at(title)) {
+      CAPTURE(name);
+      if (files > 0) CHECK(ok_files(run / name) == files);
+    }
+    if (title.starts_with("A choice")) {
+      // No silence alone, so at most these; all of them that are not silent are there.
+      const auto is_chosen = [](const Recording& r) {
+        return !test::has(r.path, "digits/") && r.bytes > 2048 && r.seconds >= 0.5 &&
+               r.seconds <= 20;
+      };
+      const FeatureFile file(run / "mel.h5");
+      for (const FeatureFile::Entry& f : file.files()) {
+        const auto of = std::find_if(corpus.begin(), corpus.end(),
+                                     [&f](const Recording& r) { return r.path == f.path; });
+        REQUIRE(of != corpus.end());
+        if (test::has(f.path, "silence/")) continue;
+        CHECK((f.count > 0) == is_chosen(*of));
+      }
+    } else if (title.starts_with("Waveforms")) {
+      const FeatureFile file(run / "frames.npy");
+      CHECK(file.dtype() == "int16");
+      CHECK(file.frames_per_row() == 16000);
+    } else if (title.starts_with("A corpus")) {
+      std::size_t files = 0;
+      for (const auto& entry : fs::recursive_directory_iterator(run / "corpus")) {
+        if (!entry.is_regular_file()) continue;
+        const std::string split = fs::relative(entry.path(), run / "corpus").begin()->string();
+        CHECK((split == "train" || split == "test"));
+        CHECK(test::read_audio(entry.path()).sample_rate == 16000);
+        ++files;
+      }
+      CHECK(files == all);
+    } else if (title.starts_with("A training set")) {
+      const FeatureFile file(run / "train.h5");
+      REQUIRE(file.statistics());
+      CHECK(file.statistics()->is_applied);
+    } else if (title.starts_with("How fast")) {
+      CHECK(e.out.starts_with("200 files: 200 ok"));
+    } else if (title.starts_with("Whisper")) {
+      std::map<std::string, int> split_of;  // of each folder
+      const FeatureFile file(run / "whisper.h5");
+      for (const FeatureFile::Entry& f : file.files())
+        CHECK(split_of.emplace(fs::path(f.path).parent_path(), f.split).first->second == f.split);
+      CHECK(split_of.size() > 3);
+    }
+  }
+}
