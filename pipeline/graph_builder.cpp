@@ -118,6 +118,7 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   plan.warnings = graph.unused.sorted();
   check_stages(graph, plan);
   check_files(graph, plan);
+  check_repeated_work(graph, plan);
   check_memory(graph, plan);
   if (spec.workers > plan.workers) {
     plan.warnings.push_back(

@@ -106,6 +106,26 @@ void check_files(GraphDraft& graph, const Plan& plan) {
   }
 }
 
+// Sinks write different files. What differs in tuning options alone, or in what an error costs, may
+// be meant.
+void check_repeated_work(const GraphDraft& graph, Plan& plan) {
+  std::map<std::string, const PlanNode*> workers;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.inputs.empty() || n.to.empty() || n.is_inserted || n.written != n.name) continue;
+    std::string work = n.info->name + (n.fails_branch ? " alone" : "");
+    for (const PlanInput& in : n.inputs) work += fmt::format(" {}.{}", in.node, in.output);
+    const auto [it, is_first] =
+        workers.try_emplace(work + to_json(n.config->schema().echo(false)), &n);
+    if (is_first) continue;
+    const NodeSpec& spec = graph.spec_of(n);
+    plan.warnings.push_back(
+        {spec.mark,
+         fmt::format("{}: does again what {} (line {}) does with the same input; what "
+                     "takes {} can take {}",
+                     n.name, it->second->name, it->second->mark.line, n.name, it->second->name)});
+  }
+}
+
 namespace {
 
 // A budget of so few bytes is a number that lacks its unit.

@@ -13,6 +13,9 @@ void check_stages(GraphDraft& graph, Plan& plan);
 /// Reports two nodes that make the same file.
 void check_files(GraphDraft& graph, const Plan& plan);
 
+/// Warns of two nodes that do the same work on the same input.
+void check_repeated_work(const GraphDraft& graph, Plan& plan);
+
 /// Computes the memory that blocks need, and reports a budget that is too small for the largest
 /// one.
 void check_memory(GraphDraft& graph, Plan& plan);

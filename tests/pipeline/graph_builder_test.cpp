@@ -463,6 +463,35 @@ TEST_CASE("builder: what a stage finds wrong stands at the option or the node it
   CHECK(plan.warnings[0].str() == "test.yaml:2:35: p.level: 6 is unusual");
 }
 
+TEST_CASE("builder: the same work twice is a warning, at the node that comes second") {
+  const auto warnings = [](const Graph& graph) {
+    World world;
+    std::string out;
+    for (const Problem& w : build_plan(graph.spec, world.registry).warnings) out += w.str() + "\n";
+    return out;
+  };
+  const auto two = [](Graph::Options a, Graph::Options b) {
+    for (Graph::Options* options : {&a, &b}) options->emplace_back("node", "same");
+    return Graph()
+        .node("files", "numbers")
+        .node("a", "expand", "files", a)
+        .node("b", "expand", "files", b)
+        .node("out_a", "keep", "a")
+        .node("out_b", "keep", "b");
+  };
+  CHECK(warnings(two({{"blocks", "2"}, {"queue", "3"}}, {{"blocks", "2"}})) ==
+        "test.yaml:3:3: b: does again what a (line 2) does with the same input; what takes b can "
+        "take a\n");
+  CHECK(warnings(two({{"blocks", "2"}}, {{"blocks", "3"}})).empty());
+  CHECK(warnings(two({}, {{"on_failure", "branch"}})).empty());
+  // Two outputs of the same rows may be meant.
+  CHECK(warnings(Graph()
+                     .node("files", "numbers")
+                     .node("out_a", "keep", "files")
+                     .node("out_b", "keep", "files"))
+            .empty());
+}
+
 TEST_CASE("builder: an option without effect is a warning") {
   World world;
   Planned seen;
