@@ -205,6 +205,8 @@ EDITS = [
     ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    stage: synthetic\n  decode: {stage: decode, from: files}'),
     ('    stage: file_list\n    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n  resample:\n    stage: resample\n    from: decode\n', '    stage: synthetic\n    low: 9000\n  resample:\n    stage: resample\n    from: files\n'),
     # Other outputs
+    ('    path: out.h5', '    path: out.h5\n  look: {stage: tap, from: mel}'),
+    ('    path: out.h5', '    path: out.h5\n  look: {stage: tap, from: mel, path: look, limit: 0}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: read, path: copies}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: segment, path: copies}'),

@@ -21,13 +21,16 @@ NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_
              has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
       document_(npy_document_path(target), kStage, existing, has_one_of({"\"melflow_version\""})) {}
 
-std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {
+const char* NpyFile::descr(NumberType type) {
   // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.
-  const char* descr = type == NumberType::float32   ? "'<f4'"
-                      : type == NumberType::float16 ? "'<f2'"
-                      : type == NumberType::int16   ? "'<i2'"
-                                                    : "'<V2'";
-  return npy_header(descr, shape, shape.front() > 0 ? kDataOffset : kLeastHeader);
+  return type == NumberType::float32   ? "'<f4'"
+         : type == NumberType::float16 ? "'<f2'"
+         : type == NumberType::int16   ? "'<i2'"
+                                       : "'<V2'";
+}
+
+std::string NpyFile::header(std::span<const std::uint64_t> shape, NumberType type) {
+  return npy_header(descr(type), shape, shape.front() > 0 ? kDataOffset : kLeastHeader);
 }
 
 void NpyFile::make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index) {

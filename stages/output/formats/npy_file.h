@@ -29,6 +29,8 @@ class NpyFile final : public RowPartFile {
   NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
           Existing existing);
 
+  /// The type as numpy writes it, quoted, for npy_header().
+  [[nodiscard]] static const char* descr(NumberType type);
   [[nodiscard]] static std::string header(std::span<const std::uint64_t> shape, NumberType type);
   /// Completes the three `.part` files.
   void make_npy(std::span<const std::uint64_t> shape, const OutputIndex& index);
