@@ -100,6 +100,8 @@ template <class T>
 using Owned = std::unique_ptr<T, Freer>;
 
 std::string text_of(int error) {
+  // Some decoders give -1 for whatever is wrong, which would read "Operation not permitted".
+  if (error == -1) error = AVERROR_INVALIDDATA;
   std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
   ffmpeg().av_strerror(error, text.data(), text.size());
   return text.data();
