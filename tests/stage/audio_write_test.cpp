@@ -417,6 +417,12 @@ TEST_CASE("audio_write: a WAV of too many bytes is refused, and a FLAC of too hi
   CHECK(error->reason ==
         "is longer than a WAV file may be: more than 3600 bytes of samples; write format: flac, or "
         "shorter pieces");
+  const SoundKind none{.format = SoundFormat::flac, .type = StoredSample::float32};
+  CHECK(complaint([&] {
+          const SoundWriter refused(folder / "b.flac", "audio_write", Existing::refuse, none,
+                                    kRate);
+        }) == folder / "b.flac" + ": libsndfile does not write this kind of file");
+  CHECK(names_in(folder.path()) == Names{"a.wav.part"});
   CHECK(SoundKind{}.refused(700'000) == "");
   const SoundKind flac{.format = SoundFormat::flac};
   CHECK(flac.refused(655'350) == "");

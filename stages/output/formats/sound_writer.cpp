@@ -87,7 +87,7 @@ SoundWriter::SoundWriter(const std::string& target, const std::string& stage, Ex
   sound_.reset(sf_open_virtual(&io, SFM_WRITE, &info, this));
   check();
   if (!sound_)
-    throw RunError(fmt::format("{}: libsndfile cannot begin it: {}", target, sf_strerror(nullptr)));
+    throw RunError(fmt::format("{}: libsndfile does not write this kind of file", target));
   // It would hold the time of day.
   sf_command(sound_.get(), SFC_SET_ADD_PEAK_CHUNK, nullptr, SF_FALSE);
 }
