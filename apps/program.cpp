@@ -22,6 +22,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
+#include "apps/shipped.h"
 #include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
@@ -156,8 +157,9 @@ bool is_printed() {
 
 }  // namespace
 
-int run_program(int argc, char** argv) {
+int run_program(int argc, char** argv, const std::string& shared_files) {
   open_standard_files();
+  set_shared_files(shared_files);
   // A limit on the size of files is then the error of a write, which is told.
   std::signal(SIGXFSZ, SIG_IGN);
   const int code = run_verb(argc, argv);

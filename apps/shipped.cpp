@@ -7,6 +7,12 @@
 namespace melflow {
 namespace fs = std::filesystem;
 
+namespace {
+std::string shared_files;
+}
+
+void set_shared_files(const std::string& folder) { shared_files = folder; }
+
 std::vector<fs::path> shipped_places(const std::string& installed, const std::string& source) {
   std::error_code error;
   fs::path above = fs::read_symlink("/proc/self/exe", error).parent_path();
@@ -15,6 +21,7 @@ std::vector<fs::path> shipped_places(const std::string& installed, const std::st
     above = above.parent_path();
     out.push_back(above / source);
   }
+  if (!shared_files.empty()) out.push_back(fs::path(shared_files) / installed);
   return out;
 }
 

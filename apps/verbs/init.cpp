@@ -1,10 +1,11 @@
-// melflow init: a configuration to start from.
+// melflow init: a configuration to start from, or a project with a stage of one's own.
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
+#include "apps/verbs/init_stage.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/problem.h"
@@ -87,15 +88,46 @@ int write_template(const std::string& path, bool force) {
   return kDone;
 }
 
+int write_stage(const std::string& name, const std::string& folder) {
+  write_stage_project(name, folder);
+  const std::string prefix = installed_prefix();
+  say(stdout,
+      "{0} is written: the stage {1} ({1}.cpp), its test, a pipeline. Next:\n"
+      "  cd {0}\n"
+      "  cmake -S . -B build -DCMAKE_PREFIX_PATH={2}\n"
+      "  cmake --build build\n"
+      "  ctest --test-dir build\n"
+      "  DATA=folder OUT=features.h5 build/melflow_{1} run {1}.yaml\n",
+      folder, name, prefix.empty() ? "PREFIX    # where melflow is installed" : prefix);
+  return kDone;
+}
+
 }  // namespace
 
 Action add_init(CLI::App& verb) {
-  auto path = std::make_shared<std::string>("melflow.yaml");
-  auto force = std::make_shared<bool>(false);
-  verb.add_option("FILE", *path, "the file to write")->capture_default_str();
-  verb.add_flag("--force", *force, "replaces FILE where it is there already");
-  verb.footer("Example:\n  melflow init mine.yaml");
-  return [path, force] { return write_template(*path, *force); };
+  struct Arguments {
+    std::string path = "melflow.yaml", stage;
+    bool force = false;
+  };
+  auto given = std::make_shared<Arguments>();
+  CLI::Option* path = verb.add_option("FILE", given->path,
+                                      "the file to write; with --stage a new folder, by default "
+                                      "the stage's name")
+                          ->capture_default_str();
+  CLI::Option* force =
+      verb.add_flag("--force", given->force, "replaces FILE where it is there already");
+  CLI::Option* stage =
+      verb.add_option("--stage", given->stage,
+                      "writes a project with a stage of that name instead: C++, its test, a "
+                      "pipeline, CMakeLists.txt")
+          ->type_name("NAME")
+          ->check(CLI::Validator([](std::string& name) { return wrong_stage_name(name); }, ""))
+          ->excludes(force);
+  verb.footer("Example:\n  melflow init mine.yaml\n  melflow init --stage loudness");
+  return [given, path, stage] {
+    if (stage->empty()) return write_template(given->path, given->force);
+    return write_stage(given->stage, path->empty() ? given->stage : given->path);
+  };
 }
 
 }  // namespace melflow

@@ -1,0 +1,126 @@
+#include "pipeline/stage_runner.h"
+
+#include <barrier>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "pipeline/reach.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kPool = std::size_t{1} << 30;
+
+struct Nothing {
+  static constexpr const char* kName = "nothing";
+};
+
+class NoSource final : public Source<Nothing> {
+ public:
+  [[nodiscard]] std::size_t count() const override { return 0; }
+  [[nodiscard]] SourceItem item(std::size_t) override { return {}; }
+  [[nodiscard]] std::string name(std::size_t) const override { return {}; }
+};
+
+std::unique_ptr<StageConfig> configured(const std::string& stage, const Value& options) {
+  const StageInfo* info = Registry::global().find(stage);
+  if (info == nullptr)
+    throw std::runtime_error("there is no stage " + stage + "; is its file linked in?");
+  auto config = info->configure();
+  Problems problems;
+  config->schema().read(options, "", problems);
+  if (!problems.empty()) throw ConfigError(problems);
+  return config;
+}
+
+Result<Emission> through(Engine& engine, const Item& item, const ItemContext& context) {
+  std::vector<Engine::Done> done;
+  engine.begin(&done, item, context);
+  while (done.empty()) engine.collect(done);
+  if (done.size() != 1 || done[0].tag != &done)
+    throw std::logic_error("an engine gave back what it was not given");
+  return std::move(done[0].result);
+}
+
+}  // namespace
+
+StageRunner::StageRunner(const std::string& stage, const Value& options)
+    : config_(configured(stage, options)),
+      stage_(config_->make()),
+      faces_(*stage_),
+      no_source_(std::make_unique<NoSource>()),
+      pool_(kPool),
+      run_{.pool = pool_,
+           .ledger = ledger_,
+           .settings = settings_,
+           .source = *no_source_,
+           .services = services_,
+           .warn = [this](std::string text) { run_warnings_.push_back(std::move(text)); }} {}
+
+StageRunner::~StageRunner() = default;
+
+Planned StageRunner::plan(const Properties& given, const Requirements& required) {
+  Planned out;
+  const auto into = [](std::vector<std::string>& list) {
+    return [&list](const std::string& option, const std::string& message) {
+      list.push_back(option + ": " + message);
+    };
+  };
+  PlanCheck check(into(out.errors), into(out.warnings));
+  out.properties = stage_->plan(given, required, check);
+  return out;
+}
+
+Ledger::Entry StageRunner::pass(const std::vector<std::shared_ptr<const void>>& in,
+                                std::vector<std::shared_ptr<const void>>& out) {
+  Ledger ledger;  // one for each stream, so that several can run at once
+  ledger.open(1, {"stage"});
+  const std::unique_ptr<Engine> engine =
+      faces_.engine != nullptr ? faces_.engine->engine(1) : nullptr;
+  {
+    static const Reach reach = Reach::plain(0, 1);
+    auto stream = std::make_shared<Stream>(ledger, 0, 0, reach);
+    for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
+      Item item;
+      item.origins =
+          std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, i + 1 == in.size()}});
+      item.payload = in[i];
+      std::unique_ptr<StageState> cursor;
+      bool more = true;
+      while (more) {
+        ItemContext context(run_, item, 0);
+        auto emission =
+            engine ? through(*engine, item, context) : faces_.items->run(item, cursor, context);
+        if (!emission) {
+          stream->fail(0, emission.error());
+          break;
+        }
+        more = emission->more;
+        if (emission->payload) out.push_back(emission->payload);
+      }
+    }
+  }
+  return ledger.entry(0);
+}
+
+void StageRunner::on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::barrier all_there(static_cast<std::ptrdiff_t>(count));
+  std::vector<std::exception_ptr> errors(count);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < count; ++i)
+      threads.emplace_back([&, i] {
+        all_there.arrive_and_wait();
+        try {
+          work(i);
+        } catch (...) {
+          errors[i] = std::current_exception();
+        }
+      });
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace melflow
