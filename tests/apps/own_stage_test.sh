@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A stage of one's own against the installed package: `melflow init --stage`, its build, its test, and
+# the program with that stage in it, outside of this tree.
+#
+# In:  own_stage_test.sh BUILD_FOLDER
+set -euo pipefail
+build=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+  echo "own stage: $*" >&2
+  exit 1
+}
+# says TEXT COMMAND...: the command succeeds and prints a line that matches.
+says() {
+  local text=$1
+  shift
+  "$@" >"$folder/said" || fail "$* failed"
+  grep -q -- "$text" "$folder/said" || fail "$*: does not say '$text': $(<"$folder/said")"
+}
+# refused CODE TEXT COMMAND...: the command ends with that status and says that.
+refused() {
+  local code=$1 text=$2 status=0
+  shift 2
+  "$@" >"$folder/said" 2>&1 || status=$?
+  [[ $status == "$code" ]] || fail "$*: status $status, not $code: $(<"$folder/said")"
+  grep -qF -- "$text" "$folder/said" || fail "$*: does not say '$text': $(<"$folder/said")"
+}
+
+cmake --install "$build" --prefix "$folder/installed" >"$folder/log" || fail "$(tail -n 20 "$folder/log")"
+melflow=$folder/installed/bin/melflow
+cd "$folder"
+
+# ---- init --stage
+refused 2 'Peak is no name of a stage; allowed: small letters' "$melflow" init --stage Peak
+refused 2 'there is a stage decode already' "$melflow" init --stage decode
+mkdir there
+refused 1 'there: is already there; give the name of a new folder' "$melflow" init --stage peak_level there
+refused 1 'gone/away: the folder cannot be made: No such file or directory' "$melflow" init --stage peak_level gone/away
+says "cmake -S . -B build -DCMAKE_PREFIX_PATH=$folder/installed" "$melflow" init --stage peak_level mine
+if grep -rqi loudness mine; then fail "the name is not everywhere: $(grep -rli loudness mine)"; fi
+
+# ---- the project, as the lines above tell
+(cd mine && cmake -S . -B build -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build -j 2) >log 2>&1 ||
+  fail "$(tail -n 30 log)"
+ctest --test-dir mine/build >log 2>&1 || fail "$(tail -n 30 log)"
+grep -q '100% tests passed, 0 tests failed out of 1' log || fail "$(<log)"
+
+# ---- a program with all verbs, and the stage in it
+own=$folder/mine/build/melflow_peak_level
+says '^peak_level ' "$own" stages
+says 'min_db .*default -60' "$own" stages peak_level
+refused 78 'level.min_db: 3 is out of range; allowed: -200 to 0' \
+  "$own" validate mine/peak_level.yaml --var DATA=. --var OUT=o.h5 --set level.min_db=3
+refused 78 "unknown stage 'peak_level'" "$melflow" validate mine/peak_level.yaml --var DATA=. --var OUT=o.h5
+cat >tones.yaml <<'END'
+version: 1
+graph:
+  tones: {stage: synthetic, kind: [tone, silence], count: 6}
+  write: {stage: audio_write, from: tones, path: tones, by: [label]}
+END
+"$own" run tones.yaml -q
+says '^6 files: 3 ok, 3 skipped, 0 failed' "$own" run mine/peak_level.yaml --var DATA=tones --var OUT=o.h5
+grep -q 'level: skipped: has a level of -inf dB, below min_db -40' said || fail "$(<said)"
+says 'peak_level: min_db=-40' "$own" inspect o.h5
+# Files that come with melflow are found from there, too.
+refused 78 'demo.yaml:13:11: the variable DATA is not set' "$own" run demo
+
+# ---- the framework alone needs no library of sound
+mkdir bare
+cat >bare/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(bare LANGUAGES CXX)
+find_package(melflow REQUIRED COMPONENTS pipeline)
+if(TARGET PkgConfig::sndfile OR TARGET melflow::stages)
+  message(FATAL_ERROR "the component pipeline brings sound")
+endif()
+add_executable(bare bare.cpp)
+target_link_libraries(bare PRIVATE melflow::pipeline)
+END
+cat >bare/bare.cpp <<'END'
+#include <cstdio>
+
+#include "pipeline/stage_runner.h"
+
+int main() {
+  try {
+    melflow::StageRunner runner("nothing");
+  } catch (const std::runtime_error& e) {
+    std::puts(e.what());
+  }
+}
+END
+(cd bare && cmake -S . -B build -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build) >log 2>&1 ||
+  fail "$(tail -n 30 log)"
+says 'there is no stage nothing' bare/build/bare
+sed -i 's/COMPONENTS pipeline/COMPONENTS sound/' bare/CMakeLists.txt
+refused 1 "melflow has no component 'sound'" \
+  cmake -S bare -B bare/other -DCMAKE_PREFIX_PATH="$folder/installed"
+echo 'own stage: all right'
