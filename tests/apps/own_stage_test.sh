@@ -2,9 +2,9 @@
 # A stage of one's own against the installed package: `melflow init --stage`, its build, its test, and
 # the program with that stage in it, outside of this tree.
 #
-# In:  own_stage_test.sh BUILD_FOLDER
+# In:  own_stage_test.sh BUILD_FOLDER SOURCE_FOLDER
 set -euo pipefail
-build=$1
+build=$1 source=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -76,25 +76,21 @@ find_package(melflow REQUIRED COMPONENTS pipeline)
 if(TARGET PkgConfig::sndfile OR TARGET melflow::stages)
   message(FATAL_ERROR "the component pipeline brings sound")
 endif()
-add_executable(bare bare.cpp)
+add_executable(bare word_count.cpp)
 target_link_libraries(bare PRIVATE melflow::pipeline)
 END
-cat >bare/bare.cpp <<'END'
-#include <cstdio>
-
-#include "pipeline/stage_runner.h"
-
-int main() {
-  try {
-    melflow::StageRunner runner("nothing");
-  } catch (const std::runtime_error& e) {
-    std::puts(e.what());
-  }
-}
-END
+cp "$source/docs/examples/word_count.cpp" bare
 (cd bare && cmake -S . -B build -DCMAKE_PREFIX_PATH="$folder/installed" && cmake --build build) >log 2>&1 ||
   fail "$(tail -n 30 log)"
-says 'there is no stage nothing' bare/build/bare
+mkdir texts
+printf 'to be or not to be' >texts/a.txt
+printf 'not\n' >texts/b.txt
+printf 'a\0b' >texts/c.txt
+status=0
+bare/build/bare texts >counts 2>reasons || status=$?
+[[ $status == 3 ]] || fail "word_count: status $status"
+[[ $(tr -s ' \n' ' ' <counts) == ' 2 be 2 not 1 or 2 to ' ]] || fail "word_count: $(<counts)"
+grep -qx 'texts/c.txt: is not a text' reasons || fail "word_count: $(<reasons)"
 sed -i 's/COMPONENTS pipeline/COMPONENTS sound/' bare/CMakeLists.txt
 refused 1 "melflow has no component 'sound'" \
   cmake -S bare -B bare/other -DCMAKE_PREFIX_PATH="$folder/installed"

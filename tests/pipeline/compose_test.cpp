@@ -1,0 +1,133 @@
+// Graphs from C++, of lambdas and registered stages.
+#include "pipeline/compose.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/pipeline/test_stages.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::Watchdog;
+
+namespace {
+
+struct Text {
+  static constexpr const char* kName = "text";
+  std::string content;
+  [[nodiscard]] std::size_t bytes() const { return content.size(); }
+  [[nodiscard]] std::size_t rows() const { return 1; }
+};
+struct Length {
+  static constexpr const char* kName = "length";
+  std::size_t value = 0;
+  [[nodiscard]] std::size_t bytes() const { return sizeof(value); }
+  [[nodiscard]] std::size_t rows() const { return 1; }
+};
+
+std::vector<std::string> names(std::size_t count) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back("text" + std::to_string(i));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("compose: lambdas as stages, each item once, two ways from one") {
+  const Watchdog watchdog("compose: lambdas");
+  constexpr std::size_t kItems = 500;
+  for (const int workers : {1, 2, 5}) {
+    std::vector<std::size_t> lengths, again;
+    Compose graph(Registry{});
+    graph
+        .source<Text>("texts", names(kItems),
+                      [](std::size_t i) { return Text{std::string(i, 'x')}; })
+        .map<Text, Length>(
+            "length", "texts", [](const Text& t) { return Length{t.content.size()}; }, 8)
+        .sink<Length>("all", "length", [&](const Length& n) { lengths.push_back(n.value); })
+        .sink<Length>("also", "length", [&](const Length& n) { again.push_back(n.value); });
+    graph.spec().workers = workers;
+    const RunReport report = graph.run();
+    CHECK(report.ending == Ending::complete);
+    CHECK(report.counts.ok == kItems);
+    std::sort(lengths.begin(), lengths.end());
+    std::sort(again.begin(), again.end());
+    REQUIRE(lengths.size() == kItems);
+    for (std::size_t i = 0; i < kItems; ++i) CHECK(lengths[i] == i);
+    CHECK(again == lengths);
+    CHECK(report.stages.at(1).rows_out == kItems);
+  }
+}
+
+TEST_CASE("compose: what a lambda throws fails its item alone, a RunError the run") {
+  const Watchdog watchdog("compose: errors");
+  const auto graph_of = [](const std::function<void()>& trouble) {
+    Compose graph(Registry{});
+    graph.source<Text>("texts", names(10), [](std::size_t i) { return Text{std::string(i, 'x')}; })
+        .map<Text, Length>("length", "texts",
+                           [trouble](const Text& t) {
+                             if (t.content.size() == 7) trouble();
+                             return Length{t.content.size()};
+                           })
+        .sink<Length>("all", "length", [](const Length& n) {
+          if (n.value == 3) throw std::runtime_error("is three");
+        });
+    return graph;
+  };
+  std::vector<Remark> remarks;
+  const RunReport report = graph_of([] { throw std::runtime_error("is seven"); }).run(&remarks);
+  CHECK(report.ending == Ending::complete);
+  CHECK(report.counts.ok == 8);
+  REQUIRE(remarks.size() == 2);
+  CHECK(remarks[0].name == "text3");
+  CHECK(remarks[0].entry.reason == "is three");
+  CHECK(remarks[1].name == "text7");
+  CHECK(remarks[1].entry.reason == "is seven");
+
+  const RunReport broken = graph_of([] { throw RunError("no more"); }).run();
+  CHECK(broken.ending == Ending::failed);
+  CHECK(broken.error == "no more");
+}
+
+TEST_CASE("compose: problems of a graph come before the run, all at once") {
+  Compose graph(Registry{});
+  graph.source<Text>("texts", names(1), [](std::size_t) { return Text{}; })
+      .map<Text, Length>("length", "text", [](const Text&) { return Length{}; })
+      .sink<Text>("all", "length", [](const Text&) {});
+  std::string problems;
+  try {
+    graph.run();
+  } catch (const ConfigError& e) {
+    problems = e.what();
+  }
+  CHECK(problems ==
+        "length.from: there is no node 'text', did you mean 'texts'?\n"
+        "all.from: all takes text, but length (length) gives length; texts (texts) gives that, and "
+        "nothing takes it");
+}
+
+TEST_CASE("compose: beside registered stages, with their options") {
+  const Watchdog watchdog("compose: registered");
+  test::World world;
+  std::size_t taken = 0;
+  Compose graph(world.registry);
+  graph.node("files", "numbers", {{"items", 20}, {"node", "files"}})
+      .node("cut", "expand", {{"from", "files"}, {"blocks", 3}, {"node", "cut"}})
+      .sink<test::Number>("sum", "cut", [&](const test::Number&) { ++taken; });
+  CHECK(graph.run().counts.ok == 20);
+  std::size_t expected = 0;
+  for (std::size_t i = 0; i < 20; ++i)
+    expected += static_cast<std::size_t>(test::block_count(i, 3));
+  CHECK(taken == expected);
+
+  // An item that is too large.
+  Compose large(Registry{});
+  large
+      .source<Text>(
+          "texts", names(3), [](std::size_t i) { return Text{std::string(9 * i, 'x')}; }, 10)
+      .sink<Text>("all", "texts", [](const Text&) {});
+  const RunReport report = large.run();
+  CHECK(report.ending == Ending::failed);
+  CHECK(report.error == "text2: has 18 bytes, at most 10 are allowed");
+}
