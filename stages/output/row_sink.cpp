@@ -101,9 +101,10 @@ void RowSink::start(RunContext& run) {
 
 void RowSink::open_files(RunContext& run) {
   if (update_of(run) != Update::none && run.settings.sinks > 1)
-    throw RunError(
-        fmt::format("{}: only a pipeline with one output can be updated, this one has {}",
-                    target_.path, run.settings.sinks));
+    throw RunError(fmt::format(
+        "{}: only a pipeline with one output can be updated, this one has {}; give each output "
+        "a pipeline of its own, or run this one again with overwrite: true",
+        target_.path, run.settings.sinks));
   if (Publication::recover(target_.path))
     run.warn(
         fmt::format("{}: a run was ended when it was complete, before its files had their "
