@@ -178,14 +178,16 @@ std::vector<Assignment> Fragments::parameters(const Value::Entry& node, const Va
                           excerpt(e.key), did_you_mean(e.key, names),
                           names.empty() ? "it has none"
                                         : fmt::format("it has {}", fmt::join(names, ", "))));
-      else if (!e.value.is_scalar())
+      else if (!e.value.is_scalar() && !e.value.is_null())
         error(e.value.mark(),
               fmt::format("{}.with.{}: this is not a text", node.key, excerpt(e.key)));
     }
   for (const Value::Entry& e : defaults.entries()) {
     const Value* given = with != nullptr ? with->find(e.key) : nullptr;
     const Value& value = given != nullptr ? *given : e.value;
-    if (value.is_null())
+    if (given != nullptr && given->is_null())
+      out.push_back({e.key, "none"});  // given as "not set"
+    else if (value.is_null())
       error(node.key_mark,
             fmt::format("{0}: the fragment's parameter {1} has no default; give it: with: {{{1}: "
                         "...}}",

@@ -128,6 +128,12 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   };
   CHECK(with("use: sub/part.yaml, from: files") ==
         "t.yaml:4:3: p: the fragment's parameter MODE has no default; give it: with: {MODE: ...}");
+  // A parameter that is given as "not set" is given.
+  for (const char* none : {"null", "~", "none"})
+    CHECK(with(fmt::format("use: sub/part.yaml, from: files, with: {{MODE: {}}}", none)) ==
+          with("use: sub/part.yaml, from: files, with: {MODE: 'none'}"));
+  CHECK(with("use: sub/part.yaml, from: files, with: {MODE: null}").find("'none' is not one of") !=
+        std::string::npos);
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hard, GANE: 1}") ==
         "t.yaml:4:59: p.with.GANE: the fragment has no such parameter; it has GAIN, MODE");
   CHECK(with("use: sub/part.yaml, with: {MODE: hard}") ==
