@@ -4,12 +4,16 @@
 
 namespace melflow {
 
-MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve)
-    : capacity_(capacity), reserve_(std::min(reserve, capacity)) {}
+MemoryBudget::MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts)
+    : capacity_(capacity),
+      reserve_(std::min(reserve, capacity)),
+      for_parts_(std::min(for_parts, reserve_)) {}
 
-bool MemoryBudget::try_acquire(std::size_t bytes, bool oldest) {
+bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim) {
   const std::lock_guard lock(mutex_);
-  const std::size_t room = oldest ? capacity_ : capacity_ - reserve_;
+  const std::size_t room = claim == Claim::oldest_part   ? capacity_
+                           : claim == Claim::oldest_item ? capacity_ - for_parts_
+                                                         : capacity_ - reserve_;
   if (bytes > room || used_ > room - bytes) return false;
   used_ += bytes;
   peak_ = std::max(peak_, used_);
@@ -35,8 +39,8 @@ std::size_t MemoryBudget::peak() const {
 }
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,
-                                                         bool oldest) {
-  if (!budget.try_acquire(bytes, oldest)) return nullptr;
+                                                         Claim claim) {
+  if (!budget.try_acquire(bytes, claim)) return nullptr;
   return std::make_shared<const Reservation>(budget, bytes);
 }
 

@@ -10,16 +10,21 @@
 
 namespace melflow {
 
+/// Whose memory it is: that of the oldest unfinished record, of the item that has it, or of a later
+/// one.
+enum class Claim { later, oldest_item, oldest_part };
+
 class MemoryBudget {
  public:
   /// `reserve` of the `capacity` bytes are kept for the oldest unfinished source item, so that it
-  /// can always go on and items that wait behind it get memory in the end.
-  MemoryBudget(std::size_t capacity, std::size_t reserve);
+  /// can always go on and items that wait behind it get memory in the end; `for_parts` of these for
+  /// the oldest of its parts, where a stage cuts items: its blocks must not take what they wait for.
+  MemoryBudget(std::size_t capacity, std::size_t reserve, std::size_t for_parts = 0);
 
   /// Sets a function that is called after bytes came back, without any lock held.
   void on_release(std::function<void()> callback) { on_release_ = std::move(callback); }
 
-  [[nodiscard]] bool try_acquire(std::size_t bytes, bool oldest);
+  [[nodiscard]] bool try_acquire(std::size_t bytes, Claim claim);
   void release(std::size_t bytes);
 
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
@@ -28,7 +33,7 @@ class MemoryBudget {
 
  private:
   const std::size_t capacity_;
-  const std::size_t reserve_;
+  const std::size_t reserve_, for_parts_;
   mutable std::mutex mutex_;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
@@ -40,7 +45,7 @@ class Reservation {
  public:
   /// Takes bytes of the budget; null when it has no room now.
   static std::shared_ptr<const Reservation> try_make(MemoryBudget& budget, std::size_t bytes,
-                                                     bool oldest);
+                                                     Claim claim);
   Reservation(MemoryBudget& budget, std::size_t bytes) : budget_(budget), bytes_(bytes) {}
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;

@@ -11,6 +11,14 @@
 
 namespace melflow {
 
+/// What a stage that cuts streams into parts (StageTraits::cuts) says beside its payload.
+struct PartOf {
+  std::shared_ptr<Stream> stream;  ///< the part that the payload is a piece of
+  bool first = true, last = true;  ///< of the pieces of that part
+  /// With `more`: the bytes of the next payload, and the record of the part that it belongs to.
+  std::size_t next_bytes = 0, next_record = 0;
+};
+
 /// The result of a stage's call: a payload or none, and whether the same input has more to give.
 struct Emission {
   std::shared_ptr<const void> payload;
@@ -18,6 +26,7 @@ struct Emission {
   std::size_t rows = 0;
   bool more = false;
   int output = -1;  ///< of a stage with named outputs: which one takes it
+  PartOf part = {};
 };
 
 template <class T>

@@ -36,6 +36,7 @@ GraphNode::GraphNode(TaskGraph& graph, int id, PlanNode& plan)
       id_(id),
       plan_(plan),
       in_order_(plan.stage->traits().in_order),
+      cuts_(plan.stage->traits().cuts),
       threads_(OwnThreads::make(*this)),
       places_(plan.concurrency, QueueDepth::start_level(plan), graph.began()),
       calls_(graph, id, plan) {
@@ -205,7 +206,8 @@ void GraphNode::run(Work* work) {
 
 bool GraphNode::begin(Work* work) {
   const Clock::time_point now = Clock::now();
-  if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
+  if (cuts_ && !may_cut(work, now)) return false;
+  if (!cuts_ && work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
     try_end();  // its turn may have come meanwhile, and another thread be through with it
     return false;
@@ -217,6 +219,25 @@ bool GraphNode::begin(Work* work) {
     for (const Item& i : work->items)
       if (i.origins) cancel(*i.origins);
   return true;
+}
+
+// The block of the same stream before this one may be waiting for memory, which the oldest one gets
+// first: so what waits for its turn leaves its place in the queue to others.
+bool GraphNode::may_cut(Work* work, Clock::time_point now) {
+  if (work->turns.empty()) return true;
+  const Came came = std::exchange(work->came, Came::again);
+  GraphNode* const maker = std::exchange(work->maker, nullptr);
+  places_.expect(now);
+  if (turns_.may_begin(*work)) {
+    places_.forget(now);
+    work->came = came;
+    work->maker = maker;
+    return true;
+  }
+  let_in(places_.step_aside(now, came));
+  if (maker != nullptr) maker->free_place(now, up(*maker).branch);
+  try_end();
+  return false;
 }
 
 void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
@@ -252,8 +273,12 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
     const Stream& next = *work->items[work->at].origins->front().stream;
     work->came = Came::again;
     work->index = next.index();  // or the oldest file would not be known for what it is
+    if (!work->is_part) {
+      work->record = next.records().first;
+      work->records = next.records().count;
+    }
     if (outcome.rest == StageCalls::Rest::block)
-      graph_.gate().ask(work, *this, next.block_cost());
+      graph_.gate().ask(work, *this, work->is_part ? work->part_cost : next.block_cost());
     else
       wait_again(work);
   }

@@ -137,6 +137,7 @@ class GraphNode {
   void leave(const std::vector<Turn>& turns);
   void admit(Work* work);
   void make();
+  bool may_cut(Work* work, Clock::time_point now);
   // Asked while nothing is in the stage.
   [[nodiscard]] bool holds() const;
   void try_end();
@@ -145,7 +146,7 @@ class GraphNode {
   TaskGraph& graph_;
   const int id_;
   PlanNode& plan_;
-  const bool in_order_;
+  const bool in_order_, cuts_;
   std::vector<Up> ups_;
   std::atomic<std::size_t> ups_going_{0};
   std::vector<GraphNode*> down_;

@@ -45,7 +45,9 @@ void GraphNode::granted(Work* work) {
 // The next task may be made as soon as this one has its place behind; what else it needs is made
 // meanwhile.
 void GraphNode::admit(Work* work) {
-  graph_.admitted(work->index + work->out.size());
+  std::size_t end = work->index;
+  for (const Work::Made& made : work->made) end += made.records;
+  graph_.admitted(end);
   Passed out;
   for (const Item& item : work->out) out.add(item);
   std::shared_ptr<const Reservation> reservation = std::move(work->reservation);
@@ -60,10 +62,13 @@ void GraphNode::admit(Work* work) {
   else
     wait_again(cursor_.get());
   if (begins) free_place(now, 0);
-  for (std::size_t i = 0; i < work->items.size(); ++i)
+  Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part};
+  for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
+    records.count = work->made[i].records;
     work->items[i].origins =
-        one_origin({reservation, std::make_shared<Stream>(graph_.context().ledger, work->index + i,
-                                                          work->costs[i], graph_.reach())});
+        one_origin({reservation, std::make_shared<Stream>(graph_.context().ledger, records,
+                                                          work->made[i].cost, graph_.reach())});
+  }
   reservation.reset();  // or it would come back after its files
   send(work, now);
   if (is_last) end_input();

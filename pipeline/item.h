@@ -26,17 +26,30 @@ class StageState {
 
 /// A source item (a file) on its way through the graph. Everything made from it holds a reference;
 /// when the last reference is gone, the item's record in the ledger is closed.
+///
+/// An item may stand for several records (the utterances of a recording). A stage that cuts makes a
+/// stream of each, its part. What became of a part is its own matter once its last piece is given;
+/// all other records end as the item does. An error behind the source costs an item only the
+/// blocks that were not given before, so that the same parts come out whole in every run.
 class Stream {
  public:
+  /// The records [first, first + count) of the ledger. `is_cut`: a stage makes parts of them, whose
+  /// block_cost() is `part_cost`.
+  struct Records {
+    std::size_t first = 0, count = 1;
+    bool is_cut = false;
+    std::size_t part_cost = 0;
+  };
   /// `reach` outlives it.
-  Stream(Ledger& ledger, std::size_t index, std::size_t block_cost, const Reach& reach)
-      : ledger_(ledger), index_(index), block_cost_(block_cost), reach_(reach) {}
+  Stream(Ledger& ledger, Records records, std::size_t block_cost, const Reach& reach)
+      : ledger_(ledger), records_(records), block_cost_(block_cost), reach_(reach) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream();
 
-  /// The item's place in the source's order, from 0.
-  [[nodiscard]] std::size_t index() const { return index_; }
+  /// The item's place in the source's order, from 0: that of its first record.
+  [[nodiscard]] std::size_t index() const { return records_.first; }
+  [[nodiscard]] const Records& records() const { return records_; }
   /// The most bytes of the budget that one block of this stream needs.
   [[nodiscard]] std::size_t block_cost() const { return block_cost_; }
 
@@ -51,6 +64,7 @@ class Stream {
   /// No sink behind the stage gets it: the stage need not process it.
   [[nodiscard]] bool is_lost_to(int stage) const {
     const std::uint64_t sinks = lost();
+    if (records_.is_cut && is_before_a_loss(stage)) return true;
     return sinks != 0 && (sinks == kAll || has_all_of(sinks, stage));
   }
   /// Adds a remark on an item that is ok nevertheless; the first one is kept.
@@ -61,6 +75,17 @@ class Stream {
   void cancel();
   /// That stage, a sink, has taken the last piece.
   void sink_done(int stage);
+
+  // ---- by the stage that cuts it, in one call at a time
+
+  /// Whether there is a further part; records that were closed before the run are passed over.
+  [[nodiscard]] bool has_next_part();
+  /// Its record, where there is one.
+  [[nodiscard]] std::size_t next_part() const { return records_.first + begun_; }
+  /// Begins it, when all pieces of the one before have been made.
+  std::shared_ptr<Stream> begin_part();
+  /// Notes that the last piece of the part begun last has been made.
+  void end_part();
 
   /// The state of stage number `stage` for this stream; used by one worker at a time because a
   /// stage with state sees the blocks of a stream one by one.
@@ -76,12 +101,16 @@ class Stream {
   };
   [[nodiscard]] bool has_all_of(std::uint64_t sinks, int stage) const;
   [[nodiscard]] std::uint64_t lost() const { return lost_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_before_a_loss(int stage) const;
   void lose(Loss loss);
   [[nodiscard]] const Loss& main_loss() const;
-  void tell_sinks() const;
+  void tell_sinks(std::size_t record) const;
+  void close(std::size_t record);
+  void end_last_part();
+  void remark_on_item(int stage, std::string text);
 
   Ledger& ledger_;
-  const std::size_t index_;
+  const Records records_;
   const std::size_t block_cost_;
   const Reach& reach_;
   std::atomic<std::uint64_t> taken_{0}, lost_{0};  // sets of sinks; kAll: by all
@@ -90,6 +119,9 @@ class Stream {
   std::string warning_;
   int warned_by_ = -1;
   bool cancelled_ = false;
+  std::size_t begun_ = 0;         // parts
+  std::shared_ptr<Stream> part_;  // that is not complete; or the last one, until the item ends
+  bool part_is_complete_ = false;
   std::once_flag has_states_;
   std::vector<std::unique_ptr<StageState>> states_;
 };

@@ -30,8 +30,8 @@ bool MemoryGate::pump() {
         continue;
       }
       if (!(w.is_source && source_waits))
-        w.work->reservation = Reservation::try_make(*run_.budget, w.bytes,
-                                                    run_.ledger.oldest_open() == w.work->index);
+        w.work->reservation =
+            Reservation::try_make(*run_.budget, w.bytes, w.work->claim(run_.ledger.oldest_open()));
       if (w.work->reservation) {
         granted.push_back(w);
       } else {

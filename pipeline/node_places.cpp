@@ -132,6 +132,15 @@ int NodePlaces::put_off(Time now) {
   return let_in();
 }
 
+int NodePlaces::step_aside(Time now, Came came) {
+  const Lock lock(mutex_);
+  tick(now);
+  if (came == Came::by_queue) --waiting_;
+  --called_;
+  for (Bound& b : bounds_) --b.used;
+  return let_in();
+}
+
 int NodePlaces::finish(Time now, const Finish& f) {
   const Lock lock(mutex_);
   tick(now);

@@ -84,20 +84,45 @@ void NodeOptions::describe(Schema& s) {
           "the node before, and file at the source");
 }
 
-std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
-  thread_local std::vector<std::size_t> bound;  // asked for every file
-  bound.resize(plan.nodes.size());
+namespace {
+
+// Of what the nodes from `first` on give, while `bounds` has what those before it give. Parts are
+// counted by themselves.
+std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
+                          const SourceInfo& source, std::vector<std::size_t>& bounds) {
   std::size_t total = 0;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+  for (std::size_t i = first; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
-    if (n.info->traits.kind == StageKind::sink) continue;
+    if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
     std::size_t in = n.inputs.empty() ? source.bytes : 0;
     for (const PlanInput& from : n.inputs)
-      in = std::max(in, bound[static_cast<std::size_t>(from.node)]);
-    bound[i] = n.stage->output_bound(source, in);
-    if (!n.inputs.empty() && !n.resources.passes_on) total += bound[i];
+      in = std::max(in, bounds[static_cast<std::size_t>(from.node)]);
+    bounds[i] = n.stage->output_bound(source, in);
+    if (n.info->traits.cuts)
+      total += n.resources.keeps_of_stream;
+    else if (!n.inputs.empty() && !n.resources.passes_on)
+      total += bounds[i];
   }
   return total;
+}
+
+// Asked for every file.
+std::vector<std::size_t>& work_space(const Plan& plan) {
+  thread_local std::vector<std::size_t> bounds;
+  bounds.resize(plan.nodes.size());
+  return bounds;
+}
+
+}  // namespace
+
+std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
+  return sum_of_bounds(plan, 0, false, source, work_space(plan));
+}
+
+std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes) {
+  std::vector<std::size_t>& bounds = work_space(plan);
+  bounds[node] = bytes;
+  return bytes + sum_of_bounds(plan, node + 1, true, {"", bytes}, bounds);
 }
 
 }  // namespace melflow

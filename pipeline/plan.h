@@ -80,6 +80,7 @@ struct PlanNode {
   std::vector<std::string> outputs;  ///< names; none where there is one without a name
   PortType port;                     ///< what its inputs give
   bool fails_branch = false;         ///< an error costs an item only the sinks behind the node
+  bool takes_parts = false;          ///< it is behind a node that cuts items into parts
   int concurrency = 1;
   int queue = 1;  ///< places of the queue before it; for an auto queue, at the beginning
   /// The most places that an auto queue may get in the run; equal to `queue` where it is fixed.
@@ -99,8 +100,11 @@ struct Plan {
   CountOrShare max_failures;
   int workers = 1;
   std::size_t largest_block = 0;  ///< the most bytes of the budget that a block can need
-  /// The bytes of the budget that the largest item needs to be finished: its input and, where a
-  /// stage cuts it, one block more.
+  /// Where a stage cuts items into parts: the most that a piece of a part can need on its way behind
+  /// that stage, and what the oldest part needs to be finished; else 0.
+  std::size_t largest_part = 0, least_for_parts = 0;
+  /// The bytes of the budget that the largest item needs to be finished: its input, where a stage
+  /// gives several blocks for it, one more, and what its parts need.
   std::size_t least_memory = 0;
   RunSettings settings;
   RunServices services;  ///< may be added to until the run begins
@@ -110,7 +114,11 @@ struct Plan {
   std::size_t machine_warnings = 0;
 };
 
-/// The most bytes of the budget that one block of this source item can need.
+/// The most bytes of the budget that one block of this source item can need; to where it is cut into
+/// parts, if it is.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source);
+/// The most bytes of the budget that a piece of a part can need, which is cut by this node and has
+/// `bytes` bytes then.
+std::size_t part_cost(const Plan& plan, std::size_t node, std::size_t bytes);
 
 }  // namespace melflow

@@ -31,7 +31,8 @@ std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
   return all;
 }
 
-void report_unbounded(GraphDraft& graph, const Plan& plan) {
+// What the nodes give at most, in the order of the nodes.
+std::vector<std::size_t> largest_blocks(const Plan& plan) {
   std::vector<std::size_t> bound(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
@@ -39,6 +40,14 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
     for (const PlanInput& from : n.inputs)
       in = std::max(in, bound[static_cast<std::size_t>(from.node)]);
     bound[i] = n.stage->output_bound({"", kLargestFile}, in);
+  }
+  return bound;
+}
+
+void report_unbounded(GraphDraft& graph, const Plan& plan) {
+  const std::vector<std::size_t> bound = largest_blocks(plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
     if (n.inputs.empty() || bound[i] < kLargestFile) continue;
     return graph.error(graph.spec.memory_mark,
                        fmt::format("memory.host: no amount is enough: what {} ({}) gives grows "
@@ -128,6 +137,19 @@ void check_repeated_work(const GraphDraft& graph, Plan& plan) {
 
 namespace {
 
+// The node that cuts items into parts, -1 without one; notes which nodes take these.
+int find_cutter(Plan& plan) {
+  int cutter = -1;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    PlanNode& n = plan.nodes[i];
+    for (const PlanInput& in : n.inputs)
+      n.takes_parts |=
+          in.node == cutter || plan.nodes[static_cast<std::size_t>(in.node)].takes_parts;
+    if (n.info->traits.cuts) cutter = static_cast<int>(i);
+  }
+  return cutter;
+}
+
 // A budget of so few bytes is a number that lacks its unit.
 std::string forgotten_unit(const Plan& plan) {
   constexpr std::uint64_t kFewBytes = 64 << 10;
@@ -141,11 +163,20 @@ std::string forgotten_unit(const Plan& plan) {
 
 void check_memory(GraphDraft& graph, Plan& plan) {
   if (!graph.problems.empty()) return;
+  const auto expands = [&plan](bool parts) {
+    return std::any_of(plan.nodes.begin(), plan.nodes.end(), [parts](const PlanNode& n) {
+      return n.info->traits.expands && n.takes_parts == parts;
+    });
+  };
+  const int cutter = find_cutter(plan);
   plan.largest_block = admission_cost(plan, {"", kLargestFile});
   if (plan.largest_block >= kLargestFile) return report_unbounded(graph, plan);
-  const bool expands = std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                                   [](const PlanNode& n) { return n.info->traits.expands; });
-  plan.least_memory = (expands ? 2 : 1) * plan.largest_block;
+  if (cutter >= 0) {
+    const auto node = static_cast<std::size_t>(cutter);
+    plan.largest_part = part_cost(plan, node, largest_blocks(plan)[node]);
+    plan.least_for_parts = (expands(true) ? 2 : 1) * plan.largest_part;
+  }
+  plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
   if (plan.least_memory > plan.host_memory)
     graph.error(graph.spec.memory_mark,
                 fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "

@@ -99,7 +99,7 @@ void Runner::Impl::open_budget(const RunContext& run) {
   const std::size_t working =
       reserve_ + std::min(static_cast<std::size_t>(plan_.workers) * plan_.largest_block, room / 4);
   keep_memory_ = room - std::min(room, working);
-  budget_ = std::make_unique<MemoryBudget>(room, reserve_);
+  budget_ = std::make_unique<MemoryBudget>(room, reserve_, plan_.least_for_parts);
 }
 
 void Runner::Impl::start_stages(RunContext& run) {

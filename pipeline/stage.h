@@ -46,6 +46,10 @@ struct StageTraits {
   bool joins = false;
   /// Whether one input may give several blocks; all but the first have to wait for memory.
   bool expands = false;
+  /// Whether it cuts the streams that come into parts, each the stream of a record of its own
+  /// (Stream::begin_part), one after the other. Every payload waits for memory for itself alone.
+  /// Nothing before it branches.
+  bool cuts = false;
   /// Whether its outputs hold a scarce resource (a slot of a device), so that further items wait
   /// inside a stage until a later stage has given it back.
   bool lends = false;
@@ -56,6 +60,8 @@ struct StageResources {
   /// Whether its output holds its input and no other memory of the budget, so that output_bound is
   /// passed on but not charged.
   bool passes_on = false;
+  /// Of a stage that cuts: the most bytes that it keeps of a stream from one block to the next.
+  std::size_t keeps_of_stream = 0;
   /// Whether process() waits for a device, and so runs on `concurrency` threads of its own instead
   /// of workers.
   bool blocking = false;
@@ -142,13 +148,18 @@ class Stage {
 struct SourceItem {
   std::shared_ptr<const void> payload;
   SourceInfo info;
+  /// How many records of the ledger it stands for, from its index on; more than one only where a
+  /// stage behind cuts it into parts.
+  std::size_t records = 1;
 };
 
 /// Makes items by index. Their number and names do not change after start().
 class SourceStage : public Stage {
  public:
+  /// The number of records in the ledger, and so of indices.
   [[nodiscard]] virtual std::size_t count() const = 0;
-  /// Makes an item. One call at a time, unless the stage MakesAhead (stage_abilities.h).
+  /// Makes the item that begins with the record `index`. One call at a time, unless the stage
+  /// MakesAhead (stage_abilities.h).
   [[nodiscard]] virtual SourceItem item(std::size_t index) = 0;
   [[nodiscard]] virtual std::string name(std::size_t index) const = 0;
   /// The memory that the index takes [bytes]; charged to the budget.

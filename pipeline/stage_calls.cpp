@@ -1,6 +1,7 @@
 #include "pipeline/stage_calls.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -76,7 +77,8 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
       name_(plan.name),
       items_(plan.faces.items),
       combine_(plan.faces.combine),
-      inputs_(plan.inputs) {}
+      inputs_(plan.inputs),
+      cuts_(plan.stage->traits().cuts) {}
 
 // Nothing behind the node waits for it, or it is on its way by another output.
 bool StageCalls::is_lost(const Item& item) const {
@@ -176,11 +178,19 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
     return false;
   }
   Emission& given = *result;
+  if (cuts_) note_next_part(work, given);
   if (!given.payload) return given.more;
   out.payload = std::move(given.payload);
   out.bytes = given.bytes;
   out.rows = given.rows;
   if (given.output >= 0) out.output = number_of(node_, given.output);
+  if (cuts_) {
+    PartOf& part = given.part;
+    if (part.stream == nullptr || work.reservation == nullptr)
+      throw std::logic_error("a stage that cuts gave what it had not announced");
+    out.origins = one_origin({work.reservation, std::move(part.stream), part.first, part.last});
+    return given.more;
+  }
   // One of several blocks: the first one is covered by the reservation of what it is cut from, every
   // other one has its own.
   if (given.more || !work.first_block) {
@@ -192,6 +202,14 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
     out.origins = std::move(item.origins);
   }
   return given.more;
+}
+
+void StageCalls::note_next_part(Work& work, const Emission& given) const {
+  work.is_part = given.more;
+  if (!given.more) return;
+  work.record = given.part.next_record;
+  work.records = 1;
+  work.part_cost = part_cost(graph_.plan(), static_cast<std::size_t>(node_), given.part.next_bytes);
 }
 
 // ---- by an engine -------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ class StageCalls {
   [[nodiscard]] bool is_lost(const Item& item) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void give_batch(Work& work);
+  void note_next_part(Work& work, const Emission& given) const;
   void break_run(Work& work);
 
   TaskGraph& graph_;
@@ -59,6 +60,7 @@ class StageCalls {
   ItemStage* const items_;
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
+  const bool cuts_;
   bool is_last_ = false;
   Origins held_;
 };

@@ -80,7 +80,7 @@ Ledger::Entry StageRunner::pass(const std::vector<std::shared_ptr<const void>>& 
       faces_.engine != nullptr ? faces_.engine->engine(1) : nullptr;
   {
     static const Reach reach = Reach::plain(0, 1);
-    auto stream = std::make_shared<Stream>(ledger, 0, 0, reach);
+    auto stream = std::make_shared<Stream>(ledger, Stream::Records{0}, 0, reach);
     for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
       Item item;
       item.origins =

@@ -31,7 +31,7 @@ TaskFiles::TaskFiles(TaskGraph& graph)
       done_before_(graph.context().ledger.counts().closed()),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
-      room_(graph.context().budget->capacity() /
+      room_((graph.context().budget->capacity() - graph.plan().least_for_parts) /
             (kTasksUnderWayPerWorker * static_cast<std::size_t>(graph.plan().workers + 1))) {
   skip_done();
 }
@@ -49,9 +49,10 @@ void TaskFiles::make(Work& work) {
   std::size_t weight = 0;
   work.index = next_;
   work.out.reserve(std::min(files, last_files_));
-  work.costs.reserve(std::min(files, last_files_));
+  work.made.reserve(std::min(files, last_files_));
   // Their indices follow each other.
-  while (next_ < total_ && work.out.size() < files && next_ == work.index + work.out.size()) {
+  std::size_t end = next_;
+  while (next_ < total_ && work.out.size() < files && next_ == end) {
     MadeAhead::Made made =
         next_item_ ? *std::exchange(next_item_, std::nullopt) : ahead_.take(next_);
     const auto& [item, cost] = made;
@@ -64,13 +65,15 @@ void TaskFiles::make(Work& work) {
       break;
     }
     weight_ += item.info.bytes + kWeightOfFile;
-    work.costs.push_back(cost);
+    work.made.push_back({cost, item.records});
     work.cost += cost;
     work.out.push_back({nullptr, std::move(made.item.payload), item.info.bytes, 0});
     ++made_;
-    ++next_;
+    next_ = end += item.records;
     skip_done();
   }
+  work.record = work.index;
+  if (!work.made.empty()) work.records = work.made.front().records;
   last_files_ = work.out.size();
 }
 

@@ -24,6 +24,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
   for (std::size_t i = 0; i < nodes; ++i) {
     PlanNode& p = plan_.nodes[i];
     nodes_.push_back(std::make_unique<GraphNode>(*this, static_cast<int>(i), p));
+    cuts_ |= p.stage->traits().cuts;
     for (std::size_t up = 0; up < i; ++up)
       if (const std::vector<int>& to = plan_.nodes[up].to;
           std::find(to.begin(), to.end(), static_cast<int>(i)) != to.end())

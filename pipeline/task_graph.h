@@ -64,6 +64,8 @@ class TaskGraph {
   [[nodiscard]] const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
   [[nodiscard]] GraphNode::Clock::time_point began() const { return began_; }
   [[nodiscard]] const Reach& reach() const { return reach_; }
+  /// Whether one of its nodes cuts items into parts.
+  [[nodiscard]] bool cuts() const { return cuts_; }
   [[nodiscard]] bool is_stopping() const { return is_stopping_.load(); }
   [[nodiscard]] bool is_aborting() const { return is_aborting_.load(); }
   [[nodiscard]] TaskFiles& files() { return files_; }
@@ -97,6 +99,7 @@ class TaskGraph {
   MemoryGate gate_;
   std::vector<std::unique_ptr<GraphNode>> nodes_;
   TaskFiles files_;
+  bool cuts_ = false;
   std::atomic<std::size_t> admitted_{0};
   std::atomic<bool> is_stopping_{false}, is_aborting_{false};
   std::atomic<int> stops_{0}, stopped_{0};  // begun, and done

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/budget.h"
 #include "pipeline/stage.h"
 
 namespace melflow {
@@ -77,14 +78,29 @@ struct Work {
   Passed passed;
 
   // Of the source: what it made, until there is memory for it.
-  std::vector<std::size_t> costs;  // of each item [bytes]
-  std::size_t cost = 0;            // of all
+  struct Made {
+    std::size_t cost = 0;     // [bytes]
+    std::size_t records = 1;  // of the ledger
+  };
+  std::vector<Made> made;  // each item
+  std::size_t cost = 0;    // of all
+
+  // What waits for memory: an item with these records, or a part of one with this record.
+  std::size_t record = 0, records = 1;
+  bool is_part = false;
+  std::size_t part_cost = 0;  // of the next payload of a stage that cuts [bytes]; 0: a whole block
+
+  [[nodiscard]] Claim claim(std::size_t oldest_open) const {
+    if (oldest_open < record || oldest_open - record >= records) return Claim::later;
+    return is_part ? Claim::oldest_part : Claim::oldest_item;
+  }
 
   /// Makes it as new, to carry the output of the stage.
   void renew() {
     out.clear();
     at = 0;
     is_flush = false;
+    is_part = false;
     first_block = true;
     cursor.reset();
     reservation.reset();

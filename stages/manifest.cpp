@@ -6,6 +6,9 @@
 #include <cerrno>
 #include <limits>
 #include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
 
 #include "pipeline/stage.h"
 
@@ -17,12 +20,16 @@ std::uint32_t Manifest::add_folder(std::string_view folder) {
 }
 
 void Manifest::add(std::uint32_t folder, std::string_view name) {
-  names_.push_back(text_.size());
-  text_.append(name);
-  text_.push_back('\0');
+  if (has_spans() && size() > 0 && text_.c_str() + names_.back() == name) {
+    names_.push_back(names_.back());
+  } else {
+    names_.push_back(text_.size());
+    text_.append(name).push_back('\0');
+  }
   folder_of_.push_back(folder);
   labels_.push_back(label_sets_.empty() ? -1 : 0);
   splits_.push_back(-1);
+  if (has_spans()) spans_.emplace_back();
   targets_.resize(targets_.size() + target_names_.size(), std::numeric_limits<float>::quiet_NaN());
   texts_.resize(texts_.size() + text_names_.size(), 0);
 }
@@ -118,19 +125,24 @@ void Manifest::order_by_split(const std::vector<std::string>& first) {
   const auto by_split = [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); };
   if (std::is_sorted(order.begin(), order.end(), by_split)) return;
   std::stable_sort(order.begin(), order.end(), by_split);
-  const auto reorder = [&order](auto& values, std::size_t width) {
+  reorder(order);
+}
+
+void Manifest::reorder(const std::vector<std::size_t>& order) {
+  const auto put = [&order](auto& values, std::size_t width) {
     std::remove_reference_t<decltype(values)> out;
     out.reserve(values.size());
     for (const std::size_t i : order)
       for (std::size_t c = 0; c < width; ++c) out.push_back(values[i * width + c]);
     values = std::move(out);
   };
-  reorder(names_, 1);
-  reorder(folder_of_, 1);
-  reorder(labels_, 1);
-  reorder(splits_, 1);
-  reorder(targets_, target_names_.size());
-  reorder(texts_, text_names_.size());
+  put(names_, 1);
+  put(folder_of_, 1);
+  put(labels_, 1);
+  put(splits_, 1);
+  if (has_spans()) put(spans_, 1);
+  put(targets_, target_names_.size());
+  put(texts_, text_names_.size());
   if (problems_.empty()) return;
   std::map<std::size_t, std::string> problems;
   for (std::size_t i = 0; i < order.size(); ++i)
@@ -182,6 +194,7 @@ void Manifest::close() {
   splits_.shrink_to_fit();
   targets_.shrink_to_fit();
   texts_.shrink_to_fit();
+  spans_.shrink_to_fit();
 }
 
 std::string Manifest::relative(std::size_t i) const {
@@ -190,6 +203,62 @@ std::string Manifest::relative(std::size_t i) const {
   out.reserve(folder.size() + name.size());
   out.append(folder).append(name);
   return out;
+}
+
+std::string Manifest::name(std::size_t i) const {
+  if (!has_spans()) return relative(i);
+  const Span& span = spans_[i];
+  const char* unit = *span_unit_ == SpanUnit::seconds ? "t" : "samples";
+  return span.has_end() ? fmt::format("{}#{}={},{}", relative(i), unit, span.start, span.end)
+                        : fmt::format("{}#{}={}", relative(i), unit, span.start);
+}
+
+bool Manifest::is_same_recording(std::size_t a, std::size_t b) const {
+  return std::string_view(text_.c_str() + names_[a]) == text_.c_str() + names_[b] &&
+         folders_[folder_of_[a]] == folders_[folder_of_[b]];
+}
+
+std::size_t Manifest::entries_of_recording(std::size_t i) const {
+  std::size_t end = i + 1;
+  if (!has_spans()) return 1;
+  while (end < size() && is_same_recording(end, i) && splits_[end] == splits_[i] &&
+         spans_[end].start >= spans_[end - 1].start &&
+         spans_[end - 1].end - spans_[end].start <= most_overlap())
+    ++end;
+  return end - i;
+}
+
+std::size_t Manifest::recordings() const {
+  if (!has_spans()) return size();
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < size(); i += entries_of_recording(i)) ++count;
+  return count;
+}
+
+void Manifest::order_by_recording() {
+  std::unordered_map<std::string, std::size_t> numbers;  // of recordings, as they come
+  std::vector<std::size_t> recording(size()), pass(size()), order(size());
+  for (std::size_t i = 0; i < size(); ++i)
+    recording[i] = numbers.try_emplace(relative(i), numbers.size()).first->second;
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto place = [&](std::size_t i) {
+    return std::tuple(recording[i], pass[i], spans_[i].start, spans_[i].end);
+  };
+  const auto before = [&](std::size_t a, std::size_t b) { return place(a) < place(b); };
+  std::stable_sort(order.begin(), order.end(), before);
+  std::vector<double> ends;  // of the last utterance in each pass over the present recording
+  for (std::size_t n = 0; n < order.size(); ++n) {
+    const std::size_t i = order[n];
+    if (n == 0 || recording[order[n - 1]] != recording[i]) ends.clear();
+    const auto free = std::find_if(ends.begin(), ends.end(), [&](double end) {
+      return end - spans_[i].start <= most_overlap();
+    });
+    pass[i] = static_cast<std::size_t>(free - ends.begin());
+    if (free == ends.end()) ends.push_back(0);
+    ends[pass[i]] = spans_[i].end;
+  }
+  std::stable_sort(order.begin(), order.end(), before);
+  if (!std::is_sorted(order.begin(), order.end())) reorder(order);
 }
 
 std::string Manifest::path(std::size_t i) const {
@@ -219,7 +288,7 @@ bool is_gone(int error) { return error == ENOENT || error == ENOTDIR; }
 std::size_t Manifest::memory_bytes() const {
   std::size_t n = text_.capacity() + names_.capacity() * 8 + folder_of_.capacity() * 4 +
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
-                  texts_.capacity() * 8;
+                  texts_.capacity() * 8 + spans_.capacity() * sizeof(Span);
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
   n += folders_.capacity() * sizeof(std::string);
   for (const std::string& f : folders_)

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +40,26 @@ class Manifest {
   void set_text_names(std::vector<std::string> names) { text_names_ = std::move(names); }
   /// A text has no zero byte.
   void set_text(std::size_t i, std::size_t which, std::string_view text);
+  /// The part of a recording that an utterance is: from `start` to before `end`, in the unit of
+  /// set_span_unit(); without an `end`, to the end of the recording.
+  struct Span {
+    double start = 0;
+    double end = std::numeric_limits<double>::infinity();
+    [[nodiscard]] bool has_end() const { return end < std::numeric_limits<double>::infinity(); }
+    friend bool operator==(const Span&, const Span&) = default;
+  };
+  enum class SpanUnit : std::uint8_t { seconds, samples };
+  /// Makes every entry an utterance of a recording, with a span; before add(). Entries of one
+  /// recording may be many.
+  void set_span_unit(SpanUnit unit) { span_unit_ = unit; }
+  void set_span(std::size_t i, const Span& span) { spans_[i] = span; }
+  /// Reorders utterances once, after the last add() and before order_by_split(): those of a recording
+  /// follow each other, in the order of their starts, where the first of them is now. One that
+  /// overlaps with the one before it by more than most_overlap() comes behind those that do not, and
+  /// the recording is read once more for it.
+  void order_by_recording();
+  /// In the unit of the spans: 5 s, or as many samples as these have at 16 kHz.
+  [[nodiscard]] double most_overlap() const { return span_unit() == SpanUnit::seconds ? 5 : 80000; }
   static constexpr std::int32_t kMostSplits = 128;
   /// False when there are kMostSplits others already.
   [[nodiscard]] bool set_split(std::size_t i, std::string_view split);
@@ -59,6 +81,18 @@ class Manifest {
   [[nodiscard]] std::string relative(std::size_t i) const;
   /// The path for the system, with the root.
   [[nodiscard]] std::string path(std::size_t i) const;
+  /// What the entry is called: its path as it was listed, and for an utterance its span, as in
+  /// `talk.wav#t=12.5,15` (seconds) or `talk.wav#samples=200000,240000`.
+  [[nodiscard]] std::string name(std::size_t i) const;
+  [[nodiscard]] bool has_spans() const { return span_unit_.has_value(); }
+  [[nodiscard]] SpanUnit span_unit() const { return *span_unit_; }
+  [[nodiscard]] const Span& span(std::size_t i) const { return spans_[i]; }
+  /// How many entries from `i` on are utterances of one recording and are cut out of it as it is read once:
+  /// they are in one split, in the order of their starts, and overlap by most_overlap() or less. 1
+  /// where entries are whole files.
+  [[nodiscard]] std::size_t entries_of_recording(std::size_t i) const;
+  /// How many times a recording is read: for each entry, or for those of entries_of_recording().
+  [[nodiscard]] std::size_t recordings() const;
   /// The reason why the entry is not to be read; "" for none.
   [[nodiscard]] std::string_view problem(std::size_t i) const {
     const auto it = problems_.find(i);
@@ -91,12 +125,17 @@ class Manifest {
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
+  void reorder(const std::vector<std::size_t>& order);
+  [[nodiscard]] bool is_same_recording(std::size_t a, std::size_t b) const;
+
   std::string root_;
   std::vector<std::string> folders_;
   std::vector<std::uint64_t> names_;  // where the i-th name begins in text_; it ends in '\0'
   std::vector<std::uint32_t> folder_of_;
   std::vector<std::int32_t> labels_;  // or which set of them
   std::vector<std::int8_t> splits_;
+  std::optional<SpanUnit> span_unit_;
+  std::vector<Span> spans_;  // where there is a unit
   std::vector<std::string> target_names_;
   std::vector<float> targets_;  // [files, targets]
   std::vector<std::string> text_names_;

@@ -266,6 +266,9 @@ class Decode final : public Expand<RawBytes, Waveform> {
                   PlanCheck& check) override {
     if (options_.fit && options_.fit->is_zero())
       check.error("fit", "nothing would be left of a recording; give a length or leave it out");
+    if (options_.fit && given.get_or(property::kHasUtterances, false))
+      check.error("fit",
+                  "cuts recordings, and what is wanted of them are their utterances; leave it out");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     return given;

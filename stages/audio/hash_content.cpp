@@ -2,6 +2,7 @@
 //
 // In, out: RawBytes, handed on as it is. A large file is read for it once more.
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -32,11 +33,12 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
 
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
                                                   ItemContext& context) const override {
-    std::uint64_t& hash = hashes_->of[context.origin().stream->index()];
-    if (hash == 0 && !in->file->stored) {  // else a filling pass has been there
-      hash = hash_of(*in);
+    const Stream::Records& records = context.origin().stream->records();
+    if (hashes_->of[records.first] == 0 && !in->file->stored) {  // else a filling pass was there
+      const std::uint64_t hash = hash_of(*in);
       if (hash == 0)
         return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
+      std::fill_n(&hashes_->of[records.first], records.count, hash);
     }
     return in;
   }

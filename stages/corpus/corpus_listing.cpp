@@ -21,6 +21,7 @@
 #include "stages/corpus/label_columns.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/path_parts.h"
+#include "stages/corpus/span_columns.h"
 #include "stages/corpus/split_draw.h"
 #include "stages/corpus/split_groups.h"
 #include "stages/corpus/split_name.h"
@@ -40,14 +41,17 @@ class Listing {
   Manifest make(const EarlierFiles* earlier) {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
+    if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     options_.manifest.empty() ? scan() : read_manifest();
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
     tell(files_without_group(options_, manifest_, groups_));
     if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
+    if (!manifest_.split_names().empty() && options_.splits != Splits::ratio)
+      tell(groups_across_splits(manifest_, groups_));
+    if (options_.utterances) manifest_.order_by_recording();
     if (!manifest_.split_names().empty()) {
-      if (options_.splits != Splits::ratio) tell(groups_across_splits(manifest_, groups_));
       manifest_.order_by_split(split_order());
       tell(labels_not_in_training(manifest_));
     }
@@ -147,48 +151,62 @@ class Listing {
 
   void read_table() {
     const std::string& name = options_.manifest;
-    const std::unique_ptr<TableReader> table = open_table(name, {"path"});
+    const std::unique_ptr<TableReader> table = open_table(name, {options_.path_column});
     const int split = split_column(*table);
     const bool by_column = NameRule::is_column(options_.split_group);
     const int group = by_column ? table->column(options_.split_group) : -1;
     if (by_column && group < 0)
       throw RunError(fmt::format("{}: there is no column '{}', which split_group asks for", name,
                                  options_.split_group));
+    std::optional<SpanColumns> spans;
+    if (options_.utterances) spans.emplace(*options_.utterances, *table, name);
     std::optional<LabelColumns> columns;
     const bool has_values = !options_.targets.empty() || options_.columns.read_table();
     if (options_.labels == Labels::manifest || (has_values && options_.label_file.empty()))
       columns.emplace(options_, *table, name, options_.labels == Labels::manifest);
     while (table->next()) {
-      const std::string_view path = plain(table->cell("path"));
+      const std::string_view path = plain(table->cell(options_.path_column));
       if (path.empty())
         throw RunError(fmt::format("{}:{}: the path is empty", name, table->line()));
       add(path);
       const std::size_t file = manifest_.size() - 1;
-      lines_.add(below_root(path), table->line());
+      if (spans) manifest_.set_span(file, spans->take(*table));
+      lines_.add(below_root(spans ? manifest_.name(file) : path), table->line());
       added(path, group < 0 ? "" : table->cell(group));
       if (columns) columns->take(*table, manifest_, file);
       if (split < 0 || table->cell(split).empty()) continue;
       check_name(table->cell(split), fmt::format("{}:{}", name, table->line()));
       set_split(file, table->cell(split), fmt::format("{}:{}", name, table->line()));
     }
-    std::vector<int> used{table->column("path"), split, group};
+    std::vector<int> used{table->column(options_.path_column), split, group};
     if (columns)
       for (const int c : columns->columns()) used.push_back(c);
+    if (spans)
+      for (const int c : spans->columns()) used.push_back(c);
     tell_unused(table->columns(), used);
   }
 
-  // Remarks on columns that are not read: somebody may rely on one, such as the begin of a segment.
+  // Remarks on columns that are not read: somebody may rely on one.
   void tell_unused(const std::vector<std::string>& columns, const std::vector<int>& used) const {
     std::vector<std::string> unused;
     for (std::size_t c = 0; c < columns.size(); ++c)
       if (std::find(used.begin(), used.end(), static_cast<int>(c)) == used.end())
         unused.push_back(columns[c]);
     if (unused.empty()) return;
+    constexpr std::string_view kOfParts[] = {"start",      "offset", "begin",
+                                             "start_time", "end",    "duration"};
+    const bool has_parts = !options_.utterances &&
+                           std::find_first_of(unused.begin(), unused.end(), std::begin(kOfParts),
+                                              std::end(kOfParts)) != unused.end();
     warn_(fmt::format(
-        "{}: {} {} not read; what is read is path (a whole file), split (with splits: auto or "
-        "manifest), {} (with labels: manifest), and what targets, columns and split_group name",
+        "{}: {} {} not read; what is read is {} ({}), split (with splits: auto or "
+        "manifest), {} (with labels: manifest), and what targets, columns and split_group "
+        "name{}",
         options_.manifest, fmt::join(unused, ", "), unused.size() == 1 ? "is" : "are",
-        options_.label_column));
+        options_.path_column,
+        options_.utterances ? "with the places of utterances" : "a whole file",
+        options_.label_column,
+        has_parts ? "; for parts of recordings write utterances: {start: ..., end: ...}" : ""));
   }
 
   void tell_doubles() const {
@@ -197,7 +215,7 @@ class Listing {
     const DoublePaths::Pair& one = doubles.front();
     std::string text = fmt::format(
         "{}: {} of {} lines name a path that stood there before, such as {} (lines {} and {})",
-        options_.manifest, doubles.size(), manifest_.size(), manifest_.relative(one.second),
+        options_.manifest, doubles.size(), manifest_.size(), manifest_.name(one.second),
         one.first_line, one.second_line);
     const auto crosses = [this](const DoublePaths::Pair& d) {
       return manifest_.split(d.first) != manifest_.split(d.second);
@@ -205,7 +223,7 @@ class Listing {
     if (const auto d = std::find_if(doubles.begin(), doubles.end(), crosses); d != doubles.end())
       text += fmt::format("; {} in another split: {} is in {} and in {}",
                           std::count_if(doubles.begin(), doubles.end(), crosses),
-                          manifest_.relative(d->second), split_of(manifest_, d->first),
+                          manifest_.name(d->second), split_of(manifest_, d->first),
                           split_of(manifest_, d->second));
     warn_(text + ". Every line gives rows of its own");
   }

@@ -61,6 +61,11 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     if (by != nullptr && by->is_scalar() && by->text() == "content")
       out.push_back({port_type<RawBytes>(), grouped_node(spec, "hash", "hash_content")});
     if (auto keep = Feed::insertion(spec)) out.push_back(std::move(*keep));
+    if (const Value* cut = spec.options.find("utterances"); cut != nullptr && cut->is_map()) {
+      NodeSpec node{spec.name + ".utterances", spec.mark, Value::map({}, spec.mark)};
+      node.options.set("stage", Value::scalar("utterances", spec.mark));
+      out.push_back({port_type<Waveform>(), std::move(node)});
+    }
     return out;
   }
 
@@ -76,6 +81,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     Properties out = given;
     out.set(property::kFeed, feed_);
     if (contents_) out.set(property::kContents, contents_);
+    if (options_.utterances) out.set(property::kHasUtterances, true);
     return out;
   }
 
@@ -89,7 +95,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   }
 
   [[nodiscard]] std::size_t count() const override { return manifest_.size(); }
-  [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.relative(i); }
+  [[nodiscard]] std::string name(std::size_t i) const override { return manifest_.name(i); }
   // The index itself, and what ledger and writer keep for every file.
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
@@ -97,20 +103,24 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
            (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
   }
   // Making an item takes a system call, which takes longer than all else here.
-  [[nodiscard]] bool makes_ahead() const override { return true; }
+  [[nodiscard]] bool makes_ahead() const override { return !manifest_.has_spans(); }
   [[nodiscard]] SourceItem item(std::size_t i) override {
     auto file = std::make_shared<FileRef>();
     file->path = manifest_.path(i);
-    stamps_[i] = stamp_of(file->path);
+    const std::size_t records = manifest_.entries_of_recording(i);
+    std::fill_n(&stamps_[i], records, stamp_of(file->path));
     file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(stamps_[i].size, 0));
     file->problem = manifest_.problem(i);
     file->stored = feed_->find(i, stamps_[i]);
     const SourceInfo info{file->path, file->size};
-    return {std::move(file), info};
+    return {std::move(file), info, records};
   }
   void finish(RunContext& run, Ending) override { feed_->finish(run); }
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
-    return feed_->summary();
+    auto out = feed_->summary();
+    if (manifest_.has_spans())
+      out.emplace_back("recordings", Value::scalar(std::to_string(manifest_.recordings())));
+    return out;
   }
   [[nodiscard]] const Manifest& manifest() const override { return manifest_; }
   [[nodiscard]] FileStamp stamp(std::size_t file) const override { return stamps_[file]; }

@@ -28,7 +28,17 @@ void FileListOptions::describe(Schema& s) {
   s.field("exclude", exclude, "patterns of files and folders to leave out");
   s.field("manifest", manifest,
           "list of the files, in place of a search: a text file with one path per line, or a table "
-          "(.csv, .tsv, .jsonl) with a column path; its order is kept");
+          "(.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its wav.scp beside it "
+          "(columns path, start, end, utterance, recording, and speaker and text where there are "
+          "utt2spk and text); its order is kept");
+  s.field("path_column", path_column, "name of the manifest's column with the paths")
+      .used_with("a manifest", [this] { return !manifest.empty(); });
+  s.group(
+      "utterances", utterances,
+      "the columns of the manifest by which a line is a part of a recording: an utterance, with "
+      "its own label, rows and entry in the report; a recording is read and decoded once for "
+      "all of its utterances, and they come one after the other in the order of their starts; "
+      "{} for columns start and end");
   s.field("follow_links", follow_links, "also searches folders that are symbolic links")
       .used_with(scanned, is_scanned);
   s.field("closed_folders", closed_folders,
@@ -109,7 +119,29 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio", by_ratio);
 }
 
+void UtteranceColumns::describe(Schema& s) {
+  s.field("start", start, "name of the column with the start of an utterance in its recording");
+  s.field(
+      "end", end,
+      "name of the column with its end; an empty cell is the end of the recording; not set: end, "
+      "unless there is a duration");
+  s.field("duration", duration, "name of the column with its duration, in place of its end");
+  s.field("unit", unit,
+          "what these numbers count: seconds, or samples of the recording at its own rate");
+}
+
 namespace {
+
+void check_utterances(const FileListOptions& o, PlanCheck& check) {
+  if (!o.utterances) return;
+  if (!is_table(o.manifest))
+    check.error("utterances",
+                "are lines of a manifest (.csv, .tsv, .jsonl, or Kaldi's segments) with columns "
+                "path, start "
+                "and end");
+  if (o.utterances->end && o.utterances->duration)
+    check.error("utterances", "have an end or a duration; leave one of the two out");
+}
 
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
   if (NameRule::is_column(o.split_group) && !is_table(o.manifest))
@@ -200,6 +232,7 @@ void FileListOptions::check(PlanCheck& check) const {
   if (!manifest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
   check_tables(*this, check);
+  check_utterances(*this, check);
   if (splits == Splits::manifest && !is_table(manifest))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::ratio && !split_names.empty())

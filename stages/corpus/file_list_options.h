@@ -12,6 +12,7 @@
 #include "pipeline/stage.h"
 #include "stages/corpus/split_by_ratio.h"
 #include "stages/corpus/text_columns.h"
+#include "stages/manifest.h"
 
 namespace melflow {
 
@@ -62,6 +63,20 @@ struct EnumNames<SplitUpdate> {
                                                                    {"redraw", SplitUpdate::redraw}};
 };
 
+/// The columns of a manifest that name parts of recordings.
+struct UtteranceColumns {
+  std::string start = "start";
+  std::optional<std::string> end, duration;
+  Manifest::SpanUnit unit = Manifest::SpanUnit::seconds;
+
+  void describe(Schema& s);
+};
+template <>
+struct EnumNames<Manifest::SpanUnit> {
+  static constexpr std::pair<const char*, Manifest::SpanUnit> values[] = {
+      {"seconds", Manifest::SpanUnit::seconds}, {"samples", Manifest::SpanUnit::samples}};
+};
+
 struct FileListOptions {
   std::string root;
   std::vector<std::string> include{"**/*.wav", "**/*.flac", "**/*.ogg",  "**/*.oga",  "**/*.opus",
@@ -70,6 +85,8 @@ struct FileListOptions {
                                    "**/*.wma", "**/*.webm", "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
   std::string manifest;
+  std::string path_column = "path";
+  std::optional<UtteranceColumns> utterances;
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
 

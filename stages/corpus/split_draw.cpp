@@ -34,7 +34,7 @@ class Draw {
     std::set<std::uint64_t> crossing;
     std::pair<std::size_t, std::size_t> example;
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      const auto it = earlier.find(manifest_.relative(files_[u]));
+      const auto it = earlier.find(manifest_.name(files_[u]));
       if (it == earlier.end() || it->second.empty()) continue;
       units_[u].split = number_of(it->second, files_[u]);
       const auto [of_group, is_first] = first.try_emplace(units_[u].key, u);
@@ -44,7 +44,7 @@ class Draw {
     }
     if (crossing.empty()) return;
     const auto where = [this](std::size_t u) {
-      return fmt::format("{} in {}", manifest_.relative(files_[u]),
+      return fmt::format("{} in {}", manifest_.name(files_[u]),
                          names_[static_cast<std::size_t>(units_[u].split)]);
     };
     throw RunError(fmt::format(
@@ -73,7 +73,7 @@ class Draw {
           "{} is in the split '{}' of the earlier output, and split_ratios has {} only. Files keep "
           "their split in an update: name that split, too, or have all splits drawn anew with "
           "split_update: redraw",
-          manifest_.relative(file), name, fmt::join(names_, ", ")));
+          manifest_.name(file), name, fmt::join(names_, ", ")));
     return static_cast<std::int8_t>(it - names_.begin());
   }
 

@@ -22,9 +22,9 @@ std::string_view split_of(const Manifest& manifest, std::size_t file) {
 std::string files_without_group(const FileListOptions& options, const Manifest& manifest,
                                 const SplitGroups& groups) {
   if (groups.unmatched() == 0) return "";
-  std::string text = fmt::format(
-      "split_group: {} of {} files are in no group, such as {}: {}", groups.unmatched(),
-      manifest.size(), manifest.relative(groups.first_unmatched()), groups.why_unmatched());
+  std::string text =
+      fmt::format("split_group: {} of {} files are in no group, such as {}: {}", groups.unmatched(),
+                  manifest.size(), manifest.name(groups.first_unmatched()), groups.why_unmatched());
   if (options.splits != Splits::ratio) return text + ". Whether they cross splits cannot be told";
   switch (options.split_unmatched) {
     case SplitUnmatched::error:
@@ -58,9 +58,8 @@ std::string groups_across_splits(const Manifest& manifest, const SplitGroups& gr
   return fmt::format(
       "{} of {} groups (split_group) cross splits; {} is in {}, {} of the same group in "
       "{}",
-      crossing.size(), first.size(), manifest.relative(least.first),
-      split_of(manifest, least.first), manifest.relative(least.second),
-      split_of(manifest, least.second));
+      crossing.size(), first.size(), manifest.name(least.first), split_of(manifest, least.first),
+      manifest.name(least.second), split_of(manifest, least.second));
 }
 
 // A model cannot learn a label that the training split lacks.
@@ -90,7 +89,7 @@ std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& 
   std::size_t moved = 0, known = 0;
   std::string example;
   for (std::size_t i = 0; i < manifest.size() && !earlier.empty(); ++i) {
-    const std::string path = manifest.relative(i);
+    const std::string path = manifest.name(i);
     const auto it = earlier.find(path);
     if (it == earlier.end() || it->second.empty()) continue;
     ++known;

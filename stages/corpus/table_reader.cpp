@@ -5,6 +5,7 @@
 
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
+#include "stages/corpus/kaldi_segments.h"
 
 namespace melflow {
 namespace {
@@ -23,11 +24,13 @@ bool is_json_lines(std::string_view path) {
 }  // namespace
 
 bool is_table(std::string_view path) {
-  return ends_in(path, ".csv") || ends_in(path, ".tsv") || is_json_lines(path);
+  return ends_in(path, ".csv") || ends_in(path, ".tsv") || is_json_lines(path) ||
+         KaldiSegments::is_one(path);
 }
 
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required) {
+  if (KaldiSegments::is_one(path)) return std::make_unique<KaldiSegments>(path, required);
   if (is_json_lines(path)) return std::make_unique<JsonLinesReader>(path, required);
   return std::make_unique<CsvReader>(path, required, ends_in(path, ".tsv") ? '\t' : ',');
 }

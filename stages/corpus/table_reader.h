@@ -29,9 +29,10 @@ class TableReader {
   [[nodiscard]] virtual int line() const = 0;
 };
 
-/// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case.
+/// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
+/// `segments` file of Kaldi.
 bool is_table(std::string_view path);
-/// Opens a table in the format that its ending names. Throws RunError when the file cannot be read
+/// Opens a table in the format that its name says. Throws RunError when the file cannot be read
 /// or lacks one of the `required` columns.
 std::unique_ptr<TableReader> open_table(const std::string& path,
                                         const std::vector<std::string>& required);

@@ -24,7 +24,20 @@ bool is_folder_name(const std::string& name) {
 
 // Below the folder that is listed, or below '/' where it is named in full, as archives have it.
 std::filesystem::path own_path(const RunContext& run, std::size_t recording) {
-  return std::filesystem::path(run.source.name(recording)).lexically_normal().relative_path();
+  const ManifestSource* listed = manifest_source(run);
+  return std::filesystem::path(listed != nullptr ? listed->manifest().relative(recording)
+                                                 : run.source.name(recording))
+      .lexically_normal()
+      .relative_path();
+}
+
+// What tells the utterances of a recording apart: "-12.5-15".
+std::string span_text(const RunContext& run, std::size_t recording) {
+  const ManifestSource* listed = manifest_source(run);
+  if (listed == nullptr || !listed->manifest().has_spans()) return "";
+  const Manifest::Span& span = listed->manifest().span(recording);
+  return span.has_end() ? fmt::format("-{}-{}", span.start, span.end)
+                        : fmt::format("-{}", span.start);
 }
 
 }  // namespace
@@ -40,7 +53,9 @@ std::string AudioNames::problem(std::size_t recording) const {
   if (own.empty() || own.filename().empty() || *own.begin() == ".." || own == ".")
     return fmt::format("its name leads out of the folder {}; list it by its whole path",
                        options_.folder);
-  if (own.filename().string().size() + options_.ending.size() + kNumberAndPart > kLongestName)
+  if (own.filename().string().size() + span_text(run_, recording).size() + options_.ending.size() +
+          kNumberAndPart >
+      kLongestName)
     return "its name is too long to be that of a written file";
   return "";
 }
@@ -60,7 +75,8 @@ std::string AudioNames::stem(std::size_t recording) const {
   std::filesystem::path out = options_.folder;
   for (const FolderOf by : options_.by) out /= folder_by(by, recording);
   out /= own_path(run_, recording);
-  return (options_.keep_ending ? out : out.replace_extension()).string();
+  return (options_.keep_ending ? out : out.replace_extension()).string() +
+         span_text(run_, recording);
 }
 
 std::string AudioNames::path(std::size_t recording, std::int64_t window) const {
@@ -91,7 +107,7 @@ void AudioNames::check_folders() const {
   for (std::size_t i = 0; i < m.size(); ++i)
     if (m.labels(i).size() > 1)
       throw RunError(fmt::format("audio_write.by: {} has {} labels, and goes into one folder",
-                                 m.relative(i), m.labels(i).size()));
+                                 m.name(i), m.labels(i).size()));
 }
 
 // By their hashes first: names of a million files would take much room.

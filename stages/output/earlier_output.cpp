@@ -94,7 +94,7 @@ std::string EarlierOutput::too_many_dropped(const RunContext& run) {
   const Manifest& manifest = manifest_source(run)->manifest();
   std::unordered_set<std::string> paths;
   if (matched_.size() > 1)  // a file may be in another section now
-    for (std::size_t i = 0; i < manifest.size(); ++i) paths.insert(manifest.relative(i));
+    for (std::size_t i = 0; i < manifest.size(); ++i) paths.insert(manifest.name(i));
   for (const auto& old : matched_)
     if (old) old->add_dropped([&](const std::string& p) { return paths.contains(p); }, dropped_);
   const CountOrShare& most = target_.max_dropped;

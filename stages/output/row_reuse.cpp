@@ -60,7 +60,7 @@ std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std
   out.reserve(last - first);
   std::size_t next = 0;
   for (std::size_t i = first; i < last; ++i) {
-    const std::string path = source.manifest().relative(i);
+    const std::string path = source.manifest().name(i);
     std::int64_t found = -1;
     if (next < old.size() && !used[next] && old[next].path == path) {
       found = static_cast<std::int64_t>(next);

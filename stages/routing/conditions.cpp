@@ -206,6 +206,12 @@ std::string Conditions::failing(const Condition& c, const FileFacts& facts) {
                      texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")), c.wanted);
 }
 
+std::string Conditions::needs_utterances() const {
+  for (const Condition& c : list_)
+    if (c.fact != Fact::path && c.fact != Fact::size) return c.key;
+  return {};
+}
+
 std::string Conditions::needs_samples() const {
   for (const Condition& c : list_)
     if (FileFacts::needs_samples(c.fact)) return c.key;

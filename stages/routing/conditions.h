@@ -23,6 +23,8 @@ class Conditions {
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
   /// One of them cannot be told where there are no samples: its name, else "".
   [[nodiscard]] std::string needs_samples() const;
+  /// One of them is about an utterance, and cannot be told of its recording: its name, else "".
+  [[nodiscard]] std::string needs_utterances() const;
   /// As written.
   [[nodiscard]] const Value& written() const { return written_; }
   /// "" or what is wrong; an error says what is allowed.

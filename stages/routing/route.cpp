@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/facts.h"
 #include "stages/routing/conditions.h"
 
 namespace melflow {
@@ -80,12 +81,18 @@ class Router : public ItemStage, public PassesAny {
   /// The number of the output, or -1 for none; `why`: for those who do not get the file.
   [[nodiscard]] virtual int decide(const FileFacts& facts, std::string& why) const = 0;
 
-  void check_port(const Conditions& conditions, const std::string& option, PlanCheck& check) const {
+  void check_port(const Conditions& conditions, const std::string& option, const Properties& given,
+                  PlanCheck& check) const {
     const std::string name = conditions.needs_samples();
     if (!name.empty() && !(port_ == FileFacts::ports().back()))
       check.error(option, fmt::format("{} is known when a file is decoded, and what comes here is "
                                       "its {}; put this node behind decode",
                                       name, port_.name));
+    const std::string of_utterance = conditions.needs_utterances();
+    if (name.empty() && !of_utterance.empty() && given.get_or(property::kHasUtterances, false))
+      check.error(option, fmt::format("{} is that of an utterance, and what comes here are whole "
+                                      "recordings; put this node behind decode",
+                                      of_utterance));
   }
 
  private:
@@ -152,7 +159,7 @@ class Route final : public Router {
       check.error("outputs", "is missing: which ways are there, and who takes which?");
     std::set<std::string> names{options_.otherwise};
     for (const Routes::Output& o : options_.outputs.list) {
-      check_port(o.conditions, "outputs", check);
+      check_port(o.conditions, "outputs", given, check);
       if (!names.insert(o.name).second)
         check.error("else", fmt::format("'{}' is among the outputs already", excerpt(o.name)));
     }
@@ -201,7 +208,7 @@ class Filter final : public Router {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.where.is_empty()) check.error("where", "is missing: which files should go on?");
-    check_port(options_.where, "where", check);
+    check_port(options_.where, "where", given, check);
     return given;
   }
 

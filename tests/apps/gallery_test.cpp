@@ -103,7 +103,13 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       {"Rows that are read at random, small on disk", {{"mel.h5", all}}},
       {"A branch that may fail alone", {{"windows.npy", narrow}, {"whole.h5", all}}},
       {"Sounds of animals", {{"pcen.h5", all}}},
+      {"Utterances of long recordings", {{"utterances.h5", 2 * all}}},
       {"How fast this machine can go", {}}};
+  // Two parts of each recording.
+  std::string parts = "path,start,end\n";
+  for (const Recording& r : corpus)
+    parts += fmt::format("{0},0,{1}\n{0},{1},\n", r.path, r.seconds / 2);
+  test::write_text(folder / "parts.csv", parts);
   const auto yaml = pipelines();
   CHECK(yaml.size() == expected.size());
   for (const auto& [title, text] : yaml) {
@@ -111,7 +117,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     REQUIRE(expected.contains(title));
     const test::TempFolder run;
     test::write_text(run / "p.yaml", text);
-    const Ended e = test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"}, {{"DATA", folder / "data"}});
+    const Ended e = test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"},
+                              {{"DATA", folder / "data"}, {"MANIFEST", folder / "parts.csv"}});
     INFO(e.out << e.err);
     REQUIRE(e.code == 0);
     CHECK_FALSE(test::has(e.err, "warning"));

@@ -125,7 +125,7 @@ TEST_CASE("queue: auto takes no places when the memory is half used") {
   std::size_t half = 0;
   world.on_start["out"] = [&](RunContext& run) {
     half = run.budget->capacity() / 2 + 1;
-    REQUIRE(run.budget->try_acquire(half, false));
+    REQUIRE(run.budget->try_acquire(half, Claim::later));
   };
   world.on_finish["out"] = [&](RunContext& run, Ending) { run.budget->release(half); };
   const Outcomes o = test::run(two_threads(640).memory(1 << 20), world);

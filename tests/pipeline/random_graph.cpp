@@ -55,9 +55,12 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
 // One stage after the other behind the last one or, for a branch, behind any; then the sinks.
 void RandomGraph::draw_nodes() {
   add("numbers", -1);
-  const std::size_t stages = draw() % (kMostStages + 1);
+  if (one_in(3)) draw_parts();
+  const auto cutter = static_cast<std::size_t>(cutter_);
+  const std::size_t stages = cutter + draw() % (kMostStages + 1);
   while (nodes_.size() <= stages) {
-    const std::size_t from = one_in(4) ? draw() % nodes_.size() : nodes_.size() - 1;
+    const std::size_t from =
+        one_in(4) ? cutter + draw() % (nodes_.size() - cutter) : nodes_.size() - 1;
     if (nodes_[from].outputs > 0) continue;  // all of its outputs are taken
     const Node& up = nodes_[from];
     if (forks_ && !up.batches && one_in(4)) {
@@ -74,9 +77,27 @@ void RandomGraph::draw_nodes() {
     }
     draw_step(add(may[draw() % may.size()], static_cast<int>(from)));
   }
-  for (std::size_t i = 0, count = nodes_.size(); i < count; ++i)
+  for (std::size_t i = cutter, count = nodes_.size(); i < count; ++i)
     if (nodes_[i].outputs == 0 && (nodes_[i].readers == 0 || one_in(6)))
       add(nodes_[i].batches ? "batch_keep" : "keep", static_cast<int>(i));
+}
+
+// Some stages and the one that cuts, without a branch.
+void RandomGraph::draw_parts() {
+  group_ = static_cast<int>(upto(9));
+  nodes_[0].options.push_back({"group", std::to_string(group_)});
+  for (std::uint64_t count = draw() % 4; count > 0; --count) {
+    const Node& up = nodes_.back();
+    const char* may[] = {"step", up.thinned ? "step" : "running", "thin", "expand"};
+    Node& n = add(may[draw() % (up.cut ? 3 : 4)], static_cast<int>(nodes_.size()) - 1);
+    if (n.stage != "thin") n.size = upto(100);
+    if (n.stage == "expand") n.blocks = static_cast<int>(upto(12));
+  }
+  cutter_ = static_cast<int>(nodes_.size());
+  Node& cutter = add("parts", cutter_ - 1);
+  cutter.size = upto(100);
+  cutter.cut = true;
+  cutter.thinned = false;
 }
 
 // A node behind each of its outputs; some of these ways are joined again.
@@ -123,7 +144,9 @@ void RandomGraph::draw_fates() {
   if (!one_in(2)) return;
   std::vector<std::size_t> nodes;
   for (std::size_t i = 1; i < nodes_.size(); ++i)
-    if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep") nodes.push_back(i);
+    if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep" &&
+        nodes_[i].stage != "parts")
+      nodes.push_back(i);
   if (nodes.empty()) return;
   const unsigned share = upto(6);
   for (std::size_t item = 0; item < items_; ++item) {
@@ -159,7 +182,7 @@ void RandomGraph::draw_bounds() {
     n.own_threads = !n.elsewhere && own_threads && one_in(3);
     if (n.elsewhere) set("elsewhere", "true");
     if (n.own_threads) set("own_threads", "true");
-    if (is_source && one_in(2)) set("ahead", "true");
+    if (is_source && one_in(2) && cutter_ == 0) set("ahead", "true");
     if (is_source)
       set("files_per_task", files < 3 ? "1" : files < 5 ? "auto" : std::to_string(upto(64)));
   }
@@ -274,10 +297,42 @@ bool RandomGraph::parts(std::size_t item, int fork) const {
   });
 }
 
-bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
+std::size_t RandomGraph::leader(std::size_t item) const {
+  std::size_t first = item;
+  while (cutter_ > 0 && !begins_group(first, group_)) --first;
+  while (done_.contains(first)) ++first;
+  return first;
+}
+
+bool RandomGraph::is_last_of_item(std::size_t item) const {
+  for (++item; item < items_ && !begins_group(item, group_); ++item)
+    if (!done_.contains(item)) return false;
+  return true;
+}
+
+const RandomGraph::Fate* RandomGraph::fate_in(std::size_t item, bool before_cut) const {
   const auto it = fates_.find(item);
-  if (it == fates_.end() || it->second.kind == Fate::warned) return false;
-  const int node = static_cast<int>(it->second.node);
+  const bool is_there =
+      it != fates_.end() && (it->second.node < static_cast<std::size_t>(cutter_)) == before_cut;
+  return is_there ? &it->second : nullptr;
+}
+
+const RandomGraph::Fate* RandomGraph::fate_of(std::size_t item) const {
+  const Fate* of_all = done_.contains(item) ? nullptr : fate_in(leader(item), true);
+  if (of_all != nullptr && of_all->kind != Fate::warned) return of_all;
+  return fate_in(item, false);
+}
+
+const RandomGraph::Fate* RandomGraph::remark_on_item(std::size_t item) const {
+  if (!is_last_of_item(item)) return nullptr;
+  const Fate* of_all = fate_in(leader(item), true);
+  return of_all != nullptr && of_all->kind == Fate::warned ? of_all : nullptr;
+}
+
+bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
+  const Fate* fate = fate_of(item);
+  if (fate == nullptr || fate->kind == Fate::warned) return false;
+  const int node = static_cast<int>(fate->node);
   return comes_to(item, node) && (!at(node).fails_branch || leads_to(node, sink));
 }
 
@@ -288,8 +343,13 @@ std::vector<Row> RandomGraph::rows_at(std::size_t item, int node) const {
   int from = n.from;
   for (const int more : n.more)
     if (comes_to(item, more)) from = more;
-  const std::vector<Row> in = rows_at(item, from);
+  const std::vector<Row> in = rows_at(node == cutter_ ? leader(item) : item, from);
   std::vector<Row> rows;
+  if (n.stage == "parts") {
+    for (const std::size_t block : blocks_of_part(item - leader(item), in.size()))
+      rows.push_back({item, static_cast<int>(rows.size()), mix(in[block].value, item)});
+    return rows;
+  }
   if (n.stage == "step" || n.stage == "batch_step") {
     for (const Row& r : in) rows.push_back({item, r.block, stepped(r.value, n.name)});
   } else if (n.stage == "thin") {
@@ -333,20 +393,22 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
   const bool is_taken = std::any_of(all.begin(), all.end(), [&](int sink) {
     return comes_to(item, sink) && !is_lost_to(item, sink);
   });
-  const auto it = fates_.find(item);
-  const bool has_fate = it != fates_.end() && comes_to(item, static_cast<int>(it->second.node));
+  if (const Fate* noted = remark_on_item(item); noted != nullptr && is_taken)
+    return line("ok", nodes_[noted->node].name, "noted here");
+  const Fate* fate = fate_of(item);
+  const bool has_fate = fate != nullptr && comes_to(item, static_cast<int>(fate->node));
   if (!has_fate && is_taken) return std::nullopt;
-  if (!has_fate || (it->second.kind == Fate::warned && !is_taken)) {
+  if (!has_fate || (fate->kind == Fate::warned && !is_taken)) {
     // By the first fork, in the order of the plan, that lets go of it.
     for (const std::string& name : order_)
       for (int i = 0; i < static_cast<int>(nodes_.size()); ++i)
         if (at(i).name == name && parts(item, i)) return line("skipped", name, "goes elsewhere");
     return std::nullopt;
   }
-  const std::string& node = nodes_[it->second.node].name;
-  const bool is_thrown = it->second.kind == Fate::thrown;
+  const std::string& node = nodes_[fate->node].name;
+  const bool is_thrown = fate->kind == Fate::thrown;
   const std::string why = is_thrown ? "unexpected error: thrown here" : "failed here";
-  switch (it->second.kind) {
+  switch (fate->kind) {
     case Fate::skipped:
       return is_taken ? std::nullopt : std::optional(line("skipped", node, "skipped here"));
     case Fate::failed:
@@ -461,7 +523,10 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
     }
     CHECK(world.rows(nodes_[s].name) == rows);
   }
-  CHECK(stage(r, nodes_[0].name).items_out == items_ - done_.size());
+  std::set<std::size_t> begun;
+  for (std::size_t i = 0; i < items_; ++i)
+    if (!done_.contains(i)) begun.insert(leader(i));
+  CHECK(stage(r, nodes_[0].name).items_out == begun.size());
   if (!fates_.empty() || !is_plain()) return;
   for (const Node& n : nodes_)
     if (n.from >= 0)

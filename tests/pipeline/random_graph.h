@@ -60,6 +60,7 @@ class RandomGraph {
   struct Expected;
 
   Node& add(std::string stage, int from, int output = -1);
+  void draw_parts();
   void draw_fork(int from);
   void draw_nodes();
   void draw_step(Node& n);
@@ -79,6 +80,14 @@ class RandomGraph {
   [[nodiscard]] bool comes_to(std::size_t item, int node) const;
   [[nodiscard]] bool leads_to(int node, int sink) const;
   [[nodiscard]] bool parts(std::size_t item, int fork) const;
+  /// The first of the lines that come as one item, and that are not done before.
+  [[nodiscard]] std::size_t leader(std::size_t item) const;
+  [[nodiscard]] bool is_last_of_item(std::size_t item) const;
+  /// What becomes of it; before the item is cut that is the fate of the first of its lines, for all.
+  [[nodiscard]] const Fate* fate_of(std::size_t item) const;
+  /// A remark on the item that it is of, which the last of its lines has; else null.
+  [[nodiscard]] const Fate* remark_on_item(std::size_t item) const;
+  [[nodiscard]] const Fate* fate_in(std::size_t item, bool before_cut) const;
   /// Whether its fate, if it has one, keeps it from that sink.
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
   [[nodiscard]] bool is_plain() const;  // without forks and without on_failure
@@ -96,6 +105,8 @@ class RandomGraph {
   std::vector<Node> nodes_;
   mutable std::vector<std::string> order_;  // of the plan
   bool forks_ = false;
+  int group_ = 1;   // lines of an item, where there is a node of parts
+  int cutter_ = 0;  // that node
   std::size_t items_ = 0;
   std::map<std::size_t, Fate> fates_;
   std::set<std::size_t> done_;  // lines that are closed before the run

@@ -35,6 +35,14 @@ std::uint64_t stepped(std::uint64_t value, const std::string& node) {
   for (char c : node) value = mix(value, static_cast<unsigned char>(c));
   return value;
 }
+bool begins_group(std::size_t number, int group) {
+  return number == 0 || mix(number, 99) % static_cast<std::uint64_t>(group) == 0;
+}
+std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks) {
+  const std::size_t first = std::min(k / 2, blocks - 1);
+  if (k % 2 == 0 || first + 1 == blocks) return {first};
+  return {first, first + 1};
+}
 int block_count(std::size_t item, int blocks) {
   return 1 + static_cast<int>(mix(item, 77) % static_cast<std::uint64_t>(blocks));
 }
@@ -47,6 +55,7 @@ using BatchPtr = std::shared_ptr<const Batch>;
 struct StageOptions {
   std::string node;
   int items = 100;
+  int group = 1;    // numbers: an item stands for one or several of these
   int blocks = 4;   // expand: at most so many for an item
   int batch = 4;    // gather: numbers in a full batch
   Bytes size{100};  // output bound; payloads have 1 to this many
@@ -63,6 +72,7 @@ struct StageOptions {
 
   void describe(Schema& s) {
     s.field("items", items, "").at_least(0);
+    s.field("group", group, "").range(1, 1000);
     s.field("blocks", blocks, "").range(1, 1000);
     s.field("batch", batch, "").range(1, 1000);
     s.field("size", size, "");
@@ -83,11 +93,12 @@ struct StageOptions {
 // Being in process(): counts, and checks both bounds from inside.
 class Visit {
  public:
-  Visit(World& world, NodeLog& log, bool gives = true) : log_(log), visit_(log.probe) {
+  Visit(World& world, NodeLog& log, bool gives = true, bool has_queue = true)
+      : log_(log), visit_(log.probe) {
     if (visit_.now() > log.concurrency)
       world.complain(
           fmt::format("{} in process() where {} are allowed", visit_.now(), log.concurrency));
-    if (log.up != nullptr && world.check_edges &&
+    if (log.up != nullptr && world.check_edges && has_queue &&
         !(log.comes_again && log.up->items_per_task > 1)) {
       // Read in this order, what is counted never exceeds what was true at the first moment.
       const long given = log.up->given.load();
@@ -134,9 +145,11 @@ class Common {
     return hook_ ? hook_(in, context) : std::nullopt;
   }
   NumberPtr make(const Number& in, int block, std::uint64_t value) const {
+    return make(in.item, block, value);
+  }
+  NumberPtr make(std::size_t item, int block, std::uint64_t value) const {
     return std::make_shared<const Number>(
-        world_.live, in.item, block, value,
-        1 + value % std::max<std::size_t>(options_.size.count, 1));
+        world_.live, item, block, value, 1 + value % std::max<std::size_t>(options_.size.count, 1));
   }
   void on_start(RunContext& run) {
     if (const auto it = world_.on_start.find(options_.node); it != world_.on_start.end())
@@ -191,6 +204,8 @@ class Numbers final : public Bounded<Source<Number>>, public MakesAhead {
     act(*number, nullptr);
     out.payload = std::move(number);
     out.info.bytes = 1000;
+    while (index + out.records < count() && !begins_group(index + out.records, options_.group))
+      ++out.records;
     return out;
   }
   std::string name(std::size_t index) const override { return "item" + std::to_string(index); }
@@ -342,6 +357,85 @@ class Running final : public Bounded<StreamTransform<Number, Number, RunningStat
       return *error;
     }
     return make(*in, in->block, stepped(state.sum, options_.node));
+  }
+};
+
+// Parts of one or two blocks, of which the later one is the first of the next part.
+struct PartsState final : StageState {
+  std::size_t block = 0;
+  std::size_t first_record = 0;
+  std::shared_ptr<Stream> part;
+  int given = 0;  // pieces of it
+};
+struct PartsCursor final : StageState {};
+
+class Parts final : public Bounded<ItemStage> {
+ public:
+  static constexpr const char* kName = "parts";
+  Parts(const StageOptions& options, World& world)
+      : Bounded(options, world,
+                {.kind = StageKind::transform,
+                 .in = port_type<Number>(),
+                 .out = port_type<Number>(),
+                 .cuts = true}) {}
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
+                       ItemContext& context) override {
+    // A block that waits for its turn leaves its place in the queue.
+    const Visit visit(world_, log_, true, false);
+    const NumberPtr in = payload_of<Number>(item);
+    Stream& stream = *context.origin().stream;
+    auto& kept = context.state();
+    if (!kept) {
+      kept = std::make_unique<PartsState>();
+      static_cast<PartsState&>(*kept).first_record = stream.index();
+    }
+    auto& state = static_cast<PartsState&>(*kept);
+    const bool is_last = context.origin().last;
+    Emission out;
+    if (cursor)
+      out = piece(*in, is_last, state, stream, context);
+    else
+      ++log_.lost;
+    if (begin_next(is_last, state, stream)) {
+      cursor = std::make_unique<PartsCursor>();
+      out.more = true;
+      out.part.next_bytes = options_.size.count;
+      out.part.next_record = state.part->index();
+      return out;
+    }
+    cursor.reset();
+    ++state.block;
+    if (is_last) kept.reset();
+    return out;
+  }
+
+ private:
+  // Whether there is a piece of the block at hand.
+  static bool begin_next(bool is_last, PartsState& state, Stream& stream) {
+    if (!state.part) {
+      if (!stream.has_next_part()) return false;
+      const std::size_t k = stream.next_part() - state.first_record;
+      if (k / 2 > state.block && !is_last) return false;
+      state.part = stream.begin_part();
+      state.given = 0;
+      return true;
+    }
+    return state.block > (state.part->index() - state.first_record) / 2;
+  }
+  Emission piece(const Number& in, bool is_last, PartsState& state, Stream& stream,
+                 ItemContext& context) const {
+    const std::size_t record = state.part->index(), k = record - state.first_record;
+    const NumberPtr out = make(record, state.given, mix(in.value, record));
+    if (auto error = act(*out, &context)) world_.complain("a fate in a node of parts");
+    Emission e = emission(out);
+    e.part.stream = state.part;
+    e.part.first = state.given++ == 0;
+    e.part.last = k % 2 == 0 || state.given == 2 || is_last;
+    if (e.part.last) {
+      state.part.reset();
+      stream.end_part();
+    }
+    return e;
   }
 };
 
@@ -630,6 +724,7 @@ World::World() {
   registry.add(info_of<Thin>(*this));
   registry.add(info_of<ExpandNumber>(*this));
   registry.add(info_of<Running>(*this));
+  registry.add(info_of<Parts>(*this));
   registry.add(info_of<Gather>(*this));
   registry.add(info_of<BatchStep>(*this));
   registry.add(info_of<ToWord>(*this));

@@ -1,7 +1,7 @@
 // Small stages over numbers. Everything that a stage measures from inside, and every hook a test hangs
 // into it, is in a World.
 //
-//   numbers -> Number      step, expand, running: Number -> Number      gather: Number -> Batch
+//   numbers -> Number      step, expand, running, parts: Number -> Number      gather: Number -> Batch
 //   batch_step: Batch -> Batch      keep: Number sink      batch_keep: Batch sink      to_word: Number -> Word
 //
 // What leaves a sink is a list of rows (item, block, value), in the order it was written; with
@@ -135,6 +135,11 @@ std::uint64_t first_value(std::size_t item);
 std::uint64_t stepped(std::uint64_t value, const std::string& node);
 /// Number of the output by which an item leaves a `fork` node; -1, where it drops some, for none.
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops);
+/// Where the items of a `numbers` node with `group` begin: each stands for the numbers up to the next.
+bool begins_group(std::size_t number, int group);
+/// The blocks of an item, of which there are `blocks`, that number `k` of its parts is made of; in a
+/// `parts` node.
+std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks);
 /// Blocks that an `expand` node with `blocks` gives for an item: 1 to `blocks`.
 int block_count(std::size_t item, int blocks);
 

@@ -20,7 +20,7 @@ class Streams {
   explicit Streams(std::size_t count) {
     ledger_.open(count, {"stage"});
     for (std::size_t i = 0; i < count; ++i)
-      streams_.push_back(std::make_shared<Stream>(ledger_, i, 1, reach_));
+      streams_.push_back(std::make_shared<Stream>(ledger_, Stream::Records{i}, 1, reach_));
   }
   [[nodiscard]] Origin piece(std::size_t i) const { return {nullptr, streams_[i], false, false}; }
   [[nodiscard]] Origin whole(std::size_t i) const { return {nullptr, streams_[i], true, true}; }

@@ -104,7 +104,7 @@ void block_by_block(const std::string& path, MemoryBudget& budget, int most, F&&
     Ledger ledger;
     ledger.open(1, {"bench"});
     static const Reach reach = Reach::plain(0, 1);
-    auto stream = std::make_shared<Stream>(ledger, 0, 0, reach);
+    auto stream = std::make_shared<Stream>(ledger, Stream::Records{0}, 0, reach);
     Item item;
     item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream, true, true}});
     item.payload = large_file(path);

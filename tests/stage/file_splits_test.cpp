@@ -447,7 +447,7 @@ TEST_CASE("a manifest's columns that nobody reads are named") {
     const char* unread;
   };
   const Row rows[] = {
-      {"l.csv", "path,start,end\na,0,1\n", "", "start, end are not read"},
+      {"l.csv", "path,from,to\na,0,1\n", "", "from, to are not read"},
       {"l.csv", "path,label,split\na,x,train\n", ", labels: manifest", ""},
       {"l.csv", "path,label,split\na,x,train\n", ", splits: none", "label, split are not read"},
       {"l.csv", "path,age,who\na,1,x\n", ", targets: age, split_group: who", ""},

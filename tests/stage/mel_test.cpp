@@ -45,7 +45,8 @@ std::vector<std::shared_ptr<const MelPart>> parts_of(
       Origins origins;
       for (std::size_t i = 0; i < n; ++i) {
         batch->parts.push_back(windows[at + i]);
-        origins.push_back({nullptr, std::make_shared<Stream>(ledger, i, 0, reach), true, true});
+        origins.push_back(
+            {nullptr, std::make_shared<Stream>(ledger, Stream::Records{i}, 0, reach), true, true});
       }
       Item item;
       item.origins = std::make_shared<const Origins>(std::move(origins));

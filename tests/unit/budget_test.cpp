@@ -13,49 +13,49 @@ using namespace melflow;
 
 TEST_CASE("budget: reservations add up to the capacity and not a byte more") {
   MemoryBudget budget(1000, 0);
-  auto a = Reservation::try_make(budget, 400, false);
-  auto b = Reservation::try_make(budget, 600, false);
+  auto a = Reservation::try_make(budget, 400, Claim::later);
+  auto b = Reservation::try_make(budget, 600, Claim::later);
   REQUIRE(a);
   REQUIRE(b);
   CHECK(budget.used() == 1000);
-  CHECK_FALSE(Reservation::try_make(budget, 1, false));
-  CHECK_FALSE(Reservation::try_make(budget, 1, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::oldest_item));
   a.reset();
   CHECK(budget.used() == 600);
-  CHECK(Reservation::try_make(budget, 400, false));
+  CHECK(Reservation::try_make(budget, 400, Claim::later));
   CHECK(budget.peak() == 1000);
   CHECK(budget.capacity() == 1000);
 }
 
 TEST_CASE("budget: only the oldest item may use the reserve") {
   MemoryBudget budget(1000, 300);
-  const auto a = Reservation::try_make(budget, 700, false);
+  const auto a = Reservation::try_make(budget, 700, Claim::later);
   REQUIRE(a);
-  CHECK_FALSE(Reservation::try_make(budget, 1, false));
-  const auto b = Reservation::try_make(budget, 300, true);
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));
+  const auto b = Reservation::try_make(budget, 300, Claim::oldest_item);
   CHECK(b);
-  CHECK_FALSE(Reservation::try_make(budget, 1, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::oldest_item));
 }
 
 TEST_CASE("budget: whoever uses the reserve leaves the others less, never more") {
   MemoryBudget budget(1000, 300);
-  const auto oldest = Reservation::try_make(budget, 500, true);
+  const auto oldest = Reservation::try_make(budget, 500, Claim::oldest_item);
   REQUIRE(oldest);
-  CHECK_FALSE(Reservation::try_make(budget, 201, false));
-  CHECK(Reservation::try_make(budget, 200, false));
+  CHECK_FALSE(Reservation::try_make(budget, 201, Claim::later));
+  CHECK(Reservation::try_make(budget, 200, Claim::later));
 }
 
 TEST_CASE("budget: a reserve larger than the capacity is the whole capacity") {
   MemoryBudget budget(100, 1000);
-  CHECK_FALSE(Reservation::try_make(budget, 1, false));
-  CHECK(Reservation::try_make(budget, 100, true));
+  CHECK_FALSE(Reservation::try_make(budget, 1, Claim::later));
+  CHECK(Reservation::try_make(budget, 100, Claim::oldest_item));
 }
 
 TEST_CASE("budget: a request larger than everything is refused, not wrapped around") {
   MemoryBudget budget(100, 0);
-  const auto some = Reservation::try_make(budget, 50, true);
-  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-1), true));
-  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-40), true));
+  const auto some = Reservation::try_make(budget, 50, Claim::oldest_item);
+  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-1), Claim::oldest_item));
+  CHECK_FALSE(Reservation::try_make(budget, static_cast<std::size_t>(-40), Claim::oldest_item));
   CHECK(budget.used() == 50);
 }
 
@@ -65,10 +65,10 @@ TEST_CASE("budget: a returned reservation is announced once, after its bytes are
   budget.on_release([&] {
     ++calls;
     // No lock is held: asking again from here must not hang.
-    CHECK(Reservation::try_make(budget, 0, false));
+    CHECK(Reservation::try_make(budget, 0, Claim::later));
     CHECK(budget.used() == 0);
   });
-  auto reservation = Reservation::try_make(budget, 100, false);
+  auto reservation = Reservation::try_make(budget, 100, Claim::later);
   const auto shared = reservation;
   reservation.reset();
   CHECK(calls == 0);
@@ -88,7 +88,8 @@ TEST_CASE("budget: hard cap under contention") {
       const bool oldest = t == 0;
       for (int i = 0; i < 20000; ++i) {
         const std::size_t bytes = 1 + random() % 4000;
-        const auto reservation = Reservation::try_make(budget, bytes, oldest);
+        const auto reservation =
+            Reservation::try_make(budget, bytes, oldest ? Claim::oldest_item : Claim::later);
         if (!reservation) continue;
         // Counted after taking and before giving back, so never more than what is really out.
         if (held.fetch_add(bytes) + bytes > kCapacity) ++over;

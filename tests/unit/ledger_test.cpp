@@ -171,7 +171,7 @@ TEST_CASE("stream: the last reference closes its record with what became of it")
     const Reach reach = Reach::plain(2, 2);
     Ledger ledger;
     ledger.open(1, {"a", "b"});
-    auto stream = std::make_shared<Stream>(ledger, 0, 10, reach);
+    auto stream = std::make_shared<Stream>(ledger, Stream::Records{0}, 10, reach);
     auto copy = stream;
     row.act(*stream);
     stream.reset();

@@ -36,7 +36,7 @@ class Writer {
       write(ready);
     });
     for (std::size_t i = 0; i < files; ++i)
-      streams_.push_back(std::make_shared<Stream>(ledger_, i, 0, reach_));
+      streams_.push_back(std::make_shared<Stream>(ledger_, Stream::Records{i}, 0, reach_));
   }
 
   void give(std::size_t file, std::shared_ptr<const MelPart> p) {

@@ -153,7 +153,7 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
     auto piece = std::make_shared<Piece>();
     if (early && budget_ != nullptr) {
       const std::size_t bytes = BufferPool::rounded(block_bytes()) + plan_.raw->window;
-      piece->reservation = Reservation::try_make(*budget_, bytes, false);
+      piece->reservation = Reservation::try_make(*budget_, bytes, Claim::later);
       if (!piece->reservation) return nullptr;
     }
     piece->begin = std::exchange(cut_, *std::exchange(next_cut_, std::nullopt));

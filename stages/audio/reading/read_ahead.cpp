@@ -26,7 +26,8 @@ ReadAhead::ReadAhead(const FileReader& reader, const Manifest& files, const Ledg
       files_(files),
       ledger_(ledger),
       wanted_(threads),
-      ahead_(kAheadPerThread * static_cast<std::size_t>(threads)) {}
+      ahead_(kAheadPerThread * static_cast<std::size_t>(threads) * files.size() /
+             std::max<std::size_t>(1, files.recordings())) {}
 
 ReadAhead::~ReadAhead() { stop(); }
 
@@ -101,7 +102,8 @@ void ReadAhead::work() {
 
 // Whatever is wrong with a file is told by who reads it.
 void ReadAhead::load(std::size_t file) {
-  if (ledger_.outcome(file) != Outcome::open) return;
+  const bool is_read_with_the_one_before = file > 0 && files_.entries_of_recording(file - 1) > 1;
+  if (ledger_.outcome(file) != Outcome::open || is_read_with_the_one_before) return;
   int error = 0;
   const UniqueFd fd = reader_.open(files_.path(file), error);
   struct stat st {};

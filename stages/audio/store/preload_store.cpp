@@ -137,7 +137,7 @@ std::byte* PreloadStore::take(std::size_t bytes) {
 bool PreloadStore::add_slab(std::size_t bytes) {
   const std::size_t need = BufferPool::rounded(bytes);
   if (need > limit_ - taken_) return false;
-  auto reservation = Reservation::try_make(budget_, need, false);
+  auto reservation = Reservation::try_make(budget_, need, Claim::later);
   if (!reservation) return false;
   slabs_.push_back(pool_.lease(bytes));
   // Page faults are what loading costs beside decoding (measured).

@@ -26,6 +26,7 @@ struct FeatureData {
     std::int8_t split = -1;
     std::int32_t sample_rate = 0;  ///< of the file itself [Hz]
     double duration = 0;           ///< [s]
+    double start = 0, end = 0;     ///< of an utterance in its recording, as it was listed
     Status status = Status::ok;
     FileStamp stamp;                   ///< of the file when it was read
     std::uint64_t content = 0;         ///< hash of its bytes; 0: not computed

@@ -85,6 +85,17 @@ const std::vector<IndexColumn>& index_columns() {
                  "hash of the file's bytes (XXH3, 64 bits), 0 where it could not be read for it"),
           "`update_by: content`", [](const X& x) { return x.has_contents(); }),
       optional(
+          number(
+              "start", [](const X& x, std::size_t file) { return x.span(file).start; },
+              &Entry::start,
+              "of an utterance in its recording, as the manifest has it: in seconds, or in samples "
+              "of the recording (`utterances.unit`)"),
+          "`utterances`", [](const X& x) { return x.has_spans(); }),
+      optional(number(
+                   "end", [](const X& x, std::size_t file) { return x.span(file).end; },
+                   &Entry::end, "likewise, +inf where it is the end of the recording"),
+               "`utterances`", [](const X& x) { return x.has_spans(); }),
+      optional(
           {"targets", ColumnType::float32, "`[files, targets]`, NaN where a file has no number",
            put_targets, set_targets, Per::target},
           "`targets`"),
@@ -95,7 +106,8 @@ const std::vector<IndexColumn>& index_columns() {
       {"path",
        ColumnType::text,
        "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
-       "could not be listed (`closed_folders: failed`)",
+       "could not be listed (`closed_folders: failed`); of an utterance with its span behind it: "
+       "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`",
        {},
        set_path,
        Per::file,

@@ -45,6 +45,10 @@ struct OutputIndex {
     return order.audio(first + file).sample_rate;
   }
   [[nodiscard]] FileStamp stamp(std::size_t file) const;
+  [[nodiscard]] bool has_spans() const { return manifest != nullptr && manifest->has_spans(); }
+  [[nodiscard]] const Manifest::Span& span(std::size_t file) const {
+    return manifest->span(first + file);
+  }
   [[nodiscard]] bool has_contents() const {
     return listed != nullptr && listed->contents() != nullptr;
   }

@@ -1,0 +1,239 @@
+// utterances: cuts the utterances that a manifest names out of their recordings.
+//
+// In:  Waveform blocks of a recording, each utterance of which has a record in the ledger.
+// Out: Waveform blocks, each utterance a stream of its own whose samples are counted from 0, with
+//      samples of its own. Utterances come one after the other in the order of their starts, so that
+//      what waits for one before it waits for samples that are there; where they overlap, a copy of
+//      the recording's end is kept from block to block.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "stages/facts.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+#include "stages/node_group.h"
+
+namespace melflow {
+namespace {
+
+// The most that is kept of a recording [bytes]: Manifest::most_overlap() at 100 kHz.
+constexpr std::size_t kMostKept = std::size_t{2} << 20;
+// An end that is so far behind that of the recording is a rounded number [s].
+constexpr double kRounding = 0.01;
+
+// Samples [from, to) of the recording.
+struct Stretch {
+  std::int64_t from = 0, to = 0;
+};
+constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
+
+struct Recording final : StageState {
+  Buffer kept;  // samples from `kept_at` on, up to the present block
+  std::int64_t kept_at = 0, kept_count = 0;
+  std::int64_t longest = 1;      // block so far [samples]
+  std::shared_ptr<Stream> part;  // the utterance at hand; null between two
+  Stretch utterance;
+  std::int64_t given = 0;  // samples of the recording up to here were given to it
+};
+
+// The next piece of the utterance at hand, while it waits for memory.
+struct Piece final : StageState {
+  explicit Piece(Stretch of) : stretch(of) {}
+  Stretch stretch;
+};
+
+class Utterances final : public ItemStage {
+ public:
+  explicit Utterances(NoOptions)
+      : ItemStage({.kind = StageKind::transform,
+                   .in = port_type<Waveform>(),
+                   .out = port_type<Waveform>(),
+                   .cuts = true}) {}
+
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    if (!given.get_or(property::kHasUtterances, false))
+      check.error("", "is put there by a source with the option utterances; leave it out");
+    Properties out = given;
+    out.erase(property::kHasUtterances);  // each is a file to the stages behind
+    return out;
+  }
+
+  void start(RunContext& run) override { manifest_ = &manifest_source(run)->manifest(); }
+
+  // Twice, while it is copied.
+  [[nodiscard]] StageResources resources() const override {
+    return {.keeps_of_stream = 2 * BufferPool::rounded(kMostKept)};
+  }
+
+  Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
+                       ItemContext& context) override {
+    const auto in = payload_of<Waveform>(item);
+    auto& state = context.state();
+    if (!state) state = std::make_unique<Recording>();
+    auto& recording = static_cast<Recording&>(*state);
+    recording.longest = std::max(recording.longest, in->samples.count);
+    Emission out;
+    if (cursor != nullptr)
+      out = give(*in, static_cast<Piece&>(*cursor).stretch, recording, context);
+    if (const auto next = next_piece(*in, recording, context)) {
+      out.more = true;
+      out.part.next_bytes = bytes_of(*in, *next);
+      out.part.next_record = recording.part->index();
+      cursor = std::make_unique<Piece>(*next);
+      return out;
+    }
+    cursor.reset();
+    if (in->last)
+      state.reset();
+    else
+      keep(*in, recording, context);
+    return out;
+  }
+
+ private:
+  static std::int64_t end_of(const Waveform& block) { return block.start + block.samples.count; }
+  static std::size_t bytes_of(const Waveform& in, const Stretch& s) {
+    return BufferPool::rounded(static_cast<std::size_t>(s.to - s.from) * size_of(in.samples.type));
+  }
+
+  // At the rate of the block.
+  [[nodiscard]] Stretch stretch_of(std::size_t record, const Waveform& in) const {
+    const Manifest::Span& span = manifest_->span(record);
+    double rate = in.sample_rate;
+    if (manifest_->span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
+    return {std::llround(span.start * rate),
+            span.has_end() ? std::llround(span.end * rate) : kNoEnd};
+  }
+
+  // The samples that can be given now; nothing where the next block has to come first.
+  std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) const {
+    Stream& stream = *context.origin().stream;
+    const std::int64_t end = end_of(in);
+    for (;; end_utterance(r, stream)) {
+      if (!r.part) {
+        if (!stream.has_next_part()) return std::nullopt;
+        const Stretch next = stretch_of(stream.next_part(), in);
+        if (next.from >= end && !in.last) return std::nullopt;
+        r.part = stream.begin_part();
+        r.utterance = next;
+        r.given = next.from;
+        if (auto error = problem(in, r)) r.part->fail(context.stage(), std::move(*error));
+      }
+      if (r.part->failed()) continue;
+      if (in.last && r.utterance.to > end) shorten(in, end, r, context);
+      const Stretch piece{r.given, std::min({r.utterance.to, end, r.given + r.longest})};
+      if (piece.to > piece.from || piece.to == r.utterance.to) return piece;
+      return std::nullopt;
+    }
+  }
+
+  static std::optional<ItemError> problem(const Waveform& in, const Recording& r) {
+    const double rate = in.sample_rate;
+    if (in.last && r.utterance.from >= end_of(in))
+      return ItemError::failed(fmt::format(
+          "begins at {:.3f} s, where the recording is over, which has {:.3f} s",
+          static_cast<double>(r.utterance.from) / rate, static_cast<double>(end_of(in)) / rate));
+    if (r.utterance.from == r.utterance.to)
+      return ItemError::failed(fmt::format("is less than a sample long at {} Hz", in.sample_rate));
+    const std::int64_t there = r.kept_count > 0 ? r.kept_at : in.start;
+    if (r.utterance.from < there)
+      return ItemError::failed(fmt::format(
+          "overlaps with the utterance before it by more than the {:.1f} s that are kept at {} Hz; "
+          "list it as a recording of its own",
+          static_cast<double>(kMostKept / size_of(in.samples.type)) / rate, in.sample_rate));
+    return std::nullopt;
+  }
+
+  static void shorten(const Waveform& in, std::int64_t end, Recording& r, ItemContext& context) {
+    const double missing = static_cast<double>(r.utterance.to - end) / in.sample_rate;
+    if (r.utterance.to != kNoEnd && missing > kRounding)
+      r.part->warn(
+          context.stage(),
+          fmt::format("ends {:.3f} s behind the end of its recording: has the rest only", missing));
+    r.utterance.to = end;
+  }
+
+  static void end_utterance(Recording& r, Stream& stream) {
+    r.part.reset();
+    stream.end_part();
+  }
+
+  static Emission give(const Waveform& in, const Stretch& piece, Recording& r,
+                       ItemContext& context) {
+    const std::size_t size = size_of(in.samples.type);
+    const std::int64_t count = piece.to - piece.from;
+    auto buffer =
+        std::make_shared<Buffer>(context.run().pool.lease(static_cast<std::size_t>(count) * size));
+    const auto copy = [&](const std::byte* samples, std::int64_t at, std::int64_t n) {
+      const std::int64_t from = std::max(piece.from, at), to = std::min(piece.to, at + n);
+      if (to > from)
+        std::memcpy(buffer->data() + static_cast<std::size_t>(from - piece.from) * size,
+                    samples + static_cast<std::size_t>(from - at) * size,
+                    static_cast<std::size_t>(to - from) * size);
+    };
+    copy(r.kept.data(), r.kept_at, r.kept_count);
+    copy(in.samples.data, in.start, in.samples.count);
+
+    auto out = std::make_shared<Waveform>();
+    out->samples = {buffer, buffer->data(), count, in.samples.type};
+    out->sample_rate = in.sample_rate;
+    out->start = piece.from - r.utterance.from;
+    out->first = piece.from == r.utterance.from;
+    out->last = piece.to == r.utterance.to;
+    out->stored = in.stored;
+    const auto of_file = [&](std::int64_t samples) {
+      return std::llround(static_cast<double>(samples) * in.file.sample_rate / in.sample_rate);
+    };
+    out->file = {in.file.sample_rate, of_file(piece.to - r.utterance.from),
+                 r.utterance.to == kNoEnd ? 0 : of_file(r.utterance.to - r.utterance.from)};
+    r.given = piece.to;
+    Emission e = emission(std::shared_ptr<const Waveform>(out));
+    e.part.stream = r.part;
+    e.part.first = out->first;
+    e.part.last = out->last;
+    if (out->last) end_utterance(r, *context.origin().stream);
+    return e;
+  }
+
+  // What the next utterance has in common with the one at hand.
+  void keep(const Waveform& in, Recording& r, ItemContext& context) const {
+    const std::size_t size = size_of(in.samples.type);
+    const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;
+    std::int64_t from = end;
+    Stream& stream = *context.origin().stream;
+    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in).from;
+    from =
+        std::clamp(from, std::max(begin, end - static_cast<std::int64_t>(kMostKept / size)), end);
+    Buffer kept;
+    if (from < end) {
+      kept = context.run().pool.lease(static_cast<std::size_t>(end - from) * size);
+      const std::int64_t old = std::max<std::int64_t>(0, in.start - from);
+      if (old > 0)
+        std::memcpy(kept.data(), r.kept.data() + static_cast<std::size_t>(from - r.kept_at) * size,
+                    static_cast<std::size_t>(old) * size);
+      const std::int64_t at = std::max(from, in.start);
+      std::memcpy(kept.data() + static_cast<std::size_t>(old) * size,
+                  in.samples.data + static_cast<std::size_t>(at - in.start) * size,
+                  static_cast<std::size_t>(end - at) * size);
+    }
+    r.kept = std::move(kept);
+    r.kept_at = from;
+    r.kept_count = end - from;
+  }
+
+  const Manifest* manifest_ = nullptr;
+};
+
+const RegisterStage<Utterances, NoOptions> registered{
+    "utterances",
+    "Cuts utterances out of their recordings; a source with the option utterances inserts this "
+    "stage."};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,483 @@
+// Utterances of recordings: the rows of each are those of a file with the same samples, whatever the
+// blocks, the memory and the number of workers are; each has its own record, whatever becomes of its
+// recording.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "pipeline/problem.h"
+#include "stages/output/formats/feature_file.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/job.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr int kRate = 16000;
+
+struct Knobs {
+  int workers = 2, batch = 3;
+  std::string memory = "256MiB", block = "2MiB", whole = "4MiB";
+  std::string list = "utterances: {}, labels: manifest";  // options of the source
+  std::string nodes = {};                                 // between decode and segment, with `from`
+  std::string decode = {};                                // options of decode
+  std::string mel = {};
+  std::string filter = {};  // of recordings
+};
+
+std::string pipeline(const Knobs& k, const std::string& manifest, const std::string& last) {
+  return fmt::format(
+      R"(version: 1
+workers: {}
+memory: {{host: {}}}
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", manifest: "${{DATA}}/{}", {}}}
+{}  read: {{stage: disk_read, from: {}, whole: {}}}
+  decode: {{stage: decode, from: read, block: {}{}}}
+{}  segment: {{stage: segment, from: {}}}
+  batch: {{stage: batch, from: segment, files: {}}}
+  mel: {{stage: mel, from: batch, sample_rate: 16000, n_fft: 512, hop: 160, n_mels: 20{}}}
+  write: {{stage: hdf5_write, from: mel, path: "${{OUT}}", overwrite: true}}
+)",
+      k.workers, k.memory, manifest, k.list,
+      k.filter.empty()
+          ? ""
+          : fmt::format("  some: {{stage: filter, from: files, where: {{{}}}}}\n", k.filter),
+      k.filter.empty() ? "files" : "some", k.whole, k.block, k.decode, k.nodes, last, k.batch,
+      k.mel);
+}
+
+struct Utterance {
+  std::string recording;
+  double start, end;  // [s]; end < 0: not said
+  std::string label;
+
+  [[nodiscard]] std::string name() const {
+    return end < 0 ? fmt::format("{}#t={}", recording, start)
+                   : fmt::format("{}#t={},{}", recording, start, end);
+  }
+};
+
+class Corpus {
+ public:
+  // Recordings of 6, 20 and 41 s: int16 samples in WAV, in FLAC, and float32.
+  Corpus() {
+    add("short.wav", audio_kind("wav s16"), 6 * kRate, 1);
+    add("sub/mono.flac", audio_kind("flac s16"), 20 * kRate, 2);
+    add("long.wav", audio_kind("wav float"), 41 * kRate, 3);
+  }
+
+  void list(const std::string& name, const std::vector<Utterance>& utterances) {
+    std::string text = "path,start,end,label\n";
+    for (const Utterance& u : utterances)
+      text += fmt::format("{},{},{},{}\n", u.recording, u.start,
+                          u.end < 0 ? "" : fmt::to_string(u.end), u.label);
+    folder_.write("data/" + name, text);
+  }
+  JobResult run(const Knobs& k, const std::string& manifest, const std::string& out,
+                Update update = Update::none) {
+    LoadOptions options;
+    options.vars = {{"DATA", folder_ / "data"}, {"OUT", folder_ / out}};
+    return run_job(pipeline(k, manifest, k.nodes.empty() ? "decode" : "last"), options, {}, update);
+  }
+  /// The rows of files that have the same samples, by the names of the utterances.
+  std::map<std::string, std::vector<float>> expected(const std::vector<Utterance>& utterances) {
+    std::string text;
+    for (std::size_t i = 0; i < utterances.size(); ++i) {
+      const Utterance& u = utterances[i];
+      const auto& [kind, samples] = recordings_.at(u.recording);
+      const auto at = [&](double seconds) {
+        return std::min<std::ptrdiff_t>(std::lround(seconds * kRate),
+                                        static_cast<std::ptrdiff_t>(samples.size()));
+      };
+      const std::ptrdiff_t from = at(u.start), to = u.end < 0 ? at(1e6) : at(u.end);
+      const std::string name = fmt::format("cut/{}.{}", i, kind->ending);
+      write_audio(folder_.file("data/" + name), *kind, kRate,
+                  std::vector<float>(samples.begin() + from, samples.begin() + to));
+      text += name + "\n";
+    }
+    folder_.write("data/cut.txt", text);
+    Knobs plain;
+    plain.list = "exclude: []";
+    REQUIRE(run(plain, "cut.txt", "cut.h5").complete());
+    const Output out = read_output(folder_ / "cut.h5");
+    std::map<std::string, std::vector<float>> rows;
+    for (std::size_t i = 0; i < utterances.size(); ++i)
+      rows[utterances[i].name()] = out.rows_of(out.files[i].path);
+    return rows;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_ / name; }
+  TempFolder& folder() { return folder_; }
+
+ private:
+  void add(const std::string& name, const AudioKind& kind, std::int64_t frames, unsigned seed) {
+    recordings_[name] = {&kind, test_signal(frames, 1, seed)};
+    write_audio(folder_.file("data/" + name), kind, kRate, recordings_[name].second);
+  }
+
+  TempFolder folder_;
+  std::map<std::string, std::pair<const AudioKind*, std::vector<float>>> recordings_;
+};
+
+std::map<std::string, std::vector<float>> rows_by_name(const std::string& path) {
+  const Output out = read_output(path);
+  std::map<std::string, std::vector<float>> rows;
+  for (const Output::File& f : out.files) rows[f.path] = out.rows_of(f.path);
+  return rows;
+}
+
+// Many, some overlapping, in any order; one is to the end.
+std::vector<Utterance> many(unsigned seed) {
+  std::mt19937 random(seed);
+  const std::map<std::string, double> seconds{
+      {"short.wav", 6}, {"sub/mono.flac", 20}, {"long.wav", 41}};
+  std::vector<Utterance> out{{"long.wav", 38.25, -1, "end"}};
+  std::set<std::string> names;
+  for (const auto& [name, length] : seconds)
+    for (int i = 0; i < 25; ++i) {
+      const double start =
+          static_cast<double>(random() % static_cast<unsigned>((length - 1) * 1000)) / 1000;
+      const double duration = 0.2 + static_cast<double>(random() % 4000) / 1000;
+      const double end = std::round(std::min(length, start + duration) * 1000) / 1000;
+      Utterance u{name, start, end, i % 2 == 0 ? "even" : "odd"};
+      if (names.insert(u.name()).second) out.push_back(std::move(u));
+    }
+  std::shuffle(out.begin(), out.end(), random);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("utterances: have the rows of files with the same samples, whatever the bounds are") {
+  Corpus corpus;
+  const std::vector<Utterance> utterances = many(5);
+  corpus.list("u.csv", utterances);
+  const auto expected = corpus.expected(utterances);
+  std::string first;
+  for (const Knobs& k :
+       {Knobs{}, Knobs{.workers = 1, .batch = 1, .block = "64KiB"},
+        Knobs{.workers = 3, .batch = 50, .memory = "48MiB", .block = "64KiB", .whole = "64KiB"},
+        Knobs{.workers = 2, .memory = "40MiB", .block = "256KiB", .whole = "64KiB"}}) {
+    CAPTURE(k.memory);
+    CAPTURE(k.block);
+    const JobResult job = corpus.run(k, "u.csv", "u.h5");
+    INFO(job.text());
+    REQUIRE(job.complete());
+    CHECK(job.report.counts.ok == utterances.size());
+    CHECK(job.remarks.empty());
+    CHECK(rows_by_name(corpus.path("u.h5")) == expected);
+    CHECK(job.stage("files").items_out == 3);  // each recording is read once
+    const Output out = read_output(corpus.path("u.h5"));
+    if (first.empty()) first = out.mel_bytes;
+    CHECK(out.mel_bytes == first);
+    std::map<std::string, std::string> labels;
+    for (const Utterance& u : utterances) labels[u.name()] = u.label;
+    for (const Output::File& f : out.files) {
+      CHECK(out.labels.at(static_cast<std::size_t>(f.label)) == labels.at(f.path));
+      CHECK(f.sample_rate == kRate);
+    }
+  }
+}
+
+TEST_CASE("utterances: the index has their places, and their order is that of the recordings") {
+  Corpus corpus;
+  corpus.list("u.csv", {{"sub/mono.flac", 3, 4.5, "b"},
+                        {"short.wav", 2, 3, "a"},
+                        {"sub/mono.flac", 1.25, 3.5, "a"},
+                        {"sub/mono.flac", 19, -1, "b"}});
+  REQUIRE(corpus.run({}, "u.csv", "u.h5").complete());
+  const FeatureFile file(corpus.path("u.h5"));
+  std::vector<std::string> names;
+  for (const FeatureFile::Entry& e : file.files()) names.push_back(e.path);
+  CHECK(names == std::vector<std::string>{"sub/mono.flac#t=1.25,3.5", "sub/mono.flac#t=3,4.5",
+                                          "sub/mono.flac#t=19", "short.wav#t=2,3"});
+  CHECK(file.files()[0].start == 1.25);
+  CHECK(file.files()[0].end == 3.5);
+  CHECK(std::isinf(file.files()[2].end));
+  CHECK(file.files()[0].duration == 2.25);
+  CHECK(file.files()[2].duration == 1);
+}
+
+TEST_CASE("utterances: durations, samples and other names of columns") {
+  Corpus corpus;
+  const std::vector<Utterance> utterances{{"long.wav", 1.5, 3, ""}, {"long.wav", 2.5, 2.75, ""}};
+  const auto expected = corpus.expected(utterances);
+  const auto values = [&] {
+    std::vector<std::vector<float>> rows;
+    for (auto& [name, r] : rows_by_name(corpus.path("u.h5"))) rows.push_back(r);
+    return rows;
+  };
+  const std::vector<std::vector<float>> wanted{expected.at("long.wav#t=1.5,3"),
+                                               expected.at("long.wav#t=2.5,2.75")};
+  corpus.folder().write("data/nemo.jsonl",
+                        R"({"audio_filepath": "long.wav", "offset": 1.5, "duration": 1.5}
+{"audio_filepath": "long.wav", "offset": 2.5, "duration": 0.25}
+)");
+  REQUIRE(corpus
+              .run({.list = "path_column: audio_filepath, utterances: {start: offset, duration: "
+                            "duration}"},
+                   "nemo.jsonl", "u.h5")
+              .complete());
+  CHECK(values() == wanted);
+  corpus.folder().write("data/kaldi/segments", "one rec 1.5 3\ntwo rec 2.5 2.75\n");
+  corpus.folder().write("data/kaldi/wav.scp", "rec long.wav\n");
+  REQUIRE(corpus.run({.list = "utterances: {}, columns: [utterance]"}, "kaldi/segments", "u.h5")
+              .complete());
+  CHECK(values() == wanted);
+  corpus.folder().write("data/samples.tsv",
+                        "path\tfrom\tto\nlong.wav\t24000\t48000\nlong.wav\t40000\t44000\n");
+  REQUIRE(
+      corpus
+          .run({.list = "utterances: {start: from, end: to, unit: samples}"}, "samples.tsv", "u.h5")
+          .complete());
+  CHECK(values() == wanted);
+  CHECK(read_output(corpus.path("u.h5")).files[0].path == "long.wav#samples=24000,48000");
+}
+
+TEST_CASE("utterances: one that overlaps far with the one before it costs a second reading") {
+  Corpus corpus;
+  const std::vector<Utterance> utterances{{"long.wav", 0, 40, "all"},
+                                          {"long.wav", 3, 9, "x"},
+                                          {"long.wav", 12, 13, "x"},
+                                          {"long.wav", 12.5, 30, "y"}};
+  corpus.list("u.csv", utterances);
+  const auto expected = corpus.expected(utterances);
+  const JobResult job =
+      corpus.run({.memory = "48MiB", .block = "64KiB", .whole = "64KiB"}, "u.csv", "u.h5");
+  REQUIRE(job.complete());
+  CHECK(rows_by_name(corpus.path("u.h5")) == expected);
+  CHECK(job.stage("files").items_out == 2);
+}
+
+TEST_CASE("utterances: behind a resampler they are cut out of what it gives") {
+  Corpus corpus;
+  write_wav(corpus.path("data/slow.wav"), 8 * 8000, 8000, 7);
+  corpus.folder().write("data/whole.txt", "slow.wav\n");
+  corpus.list("u.csv", {{"slow.wav", 2, 4, "a"}, {"slow.wav", 3.5, -1, "a"}});
+  Knobs k;
+  k.nodes = "  last: {stage: resample, from: decode, rate: 16000}\n";
+  k.mel = ", center: false";  // a frame for every 160 samples, whatever is before them
+  REQUIRE(corpus.run(k, "u.csv", "u.h5").complete());
+  k.list = "exclude: []";
+  REQUIRE(corpus.run(k, "whole.txt", "whole.h5").complete());
+  const Output cut = read_output(corpus.path("u.h5")), whole = read_output(corpus.path("whole.h5"));
+  const auto frames = [&](std::size_t from, std::size_t to) {
+    return std::vector<float>(whole.mel.begin() + static_cast<std::ptrdiff_t>(from * 20),
+                              whole.mel.begin() + static_cast<std::ptrdiff_t>(to * 20));
+  };
+  CHECK(cut.rows_of("slow.wav#t=2,4") == frames(200, 200 + (32000 - 512) / 160 + 1));
+  CHECK(cut.rows_of("slow.wav#t=3.5") == frames(350, 350 + (72000 - 512) / 160 + 1));
+  for (const Output::File& f : cut.files) CHECK(f.sample_rate == 8000);
+  CHECK(cut.files[0].duration == 2);
+  CHECK(cut.files[1].duration == 4.5);
+}
+
+TEST_CASE("utterances: what becomes of each, and what is said of its recording") {
+  Corpus corpus;
+  corpus.list("u.csv", {{"short.wav", 1, 2, ""},
+                        {"short.wav", 5.5, 6.005, ""},  // rounded
+                        {"short.wav", 5.5, 6.5, ""},
+                        {"short.wav", 7, 8, ""},
+                        {"missing.wav", 0, 1, ""},
+                        {"missing.wav", 1, 2, ""},
+                        {"sub/mono.flac", 3, 3.00001, ""}});
+  const JobResult job = corpus.run({}, "u.csv", "u.h5");
+  REQUIRE(job.complete());
+  std::map<std::string, std::string> expected{
+      {"short.wav#t=5.5,6.5",
+       "ok: files.utterances: ends 0.500 s behind the end of its recording: has the rest only"},
+      {"short.wav#t=7,8",
+       "failed: files.utterances: begins at 7.000 s, where the recording is over, which has 6.000 "
+       "s"},
+      {"missing.wav#t=0,1", "failed: read: does not exist (any more)"},
+      {"missing.wav#t=1,2", "failed: read: does not exist (any more)"},
+      {"sub/mono.flac#t=3,3.00001",
+       "failed: files.utterances: is less than a sample long at 16000 Hz"}};
+  const auto remarks = job.remarks_by_name();
+  for (const auto& [name, remark] : expected) {
+    CAPTURE(name);
+    CHECK((remarks.contains(name) ? remarks.at(name) : "nothing") == remark);
+  }
+  CHECK(remarks.size() == expected.size());
+  CHECK(job.report.counts.ok == 3);
+}
+
+TEST_CASE("utterances: of a recording that breaks off, those before the break are whole") {
+  Corpus corpus;
+  const std::string whole = corpus.path("data/sub/mono.flac");
+  std::vector<Utterance> utterances;
+  for (int i = 0; i < 19; ++i)
+    utterances.push_back({"broken.flac", static_cast<double>(i), i + 1.0, "a"});
+  corpus.list("u.csv", utterances);
+  const std::string bytes = read_bytes(whole);
+  copy_truncated(whole, corpus.path("data/broken.flac"),
+                 static_cast<std::int64_t>(bytes.size() * 6 / 10));
+  std::set<std::string> first;
+  for (int round = 0; round < 6; ++round) {
+    Knobs k{.workers = 1 + round % 3, .batch = 1 + round, .block = "64KiB", .whole = "64KiB"};
+    k.decode = ", truncated: fail";
+    const JobResult job = corpus.run(k, "u.csv", "u.h5");
+    INFO(job.text());
+    REQUIRE(job.complete());
+    std::set<std::string> ok;
+    for (const auto& [name, rows] : rows_by_name(corpus.path("u.h5")))
+      if (!rows.empty()) ok.insert(name);
+    CHECK(ok.size() > 3);
+    CHECK(ok.size() < 13);
+    if (first.empty()) first = ok;
+    CHECK(ok == first);
+    for (const auto& [name, remark] : job.remarks_by_name())
+      CHECK(remark.starts_with("failed: decode: "));
+    CHECK(job.remarks.size() == utterances.size() - ok.size());
+  }
+  // Where it is to be taken as it is, the last utterance says so.
+  const JobResult job = corpus.run({.block = "64KiB"}, "u.csv", "u.h5");
+  REQUIRE(job.complete());
+  const auto remarks = job.remarks_by_name();
+  CHECK(job.report.counts.ok >= 11);
+  CHECK(remarks.at("broken.flac#t=18,19").starts_with("failed: files.utterances: begins at 18"));
+}
+
+TEST_CASE("utterances: an update computes what is new and keeps the rest") {
+  Corpus corpus;
+  std::vector<Utterance> utterances = many(8);
+  std::vector<Utterance> some;
+  for (std::size_t i = 0; i < utterances.size(); ++i)
+    if (i % 3 != 0) some.push_back(utterances[i]);
+  corpus.list("u.csv", some);
+  REQUIRE(corpus.run({}, "u.csv", "u.h5").complete());
+  corpus.list("u.csv", utterances);
+  const JobResult job = corpus.run({}, "u.csv", "u.h5", Update::append);
+  INFO(job.text());
+  REQUIRE(job.complete());
+  CHECK(rows_by_name(corpus.path("u.h5")) == corpus.expected(utterances));
+  CHECK(job.stage("files.utterances").items_out >= utterances.size() - some.size());
+  CHECK(job.stage("files.utterances").items_out < some.size());  // one may be in two blocks
+}
+
+TEST_CASE("utterances: stores of audio keep recordings") {
+  Corpus corpus;
+  const std::vector<Utterance> utterances = many(9);
+  corpus.list("u.csv", utterances);
+  const auto expected = corpus.expected(utterances);
+  for (const char* feed : {"preload", "cache"})
+    for (int round = 0; round < 2; ++round) {
+      CAPTURE(feed);
+      CAPTURE(round);
+      Knobs k;
+      k.list += fmt::format(", feed: {}, cache_path: \"{}\"", feed, corpus.path("store"));
+      if (feed == std::string("preload")) k.list = k.list.substr(0, k.list.find(", cache_path"));
+      const JobResult job = corpus.run(k, "u.csv", "u.h5");
+      INFO(job.text());
+      REQUIRE(job.complete());
+      CHECK(rows_by_name(corpus.path("u.h5")) == expected);
+    }
+}
+
+TEST_CASE("utterances: a manifest that makes no sense is refused with its line") {
+  Corpus corpus;
+  const auto error = [&](const std::string& name, const std::string& text,
+                         const std::string& list = "utterances: {}") {
+    corpus.folder().write("data/" + name, text);
+    return corpus.run({.list = list}, name, "u.h5").error;
+  };
+  const std::string csv = corpus.path("data/u.csv");
+  CHECK(error("u.csv", "path,start,end\nshort.wav,1,2\nshort.wav,x,2\n") ==
+        csv + ":3: start is 'x', which is not a number from 0 up");
+  CHECK(error("u.csv", "path,start,end\nshort.wav,-1,2\n") ==
+        csv + ":2: start is '-1', which is not a number from 0 up");
+  CHECK(error("u.csv", "path,start,end\nshort.wav,,2\n") ==
+        csv + ":2: start is '', which is not a number from 0 up");
+  CHECK(
+      error("u.csv", "path,start,end\nshort.wav,2,2\n") ==
+      csv +
+          ":2: the utterance ends at 2, and starts at 2; an empty end is the end of the recording");
+  CHECK(
+      error("u.csv", "path,start,duration\nshort.wav,2,0\n", "utterances: {duration: duration}") ==
+      csv +
+          ":2: the utterance ends at 2, and starts at 2; an empty duration is the end of the "
+          "recording");
+  CHECK(error("u.csv", "path,from,end\nshort.wav,2,3\n") ==
+        csv + ": there is no column 'start', which utterances.start asks for");
+  CHECK(error("u.csv", "path,start,length\nshort.wav,2,3\n") ==
+        csv +
+            ": there is no column 'end', which utterances.end is by default; name the column of "
+            "the end, or of the duration (utterances: {start: ..., duration: ...})");
+}
+
+TEST_CASE("utterances: columns that name parts of recordings are not passed over in silence") {
+  Corpus corpus;
+  corpus.list("u.csv", {{"short.wav", 1, 2, "a"}});
+  const auto warnings = [&](const std::string& list) {
+    return corpus.run({.list = list}, "u.csv", "u.h5").report.warnings;
+  };
+  const std::string csv = corpus.path("data/u.csv");
+  CHECK(warnings("labels: manifest") ==
+        std::vector<std::string>{
+            csv + ": start, end are not read; what is read is path (a whole file), split (with "
+                  "splits: auto or manifest), label (with labels: manifest), and what targets, "
+                  "columns and split_group name; for parts of recordings write utterances: {start: "
+                  "..., end: ...}"});
+  CHECK(warnings("labels: manifest, utterances: {}") == std::vector<std::string>{});
+}
+
+TEST_CASE("utterances: an update by content knows all of a recording's by its bytes") {
+  Corpus corpus;
+  corpus.list("u.csv",
+              {{"short.wav", 1, 2, "a"}, {"short.wav", 3, 4, "a"}, {"long.wav", 3, 4, "b"}});
+  Knobs k;
+  k.list += ", update_by: content";
+  REQUIRE(corpus.run(k, "u.csv", "u.h5").complete());
+  const FeatureFile file(corpus.path("u.h5"));
+  CHECK(file.files()[0].content != 0);
+  CHECK(file.files()[0].content == file.files()[1].content);
+  CHECK(file.files()[2].content != file.files()[0].content);
+}
+
+TEST_CASE("utterances: where they cannot be cut out is said before the run") {
+  Corpus corpus;
+  corpus.list("u.csv", {{"short.wav", 1, 2, "a"}});
+  const auto problem = [&](const Knobs& k, const std::string& manifest = "u.csv") {
+    try {
+      return corpus.run(k, manifest, "u.h5").error;
+    } catch (const ConfigError& e) {
+      return std::string(e.what());
+    }
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+  };
+  CHECK(has(problem({}, "u.txt"),
+            "are lines of a manifest (.csv, .tsv, .jsonl, or Kaldi's segments)"));
+  CHECK(has(problem({.list = "utterances: {end: e, duration: d}"}),
+            "have an end or a duration; leave one of the two out"));
+  Knobs k;
+  k.nodes = "  last: {stage: trim_silence, from: decode, threshold: -40dB}\n";
+  CHECK(has(problem(k), "would move the places of utterances"));
+  k = {};
+  k.decode = ", fit: 3s";
+  CHECK(has(problem(k), "fit: cuts recordings"));
+  k = {};
+  k.filter = "label: a";
+  CHECK(has(problem(k), "label is that of an utterance, and what comes here are whole recordings"));
+  k.filter = "path: \"*short*\"";
+  CHECK(problem(k) == "");
+  k = {};
+  k.nodes =
+      "  one: {stage: route, from: decode, outputs: {a: {label: a}}}\n"
+      "  last: {stage: filter, from: one.a, where: {duration: \"> 0.5s\"}}\n";
+  CHECK(problem(k) == "");
+  k.nodes = "  last: {stage: utterances, from: decode}\n";
+  CHECK(has(problem(k), "is put there by a source with the option utterances; leave it out"));
+}

@@ -1,0 +1,91 @@
+#include "stages/corpus/kaldi_segments.h"
+
+#include <doctest/doctest.h>
+
+#include "pipeline/problem.h"
+#include "tests/support/printing.h"
+#include "tests/support/temp_folder.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows rows(KaldiSegments&& table) {
+  Rows out;
+  while (table.next()) {
+    auto& row = out.emplace_back();
+    for (const std::string& name : table.columns()) row.push_back(table.cell(name));
+    row.push_back(std::to_string(table.line()));
+  }
+  return out;
+}
+
+std::string error(const TempFolder& folder, const std::vector<std::string>& required = {}) {
+  try {
+    rows(KaldiSegments(folder / "segments", required));
+    return "";
+  } catch (const RunError& e) {
+    std::string text = e.what();
+    for (std::size_t at; (at = text.find(folder.path() + "/")) != text.npos;)
+      text.erase(at, folder.path().size() + 1);
+    return text;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("kaldi segments: rows have the paths of wav.scp, speakers and texts") {
+  TempFolder folder;
+  folder.write("segments", "u1 rec1 0.5 2.25\n\nu2  rec2\t3 -1 \r\nu3 rec1 4 5\n");
+  folder.write("wav.scp", "rec1 a/with blank.flac\nrec2   /data/b.wav  \n");
+  const Rows plain{{"a/with blank.flac", "0.5", "2.25", "u1", "rec1", "1"},
+                   {"/data/b.wav", "3", "", "u2", "rec2", "3"},
+                   {"a/with blank.flac", "4", "5", "u3", "rec1", "4"}};
+  CHECK(rows(KaldiSegments(folder / "segments", {"path"})) == plain);
+  folder.write("utt2spk", "u1 ann\nu3 bob\n");
+  folder.write("text", "u1 HELLO  WORLD\nu2\n");
+  const Rows with{{"a/with blank.flac", "0.5", "2.25", "u1", "rec1", "ann", "HELLO  WORLD", "1"},
+                  {"/data/b.wav", "3", "", "u2", "rec2", "", "", "3"},
+                  {"a/with blank.flac", "4", "5", "u3", "rec1", "bob", "", "4"}};
+  const KaldiSegments table(folder / "segments", {"speaker", "text"});
+  CHECK(table.columns() == std::vector<std::string>{"path", "start", "end", "utterance",
+                                                    "recording", "speaker", "text"});
+  CHECK(table.column("text") == 6);
+  CHECK(table.column("label") == -1);
+  CHECK(rows(KaldiSegments(folder / "segments", {})) == with);
+}
+
+TEST_CASE("kaldi segments: what makes no sense is named with its line") {
+  TempFolder folder;
+  CHECK(error(folder) == "segments: cannot be read: No such file or directory");
+  folder.write("segments", "u1 rec1 0 1\n");
+  CHECK(error(folder) ==
+        "wav.scp: cannot be read: No such file or directory; it says which files the recordings of "
+        "segments are");
+  folder.write("wav.scp", "rec2 a.wav\nrec1 sph2pipe -f wav a.sph |\n");
+  CHECK(
+      error(folder) ==
+      "wav.scp:2: rec1 is a command (sph2pipe -f wav a.sph |); files are read here and no commands "
+      "run, so write its output to a file and name that");
+  folder.write("wav.scp", "rec1\n");
+  CHECK(error(folder) ==
+        "wav.scp:1: rec1 is without a file; files are read here and no commands run, so write its "
+        "output to a file and name that");
+  folder.write("wav.scp", "rec2 a.wav\n");
+  CHECK(error(folder) == "segments:1: the recording 'rec1' is not in the wav.scp beside it");
+  folder.write("segments", "u1 rec2 0\n");
+  CHECK(error(folder) ==
+        "segments:1: 'u1 rec2 0' is no line of segments, which are: utterance, recording, start, "
+        "end");
+  folder.write("segments", "u1 rec2 0 1\nu1 rec2 0 1 A\n");
+  CHECK(
+      error(folder) ==
+      "segments:2: 'u1 rec2 0 1 A' is no line of segments, which are: utterance, recording, start, "
+      "end");
+  folder.write("segments", "u1 rec2 0 1\n");
+  CHECK(error(folder, {"path", "label"}) ==
+        "segments: there is no column 'label'; there are path, start, end, utterance, recording");
+}
