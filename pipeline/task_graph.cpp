@@ -136,6 +136,7 @@ void TaskGraph::fill(RunReport& report) const {
   report.graph_seconds = std::chrono::duration<double>(now - began_).count();
   for (const auto& n : nodes_) n->fill(report, now);
   report.memory_wait_seconds = gate_.wait_seconds();
+  report.bytes_read = bytes_read();
   const std::lock_guard lock(mutex_);
   report.joints = joints_;
 }
