@@ -10,6 +10,19 @@
 
 namespace melflow {
 
+namespace {
+
+ConcurrencyOption concurrency_option(const PlanNode& plan) {
+  const Value* written = plan.options.find("concurrency");
+  const bool is_auto = written == nullptr || written->is_null() || written->text() == "auto";
+  const int most = plan.stage->traits().max_concurrency;
+  return {.is_settable = plan.name == plan.written,
+          .follows_workers = is_auto && most == 0 && plan.resources.default_concurrency == 0,
+          .most = most};
+}
+
+}  // namespace
+
 void GraphNode::begin_visit(Work& work, Clock::time_point now) {
   work.began = now;
   work.began_at = work.at;
@@ -37,6 +50,7 @@ void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   s.name = name();
   s.stage = plan_.info->name;
   s.concurrency = plan_.concurrency;
+  s.option = concurrency_option(plan_);
   s.peak_concurrency = c.peak_concurrency;
   s.items_in = c.in.items;
   s.bytes_in = c.in.bytes;

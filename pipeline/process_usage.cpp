@@ -2,8 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 namespace melflow {
 namespace {
@@ -31,6 +33,18 @@ ProcessUsage process_usage() {
     if (name == "read_bytes:") out.disk_read_bytes = value;
     if (name == "write_bytes:") out.disk_written_bytes = value;
     out.has_disk = true;
+  }
+  return out;
+}
+
+double core_wait_seconds() {
+  double out = 0;
+  std::error_code error;
+  for (std::filesystem::directory_iterator task("/proc/self/task", error), end;
+       !error && task != end; task.increment(error)) {
+    std::ifstream in(task->path() / "schedstat");
+    std::int64_t running = 0, ready = 0;  // [ns]
+    if (in >> running >> ready) out += 1e-9 * static_cast<double>(ready);
   }
   return out;
 }

@@ -19,6 +19,10 @@ struct ProcessUsage {
   [[nodiscard]] double cpu_seconds() const { return user_seconds + system_seconds; }
 };
 
+/// How long the threads that there are now have been ready without a core, by
+/// /proc/self/task/*/schedstat [s]; 0 where the system does not say.
+double core_wait_seconds();
+
 /// By getrusage() and /proc/self/io; what the system does not say is 0.
 ProcessUsage process_usage();
 /// What was used between `from` and `to`.

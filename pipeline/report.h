@@ -39,9 +39,17 @@ struct SlowVisit {
   std::size_t files = 1;
 };
 
+/// What of a node's concurrency a configuration can change.
+struct ConcurrencyOption {
+  bool is_settable = true;       ///< whether the node is one that was written
+  bool follows_workers = false;  ///< as many as there are workers, since nothing was written
+  int most = 0;                  ///< that the stage allows; 0: any number
+};
+
 struct StageReport {
   std::string name, stage;
   int concurrency = 1;
+  ConcurrencyOption option;
   int peak_concurrency = 0;
   std::size_t items_in = 0, items_out = 0;
   std::size_t bytes_in = 0, bytes_out = 0;
@@ -103,8 +111,11 @@ struct RunReport {
   double memory_wait_seconds = 0;  ///< time in which items waited for the budget
   std::size_t resident_peak = 0;   ///< peak of the process's resident memory (VmHWM)
   ProcessUsage usage;              ///< of the whole process while it ran
-  std::size_t bytes_read = 0;      ///< given by the nodes behind the source
-  std::vector<SlowFile> slowest;   ///< of all stages, the longest first
+  /// For how long threads of the process were ready while the stages worked, without a core that
+  /// was theirs: others had it, of this run or of other programs.
+  double core_wait_seconds = 0;
+  std::size_t bytes_read = 0;     ///< given by the nodes behind the source
+  std::vector<SlowFile> slowest;  ///< of all stages, the longest first
   std::vector<std::string> warnings;
 };
 

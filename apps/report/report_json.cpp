@@ -3,7 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/json_value.h"
-#include "apps/report/figures.h"
+#include "apps/profile/figures.h"
+#include "apps/report/limits_text.h"
 #include "pipeline/text.h"
 #include "stages/version.h"
 
@@ -140,6 +141,7 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
                    {"wait_seconds", r.memory_wait_seconds},
                    {"resident_peak", r.resident_peak}};
   out["machine"] = machine_json(r);
+  out["limit"] = limits_json(find_limits(r));
   out["stages"] = Json::array();
   for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s, r));
   out["edges"] = Json::array();

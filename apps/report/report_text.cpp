@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "apps/report/figures.h"
+#include "apps/profile/figures.h"
 #include "apps/report/format.h"
+#include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
 #include "pipeline/text.h"
 
@@ -16,6 +17,7 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kShownReasons = 5;
+constexpr double kWorthALimit = 2;  // shorter runs are not worth a word on what limits them [s]
 constexpr double kShownStay = 0.1;  // of a file in one stage [s]; --json has shorter ones
 constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
 
@@ -300,6 +302,7 @@ std::string summary_text(const RunReport& report, const Plan& plan) {
     if (!s.summary.empty()) out += output(s);
   out += "\n" + stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
          memory(report) + machine(report) + slowest(report);
+  if (report.wall_seconds > kWorthALimit) out += "\n" + limits_text(find_limits(report), report);
   return out;
 }
 

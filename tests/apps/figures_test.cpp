@@ -1,5 +1,5 @@
 // Figures of a run, worked out by hand.
-#include "apps/report/figures.h"
+#include "apps/profile/figures.h"
 
 #include <doctest/doctest.h>
 

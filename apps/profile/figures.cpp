@@ -1,4 +1,4 @@
-#include "apps/report/figures.h"
+#include "apps/profile/figures.h"
 
 #include <algorithm>
 
