@@ -84,6 +84,7 @@ Limits find_limits(const RunReport& report) {
   out.ceilings = ceilings_of(demands);
   if (out.ceilings.empty()) return out;
   out.is_known = true;
+  out.taken_share = demands.taken_share();
   for (const Demands::Stage& s : demands.stages) {
     const double share = demands.core_seconds() > 0 ? s.cpu / demands.core_seconds() : 0;
     if (share > out.heaviest_share) {

@@ -30,7 +30,10 @@ struct Limits {
   double share = 0;
   std::string heaviest;       ///< the stage with the most processor time
   double heaviest_share = 0;  ///< of all processor time in stages
-  std::vector<Hint> hints;    ///< at most three, what brings most first; each 5 % or more
+  /// Demands::taken_share(); from kDisturbed on, hints may bring nothing, and promise half as much.
+  double taken_share = 0;
+  static constexpr double kDisturbed = 0.2;
+  std::vector<Hint> hints;  ///< at most three, what brings most first; each 5 % or more
 
   /// Whether a resource is used up, and no option gives more of it.
   [[nodiscard]] bool nothing_to_gain() const { return cause <= Cause::slots && hints.empty(); }

@@ -80,9 +80,12 @@ double lowest(const std::vector<Ceiling>& ceilings) {
   return out;
 }
 
-Hint predicted(std::vector<Setting> sets, double now, double likely, double high) {
+// `taken`: the share of the cores that other programs had.
+Hint predicted(std::vector<Setting> sets, double now, double likely, double high, double taken) {
   likely = std::min(likely, high);
-  return {std::move(sets), likely, now + (likely - now) / 2, high};
+  const double low = now + (likely - now) / 2;
+  if (taken >= Limits::kDisturbed) return {std::move(sets), low, now, high};
+  return {std::move(sets), likely, low, high};
 }
 
 }  // namespace
@@ -113,7 +116,8 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
     }
     const double high = sets.empty() ? 0 : lowest(after);
     if (high < kWorthIt * lowest(now)) continue;
-    Hint hint = predicted(std::move(sets), demands.files_per_second, reached * high, high);
+    Hint hint = predicted(std::move(sets), demands.files_per_second, reached * high, high,
+                          demands.taken_share());
     if (reads_disk) hint.low = demands.files_per_second;  // it may have given all it has
     if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
       out.push_back(std::move(hint));
@@ -138,8 +142,8 @@ std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) 
   if (sets.empty() || limits.ceilings.empty()) return {};
   const double high = lowest(limits.ceilings);
   const double kept = std::max(0.01, 1 - limits.share);
-  Hint hint =
-      predicted(std::move(sets), limits.files_per_second, limits.files_per_second / kept, high);
+  Hint hint = predicted(std::move(sets), limits.files_per_second, limits.files_per_second / kept,
+                        high, limits.taken_share);
   if (hint.likely < kWorthIt * limits.files_per_second) return {};
   return {hint};
 }

@@ -69,6 +69,11 @@ double Demands::workers_processor_share() const {
   return busy > 0 ? std::min(1.0, cpu / busy) : 1;
 }
 
+double Demands::taken_share() const {
+  const double ready = core_seconds() + core_wait;
+  return workers <= cores && ready > 0 ? core_wait / ready : 0;
+}
+
 int Demands::usable_slots(const Stage& stage) const {
   return stage.on_workers ? std::min(stage.slots, workers) : stage.slots;
 }

@@ -56,6 +56,9 @@ struct Demands {
   [[nodiscard]] double core_seconds() const;  ///< of all stages
   /// How much of the workers' time in stages a core worked, or they waited for one; 0 to 1.
   [[nodiscard]] double workers_processor_share() const;
+  /// Of the time in which its threads computed or waited for a core, the share that they waited
+  /// because other programs had it; 0 with more workers than cores, which take them from each other.
+  [[nodiscard]] double taken_share() const;
   /// How many of a stage's slots can be at work at the same time.
   [[nodiscard]] int usable_slots(const Stage& stage) const;
 };

@@ -12,22 +12,13 @@
 namespace melflow {
 namespace {
 
-constexpr double kOthersAtWork = 0.25;  // of the run's own processor time
-
 std::string percent(double share) { return fmt::format("{:.0f}%", 100 * share); }
 
 std::string cores_text(const Limits& l, const RunReport& r) {
-  std::string out = fmt::format("the processor: {} of what {} can do; {} of the work is {}",
-                                percent(std::min(1.0, l.share)),
-                                plural(static_cast<std::size_t>(r.cores), "core"),
-                                percent(l.heaviest_share), one_line(l.heaviest));
-  double cpu = 0;
-  for (const StageReport& s : r.stages) cpu += s.cpu_seconds;
-  // More threads than cores would tell the same, and say so in the number of workers.
-  if (r.workers <= r.cores && r.core_wait_seconds > kOthersAtWork * cpu)
-    out += fmt::format("; other programs had cores for {} of it",
-                       percent(r.core_wait_seconds / (r.core_wait_seconds + cpu)));
-  return out;
+  return fmt::format("the processor: {} of what {} can do; {} of the work is {}",
+                     percent(std::min(1.0, l.share)),
+                     plural(static_cast<std::size_t>(r.cores), "core"), percent(l.heaviest_share),
+                     one_line(l.heaviest));
 }
 
 std::string workers_text(const Limits& l, const RunReport& r) {
@@ -131,17 +122,26 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
 
 }  // namespace
 
-std::string hint_text(const Hint& hint, double files_per_second) {
+std::string sets_text(const Hint& hint) {
   std::string sets;
   for (const auto& [option, value] : hint.sets)
     sets += fmt::format("{}{}: {}", sets.empty() ? "" : " with ", option, value);
-  return fmt::format("{} → about {} files/s ({} to {}), now {}", sets, rate_text(hint.likely),
-                     rate_text(hint.low), rate_text(hint.high), rate_text(files_per_second));
+  return sets;
+}
+
+std::string hint_text(const Hint& hint, double files_per_second) {
+  return fmt::format("{} → about {} files/s ({} to {}), now {}", sets_text(hint),
+                     rate_text(hint.likely), rate_text(hint.low), rate_text(hint.high),
+                     rate_text(files_per_second));
 }
 
 std::string limits_text(const Limits& l, const RunReport& report) {
   if (!l.is_known) return {};
   std::string out = "limited by: " + cause_text(l, report) + "\n";
+  if (l.taken_share >= Limits::kDisturbed)
+    out += fmt::format(
+        "            other programs had the cores for {} of the time in which this one was ready\n",
+        percent(l.taken_share));
   if (l.nothing_to_gain())
     return out + "would help: no option; less work, or a machine with more of it\n";
   for (std::size_t i = 0; i < l.hints.size(); ++i)
@@ -158,6 +158,12 @@ std::string ceilings_text(const Limits& l, const RunReport& report) {
   return out;
 }
 
+nlohmann::ordered_json hint_json(const Hint& h) {
+  nlohmann::ordered_json sets = nlohmann::ordered_json::object();
+  for (const auto& [option, value] : h.sets) sets[option] = value;
+  return {{"set", std::move(sets)}, {"likely", h.likely}, {"low", h.low}, {"high", h.high}};
+}
+
 nlohmann::ordered_json limits_json(const Limits& l) {
   using Json = nlohmann::ordered_json;
   if (!l.is_known) return nullptr;
@@ -165,6 +171,7 @@ nlohmann::ordered_json limits_json(const Limits& l) {
            {"node", l.node.empty() ? Json() : Json(l.node)},
            {"share", l.share},
            {"files_per_second", l.files_per_second},
+           {"taken_by_others", l.taken_share},
            {"nothing_to_gain", l.nothing_to_gain()}};
   out["ceilings"] = Json::array();
   for (const Ceiling& c : l.ceilings)
@@ -173,12 +180,7 @@ nlohmann::ordered_json limits_json(const Limits& l) {
                                {"files_per_second", c.files_per_second},
                                {"used", c.used}});
   out["hints"] = Json::array();
-  for (const Hint& h : l.hints) {
-    Json sets = Json::object();
-    for (const auto& [option, value] : h.sets) sets[option] = value;
-    out["hints"].push_back(
-        {{"set", std::move(sets)}, {"likely", h.likely}, {"low", h.low}, {"high", h.high}});
-  }
+  for (const Hint& h : l.hints) out["hints"].push_back(hint_json(h));
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/profile/verification.h"
 #include "apps/report/limits_text.h"
 
 using namespace melflow;
@@ -126,6 +127,25 @@ TEST_CASE("limits: fewer workers than cores") {
   CHECK(l.hints[0].high == doctest::Approx(4000 / 19.1));
 }
 
+TEST_CASE("limits: where other programs have the cores, a hint promises less") {
+  RunReport r = run_of({{"read", 2, 4, 4, true, kFollows}, {"mel", 2, 15, 9, true, kFollows}});
+  r.workers = 2;
+  r.core_wait_seconds = 3;  // of 16.1 s
+  const Limits calm = find_limits(r);
+  REQUIRE(calm.hints.size() == 1);
+  r.core_wait_seconds = 6;  // of 19.1 s
+  const Limits disturbed = find_limits(r);
+  CHECK(disturbed.taken_share == doctest::Approx(6 / 19.1));
+  REQUIRE(disturbed.hints.size() == 1);
+  CHECK(disturbed.hints[0].sets == calm.hints[0].sets);
+  CHECK(disturbed.hints[0].low == doctest::Approx(100));
+  CHECK(disturbed.hints[0].likely == doctest::Approx(calm.hints[0].low));
+  CHECK(disturbed.hints[0].high == doctest::Approx(calm.hints[0].high));
+  // With more workers than cores they take them from each other.
+  r.workers = 8;
+  CHECK(find_limits(r).taken_share == 0);
+}
+
 TEST_CASE("limits: one worker and one slot: both are needed") {
   RunReport r = run_of({{"mel", 1, 9.7, 9.7}});
   r.workers = 1;
@@ -155,7 +175,7 @@ TEST_CASE("limits: the same with cores that other programs had: more workers wou
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::cores);
   CHECK(l.hints.empty());
-  CHECK(has(limits_text(l, r), "; other programs had cores for 73% of it\n"));
+  CHECK(has(limits_text(l, r), "\n            other programs had the cores for 73% of the time"));
 }
 
 TEST_CASE("limits: the disk") {
@@ -336,4 +356,23 @@ TEST_CASE("limits: as JSON") {
   CHECK(json["ceilings"][0]["resource"] == "concurrency");
   CHECK(json["ceilings"][0]["files_per_second"].get<double>() == doctest::Approx(1000 / 9.8));
   CHECK(json["hints"][0]["set"]["mel.concurrency"] == "4");
+}
+
+TEST_CASE("limits: a change is measured by the middle of its pairs") {
+  Hint hint;
+  hint.sets = {{"workers", "4"}};
+  hint.low = 150;
+  hint.likely = 190;
+  hint.high = 210;
+  const Verification good = verify(hint, 100, {100, 110, 90}, {190, 198, 180});
+  CHECK(good.predicted == doctest::Approx(1.9));
+  CHECK(good.predicted_low == doctest::Approx(1.5));
+  CHECK(good.predicted_high == doctest::Approx(2.1));
+  CHECK(good.measured == doctest::Approx(1.9));  // 1.8, 1.9, 2.0
+  CHECK(good.least == doctest::Approx(1.8));
+  CHECK(good.greatest == doctest::Approx(2.0));
+  CHECK(good.agrees);
+  CHECK_FALSE(verify(hint, 100, {100, 100}, {120, 140}).agrees);
+  CHECK(verify(hint, 100, {100, 100}, {120, 140}).measured == doctest::Approx(1.3));
+  CHECK_FALSE(verify(hint, 100, {100}, {220}).agrees);
 }
