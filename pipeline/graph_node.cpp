@@ -198,10 +198,12 @@ void GraphNode::leave(const std::vector<Turn>& turns) {
 
 void GraphNode::run(Work* work) {
   if (!begin(work)) return;
-  if (is_source())
-    make();
-  else
-    finish(work, calls_.run(*work));
+  if (is_source()) return make();
+  const bool measures_cpu = !threads_ && meter_.wants_cpu();
+  const std::int64_t cpu = measures_cpu ? StageMeter::thread_cpu() : 0;
+  const StageCalls::Outcome outcome = calls_.run(*work);
+  work->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
+  finish(work, outcome);
 }
 
 bool GraphNode::begin(Work* work) {
@@ -213,6 +215,7 @@ bool GraphNode::begin(Work* work) {
     return false;
   }
   places_.begin(now, work->came);
+  begin_visit(*work, now);
   if (GraphNode* maker = std::exchange(work->maker, nullptr))
     maker->free_place(now, up(*maker).branch);
   if (graph_.is_aborting()) [[unlikely]]
@@ -253,6 +256,8 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   std::vector<Turn> turns;
   if (!goes_on) turns.swap(work->turns);
   const Clock::time_point now = Clock::now();
+  note_visit(*work, now,
+             work->at - work->began_at + (outcome.rest == StageCalls::Rest::block ? 1 : 0));
   Work* sent = nullptr;
   if (!work->out.empty()) {
     sent = goes_on ? new Work : work;
@@ -340,41 +345,6 @@ void GraphNode::send_flush() {
   work->is_flush = true;
   work->came = Came::again;
   wait_again(work);
-}
-
-// ---- accounts -----------------------------------------------------------------------------------
-
-void GraphNode::fill(RunReport& report, Clock::time_point now) const {
-  const NodePlaces::Snapshot c = places_.snapshot(now);
-  StageReport s;
-  s.name = name();
-  s.stage = plan_.info->name;
-  s.concurrency = plan_.concurrency;
-  s.peak_concurrency = c.peak_concurrency;
-  s.items_in = c.in.items;
-  s.bytes_in = c.in.bytes;
-  s.rows_in = c.in.rows;
-  s.items_out = c.out.items;
-  s.bytes_out = c.out.bytes;
-  s.rows_out = c.out.rows;
-  s.time = c.time;
-  if (threads_ && threads_->count() > 0 && threads_->count() < plan_.concurrency)
-    report.warnings.push_back(
-        few_threads_text(threads_->count(), plan_.concurrency, "threads of " + name()));
-  report.stages.push_back(std::move(s));
-  for (const Up& up : ups_) {
-    EdgeReport e;
-    e.from = up.node->name();
-    e.to = name();
-    e.capacity = static_cast<int>(up.depth->capacity());
-    e.greatest_capacity = static_cast<int>(up.depth->greatest_capacity());
-    e.adapts = up.depth->adapts();
-    e.max_depth = c.max_depth;
-    e.mean_depth = c.mean_depth;
-    e.start_depth = c.start_depth;
-    e.start_wait_seconds = c.start_wait_seconds;
-    report.edges.push_back(std::move(e));
-  }
 }
 
 }  // namespace melflow

@@ -26,6 +26,7 @@
 #include "pipeline/plan.h"
 #include "pipeline/queue_depth.h"
 #include "pipeline/stage_calls.h"
+#include "pipeline/stage_meter.h"
 #include "pipeline/turns.h"
 
 namespace melflow {
@@ -138,6 +139,8 @@ class GraphNode {
   void admit(Work* work);
   void make();
   bool may_cut(Work* work, Clock::time_point now);
+  static void begin_visit(Work& work, Clock::time_point now);
+  void note_visit(const Work& work, Clock::time_point now, std::size_t calls);
   // Asked while nothing is in the stage.
   [[nodiscard]] bool holds() const;
   void try_end();
@@ -161,6 +164,7 @@ class GraphNode {
   NodePlaces places_;
   Turns turns_;
   StageCalls calls_;
+  StageMeter meter_;
   std::unique_ptr<Work> cursor_;  // of the source: sent to itself when the next should be made
 };
 

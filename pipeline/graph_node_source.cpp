@@ -19,10 +19,15 @@ void GraphNode::start() {
 // What was made keeps its places until there is memory for it; then the next is made.
 void GraphNode::make() {
   auto made = std::make_unique<Work>();
+  const bool measures_cpu = meter_.wants_cpu();
+  const std::int64_t cpu = measures_cpu ? StageMeter::thread_cpu() : 0;
   if (!graph_.is_stopping()) calls_.run(*made);
   NodePlaces::Finish f;
   f.goes_on = f.gave = !made->out.empty();
-  let_in(places_.finish(Clock::now(), f));
+  const Clock::time_point now = Clock::now();
+  cursor_->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
+  if (f.gave) note_visit(*cursor_, now, made->out.size());
+  let_in(places_.finish(now, f));
   if (f.goes_on) {
     const std::size_t files = made->out.size();
     Work* work = made.release();

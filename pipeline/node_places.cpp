@@ -146,6 +146,8 @@ int NodePlaces::finish(Time now, const Finish& f) {
   tick(now);
   --running_;
   if (f.goes_on) ++again_;
+  if (!first_done_ && f.in.items > 0) [[unlikely]]
+    first_done_ = now;
   in_ += f.in;
   out_ += f.out;
   --bounds_.front().used;
@@ -218,6 +220,7 @@ NodePlaces::Snapshot NodePlaces::snapshot(Time now) const {
     s.mean_depth = static_cast<double>(times_.depth) / static_cast<double>(times_.edge);
   s.start_depth = start_depth_;
   s.start_wait_seconds = start_wait_seconds_;
+  s.first_done = first_done_;
   s.is_open = is_open_;
   return s;
 }

@@ -111,6 +111,7 @@ class NodePlaces {
     double mean_depth = 0;
     std::size_t start_depth = 0;
     double start_wait_seconds = 0;
+    std::optional<Time> first_done;  ///< when the first item was through
     bool is_open = true;
   };
   [[nodiscard]] Snapshot snapshot(Time now) const;
@@ -171,6 +172,7 @@ class NodePlaces {
   mutable Time since_;
   int peak_ = 0;
   Passed in_, out_;
+  std::optional<Time> first_done_;
   std::size_t max_depth_ = 0;
   std::optional<Time> first_came_;
   std::size_t start_depth_ = 0;

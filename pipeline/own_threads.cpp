@@ -1,8 +1,11 @@
 #include "pipeline/own_threads.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <ctime>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -38,6 +41,18 @@ class Queue {
   int may_take_ = 0;
 };
 
+// [s]; the threads must not have been joined.
+double cpu_seconds_of(std::vector<std::thread>& threads) {
+  double out = 0;
+  for (std::thread& t : threads) {
+    clockid_t clock{};
+    timespec spent{};
+    if (pthread_getcpuclockid(t.native_handle(), &clock) == 0 && clock_gettime(clock, &spent) == 0)
+      out += static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+  }
+  return out;
+}
+
 // Threads of a stage whose process() waits.
 class Waiters final : public OwnThreads {
  public:
@@ -66,6 +81,7 @@ class Waiters final : public OwnThreads {
     threads_.clear();
   }
   [[nodiscard]] int count() const override { return count_; }
+  [[nodiscard]] double cpu_seconds() override { return cpu_seconds_of(threads_); }
   void put(Work* work) override {
     const std::lock_guard lock(mutex_);
     queue_.put(work);
@@ -114,6 +130,7 @@ class EngineDriver final : public OwnThreads {
     thread_.front().join();
     thread_.clear();
   }
+  [[nodiscard]] double cpu_seconds() override { return cpu_seconds_of(thread_); }
   void put(Work* work) override {
     const std::lock_guard lock(mutex_);
     queue_.put(work);

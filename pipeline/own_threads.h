@@ -25,6 +25,9 @@ class OwnThreads {
   /// 0.
   [[nodiscard]] virtual int count() const { return 0; }
 
+  /// The processor time of the threads so far [s].
+  [[nodiscard]] virtual double cpu_seconds() = 0;
+
   /// Puts work into the queue.
   virtual void put(Work* work) = 0;
   /// Allows so many more pieces of work to be taken from the queue. The graph does not end before

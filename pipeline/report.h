@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "pipeline/ledger.h"
+#include "pipeline/process_usage.h"
 #include "pipeline/run_context.h"
 
 namespace melflow {
@@ -24,14 +25,41 @@ struct StageTime {
   }
 };
 
+/// How long the calls of a stage took [s]; small files that travel together share their time.
+struct ServiceReport {
+  std::size_t calls = 0;
+  double p50 = 0, p90 = 0, p99 = 0;  ///< percentiles, at most 3.2 % off
+  double greatest = 0;
+};
+
+/// A long stay in a stage: of one source item, or of `files` from `index` on that went together.
+struct SlowVisit {
+  double seconds = 0;
+  std::size_t index = 0;
+  std::size_t files = 1;
+};
+
+/// What of a node's concurrency a configuration can change.
+struct ConcurrencyOption {
+  bool is_settable = true;       ///< whether the node is one that was written
+  bool follows_workers = false;  ///< as many as there are workers, since nothing was written
+  int most = 0;                  ///< that the stage allows; 0: any number
+};
+
 struct StageReport {
   std::string name, stage;
   int concurrency = 1;
+  ConcurrencyOption option;
   int peak_concurrency = 0;
   std::size_t items_in = 0, items_out = 0;
   std::size_t bytes_in = 0, bytes_out = 0;
   std::size_t rows_in = 0, rows_out = 0;
+  std::size_t files_in = 0;  ///< source items of which the first block was taken
+  bool on_workers = true;    ///< else on threads of its own
   StageTime time;
+  double cpu_seconds = 0;  ///< processor time; of a stage on the workers from a sample of its calls
+  ServiceReport service;
+  std::vector<SlowVisit> slowest;  ///< the longest first
   std::vector<std::pair<std::string, Value>> summary;
 };
 
@@ -55,13 +83,24 @@ struct Joint {
   const char* leads_to = "";  ///< oneTBB's class of the node `to`
 };
 
+/// Where a source item stayed longest.
+struct SlowFile {
+  std::string name, stage;  ///< the node
+  SlowVisit visit;
+};
+
 struct RunReport {
   Ending ending = Ending::complete;
   std::string error;  ///< why a failed run failed
   double wall_seconds = 0;
   double graph_seconds = 0;    ///< the part in which the stages worked, to which their times add up
   double filling_seconds = 0;  ///< the part before that in which a filling pass ran
+  double start_seconds = 0;    ///< the part before both: listing files, opening outputs
+  double finish_seconds = 0;   ///< the part after the graph: closing and checking outputs
+  /// From the start until the first item was through a sink; 0: none was.
+  double first_row_seconds = 0;
   int workers = 1;
+  int cores = 1;  ///< that the process may use
   Ledger::Counts counts;
   std::vector<StageReport> stages;
   std::vector<EdgeReport> edges;
@@ -71,6 +110,12 @@ struct RunReport {
   std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
   double memory_wait_seconds = 0;  ///< time in which items waited for the budget
   std::size_t resident_peak = 0;   ///< peak of the process's resident memory (VmHWM)
+  ProcessUsage usage;              ///< of the whole process while it ran
+  /// For how long threads of the process were ready while the stages worked, without a core that
+  /// was theirs: others had it, of this run or of other programs.
+  double core_wait_seconds = 0;
+  std::size_t bytes_read = 0;     ///< given by the nodes behind the source
+  std::vector<SlowFile> slowest;  ///< of all stages, the longest first
   std::vector<std::string> warnings;
 };
 

@@ -41,6 +41,9 @@ class Runner::Impl {
   void fill(RunContext& run, RunReport& report);
   void settle(RunReport& report);
   void finish_stages(RunContext& run, RunReport& report);
+  void account(RunReport& report, const ProcessUsage& before, Clock::time_point started,
+               Clock::time_point executed) const;
+  void name_slowest(RunReport& report) const;
   void watch_failures();
   std::vector<std::string> warnings_so_far();
 
@@ -252,8 +255,34 @@ std::vector<std::string> Runner::Impl::warnings_so_far() {
   return out;
 }
 
+// Where the time outside of the graph went, and what the whole process used of the machine.
+void Runner::Impl::account(RunReport& report, const ProcessUsage& before, Clock::time_point started,
+                           Clock::time_point executed) const {
+  const auto span = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  const Clock::time_point now = Clock::now();
+  report.wall_seconds = span(now - began_.load());
+  report.start_seconds = span(started - began_.load());
+  report.finish_seconds = span(now - executed);
+  if (report.first_row_seconds > 0)
+    report.first_row_seconds += report.start_seconds + report.filling_seconds;
+  report.usage = process_usage() - before;
+  report.cores = available_cpus();
+  name_slowest(report);
+}
+
+void Runner::Impl::name_slowest(RunReport& report) const {
+  for (const StageReport& s : report.stages)
+    for (const SlowVisit& v : s.slowest) report.slowest.push_back({"", s.name, v});
+  std::stable_sort(
+      report.slowest.begin(), report.slowest.end(),
+      [](const SlowFile& a, const SlowFile& b) { return a.visit.seconds > b.visit.seconds; });
+  report.slowest.resize(std::min(report.slowest.size(), StageMeter::kSlowest));
+  for (SlowFile& f : report.slowest) f.name = source().name(f.visit.index);
+}
+
 RunReport Runner::Impl::run() {
   began_ = Clock::now();
+  const ProcessUsage before = process_usage();
   RunReport report;
   RunContext context{.pool = pool_,
                      .ledger = ledger_,
@@ -270,10 +299,12 @@ RunReport Runner::Impl::run() {
                      .stop_requested = &stop_requested_};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
   start_stages(context);
+  const Clock::time_point started = Clock::now();
   execute(context, report);
+  const Clock::time_point executed = Clock::now();
   finish_stages(context, report);
 
-  report.wall_seconds = std::chrono::duration<double>(Clock::now() - began_.load()).count();
+  account(report, before, started, executed);
   report.counts = ledger_.counts();
   report.memory_budget = plan_.host_memory;
   report.memory_index = index_bytes_;

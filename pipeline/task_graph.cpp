@@ -16,6 +16,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
       reach_(reach),
       observer_(observer),
       began_(Clock::now()),
+      core_wait_before_(core_wait_seconds()),
       arena_(tbb::task_arena::attach()),
       gate_(run),
       files_(*this) {
@@ -137,6 +138,8 @@ void TaskGraph::fill(RunReport& report) const {
   report.graph_seconds = std::chrono::duration<double>(now - began_).count();
   for (const auto& n : nodes_) n->fill(report, now);
   report.memory_wait_seconds = gate_.wait_seconds();
+  report.bytes_read = bytes_read();
+  report.core_wait_seconds = std::max(0.0, core_wait_seconds() - core_wait_before_);
   const std::lock_guard lock(mutex_);
   report.joints = joints_;
 }

@@ -94,6 +94,7 @@ class TaskGraph {
   const Reach& reach_;
   RunObserver* const observer_;
   const Clock::time_point began_;
+  const double core_wait_before_;  // [s]
   tbb::task_arena arena_;
   tbb::flow::graph graph_;
   MemoryGate gate_;

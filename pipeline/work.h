@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -34,8 +35,11 @@ enum class Came {
 /// Counts what passed a node on one side.
 struct Passed {
   std::size_t items = 0, bytes = 0, rows = 0;
+  std::size_t files = 0;  // that began with one of these items
   void add(const Item& item) {
     ++items;
+    if (item.origins)
+      for (const Origin& o : *item.origins) files += o.first ? 1 : 0;
     bytes += item.bytes;
     rows += item.rows;
   }
@@ -43,6 +47,7 @@ struct Passed {
     items += more.items;
     bytes += more.bytes;
     rows += more.rows;
+    files += more.files;
     return *this;
   }
 };
@@ -66,6 +71,11 @@ struct Work {
   std::unique_ptr<StageState> cursor;  // of the item at hand, when it gives several blocks
   std::shared_ptr<const Reservation> reservation;  // for the next of them
   bool first_block = true;
+  // Of the present visit.
+  std::chrono::steady_clock::time_point began;
+  std::size_t began_at = 0;  // `at` then
+  std::size_t files = 1;     // source items in it
+  std::int64_t cpu = -1;     // [ns]; -1: not measured
 
   // With an engine, which has all items at once.
   struct Begun {

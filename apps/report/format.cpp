@@ -56,6 +56,14 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
+std::string milliseconds_text(double seconds) {
+  const double ms = 1e3 * seconds;
+  if (ms <= 0) return "0";
+  if (ms < 1) return fmt::format("{:.3f}", ms);
+  if (ms < 100) return fmt::format("{:.1f}", ms);
+  return count_text(static_cast<std::size_t>(std::llround(ms)));
+}
+
 std::string seconds_text(double seconds) {
   if (seconds < 100) return fmt::format("{:.2f} s", seconds);
   return clock_text(seconds) + (seconds >= 3600 ? " h" : " min");

@@ -13,6 +13,7 @@ std::string megabytes_text(double bytes);       ///< "3,240", "0.08": decimal me
 std::string bytes_text(double bytes);           ///< "1.20 GB"
 std::string mebibytes_text(std::size_t bytes);  ///< "448 MiB"
 std::string clock_text(double seconds);         ///< "0:03", "1:02:03"
+std::string milliseconds_text(double seconds);  ///< "0.012", "3.4", "1,250": no unit
 std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:02:03 h"
 
 }  // namespace melflow

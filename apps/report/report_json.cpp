@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/json_value.h"
+#include "apps/profile/figures.h"
+#include "apps/report/limits_text.h"
 #include "pipeline/text.h"
 #include "stages/version.h"
 
@@ -23,7 +25,7 @@ const char* to_text(Ending ending) {
   return "";
 }
 
-Json stage_json(const StageReport& s) {
+Json stage_json(const StageReport& s, const RunReport& r) {
   Json out{{"name", s.name},
            {"stage", s.stage},
            {"concurrency", s.concurrency},
@@ -33,17 +35,58 @@ Json stage_json(const StageReport& s) {
            {"bytes_in", s.bytes_in},
            {"bytes_out", s.bytes_out},
            {"rows_in", s.rows_in},
-           {"rows_out", s.rows_out}};
+           {"rows_out", s.rows_out},
+           {"files_in", s.files_in}};
   out["seconds"] = {{"busy", s.time.busy},
                     {"waiting_input", s.time.waiting_input},
                     {"blocked_output", s.time.blocked_output},
                     {"waiting_core", s.time.waiting_core},
                     {"idle_after_end", s.time.idle_after_end}};
+  const StageFigures f = stage_figures(s, r);
+  out["used"] = f.used;
+  out["cpu_seconds"] = s.cpu_seconds;
+  Json& rates = out["per_second"] = Json::object();
+  for (const auto& [name, rate] :
+       {std::pair("files", f.files_per_second), std::pair("bytes_in", f.bytes_in_per_second),
+        std::pair("bytes_out", f.bytes_out_per_second), std::pair("rows", f.rows_per_second)})
+    if (rate > 0) rates[name] = rate;
+  out["call_seconds"] = {{"calls", s.service.calls},
+                         {"p50", s.service.p50},
+                         {"p90", s.service.p90},
+                         {"p99", s.service.p99},
+                         {"greatest", s.service.greatest}};
   if (!s.summary.empty()) {
     Json& summary = out["summary"] = Json::object();
     for (const auto& [name, value] : s.summary) summary[name] = json_of(value);
   }
   return out;
+}
+
+Json machine_json(const RunReport& r) {
+  const RunFigures f = run_figures(r);
+  const ProcessUsage& u = r.usage;
+  Json out{{"cores", r.cores},
+           {"cores_used", f.cores_used},
+           {"user_seconds", u.user_seconds},
+           {"system_seconds", u.system_seconds},
+           {"voluntary_switches", u.voluntary_switches},
+           {"involuntary_switches", u.involuntary_switches},
+           {"major_faults", u.major_faults},
+           {"minor_faults", u.minor_faults},
+           {"bytes_read", r.bytes_read}};
+  if (u.has_disk)
+    out.update({{"disk_read_bytes", u.disk_read_bytes},
+                {"disk_written_bytes", u.disk_written_bytes},
+                {"page_cache_share", f.page_cache_share},
+                {"disk_read_per_second", f.disk_read_per_second}});
+  return out;
+}
+
+Json slow_json(const SlowFile& f) {
+  return {{"path", f.name},
+          {"stage", f.stage},
+          {"seconds", f.visit.seconds},
+          {"files_together", f.visit.files}};
 }
 
 Json edge_json(const EdgeReport& e) {
@@ -86,19 +129,25 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
            {"seconds", r.wall_seconds},   {"graph_seconds", r.graph_seconds},
            {"workers", r.workers},        {"rows", rows_of_run(r, plan)}};
   if (r.filling_seconds > 0) out["filling_seconds"] = r.filling_seconds;
+  out["start_seconds"] = r.start_seconds;
+  out["finish_seconds"] = r.finish_seconds;
+  if (r.first_row_seconds > 0) out["first_row_seconds"] = r.first_row_seconds;
   out["files"] = {{"found", c.found},   {"ok", c.ok},           {"skipped", c.skipped},
                   {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned}};
-  out["files_per_second"] =
-      r.wall_seconds > 0 ? static_cast<double>(c.closed() - c.not_run) / r.wall_seconds : 0.0;
+  out["files_per_second"] = run_figures(r).files_per_second;
   out["memory"] = {{"budget", r.memory_budget},
                    {"peak", r.memory_peak},
                    {"index", r.memory_index},
                    {"wait_seconds", r.memory_wait_seconds},
                    {"resident_peak", r.resident_peak}};
+  out["machine"] = machine_json(r);
+  out["limit"] = limits_json(find_limits(r));
   out["stages"] = Json::array();
-  for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s));
+  for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s, r));
   out["edges"] = Json::array();
   for (const EdgeReport& e : r.edges) out["edges"].push_back(edge_json(e));
+  out["slowest"] = Json::array();
+  for (const SlowFile& f : r.slowest) out["slowest"].push_back(slow_json(f));
   out["warnings"] = r.warnings;
   out["remarks"] = Json::array();
   for (const Remark& remark : remarks) out["remarks"].push_back(remark_json(remark));

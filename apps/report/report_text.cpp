@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/profile/figures.h"
 #include "apps/report/format.h"
+#include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
 #include "pipeline/text.h"
 
@@ -15,11 +17,9 @@ namespace melflow {
 namespace {
 
 constexpr std::size_t kShownReasons = 5;
+constexpr double kWorthALimit = 2;  // shorter runs are not worth a word on what limits them [s]
+constexpr double kShownStay = 0.1;  // of a file in one stage [s]; --json has shorter ones
 constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
-
-double per_second(std::size_t n, double seconds) {
-  return seconds <= 0 ? 0 : static_cast<double>(n) / seconds;
-}
 
 std::string accounts(const RunReport& r, const Plan& plan) {
   const Ledger::Counts& c = r.counts;
@@ -34,7 +34,7 @@ std::string accounts(const RunReport& r, const Plan& plan) {
   const std::size_t rows = rows_of_run(r, plan);
   return out + fmt::format("\n{} in {}{} ({} files/s), {}\n",
                            rows > 0 ? plural(rows, "row") : "done", seconds_text(r.wall_seconds),
-                           filling, rate_text(per_second(c.closed() - c.not_run, r.wall_seconds)),
+                           filling, rate_text(run_figures(r).files_per_second),
                            plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
@@ -130,8 +130,8 @@ std::string queue_text(const EdgeReport& e) {
 }
 
 std::string stages_table(const RunReport& r) {
-  std::vector<Row> rows{{"node", "stage", "at once", "items", "MB", "rows/s", "busy", "input",
-                         "output", "core", "idle", "queue", "mean", "max"}};
+  std::vector<Row> rows{{"node", "stage", "at once", "items", "MB", "busy", "input", "output",
+                         "core", "idle", "queue", "mean", "max"}};
   for (const StageReport& s : r.stages) {
     const StageTime& t = s.time;
     const double total = t.total();
@@ -141,7 +141,6 @@ std::string stages_table(const RunReport& r) {
             fmt::format("{}/{}", s.peak_concurrency, s.concurrency),
             count_text(gives ? s.items_out : s.items_in),
             megabytes_text(static_cast<double>(gives ? s.bytes_out : s.bytes_in)),
-            rate_text(per_second(gives ? s.rows_out : s.rows_in, r.graph_seconds)),
             percent(t.busy, total),
             percent(t.waiting_input, total),
             percent(t.blocked_output, total),
@@ -160,6 +159,73 @@ std::string stages_table(const RunReport& r) {
          "  at once: most/allowed; busy to idle: where their time went (waiting for input,\n"
          "  for room in the output, for a core, idle after the end); queue: the places before the\n"
          "  node (auto: at the end/at most), how many were taken\n";
+}
+
+// Empty where a figure has no meaning.
+std::string rate_or_nothing(double per_second) {
+  return per_second > 0 ? rate_text(per_second) : "";
+}
+std::string megabytes_or_nothing(double per_second) {
+  return per_second > 0 ? megabytes_text(per_second) : "";
+}
+
+std::string speed_table(const RunReport& r) {
+  std::vector<Row> rows{{"node", "stage", "files/s", "MB/s in", "MB/s out", "rows/s", "used",
+                         "CPU s", "p50 ms", "p90", "p99", "longest"}};
+  for (const StageReport& s : r.stages) {
+    const StageFigures f = stage_figures(s, r);
+    Row row{s.name,
+            s.stage,
+            rate_or_nothing(f.files_per_second),
+            megabytes_or_nothing(f.bytes_in_per_second),
+            megabytes_or_nothing(f.bytes_out_per_second),
+            rate_or_nothing(f.rows_per_second),
+            fmt::format("{:.2f}", f.used),
+            fmt::format("{:.2f}", s.cpu_seconds)};
+    if (s.service.calls > 0)
+      for (const double seconds : {s.service.p50, s.service.p90, s.service.p99, s.service.greatest})
+        row.push_back(milliseconds_text(seconds));
+    rows.push_back(std::move(row));
+  }
+  return align(rows) +
+         "  each per second of the time in which the stages worked; used: how many were at work "
+         "on\n"
+         "  average; CPU s: processor time; p50 to longest: how long a call took (half of them at\n"
+         "  most p50; small files that travel together share their time)\n";
+}
+
+std::string machine(const RunReport& r) {
+  const RunFigures f = run_figures(r);
+  const ProcessUsage& u = r.usage;
+  const auto n = [](std::int64_t count) {
+    return count_text(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
+  };
+  std::string out = fmt::format("time: {} to start, {} in the stages, {} to finish",
+                                seconds_text(r.start_seconds), seconds_text(r.graph_seconds),
+                                seconds_text(r.finish_seconds));
+  if (r.first_row_seconds > 0)
+    out += fmt::format("; first rows taken after {}", seconds_text(r.first_row_seconds));
+  out += fmt::format(
+      "\nprocessor: {:.1f} of {} used ({} in the program, {} in the system); threads waited {} "
+      "times,\n  had to leave their core {} times; page faults: {} from the disk, {} others\n",
+      f.cores_used, plural(static_cast<std::size_t>(r.cores), "core"), seconds_text(u.user_seconds),
+      seconds_text(u.system_seconds), n(u.voluntary_switches), n(u.involuntary_switches),
+      n(u.major_faults), n(u.minor_faults));
+  if (r.bytes_read == 0 || !u.has_disk) return out;
+  return out + fmt::format("read: {}, {:.0f}% of it from the page cache; from the disk {} MB/s\n",
+                           bytes_text(static_cast<double>(r.bytes_read)), 100 * f.page_cache_share,
+                           megabytes_text(f.disk_read_per_second));
+}
+
+std::string slowest(const RunReport& r) {
+  if (r.slowest.empty() || r.slowest.front().visit.seconds < kShownStay) return {};
+  std::string out = "longest in one stage:\n";
+  for (const SlowFile& f : r.slowest)
+    out += fmt::format(
+        "  {} in {}: {}{}\n", seconds_text(f.visit.seconds), f.stage,
+        f.visit.files > 1 ? fmt::format("{} files together, from ", count_text(f.visit.files)) : "",
+        excerpt(f.name, kLongestPath));
+  return out;
 }
 
 std::string starts(const RunReport& r) {
@@ -234,7 +300,9 @@ std::string summary_text(const RunReport& report, const Plan& plan) {
   std::string out = accounts(report, plan);
   for (const StageReport& s : report.stages)
     if (!s.summary.empty()) out += output(s);
-  out += "\n" + stages_table(report) + "\n" + starts(report) + memory(report);
+  out += "\n" + stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
+         memory(report) + machine(report) + slowest(report);
+  if (report.wall_seconds > kWorthALimit) out += "\n" + limits_text(find_limits(report), report);
   return out;
 }
 

@@ -129,6 +129,17 @@ Plan PlanOverrides::load(const std::string& file, std::optional<int> workers) co
   return load_plan(find_pipeline(file), options);
 }
 
+Plan PlanOverrides::load_with(const std::string& file, std::optional<int> workers,
+                              const std::vector<std::string>& further_sets) const {
+  PlanOverrides all = *this;
+  all.sets.insert(all.sets.end(), further_sets.begin(), further_sets.end());
+  std::set<std::string> asked;
+  LoadOptions options = all.load_options();
+  options.workers = workers;
+  options.asked = &asked;
+  return load_plan(find_pipeline(file), options);
+}
+
 Plan PlanOverrides::look_at(const std::string& file, std::set<std::string>& asked) const {
   LoadOptions options = load_options();
   options.asked = &asked;

@@ -23,6 +23,10 @@ struct PlanOverrides {
   [[nodiscard]] std::vector<Assignment> assignments() const;  ///< the arguments of --set
   /// Makes the plan of a pipeline. `file`: as find_pipeline() takes it. Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
+  /// Makes the plan of a pipeline that load() has taken, with further --set, which may leave a
+  /// --var without use.
+  [[nodiscard]] Plan load_with(const std::string& file, std::optional<int> workers,
+                               const std::vector<std::string>& further_sets) const;
   /// Makes the plan of a pipeline that is not run: paths need not exist, nor variables have values.
   /// Adds the names of its variables to `asked`, for check_used() once all pipelines are read.
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;

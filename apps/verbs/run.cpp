@@ -13,10 +13,9 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
-#include "apps/report/terminal.h"
-#include "apps/signals.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
+#include "apps/verbs/watched_run.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/runner.h"
 #include "stages/corpus/update.h"
@@ -72,21 +71,9 @@ int exit_code_of(const RunReport& report) {
 }
 
 RunReport run_watched(Runner& runner, const RunArguments& arguments) {
-  const bool silent = arguments.quiet || arguments.no_progress;
-  ProgressDisplay display(runner,
-                          silent ? ProgressDisplay::Mode::none : ProgressDisplay::suitable_mode());
-  // Signals are blocked before the first thread starts, and end before the display does.
-  const StopOnSignal signals(
-      [&] {
-        runner.stop();
-        if (!arguments.quiet)
-          display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
-      },
-      [&] { display.leave(); });
-  display.start();
-  RunReport report = runner.run();
-  display.clear();
-  return report;
+  Watch watch{.quiet = arguments.quiet};
+  if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
+  return run_watched(runner, watch).report;
 }
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,

@@ -19,6 +19,7 @@ using Action = std::function<int()>;
 /// Each function adds a verb's options, and an example for its help, to `verb`.
 Action add_run(CLI::App& verb);
 Action add_update(CLI::App& verb);
+Action add_explain(CLI::App& verb);
 Action add_init(CLI::App& verb);
 Action add_validate(CLI::App& verb);
 Action add_graph(CLI::App& verb);
@@ -45,6 +46,8 @@ inline constexpr Verb kVerbs[] = {
      "Runs a pipeline for files that are new or have changed since its output was made.",
      add_update,
      {}},
+    {"explain", "Pipelines",
+     "Runs a pipeline as a trial and says what limits its speed and what would help.", add_explain},
     {"init", "Pipelines", "Writes a commented pipeline to start from, or a stage of your own.",
      add_init},
     {"validate", "Pipelines",

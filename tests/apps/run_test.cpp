@@ -101,6 +101,15 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
   CHECK(seconds == doctest::Approx(slots * json["graph_seconds"].get<double>()).epsilon(0.05));
   CHECK(json["stages"][2]["summary"]["path"] == "toy.out");
   CHECK(json["stages"][2]["summary"]["bytes"] == 1500000);
+  CHECK(json["stages"][1]["files_in"] == 40);
+  CHECK(json["stages"][1]["call_seconds"]["calls"] == 40);
+  CHECK(json["stages"][1]["call_seconds"]["p50"] <= json["stages"][1]["call_seconds"]["greatest"]);
+  CHECK(json["stages"][1]["per_second"]["files"] > 0);
+  CHECK(json["stages"][1]["used"] <= slots);
+  CHECK(json["machine"]["cores"] >= 1);
+  CHECK(json["machine"]["cores_used"] > 0);
+  CHECK(json["first_row_seconds"] > 0);
+  CHECK(json["slowest"].size() == 5);
   CHECK(json["edges"].size() == 2);
   const auto& edge = json["edges"][0];
   CHECK(edge["auto"]["greatest_queue"] >= edge["queue"]);

@@ -419,6 +419,70 @@ TEST_CASE("runner: what a stage is busy with is measured, and what it waits for"
         0);
 }
 
+TEST_CASE("runner: every call of a stage is timed, and the files that stayed longest are named") {
+  const Watchdog watchdog("runner: calls");
+  for (const char* own_threads : {"false", "true"}) {
+    CAPTURE(own_threads);
+    World world;
+    world.hooks["a"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+      const auto begin = std::chrono::steady_clock::now();
+      const auto least = std::chrono::milliseconds(n.item == 7 ? 40 : 0);
+      while (std::chrono::steady_clock::now() - begin < least) {
+      }
+      return {};
+    };
+    const Outcomes o = test::run(Graph()
+                                     .node("files", "numbers", "", {{"items", "30"}})
+                                     .node("more", "expand", "files", {{"blocks", "3"}})
+                                     .node("a", "step", "more", {{"own_threads", own_threads}})
+                                     .node("out", "keep", "a")
+                                     .workers(2),
+                                 world);
+    std::size_t blocks = 0;
+    for (std::size_t i = 0; i < 30; ++i)
+      blocks += static_cast<std::size_t>(test::block_count(i, 3));
+    CHECK(stage(o.report, "files").service.calls == 30);
+    CHECK(stage(o.report, "more").service.calls == blocks);
+    for (const char* name : {"a", "out"}) {
+      CAPTURE(name);
+      CHECK(stage(o.report, name).service.calls == blocks);
+      CHECK(stage(o.report, name).files_in == 30);
+    }
+    const StageReport& a = stage(o.report, "a");
+    CHECK(a.on_workers == (std::string(own_threads) == "false"));
+    CHECK(a.service.greatest >= 0.04);
+    CHECK(a.service.greatest <= a.time.busy);
+    CHECK(a.service.p50 <= a.service.p99);
+    CHECK(a.cpu_seconds > 0);
+    CHECK(o.report.usage.cpu_seconds() > 0);
+    CHECK(o.report.first_row_seconds > 0);
+    CHECK(o.report.first_row_seconds <= o.report.wall_seconds);
+    CHECK(o.report.start_seconds + o.report.graph_seconds + o.report.finish_seconds <=
+          o.report.wall_seconds + 1e-6);
+    REQUIRE(o.report.slowest.size() == 5);
+    for (const SlowFile& f : o.report.slowest) CHECK(f.visit.files == 1);
+    CHECK(std::any_of(a.slowest.begin(), a.slowest.end(),
+                      [](const SlowVisit& v) { return v.index == 7 && v.seconds >= 0.04; }));
+    CHECK(std::any_of(o.report.slowest.begin(), o.report.slowest.end(),
+                      [](const SlowFile& f) { return f.name == "item7" && f.stage == "a"; }));
+  }
+}
+
+TEST_CASE("runner: files that travel together are timed together") {
+  const Watchdog watchdog("runner: together");
+  World world;
+  const Outcomes o = test::run(chain(100).set("files", "files_per_task", "10").workers(1), world);
+  for (const char* name : {"files", "a", "b", "out"}) {
+    CAPTURE(name);
+    CHECK(stage(o.report, name).service.calls == 100);
+  }
+  REQUIRE_FALSE(o.report.slowest.empty());
+  for (const SlowFile& f : o.report.slowest) {
+    CHECK(f.visit.files == 10);
+    CHECK(f.visit.index % 10 == 0);
+  }
+}
+
 TEST_CASE("runner: a hundred thousand small items take seconds, not minutes") {
   const Watchdog watchdog("runner: many items");
   World world;

@@ -1,0 +1,42 @@
+#include "apps/profile/figures.h"
+
+#include <algorithm>
+
+namespace melflow {
+namespace {
+
+double per_second(double n, double seconds) { return seconds > 0 ? n / seconds : 0; }
+
+double per_second(std::size_t n, double seconds) {
+  return per_second(static_cast<double>(n), seconds);
+}
+
+}  // namespace
+
+StageFigures stage_figures(const StageReport& stage, const RunReport& report) {
+  const double seconds = report.graph_seconds;
+  const bool is_source = stage.items_in == 0;
+  return {
+      .files_per_second = per_second(is_source ? stage.items_out : stage.files_in, seconds),
+      .bytes_in_per_second = per_second(stage.bytes_in, seconds),
+      .bytes_out_per_second = per_second(stage.bytes_out, seconds),
+      .rows_per_second = per_second(stage.items_out > 0 ? stage.rows_out : stage.rows_in, seconds),
+      .used = per_second(stage.time.busy, seconds)};
+}
+
+RunFigures run_figures(const RunReport& report) {
+  const Ledger::Counts& c = report.counts;
+  const ProcessUsage& usage = report.usage;
+  RunFigures out;
+  out.files = c.closed() - c.not_run;
+  out.files_per_second = per_second(out.files, report.wall_seconds);
+  out.cores_used = per_second(usage.cpu_seconds(), report.wall_seconds);
+  const auto from_disk = static_cast<double>(usage.disk_read_bytes);
+  if (report.bytes_read > 0 && usage.has_disk)
+    out.page_cache_share =
+        std::clamp(1 - from_disk / static_cast<double>(report.bytes_read), 0.0, 1.0);
+  out.disk_read_per_second = per_second(from_disk, report.wall_seconds);
+  return out;
+}
+
+}  // namespace melflow

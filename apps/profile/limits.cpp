@@ -1,0 +1,115 @@
+#include "apps/profile/limits.h"
+
+#include <algorithm>
+
+#include "apps/profile/figures.h"
+#include "apps/profile/remedies.h"
+
+namespace melflow {
+namespace {
+
+constexpr double kUsedUp = 0.9;       // of a resource
+constexpr double kLossNamed = 0.1;    // of the time; less is no reason
+constexpr double kMostOutside = 0.5;  // of the whole time, where no stage was at work
+
+struct Loss {
+  Cause cause = Cause::uneven;
+  std::string node;
+  double share = 0;
+};
+
+// Parts of the run in which no stage was at work; the greatest.
+Loss lost_outside(const RunReport& r) {
+  Loss out;
+  if (r.wall_seconds <= 0) return out;
+  for (const auto& [cause, seconds] :
+       {std::pair(Cause::listing, r.start_seconds), std::pair(Cause::loading, r.filling_seconds),
+        std::pair(Cause::closing, r.finish_seconds)})
+    if (seconds / r.wall_seconds > out.share) out = {cause, "", seconds / r.wall_seconds};
+  return out;
+}
+
+const StageReport& busiest(const RunReport& r) {
+  return *std::max_element(
+      r.stages.begin(), r.stages.end(),
+      [](const StageReport& a, const StageReport& b) { return a.time.busy < b.time.busy; });
+}
+
+double share_of(double seconds, const StageReport& s) {
+  return s.time.total() > 0 ? seconds / s.time.total() : 0;
+}
+
+// The queue before a node that waits for input while what fills it has no room.
+Loss lost_by_queues(const RunReport& r) {
+  Loss out{Cause::queue, "", 0};
+  const auto named = [&](const std::string& name) {
+    return std::find_if(r.stages.begin(), r.stages.end(),
+                        [&](const StageReport& s) { return s.name == name; });
+  };
+  for (const EdgeReport& e : r.edges) {
+    const auto from = named(e.from), to = named(e.to);
+    if (from == r.stages.end() || to == r.stages.end()) continue;
+    const double share =
+        std::min(share_of(from->time.blocked_output, *from), share_of(to->time.waiting_input, *to));
+    if (!e.adapts && share > out.share) out = {Cause::queue, e.to, share};
+  }
+  return out;
+}
+
+// Where no resource was used up: what cost most of the time.
+Loss lost_inside(const RunReport& r, double unused) {
+  const StageReport& most = busiest(r);
+  const int slots = most.on_workers ? std::min(most.concurrency, r.workers) : most.concurrency;
+  const auto files = static_cast<double>(run_figures(r).files);
+  if (files < slots) return {Cause::few_files, "", 1 - files / slots};
+  const double memory = r.memory_wait_seconds / r.graph_seconds;
+  std::vector<Loss> losses{
+      {Cause::memory, "", std::min(1.0, memory)},
+      {Cause::beginning, "",
+       (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
+      {Cause::ending, most.name, share_of(most.time.idle_after_end, most)}};
+  // A node that waits for memory counts as blocked, too.
+  if (memory < kLossNamed) losses.push_back(lost_by_queues(r));
+  const Loss worst = *std::max_element(
+      losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.share < b.share; });
+  return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};
+}
+
+}  // namespace
+
+Limits find_limits(const RunReport& report) {
+  Limits out;
+  const Demands demands = demands_of(report);
+  out.files_per_second = demands.files_per_second;
+  out.ceilings = ceilings_of(demands);
+  if (out.ceilings.empty()) return out;
+  out.is_known = true;
+  out.taken_share = demands.taken_share();
+  for (const Demands::Stage& s : demands.stages) {
+    const double share = demands.core_seconds() > 0 ? s.cpu / demands.core_seconds() : 0;
+    if (share > out.heaviest_share) {
+      out.heaviest = s.name;
+      out.heaviest_share = share;
+    }
+  }
+  const auto name = [&out](const Loss& loss) {
+    out.cause = loss.cause;
+    out.node = loss.node;
+    out.share = loss.share;
+  };
+  const Ceiling& lowest = out.ceilings.front();
+  double most_used = 0;
+  for (const Ceiling& c : out.ceilings) most_used = std::max(most_used, c.used);
+  if (const Loss outside = lost_outside(report); outside.share >= kMostOutside) {
+    name(outside);
+  } else if (most_used >= kUsedUp) {
+    name({lowest.cause, lowest.node, lowest.used});
+    out.hints = hints_for_resources(demands);
+  } else {
+    name(lost_inside(report, 1 - most_used));
+    out.hints = hints_for_loss(out, report);
+  }
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,151 @@
+#include "apps/profile/remedies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace melflow {
+namespace {
+
+constexpr double kWorthIt = 1.05;  // less is no hint
+constexpr double kSpare = 1.1;     // room beyond the next limit
+constexpr int kFarthest = 4;       // times as many as were tried: farther nothing is known
+constexpr double kAllWorking =
+    0.8;  // of a worker's time in stages: more workers than cores help no more
+constexpr std::size_t kMostHints = 3;
+constexpr int kMostChanges = 3;  // in one hint
+
+using Setting = std::pair<std::string, std::string>;
+
+Demands::Stage& stage_of(Demands& d, const std::string& name) {
+  return *std::find_if(d.stages.begin(), d.stages.end(),
+                       [&](const Demands::Stage& s) { return s.name == name; });
+}
+
+// As many slots as take `per_second` files.
+std::optional<Setting> more_slots(Demands& d, const std::string& node, double per_second) {
+  Demands::Stage& s = stage_of(d, node);
+  int most = s.on_workers ? d.workers : kFarthest * s.slots;
+  most = std::min(most, d.files);
+  if (s.option.most > 0) most = std::min(most, s.option.most);
+  if (!s.option.is_settable || most <= s.slots) return std::nullopt;
+  const double wanted = std::min(1e6, std::ceil(kSpare * per_second * s.busy));
+  s.slots = std::clamp(static_cast<int>(wanted), s.slots + 1, most);
+  return Setting(node + ".concurrency", std::to_string(s.slots));
+}
+
+// One for each core or, where they wait in stages, as many as keep the cores at work.
+std::optional<Setting> more_workers(Demands& d) {
+  const double share = std::max(d.workers_processor_share(), 1.0 / kFarthest);
+  int wanted = d.cores;
+  if (share < kAllWorking) wanted = static_cast<int>(std::ceil(d.cores / share));
+  wanted = std::min({wanted, kFarthest * d.cores, d.files});
+  if (wanted <= d.workers) return std::nullopt;
+  d.workers = wanted;
+  for (Demands::Stage& s : d.stages)
+    if (s.option.follows_workers) s.slots = wanted;
+  return Setting("workers", std::to_string(wanted));
+}
+
+std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
+  switch (ceiling.cause) {
+    case Cause::workers:
+      return more_workers(d);
+    case Cause::slots:
+      return more_slots(d, ceiling.node, next);
+    case Cause::disk: {
+      const Demands::Stage& reader = stage_of(d, ceiling.node);
+      if (reader.on_workers && reader.slots >= d.workers) return more_workers(d);
+      return more_slots(d, ceiling.node, next);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// The lowest ceiling above the one given; twice that where there is none.
+double next_above(const std::vector<Ceiling>& ceilings, const Ceiling& this_one) {
+  for (const Ceiling& c : ceilings)
+    if (&c != &this_one && c.cause != Cause::disk && c.node != this_one.node &&
+        c.files_per_second > this_one.files_per_second)
+      return c.files_per_second;
+  return 2 * this_one.files_per_second;
+}
+
+double lowest(const std::vector<Ceiling>& ceilings) {
+  double out = ceilings.front().files_per_second;
+  for (const Ceiling& c : ceilings) out = std::min(out, c.files_per_second);
+  return out;
+}
+
+// `taken`: the share of the cores that other programs had.
+Hint predicted(std::vector<Setting> sets, double now, double likely, double high, double taken) {
+  likely = std::min(likely, high);
+  const double low = now + (likely - now) / 2;
+  if (taken >= Limits::kDisturbed) return {std::move(sets), low, now, high};
+  return {std::move(sets), likely, low, high};
+}
+
+}  // namespace
+
+std::vector<Hint> hints_for_resources(const Demands& demands) {
+  std::vector<Hint> out;
+  const std::vector<Ceiling> now = ceilings_of(demands);
+  const double reached = std::min(1.0, demands.files_per_second / lowest(now));
+  for (const Ceiling& begin : now) {
+    if (begin.files_per_second > kWorthIt * lowest(now)) continue;  // it holds nothing back
+    Demands changed = demands;
+    std::vector<Setting> sets;
+    std::vector<Ceiling> after = now;
+    Ceiling limit = begin;
+    // What holds the run back next is lifted, too, where one change alone brings nothing.
+    bool reads_disk = false;
+    for (int i = 0; i < kMostChanges; ++i) {
+      const auto same = std::find_if(after.begin(), after.end(), [&](const Ceiling& c) {
+        return c.cause == limit.cause && c.node == limit.node;
+      });
+      reads_disk = reads_disk || limit.cause == Cause::disk;
+      const auto set = lift(changed, *same, next_above(after, *same));
+      if (!set) break;
+      sets.push_back(*set);
+      after = ceilings_of(changed);
+      if (lowest(after) >= kWorthIt * lowest(now)) break;
+      limit = after.front();
+    }
+    const double high = sets.empty() ? 0 : lowest(after);
+    if (high < kWorthIt * lowest(now)) continue;
+    Hint hint = predicted(std::move(sets), demands.files_per_second, reached * high, high,
+                          demands.taken_share());
+    if (reads_disk) hint.low = demands.files_per_second;  // it may have given all it has
+    if (std::none_of(out.begin(), out.end(), [&](const Hint& h) { return h.sets == hint.sets; }))
+      out.push_back(std::move(hint));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Hint& a, const Hint& b) {
+    return a.likely != b.likely ? a.likely > b.likely : a.sets.size() < b.sets.size();
+  });
+  out.resize(std::min(out.size(), kMostHints));
+  return out;
+}
+
+std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) {
+  std::vector<Setting> sets;
+  if (limits.cause == Cause::memory) {
+    const std::size_t mebibytes = (2 * report.memory_budget + (1U << 20) - 1) >> 20;
+    sets.emplace_back("memory.host", fmt::format("{}MiB", mebibytes));
+  }
+  if (limits.cause == Cause::queue)
+    for (const EdgeReport& e : report.edges)
+      if (e.to == limits.node && sets.empty())
+        sets.emplace_back(e.to + ".queue", std::to_string(kFarthest * e.capacity));
+  if (sets.empty() || limits.ceilings.empty()) return {};
+  const double high = lowest(limits.ceilings);
+  const double kept = std::max(0.01, 1 - limits.share);
+  Hint hint = predicted(std::move(sets), limits.files_per_second, limits.files_per_second / kept,
+                        high, limits.taken_share);
+  if (hint.likely < kWorthIt * limits.files_per_second) return {};
+  return {hint};
+}
+
+}  // namespace melflow

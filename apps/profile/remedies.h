@@ -1,0 +1,15 @@
+// Which change of an option would lift a limit, and what it would bring.
+#pragma once
+
+#include <vector>
+
+#include "apps/profile/limits.h"
+
+namespace melflow {
+
+/// For a run that is held back by a resource: changes of workers and concurrency.
+std::vector<Hint> hints_for_resources(const Demands& demands);
+/// For a run that lost the share `limits.share` of its time by memory or a queue.
+std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report);
+
+}  // namespace melflow

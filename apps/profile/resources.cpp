@@ -1,0 +1,132 @@
+#include "apps/profile/resources.h"
+
+#include <algorithm>
+
+#include "apps/profile/figures.h"
+
+namespace melflow {
+namespace {
+
+constexpr double kAlike = 1.05;      // ceilings less than this apart are one
+constexpr double kFromDisk = 0.1;    // less of the bytes from the disk is no reason to wait
+constexpr double kAllWorking = 0.8;  // from this share on, a worker in a stage is a core at work
+
+bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
+  return std::any_of(report.edges.begin(), report.edges.end(),
+                     [&](const EdgeReport& e) { return e.to == node && e.from == source; });
+}
+
+}  // namespace
+
+const char* to_text(Cause cause) {
+  switch (cause) {
+    case Cause::cores:
+      return "cores";
+    case Cause::disk:
+      return "disk";
+    case Cause::workers:
+      return "workers";
+    case Cause::slots:
+      return "concurrency";
+    case Cause::memory:
+      return "memory";
+    case Cause::queue:
+      return "queue";
+    case Cause::few_files:
+      return "few_files";
+    case Cause::ending:
+      return "ending";
+    case Cause::beginning:
+      return "beginning";
+    case Cause::listing:
+      return "listing";
+    case Cause::loading:
+      return "loading";
+    case Cause::closing:
+      return "closing";
+    case Cause::uneven:
+      return "uneven";
+  }
+  return "";
+}
+
+double Demands::worker_seconds() const {
+  double out = 0;
+  for (const Stage& s : stages) out += s.on_workers ? s.busy : 0;
+  return out;
+}
+
+double Demands::core_seconds() const {
+  double out = 0;
+  for (const Stage& s : stages) out += s.cpu;
+  return out;
+}
+
+double Demands::workers_processor_share() const {
+  double cpu = core_wait;
+  for (const Stage& s : stages) cpu += s.on_workers ? s.cpu : 0;
+  const double busy = worker_seconds();
+  return busy > 0 ? std::min(1.0, cpu / busy) : 1;
+}
+
+double Demands::taken_share() const {
+  const double ready = core_seconds() + core_wait;
+  return workers <= cores && ready > 0 ? core_wait / ready : 0;
+}
+
+int Demands::usable_slots(const Stage& stage) const {
+  return stage.on_workers ? std::min(stage.slots, workers) : stage.slots;
+}
+
+Demands demands_of(const RunReport& report) {
+  Demands out;
+  const RunFigures figures = run_figures(report);
+  if (figures.files == 0 || report.graph_seconds <= 0 || report.stages.empty()) return out;
+  const auto files = static_cast<double>(figures.files);
+  out.workers = report.workers;
+  out.cores = report.cores;
+  out.core_wait = report.core_wait_seconds / files;
+  out.files = static_cast<int>(std::min<std::size_t>(figures.files, 1U << 30));
+  out.files_per_second = files / report.graph_seconds;
+  const bool reads_disk =
+      report.usage.has_disk && report.bytes_read > 0 && figures.page_cache_share < 1 - kFromDisk;
+  const std::string& source = report.stages.front().name;
+  for (const StageReport& s : report.stages) {
+    Demands::Stage d{
+        s.name, s.option, s.concurrency, s.on_workers, s.time.busy / files, s.cpu_seconds / files};
+    if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
+    out.stages.push_back(std::move(d));
+  }
+  return out;
+}
+
+std::vector<Ceiling> ceilings_of(const Demands& d) {
+  std::vector<Ceiling> out;
+  const auto add = [&](Cause cause, const std::string& node, double capacity, double demand) {
+    if (demand > 0)
+      out.push_back({cause, node, capacity / demand, d.files_per_second * demand / capacity});
+  };
+  const bool workers_are_cores = d.workers >= d.cores && d.workers_processor_share() >= kAllWorking;
+  add(Cause::cores, "", d.cores, d.core_seconds());
+  // Where they hardly wait in stages, workers that have no time left are cores that have none.
+  if (workers_are_cores && !out.empty()) {
+    const double by_workers = d.workers / d.worker_seconds();
+    if (d.worker_seconds() > 0 && by_workers < out.front().files_per_second)
+      out.front() = {Cause::cores, "", by_workers, d.files_per_second / by_workers};
+  }
+  for (const Demands::Stage& s : d.stages) add(Cause::disk, s.name, d.usable_slots(s), s.disk);
+  add(Cause::workers, "", d.workers, d.worker_seconds());
+  for (const Demands::Stage& s : d.stages) add(Cause::slots, s.name, s.slots, s.busy);
+  std::stable_sort(out.begin(), out.end(), [](const Ceiling& a, const Ceiling& b) {
+    return a.files_per_second < b.files_per_second;
+  });
+  if (out.empty()) return out;
+  const double alike = kAlike * out.front().files_per_second;
+  const auto end = std::find_if(out.begin(), out.end(),
+                                [alike](const Ceiling& c) { return c.files_per_second > alike; });
+  std::stable_sort(out.begin(), end,
+                   [](const Ceiling& a, const Ceiling& b) { return a.cause < b.cause; });
+  return out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,72 @@
+// What a file asks of each stage and of the machine, and how many files a second each could serve.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/report.h"
+
+namespace melflow {
+
+/// What can hold a run back. The first four are resources with a ceiling; the others lose time.
+enum class Cause {
+  cores,      ///< the processor
+  disk,       ///< reading waits for it
+  workers,    ///< threads of the run, all of them in stages
+  slots,      ///< a stage's concurrency
+  memory,     ///< files wait for the budget
+  queue,      ///< a queue full and empty by turns
+  few_files,  ///< fewer files than could be done at once
+  ending,     ///< the last files: slots have nothing more to do
+  beginning,  ///< until the first rows were through
+  listing,    ///< before the stages: finding files, opening outputs
+  loading,    ///< before the stages: loading the audio
+  closing,    ///< after the stages: closing and checking outputs
+  uneven,     ///< nothing for long: the stages waited for each other
+};
+const char* to_text(Cause cause);
+
+/// The most files a second that a resource can serve, while the stages work.
+struct Ceiling {
+  Cause cause = Cause::slots;
+  std::string node;  ///< of slots and disk
+  double files_per_second = 0;
+  double used = 0;  ///< share of it that was used, 0 to 1 and a little
+};
+
+/// What a file asks for, on average over all files [s], and what there is to serve it.
+struct Demands {
+  struct Stage {
+    std::string name;
+    ConcurrencyOption option;
+    int slots = 1;
+    bool on_workers = true;
+    double busy = 0;  ///< of a slot
+    double cpu = 0;   ///< of a core
+    double disk = 0;  ///< of a slot, waiting for the disk
+  };
+  std::vector<Stage> stages;
+  int workers = 1, cores = 1;
+  int files = 0;
+  double core_wait = 0;         ///< threads that were ready without a core [s]
+  double files_per_second = 0;  ///< reached while the stages worked
+
+  /// Of all that runs on the workers.
+  [[nodiscard]] double worker_seconds() const;
+  [[nodiscard]] double core_seconds() const;  ///< of all stages
+  /// How much of the workers' time in stages a core worked, or they waited for one; 0 to 1.
+  [[nodiscard]] double workers_processor_share() const;
+  /// Of the time in which its threads computed or waited for a core, the share that they waited
+  /// because other programs had it; 0 with more workers than cores, which take them from each other.
+  [[nodiscard]] double taken_share() const;
+  /// How many of a stage's slots can be at work at the same time.
+  [[nodiscard]] int usable_slots(const Stage& stage) const;
+};
+
+Demands demands_of(const RunReport& report);
+
+/// The lowest first. Of those less than 5 % apart the more general one: cores before disk, workers
+/// and slots, since what is held back by cores keeps slots and workers busy, too.
+std::vector<Ceiling> ceilings_of(const Demands& demands);
+
+}  // namespace melflow

@@ -1,0 +1,25 @@
+// Whether a change brought what was predicted: pairs of runs without and with it.
+#pragma once
+
+#include <vector>
+
+#include "apps/profile/limits.h"
+
+namespace melflow {
+
+struct Verification {
+  Hint hint;
+  double predicted = 0, predicted_low = 0, predicted_high = 0;  ///< times as fast as without
+  std::vector<double> without, with;  ///< files/s while the stages worked, in the order of the runs
+  /// Of the pairs: the middle one, the least and the greatest [times as fast].
+  double measured = 0, least = 0, greatest = 0;
+  /// Whether what was measured lies in what was predicted, or the spread of the pairs reaches it.
+  bool agrees = false;
+};
+
+/// `without` and `with` have the same number of runs, at least one, each greater than 0.
+/// `before`: the files/s that the hint was made from.
+Verification verify(const Hint& hint, double before, std::vector<double> without,
+                    std::vector<double> with);
+
+}  // namespace melflow

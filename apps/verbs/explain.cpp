@@ -1,0 +1,173 @@
+// melflow explain: a trial run, what limited it, and whether the best hint keeps its promise.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/profile/figures.h"
+#include "apps/profile/limits.h"
+#include "apps/profile/verification.h"
+#include "apps/report/format.h"
+#include "apps/report/limits_text.h"
+#include "apps/report/printing.h"
+#include "apps/report/report_json.h"
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/scratch_outputs.h"
+#include "apps/verbs/verbs.h"
+#include "apps/verbs/watched_run.h"
+
+namespace melflow {
+namespace {
+
+constexpr int kPairs = 3;
+
+struct ExplainArguments {
+  PlanArguments plan;
+  double seconds = 30;
+  bool verify = false;
+  bool json = false;
+  bool no_progress = false;
+};
+
+// Thrown where a signal ends the trials.
+struct Interrupted {};
+
+class Trials {
+ public:
+  explicit Trials(const ExplainArguments& arguments)
+      : arguments_(arguments), outputs_(first_plan(arguments)) {}
+
+  RunReport run(const Hint* change = nullptr) const {
+    std::vector<std::string> sets = outputs_.sets();
+    std::optional<int> workers = arguments_.plan.workers;
+    if (change != nullptr)
+      for (const auto& [option, value] : change->sets) {
+        sets.push_back(fmt::format("{}={}", option, value));
+        if (option == "workers") workers = std::stoi(value);  // --workers would win otherwise
+      }
+    Runner runner(arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets));
+    Watch watch{.seconds = arguments_.seconds};
+    if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
+    WatchedRun done = run_watched(runner, watch);
+    outputs_.clear();
+    if (done.interrupted) throw Interrupted{};
+    if (done.report.ending == Ending::failed) throw RunError(done.report.error);
+    return std::move(done.report);
+  }
+
+  // In turn, so that what changes on the machine meanwhile meets both.
+  Verification verify(const Hint& hint, double before) const {
+    std::vector<double> without, with;
+    for (int i = 0; i < kPairs; ++i) {
+      without.push_back(rate(run()));
+      with.push_back(rate(run(&hint)));
+    }
+    return melflow::verify(hint, before, without, with);
+  }
+
+ private:
+  static Plan first_plan(const ExplainArguments& arguments) {
+    Plan plan = arguments.plan.load();
+    for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
+    return plan;
+  }
+  static double rate(const RunReport& report) {
+    const double files_per_second = demands_of(report).files_per_second;
+    if (files_per_second <= 0) throw RunError("explain: a trial run dealt with no file");
+    return files_per_second;
+  }
+
+  const ExplainArguments& arguments_;
+  const ScratchOutputs outputs_;
+};
+
+std::string trial_text(const Limits& l, const RunReport& r) {
+  if (!l.is_known)
+    return "nothing can be said: no file was dealt with; are there any, and is there time enough "
+           "for one (--seconds)?\n";
+  std::string out = fmt::format("{}: {} in {}, {} files/s while the stages worked ({})\n",
+                                r.ending == Ending::stopped ? "trial of the first files" : "trial",
+                                plural(run_figures(r).files, "file"), seconds_text(r.wall_seconds),
+                                rate_text(l.files_per_second), seconds_text(r.graph_seconds));
+  out += limits_text(l, r);
+  return out +
+         "\nat most, of each (files/s while the stages work; how much of it the run used):\n" +
+         ceilings_text(l, r);
+}
+
+std::string verification_text(const Verification& v) {
+  return fmt::format(
+      "\nverified: {}, {} runs without and {} with it, in turn:\n"
+      "  predicted {:.2f} times as fast ({:.2f} to {:.2f}), measured {:.2f} times ({:.2f} to "
+      "{:.2f}): {}\n",
+      sets_text(v.hint), v.without.size(), v.with.size(), v.predicted, v.predicted_low,
+      v.predicted_high, v.measured, v.least, v.greatest,
+      v.agrees ? "as predicted" : "not as predicted");
+}
+
+nlohmann::ordered_json verification_json(const Verification& v) {
+  return {{"set", hint_json(v.hint)["set"]},
+          {"predicted",
+           {{"likely", v.predicted}, {"low", v.predicted_low}, {"high", v.predicted_high}}},
+          {"measured", {{"middle", v.measured}, {"least", v.least}, {"greatest", v.greatest}}},
+          {"files_per_second", {{"without", v.without}, {"with", v.with}}},
+          {"agrees", v.agrees}};
+}
+
+int explain(const ExplainArguments& arguments) {
+  try {
+    const Trials trials(arguments);
+    const RunReport report = trials.run();
+    const Limits limits = find_limits(report);
+    if (!arguments.json) put(stdout, trial_text(limits, report));
+    std::optional<Verification> verification;
+    if (arguments.verify && !limits.hints.empty())
+      verification = trials.verify(limits.hints.front(), limits.files_per_second);
+    if (arguments.json) {
+      nlohmann::ordered_json out{{"files", run_figures(report).files},
+                                 {"seconds", report.wall_seconds},
+                                 {"limit", limits_json(limits)}};
+      if (arguments.verify)
+        out["verification"] =
+            verification ? verification_json(*verification) : nlohmann::ordered_json();
+      put(stdout, json_text(out));
+    } else if (verification) {
+      put(stdout, verification_text(*verification));
+    } else if (arguments.verify) {
+      put(stdout, "\nthere is no change of an option to verify\n");
+    }
+    return limits.is_known ? kDone : kRunFailed;
+  } catch (const Interrupted&) {
+    complain("stopped; what the trial wrote is removed");
+    return kStopped;
+  }
+}
+
+}  // namespace
+
+Action add_explain(CLI::App& verb) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  arguments->plan.add_to(verb);
+  verb.add_option("--seconds", arguments->seconds,
+                  "begins no more files after so many seconds of a run; 0: takes all files")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  verb.add_flag("--verify", arguments->verify,
+                "makes the first hint's change and measures what it brings: three runs without and "
+                "three with it, in turn");
+  verb.add_flag("--json", arguments->json, "prints a JSON document instead");
+  verb.add_flag("--no-progress", arguments->no_progress, "prints no progress");
+  verb.footer(
+      "The pipeline runs as it would with `melflow run`, but writes into a folder beside its "
+      "output,\n"
+      "which is removed at the end. docs/profiling.md says what the words mean and what to do.\n"
+      "\n"
+      "Example:\n"
+      "  DATA=clips OUT=features.h5 melflow explain speech_16k_80mel --verify");
+  return [arguments] { return explain(*arguments); };
+}
+
+}  // namespace melflow

@@ -1,0 +1,70 @@
+#include "apps/verbs/scratch_outputs.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+void check(const PlanNode& node) {
+  if (node.resources.files_made.empty()) return;
+  const std::vector<std::string> options = node.config->schema().names();
+  if (std::find(options.begin(), options.end(), "path") == options.end())
+    throw RunError(
+        fmt::format("{} ({}): writes {} and has no option path, by which a trial could write "
+                    "elsewhere",
+                    node.name, node.info->name, excerpt(node.resources.files_made.front())));
+}
+
+fs::path folder_beside(const std::string& node, const fs::path& output) {
+  const fs::path parent = output.has_parent_path() ? output.parent_path() : fs::path(".");
+  std::string name = (parent / ".melflow-scratch-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr)
+    throw RunError(fmt::format("{}: cannot make a folder for a trial output in {}: {}", node,
+                               excerpt(parent.string()), std::generic_category().message(errno)));
+  return name;
+}
+
+}  // namespace
+
+ScratchOutputs::ScratchOutputs(const Plan& plan) {
+  // Before the first folder is made: a constructor that throws has no destructor.
+  for (const PlanNode& node : plan.nodes) check(node);
+  for (const PlanNode& node : plan.nodes) {
+    if (node.resources.files_made.empty()) continue;
+    const fs::path output = node.resources.files_made.front();
+    try {
+      folders_.push_back(folder_beside(node.name, output));
+    } catch (...) {
+      remove();
+      throw;
+    }
+    sets_.push_back(
+        fmt::format("{}.path={}", node.written, (folders_.back() / output.filename()).string()));
+  }
+}
+
+ScratchOutputs::~ScratchOutputs() { remove(); }
+
+void ScratchOutputs::remove() {
+  std::error_code ignored;
+  for (const fs::path& folder : folders_) fs::remove_all(folder, ignored);
+}
+
+void ScratchOutputs::clear() const {
+  for (const fs::path& folder : folders_) {
+    std::error_code error;
+    for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
+      fs::remove_all(e.path(), error);
+  }
+}
+
+}  // namespace melflow

@@ -1,0 +1,67 @@
+#include "apps/verbs/watched_run.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "apps/signals.h"
+#include "pipeline/threads.h"
+
+namespace melflow {
+namespace {
+
+// Stops a run after some seconds; where there is no thread to be had for it, the run goes on.
+class StopAfter {
+ public:
+  StopAfter(Runner& runner, double seconds) {
+    if (seconds <= 0) return;
+    (void)add_thread(thread_, [this, &runner, seconds] {
+      std::unique_lock lock(mutex_);
+      if (!ended_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [this] { return is_over_; }))
+        runner.stop();
+    });
+  }
+  ~StopAfter() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    ended_.notify_all();
+    for (std::thread& t : thread_) t.join();
+  }
+  StopAfter(const StopAfter&) = delete;
+  StopAfter& operator=(const StopAfter&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool is_over_ = false;
+  std::vector<std::thread> thread_;  // one, or none
+};
+
+}  // namespace
+
+WatchedRun run_watched(Runner& runner, const Watch& watch) {
+  ProgressDisplay display(runner, watch.progress);
+  std::atomic<bool> interrupted{false};
+  // Signals are blocked before the first thread starts, and end before the display does.
+  const StopOnSignal signals(
+      [&] {
+        interrupted = true;
+        runner.stop();
+        if (!watch.quiet)
+          display.say("stopping: what is under way will be finished; Ctrl-C again ends at once");
+      },
+      [&] { display.leave(); });
+  const StopAfter limit(runner, watch.seconds);
+  display.start();
+  RunReport report = runner.run();
+  display.clear();
+  return {std::move(report), interrupted.load()};
+}
+
+}  // namespace melflow

@@ -1,0 +1,22 @@
+// A run with its progress on stderr, which Ctrl-C stops.
+#pragma once
+
+#include "apps/report/terminal.h"
+#include "pipeline/runner.h"
+
+namespace melflow {
+
+struct Watch {
+  ProgressDisplay::Mode progress = ProgressDisplay::suitable_mode();
+  bool quiet = false;  ///< says nothing when it is stopped
+  double seconds = 0;  ///< after which no more files are begun; 0: never
+};
+
+struct WatchedRun {
+  RunReport report;
+  bool interrupted = false;  ///< by a signal
+};
+
+WatchedRun run_watched(Runner& runner, const Watch& watch);
+
+}  // namespace melflow

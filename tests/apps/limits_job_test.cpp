@@ -1,0 +1,151 @@
+// Runs in which one thing is made to hold the others back, and what the report then names. Stages
+// burn processor time or wait for each other; how long that takes on a busy machine does not matter.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+
+#include "apps/profile/limits.h"
+#include "apps/report/limits_text.h"
+#include "pipeline/compose.h"
+#include "pipeline/cpu.h"
+#include "tests/support/watchdog.h"
+
+using namespace melflow;
+using test::Watchdog;
+
+namespace {
+
+struct Piece {
+  static constexpr const char* kName = "piece";
+  [[nodiscard]] static std::size_t bytes() { return 1000; }
+  [[nodiscard]] static std::size_t rows() { return 1; }
+};
+
+// Works on a core for so many milliseconds of the thread's own processor time.
+void burn(double milliseconds) {
+  const auto spent = [] {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
+  };
+  const double until = spent() + milliseconds;
+  while (spent() < until) {
+  }
+}
+
+std::vector<std::string> names(std::size_t count) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back("piece" + std::to_string(i));
+  return out;
+}
+
+Limits limits_of(Compose& graph, RunReport* report = nullptr) {
+  RunReport r = graph.run();
+  REQUIRE(r.ending == Ending::complete);
+  if (report != nullptr) *report = r;
+  return find_limits(r);
+}
+
+}  // namespace
+
+TEST_CASE("limits of a job: one slot of a stage that computes, among workers with nothing to do") {
+  const Watchdog watchdog("limits: slots");
+  Compose graph(Registry{});
+  graph.source<Piece>("pieces", names(60), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>("heavy", "pieces",
+                         [](const Piece& p) {
+                           burn(3);
+                           return p;
+                         },
+                         1, {{"concurrency", 1}})
+      .sink<Piece>("end", "heavy", [](const Piece&) {});
+  graph.spec().workers = 4;
+  const Limits l = limits_of(graph);
+  CHECK((l.cause == Cause::slots || l.cause == Cause::cores));  // cores: on a machine with one
+  if (l.cause == Cause::slots) CHECK(l.node == "heavy");
+  CHECK(l.heaviest == "heavy");
+  if (l.cause == Cause::slots && available_cpus() > 1) {
+    REQUIRE_FALSE(l.hints.empty());
+    CHECK(l.hints.front().sets.front().first == "heavy.concurrency");
+  }
+}
+
+TEST_CASE("limits of a job: one worker, where there are more cores") {
+  const Watchdog watchdog("limits: workers");
+  if (available_cpus() < 2) return;
+  Compose graph(Registry{});
+  const auto work = [](const Piece& p) {
+    burn(2);
+    return p;
+  };
+  graph.source<Piece>("pieces", names(60), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>("one", "pieces", work)
+      .map<Piece, Piece>("two", "one", work)
+      .sink<Piece>("end", "two", [](const Piece&) {});
+  graph.spec().workers = 1;
+  const Limits l = limits_of(graph);
+  CHECK(l.cause == Cause::workers);
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints.front().sets.front() ==
+        std::pair<std::string, std::string>("workers", std::to_string(available_cpus())));
+}
+
+TEST_CASE("limits of a job: a worker for each core, all of them computing") {
+  const Watchdog watchdog("limits: cores");
+  Compose graph(Registry{});
+  graph.source<Piece>("pieces", names(400), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>("heavy", "pieces",
+                         [](const Piece& p) {
+                           burn(2);
+                           return p;
+                         })
+      .sink<Piece>("end", "heavy", [](const Piece&) {});
+  graph.spec().workers = 0;
+  const Limits l = limits_of(graph);
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.hints.empty());
+}
+
+TEST_CASE("limits of a job: workers that wait inside of a stage, and no core with them") {
+  const Watchdog watchdog("limits: waiting workers");
+  std::mutex mutex;
+  std::condition_variable device;
+  Compose graph(Registry{});
+  graph.source<Piece>("pieces", names(100), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>("wait", "pieces",
+                         [&](const Piece& p) {
+                           std::unique_lock lock(mutex);
+                           device.wait_for(lock, std::chrono::milliseconds(3),
+                                           [] { return false; });
+                           return p;
+                         })
+      .sink<Piece>("end", "wait", [](const Piece&) {});
+  graph.spec().workers = 2;
+  RunReport report;
+  const Limits l = limits_of(graph, &report);
+  CAPTURE(limits_text(l, report));
+  CHECK(l.cause == Cause::workers);
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints.front().sets.front().first == "workers");
+}
+
+TEST_CASE("limits of a job: fewer files than workers") {
+  const Watchdog watchdog("limits: few files");
+  Compose graph(Registry{});
+  graph.source<Piece>("pieces", names(2), [](std::size_t) { return Piece{}; })
+      .map<Piece, Piece>("heavy", "pieces",
+                         [](const Piece& p) {
+                           burn(20);
+                           return p;
+                         })
+      .sink<Piece>("end", "heavy", [](const Piece&) {});
+  graph.spec().workers = 8;
+  RunReport report;
+  const Limits l = limits_of(graph, &report);
+  CHECK((l.cause == Cause::few_files || l.cause == Cause::cores));  // cores: with two of them
+  for (const Hint& h : l.hints)
+    for (const auto& [option, value] : h.sets) CHECK(std::stoi(value) <= 2);
+}

@@ -1,0 +1,378 @@
+// What held a run back, of runs written by hand. The expected figures are worked out beside each:
+// ten seconds, 1,000 files, so 100 files/s, and a stage's ceiling is its slots over its busy
+// seconds times 1,000.
+#include "apps/profile/limits.h"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/profile/verification.h"
+#include "apps/report/limits_text.h"
+
+using namespace melflow;
+
+namespace {
+
+constexpr double kSeconds = 10;
+
+struct StageOf {
+  std::string name;
+  int slots;
+  double busy, cpu;  // of all slots [s]
+  bool on_workers = true;
+  ConcurrencyOption option = {};
+};
+
+StageReport stage_of(const StageOf& s) {
+  StageReport out;
+  out.name = s.name;
+  out.stage = s.name;
+  out.concurrency = s.slots;
+  out.on_workers = s.on_workers;
+  out.option = s.option;
+  out.time.busy = s.busy;
+  out.time.waiting_input = s.slots * kSeconds - s.busy;
+  out.cpu_seconds = s.cpu;
+  return out;
+}
+
+// files → read → mel → write, on four workers and as many cores.
+RunReport run_of(const std::vector<StageOf>& stages, std::size_t files = 1000) {
+  RunReport r;
+  r.graph_seconds = kSeconds;
+  r.wall_seconds = kSeconds;
+  r.workers = r.cores = 4;
+  r.counts = {.found = files, .ok = files};
+  r.memory_budget = std::size_t{256} << 20;
+  r.stages.push_back(stage_of({"files", 1, 0.1, 0.1}));
+  for (const StageOf& s : stages) {
+    r.edges.push_back({.from = r.stages.back().name, .to = s.name, .capacity = 4});
+    r.stages.push_back(stage_of(s));
+  }
+  return r;
+}
+
+StageReport& stage(RunReport& r, const std::string& name) {
+  for (StageReport& s : r.stages)
+    if (s.name == name) return s;
+  throw std::out_of_range(name);
+}
+
+constexpr ConcurrencyOption kFollows{.follows_workers = true};
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+using Sets = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace
+
+TEST_CASE("limits: a stage with too few slots, up to what the cores then allow") {
+  // mel: 1 slot, 9.8 s: 102 files/s. Cores: 4 / 13.9 s: 288. Three slots would make 306.
+  const Limits l =
+      find_limits(run_of({{"read", 4, 2, 1}, {"mel", 1, 9.8, 9.8}, {"write", 1, 3, 3}}));
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "mel");
+  CHECK(l.share == doctest::Approx(0.98));
+  CHECK(l.ceilings.front().files_per_second == doctest::Approx(1000 / 9.8));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"mel.concurrency", "3"}});
+  const double workers = 4 / 14.9 * 1000;
+  const double high = std::min(workers, 4 / 13.9 * 1000);
+  CHECK(l.hints[0].high == doctest::Approx(high));
+  CHECK(l.hints[0].likely == doctest::Approx(0.98 * high));
+  CHECK(l.hints[0].low == doctest::Approx((100 + 0.98 * high) / 2));
+}
+
+TEST_CASE("limits: a stage that can do one at a time cannot be given more") {
+  const Limits l = find_limits(
+      run_of({{"read", 4, 2, 1}, {"mel", 1, 9.8, 9.8, true, {.most = 1}}, {"write", 1, 3, 3}}));
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.hints.empty());
+  CHECK(l.nothing_to_gain());
+}
+
+TEST_CASE("limits: a node that was not written has no option to change") {
+  const Limits l = find_limits(run_of({{"mel", 1, 9.8, 1, true, {.is_settable = false}}}));
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.hints.empty());
+}
+
+TEST_CASE("limits: all cores at work, and nothing to gain") {
+  const RunReport r = run_of({{"read", 4, 4, 4}, {"mel", 4, 30, 30}, {"write", 1, 4.5, 4.5}});
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.share == doctest::Approx(38.6 / 40));
+  CHECK(l.heaviest == "mel");
+  CHECK(l.heaviest_share == doctest::Approx(30 / 38.6));
+  CHECK(l.nothing_to_gain());
+  CHECK(limits_text(l, r) ==
+        "limited by: the processor: 96% of what 4 cores can do; 78% of the work is mel\n"
+        "would help: no option; less work, or a machine with more of it\n");
+}
+
+TEST_CASE("limits: fewer workers than cores") {
+  // Two workers: 19.1 s of 20. With four: cores 4 / 19.1 s: 209 files/s.
+  RunReport r = run_of({{"read", 2, 4, 4, true, kFollows}, {"mel", 2, 15, 15, true, kFollows}});
+  r.workers = 2;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::workers);
+  CHECK(l.share == doctest::Approx(19.1 / 20));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"workers", "4"}});
+  CHECK(l.hints[0].high == doctest::Approx(4000 / 19.1));
+}
+
+TEST_CASE("limits: where other programs have the cores, a hint promises less") {
+  RunReport r = run_of({{"read", 2, 4, 4, true, kFollows}, {"mel", 2, 15, 9, true, kFollows}});
+  r.workers = 2;
+  r.core_wait_seconds = 3;  // of 16.1 s
+  const Limits calm = find_limits(r);
+  REQUIRE(calm.hints.size() == 1);
+  r.core_wait_seconds = 6;  // of 19.1 s
+  const Limits disturbed = find_limits(r);
+  CHECK(disturbed.taken_share == doctest::Approx(6 / 19.1));
+  REQUIRE(disturbed.hints.size() == 1);
+  CHECK(disturbed.hints[0].sets == calm.hints[0].sets);
+  CHECK(disturbed.hints[0].low == doctest::Approx(100));
+  CHECK(disturbed.hints[0].likely == doctest::Approx(calm.hints[0].low));
+  CHECK(disturbed.hints[0].high == doctest::Approx(calm.hints[0].high));
+  // With more workers than cores they take them from each other.
+  r.workers = 8;
+  CHECK(find_limits(r).taken_share == 0);
+}
+
+TEST_CASE("limits: one worker and one slot: both are needed") {
+  RunReport r = run_of({{"mel", 1, 9.7, 9.7}});
+  r.workers = 1;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::workers);
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets == Sets{{"workers", "4"}, {"mel.concurrency", "4"}});
+}
+
+TEST_CASE("limits: workers that wait inside of a stage: more of them than there are cores") {
+  // 39.1 s in stages, of which a core worked 10.1: 4 / 0.258 = 15.5.
+  const RunReport r =
+      run_of({{"fetch", 4, 30, 1, true, kFollows}, {"mel", 4, 9, 9, true, kFollows}});
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::workers);
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets == Sets{{"workers", "16"}});
+  CHECK(l.hints[0].high == doctest::Approx(4000 / 10.1));  // cores: 396; workers: 409
+  CHECK(has(limits_text(l, r),
+            "limited by: the workers: 4 of them, in stages 98% of the time, "
+            "where they wait more than they compute\n"));
+}
+
+TEST_CASE("limits: the same with cores that other programs had: more workers would not help") {
+  RunReport r = run_of({{"fetch", 4, 30, 1, true, kFollows}, {"mel", 4, 9, 9, true, kFollows}});
+  r.core_wait_seconds = 28;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.hints.empty());
+  CHECK(has(limits_text(l, r), "\n            other programs had the cores for 73% of the time"));
+}
+
+TEST_CASE("limits: the disk") {
+  // read waits 38 of 40 s; half of 4 GB came from the disk.
+  RunReport r = run_of({{"read", 4, 39, 1, false}, {"mel", 4, 5, 5}});
+  r.bytes_read = 4'000'000'000;
+  r.usage.has_disk = true;
+  r.usage.disk_read_bytes = 2'000'000'000;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::disk);
+  CHECK(l.node == "read");
+  CHECK(l.share == doctest::Approx(0.95));
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets.front().first == "read.concurrency");
+  CHECK(l.hints[0].low == doctest::Approx(100));  // it may have given all that it has
+  CHECK(has(limits_text(l, r),
+            "limited by: the disk: read waited for it 95% of the time, at 200 MB/s\n"));
+  // The same out of the page cache: what it waits for is not the disk.
+  r.usage.disk_read_bytes = 0;
+  CHECK(find_limits(r).cause == Cause::slots);
+  // No accounts of the disk.
+  r.usage.has_disk = false;
+  CHECK(find_limits(r).cause == Cause::slots);
+}
+
+TEST_CASE("limits: a sink that takes one at a time") {
+  const Limits l = find_limits(
+      run_of({{"read", 4, 2, 1}, {"mel", 4, 8, 8}, {"write", 1, 9.9, 2, false, {.most = 1}}}));
+  CHECK(l.cause == Cause::slots);
+  CHECK(l.node == "write");
+  CHECK(l.nothing_to_gain());
+}
+
+TEST_CASE("limits: memory that files wait for") {
+  RunReport r = run_of({{"read", 4, 5, 2}, {"mel", 4, 12, 12}});
+  r.memory_wait_seconds = 6;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::memory);
+  CHECK(l.share == doctest::Approx(0.6));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"memory.host", "512MiB"}});
+  CHECK(l.hints[0].likely == doctest::Approx(4000 / 17.1));  // 250, but the workers end before
+  // Where a resource is used up, files wait for memory because of that.
+  stage(r, "mel").time.busy = stage(r, "mel").cpu_seconds = 33;
+  CHECK(find_limits(r).cause == Cause::cores);
+}
+
+TEST_CASE("limits: a queue that is full and empty by turns") {
+  RunReport r = run_of({{"read", 4, 10, 10}, {"mel", 2, 12, 12}});
+  stage(r, "read").time = {.busy = 10, .waiting_input = 6, .blocked_output = 24};
+  stage(r, "mel").time = {.busy = 12, .waiting_input = 8};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::queue);
+  CHECK(l.node == "mel");
+  CHECK(l.share == doctest::Approx(0.4));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"mel.queue", "16"}});
+  CHECK(l.hints[0].likely == doctest::Approx(100 / 0.6));
+  r.edges.back().adapts = true;  // it has what it needs
+  CHECK(find_limits(r).cause == Cause::uneven);
+}
+
+TEST_CASE("limits: the last file") {
+  RunReport r = run_of({{"decode", 4, 16, 16}});
+  stage(r, "decode").time = {.busy = 16, .waiting_input = 4, .idle_after_end = 20};
+  r.slowest = {{"long.flac", "decode", {7, 3, 1}}};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::ending);
+  CHECK(l.share == doctest::Approx(0.5));
+  CHECK(has(limits_text(l, r), "; long.flac was in decode for 7.00 s\n"));
+  r.slowest.front().visit.seconds = 2;
+  CHECK_FALSE(has(limits_text(find_limits(r), r), "long.flac"));
+}
+
+TEST_CASE("limits: fewer files than slots") {
+  const RunReport r = run_of({{"decode", 4, 20, 20}}, 2);
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::few_files);
+  CHECK(l.share == doctest::Approx(0.5));
+  CHECK(has(limits_text(l, r), "limited by: too few files: 2, where more"));
+}
+
+TEST_CASE("limits: no more slots than there are files") {
+  RunReport r = run_of({{"mel", 1, 9.9, 9.9}}, 3);
+  r.workers = r.cores = 8;
+  const Limits l = find_limits(r);
+  REQUIRE_FALSE(l.hints.empty());
+  CHECK(l.hints[0].sets == Sets{{"mel.concurrency", "3"}});
+}
+
+TEST_CASE("limits: what passes before and after the stages") {
+  struct Row {
+    double start, filling, finish;
+    Cause cause;
+  };
+  for (const Row& row : {Row{12, 1, 1, Cause::listing}, Row{1, 12, 1, Cause::loading},
+                         Row{1, 1, 12, Cause::closing}, Row{2, 2, 2, Cause::cores}}) {
+    RunReport r = run_of({{"mel", 4, 39, 39}});
+    r.start_seconds = row.start;
+    r.filling_seconds = row.filling;
+    r.finish_seconds = row.finish;
+    r.wall_seconds = kSeconds + row.start + row.filling + row.finish;
+    CAPTURE(row.start);
+    CAPTURE(row.finish);
+    CHECK(to_text(find_limits(r).cause) == std::string(to_text(row.cause)));
+  }
+}
+
+TEST_CASE("limits: the time until the first rows") {
+  RunReport r = run_of({{"mel", 4, 20, 20}});
+  r.start_seconds = 1;
+  r.wall_seconds = 11;
+  r.first_row_seconds = 5;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::beginning);
+  CHECK(l.share == doctest::Approx(0.4));
+}
+
+TEST_CASE("limits: nothing in particular") {
+  const RunReport r = run_of({{"read", 4, 10, 10}, {"mel", 4, 12, 12}});
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::uneven);
+  CHECK(l.hints.empty());
+  CHECK_FALSE(l.nothing_to_gain());
+  CHECK(limits_text(l, r) ==
+        "limited by: nothing for long: stages waited for each other; most used was cores, 55% of "
+        "the time\n");
+}
+
+TEST_CASE("limits: nothing is said of a run in which nothing was done") {
+  for (const RunReport& r : {RunReport{}, run_of({{"mel", 4, 20, 20}}, 0), run_of({})}) {
+    RunReport idle = r;
+    if (idle.stages.size() == 1)
+      idle.stages.front().time.busy = idle.stages.front().cpu_seconds = 0;
+    const Limits l = find_limits(idle);
+    CHECK_FALSE(l.is_known);
+    CHECK(limits_text(l, idle).empty());
+    CHECK(limits_json(l).is_null());
+  }
+}
+
+TEST_CASE("limits: what no ceiling is below is the limit, and hints never exceed the ceilings") {
+  // Property, over a grid: the share of the named resource is the greatest, or within 5 % of it;
+  // hints go up from low to high, are worth it and at most three.
+  for (const int workers : {1, 2, 4, 8})
+    for (const int slots : {1, 2, 4})
+      for (const double busy : {0.5, 5.0, 9.5, 19.0, 38.0})
+        for (const double cpu_share : {0.1, 0.7, 1.0}) {
+          RunReport r = run_of({{"read", 4, 3, 1, true, kFollows},
+                                {"mel", slots, busy, busy * cpu_share},
+                                {"write", 1, 4, 1, false}});
+          r.workers = workers;
+          const Limits l = find_limits(r);
+          CAPTURE(workers);
+          CAPTURE(slots);
+          CAPTURE(busy);
+          REQUIRE(l.is_known);
+          if (l.ceilings.front().used > 1) continue;  // more than there was: no run is like that
+          double greatest = 0;
+          for (const Ceiling& c : l.ceilings) greatest = std::max(greatest, c.used);
+          CHECK(l.ceilings.front().used * 1.0501 >= greatest);
+          CHECK(l.hints.size() <= 3);
+          for (const Hint& h : l.hints) {
+            CHECK(h.low <= h.likely);
+            CHECK(h.likely <= h.high * 1.000001);
+            CHECK(h.likely >= 1.0499 * l.files_per_second);
+            CHECK_FALSE(h.sets.empty());
+          }
+        }
+}
+
+TEST_CASE("limits: as JSON") {
+  const Limits l = find_limits(run_of({{"mel", 1, 9.8, 9.8}}));
+  const auto json = limits_json(l);
+  CHECK(json["cause"] == "concurrency");
+  CHECK(json["node"] == "mel");
+  CHECK(json["nothing_to_gain"] == false);
+  CHECK(json["ceilings"][0]["resource"] == "concurrency");
+  CHECK(json["ceilings"][0]["files_per_second"].get<double>() == doctest::Approx(1000 / 9.8));
+  CHECK(json["hints"][0]["set"]["mel.concurrency"] == "4");
+}
+
+TEST_CASE("limits: a change is measured by the middle of its pairs") {
+  Hint hint;
+  hint.sets = {{"workers", "4"}};
+  hint.low = 150;
+  hint.likely = 190;
+  hint.high = 210;
+  const Verification good = verify(hint, 100, {100, 110, 90}, {190, 198, 180});
+  CHECK(good.predicted == doctest::Approx(1.9));
+  CHECK(good.predicted_low == doctest::Approx(1.5));
+  CHECK(good.predicted_high == doctest::Approx(2.1));
+  CHECK(good.measured == doctest::Approx(1.9));  // 1.8, 1.9, 2.0
+  CHECK(good.least == doctest::Approx(1.8));
+  CHECK(good.greatest == doctest::Approx(2.0));
+  CHECK(good.agrees);
+  CHECK_FALSE(verify(hint, 100, {100, 100}, {120, 140}).agrees);
+  CHECK(verify(hint, 100, {100, 100}, {120, 140}).measured == doctest::Approx(1.3));
+  CHECK_FALSE(verify(hint, 100, {100}, {220}).agrees);
+}

@@ -1,0 +1,85 @@
+// Percentiles of a histogram against those of the sorted values themselves.
+#include "pipeline/service_times.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace melflow;
+
+namespace {
+
+// By nearest rank [s].
+double sorted_percentile(std::vector<std::int64_t> values, double share) {
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  return static_cast<double>(values[std::max<std::size_t>(rank, 1) - 1]) * 1e-9;
+}
+
+}  // namespace
+
+TEST_CASE("service times: a percentile is at most 1/32 off, over the whole range") {
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> power(0, 43.9);  // 1 ns to 4.6 hours
+  std::vector<std::int64_t> values;
+  ServiceTimes times;
+  for (int i = 0; i < 20000; ++i) {
+    values.push_back(static_cast<std::int64_t>(std::exp2(power(random))));
+    times.add(values.back());
+  }
+  CHECK(times.count() == values.size());
+  for (const double share : {0.0, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0}) {
+    CAPTURE(share);
+    const double expected = sorted_percentile(values, share);
+    CHECK(std::abs(times.percentile(share) - expected) <= expected / 32);
+  }
+  CHECK(times.greatest() == sorted_percentile(values, 1));
+}
+
+TEST_CASE("service times: below 16 ns a percentile is exact") {
+  for (std::int64_t n = 0; n < 16; ++n) {
+    ServiceTimes times;
+    times.add(n);
+    CHECK(times.percentile(0.5) == doctest::Approx(static_cast<double>(n) * 1e-9));
+  }
+}
+
+TEST_CASE("service times: what never took any time, went back in time or took days is counted") {
+  ServiceTimes times;
+  CHECK(times.percentile(0.5) == 0);
+  CHECK(times.greatest() == 0);
+  times.add(100, 0);
+  CHECK(times.count() == 0);
+  times.add(-5);
+  CHECK(times.percentile(1) == 0);
+  const std::int64_t days = std::int64_t{3} * 86'400 * 1'000'000'000;
+  times.add(days);
+  CHECK(times.greatest() == doctest::Approx(3 * 86'400));
+  CHECK(times.percentile(1) > 4 * 3600);  // the last bucket
+  CHECK(times.percentile(1) <= times.greatest());
+}
+
+TEST_CASE("service times: items that went together count as many") {
+  ServiceTimes times;
+  times.add(1000, 9);
+  times.add(1'000'000, 1);
+  CHECK(times.count() == 10);
+  CHECK(times.percentile(0.9) == doctest::Approx(1e-6).epsilon(0.032));
+  CHECK(times.percentile(0.91) == doctest::Approx(1e-3).epsilon(0.032));
+}
+
+TEST_CASE("service times: nothing is lost when many threads count") {
+  ServiceTimes times;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&times, t] {
+      for (int i = 0; i < 10000; ++i) times.add(1000 + t);
+    });
+  for (std::thread& t : threads) t.join();
+  CHECK(times.count() == 40000);
+  CHECK(times.greatest() == doctest::Approx(1003e-9));
+}
