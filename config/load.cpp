@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "config/expectations.h"
 #include "config/fragments.h"
 #include "config/node_slips.h"
 #include "config/overrides.h"
@@ -122,6 +123,7 @@ class Reader {
     spec_.pinned_memory = memory.pinned;
     spec_.device_memory = memory.device;
     spec_.max_failures = top.max_failures;
+    expect_ = top.expect.value_or(Expectations{});
     spec_.workers = options_.workers.value_or(top.workers.value_or(0));
   }
 
@@ -178,6 +180,7 @@ class Reader {
         if (!known.contains(place_of(p.mark))) problems_.add(p.mark, p.message);
     }
     if (!plan || !problems_.empty()) throw ConfigError(without_repeats());
+    plan->services.add(std::make_shared<Expectations>(expect_));
     return std::move(*plan);
   }
 
@@ -202,6 +205,7 @@ class Reader {
   const Registry& registry_;
   std::shared_ptr<const std::string> file_;
   GraphSpec spec_;
+  Expectations expect_;
   Problems problems_;
 };
 

@@ -24,8 +24,9 @@ struct LoadOptions {
   std::set<std::string>* asked = nullptr;
 };
 
-/// Reads a file and makes its plan. Relative paths inside the configuration are relative to the
-/// current folder. Throws ConfigError.
+/// Reads a file and makes its plan, which has what the run is expected to be like (Expectations)
+/// among its services. Relative paths inside the configuration are relative to the current folder.
+/// Throws ConfigError.
 Plan load_plan(const std::filesystem::path& file, const LoadOptions& options = {},
                const Registry& registry = Registry::global());
 

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "config/expectations.h"
 #include "pipeline/plan.h"
 
 namespace melflow {
@@ -44,6 +45,7 @@ struct TopLevelOptions {
   std::optional<MemoryOptions> memory;
   CountOrShare max_failures;
   std::optional<int> workers;
+  std::optional<Expectations> expect;
 
   void describe(Schema& s) {
     s.other_names(kOtherTopLevelNames);
@@ -58,6 +60,8 @@ struct TopLevelOptions {
          "where that is more")
         .range(0, 1024)
         .tuning();
+    s.group("expect", expect,
+            "what the run should be like; checked at its end, with an exit status of its own");
   }
 };
 

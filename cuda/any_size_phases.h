@@ -27,7 +27,7 @@ namespace melflow::cuda {
 struct Bins {
   const Complex* spectrum = nullptr;  // [n_bins]
   float* stored = nullptr;            // [n_bins], null where there is no room
-  float* partials = nullptr;
+  float* partials = nullptr;          // [rounds * lanes], sums of pieces of bands
 
   MELFLOW_HD float value(const Settings& s, int k) const {
     return stored != nullptr ? stored[k] : bin_value(s, squared(spectrum[k]));

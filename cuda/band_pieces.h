@@ -2,9 +2,9 @@
 //
 // In:  the bands of a FrontEnd and the number of lanes that work on a frame.
 // Out: BandTables: in each of `rounds` rounds every lane sums one piece, a run of neighbouring bins
-//      of one band; the piece's sum goes to partial round * lanes + lane, and a band is the sum of its
-//      partials. Mel bands grow with frequency: one band a lane would leave most lanes waiting for
-//      the widest.
+//      of one band; the piece's sum goes to partial round * lanes + lane, and a band is the sum of
+//      its partials. Mel bands grow with frequency: one band a lane would leave most lanes waiting
+//      for the widest.
 //
 // All lanes of a round take the same number of steps, one bin a step; a lane with a shorter piece
 // has weights of 0 before or behind it. Where in that slack a piece begins is chosen so that the

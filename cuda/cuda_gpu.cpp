@@ -20,7 +20,7 @@ namespace {
 
 void must(cudaError_t result, const char* call, int device) {
   if (result == cudaSuccess) return;
-  cudaGetLastError();  // what can be forgotten is, so that it is not found again later
+  cudaGetLastError();  // clears an error that does not stick, so that no later call reports it
   throw CudaError(std::string(call) + " on device " + std::to_string(device) + ": " +
                   cudaGetErrorName(result) + ", " + cudaGetErrorString(result));
 }
@@ -309,7 +309,7 @@ class CudaGpus final : public Gpus {
  public:
   [[nodiscard]] bool may_have_some() const override {
     try {
-      // Opened, not started.
+      // The driver's library is opened; the driver is not started.
       const SharedLibrary driver("libcuda.so.1", "NVIDIA's driver");
       return true;
     } catch (const CudaError&) {
@@ -332,7 +332,7 @@ class CudaGpus final : public Gpus {
   }
 
  private:
-  // Asked for once, by whoever wants to know first.
+  // The driver is asked once, at the first call.
   const Found& found() const {
     std::call_once(is_looked_for_, [this] { found_ = look(); });
     return found_;

@@ -19,7 +19,7 @@ inline void check(cudaError_t result, const char* call) {
                   cudaGetErrorString(result));
 }
 
-// A table that kernels read and nobody writes. Move-only.
+// A table in device memory that is only read once it is uploaded. Throws CudaError. Move-only.
 template <class T>
 class DeviceTable {
  public:

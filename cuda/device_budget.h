@@ -21,6 +21,7 @@ class DeviceBudget {
   void charge(int index, std::size_t pinned, std::size_t device);
   // Page-locked memory that may still be taken. [bytes]
   [[nodiscard]] std::size_t pinned_left() const;
+  // Takes back what charge() counted, once that memory is released. [bytes]
   void refund(int index, std::size_t pinned, std::size_t device) noexcept;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace melflow::cuda {
 
-// Of the whole device: what other programs do on it counts, too.
+// How one device was used, by other programs as well.
 struct DeviceUse {
   int index = 0;  // CUDA's
   std::string name;
@@ -43,7 +43,7 @@ class DeviceMonitor {
   DeviceMonitor& operator=(const DeviceMonitor&) = delete;
   ~DeviceMonitor();
 
-  // Ends the sampling, at once; what was seen until then. A call into NVML that does not return (a
+  // Ends the sampling at once and returns what was seen. A call into NVML that does not return (a
   // device that broke) is waited for no longer than `patience`, and then left to itself.
   DeviceUses finish();
 

@@ -1,10 +1,11 @@
-// front_end.h - what the kernels compute, as plain numbers: all that this room knows of a front end.
+// front_end.h - what the kernels compute, as plain numbers: all that this room knows of a front
+// end.
 //
-// In:  whatever works the settings out (kernel_front_end() in stages/features).
+// In:  settings as kernel_front_end() in stages/device works them out.
 // Out: the tables of kernels are made of it (mel_tables.h), with nothing added.
 //
-// A frame is frame_length samples: conditioned, times the window, transformed with n_fft points, its
-// powers summed in bands (or kept as they are), and the logarithm taken.
+// A frame is frame_length samples: conditioned, times the window, transformed with n_fft points,
+// its powers summed in bands (or kept as they are), and the logarithm taken.
 
 #pragma once
 
@@ -32,6 +33,7 @@ struct Settings {
   float exponent = 1.0F;  // of the squared magnitude, for PowerKind::other
 
   float floor = 0.0F;  // of a band before the log; 0: none
+  // With a log, level = factor * ln(max(amin, value + offset)) - shift.
   bool log = false;
   float amin = 0.0F;
   float offset = 0.0F;
@@ -56,15 +58,16 @@ struct Band {
   int offset = 0;  // of the band's weights in FrontEnd::weights
 };
 
+// What a run computes on devices: the settings, the window and the filterbank.
 struct FrontEnd {
   Settings settings;
   std::vector<float> window;  // [frame_length], for samples that are used as they are
   // What samples are multiplied with beside the window, by their type.
   float scale_int16 = 1.0F / 32768.0F, scale_float = 1.0F;
-  double largest_sum = 1.0;    // that a frame of samples at full scale, times the window, can have
+  double largest_sum = 1.0;    // of |sample * window| over a frame of samples at full scale
   std::vector<Band> bands;     // [n_levels], or empty for a spectrogram
   std::vector<float> weights;  // of the bands one after another
-  // Samples may be given as they were decoded; else as conditioned floats.
+  // True: samples are given as they were decoded; false: as conditioned floats.
   bool takes_int16 = true;
   std::optional<ConditionSettings> condition;  // what a kernel does to frames before the window
 };

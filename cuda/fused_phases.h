@@ -6,8 +6,8 @@
 // A warp works on one frame at a time (on two of 256 samples, half a warp each). A lane has its
 // points in registers and exchanges them through shared memory; a phase is what every lane does
 // between two barriers. On a device the phases follow each other with __syncwarp(); the host driver
-// (tests/support/host_driver.h) runs each phase for one lane after another. A phase must not read what
-// another lane writes in the same phase.
+// (tests/support/host_driver.h) runs each phase for one lane after another. A phase must not read
+// what another lane writes in the same phase.
 //
 //   fetch          samples of a frame into registers (any time before `first`)
 //   first          window, butterflies r1, twiddles              -> shared
@@ -200,7 +200,7 @@ struct Fused {
         power[2 * q] = squared(even + odd);
         power[2 * q + 1] = squared(even - odd);
       }
-      // Bin points/2 mirrors itself. Of the first task; elsewhere nobody reads it.
+      // Bin points/2 mirrors itself. It belongs to the first task; store_power reads no other.
       if (i == 0)
         state.power[last_points] =
             4.0F * squared(S::r3 % 2 == 0 ? x[S::r3 / 2] : mirror[(S::r3 - 1) / 2]);

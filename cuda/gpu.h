@@ -74,9 +74,9 @@ class Stream {
   virtual void mark(int place) = 0;
   // Seconds between two marks that were both reached.
   [[nodiscard]] virtual double between(int from, int to) = 0;
-  // Throws where the device or earlier work of this stream has failed; does not wait.
+  // Throws CudaError where the device or earlier work of this stream has failed; does not wait.
   virtual void check() = 0;
-  // Until all of it is done.
+  // Waits until all work of this stream is done.
   virtual void wait() = 0;
 };
 
@@ -84,9 +84,10 @@ class Gpu {
  public:
   virtual ~Gpu() = default;
   [[nodiscard]] virtual GpuInfo info() const = 0;
-  // Null where there is no memory left; aligned to 256 bytes.
+  // Device memory, aligned to 256 bytes; null where there is none left.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
+  // Page-locked memory of the host; null where there is none left.
   [[nodiscard]] virtual void* allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(void* memory) noexcept = 0;
   [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
@@ -100,29 +101,29 @@ class Gpu {
 class Gpus {
  public:
   virtual ~Gpus() = default;
-  // False: there is none. In no time: no driver is started.
+  // False: the machine has no device. Returns at once, and starts no driver.
   [[nodiscard]] virtual bool may_have_some() const = 0;
-  // Those that this build has kernels for, without touching them; empty where there is none, and
-  // `why_none` then says why in half a sentence. Starts the driver. Does not throw.
+  // The devices that this build has kernels for; none of them is touched. Empty where there is
+  // none, and why_none() then says why in half a sentence. Starts the driver. Does not throw.
   [[nodiscard]] virtual std::vector<GpuInfo> list() const = 0;
   [[nodiscard]] virtual std::string why_none() const = 0;
-  // Those that are there and cannot be used, by index, and why.
+  // Why devices that are there cannot be used, by their index.
   [[nodiscard]] virtual std::map<int, std::string> unusable() const = 0;
   // Why sizes without a fused kernel cannot be had; "" when they can.
   [[nodiscard]] virtual std::string why_no_cufft() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Gpu> open(int index) = 0;
-  // By which limits of waiting are measured. [s]
+  // The clock that limits of waiting are measured by. [s]
   [[nodiscard]] virtual double now() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  // How long the end of a run waits for what the driver has to say of their use.
+  // How long the end of a run waits for what DeviceMonitor saw of the devices.
   [[nodiscard]] virtual std::chrono::milliseconds patience() const {
     return std::chrono::seconds(2);
   }
 };
 
-// Those of this machine; in a program built without CUDA there are none.
+// The devices of this machine; in a program built without CUDA there are none.
 Gpus& gpus();
 
 // For tests: `gpus()` is this one as long as the object lives.

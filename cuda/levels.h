@@ -51,6 +51,7 @@ MELFLOW_HD float natural_log(float x) {
 // The larger of the two; NaN when value is.
 MELFLOW_HD float at_least(float value, float least) { return value < least ? least : value; }
 
+// The value of a column of a row, from a band's or a bin's value: floor and logarithm.
 MELFLOW_HD float level(const Settings& s, float value) {
   if (s.floor > 0.0F) value = at_least(value, s.floor);
   if (s.log) value = natural_log(at_least(value + s.offset, s.amin)) * s.factor - s.shift;

@@ -1,12 +1,13 @@
 // mel_kernels.h - mel rows on a CUDA device.
 //
-// In:  a batch in the work format of mel_tables.h, in device memory; where frames are conditioned by
-//      themselves (is_conditioned_by_frame), their samples as they were decoded.
+// In:  a batch in the work format of mel_tables.h, in device memory; where FrontEnd::condition is
+//      set, the samples as they were decoded.
 // Out: rows [n_frames, columns] in device memory, float32, float16 or bfloat16; a column for the
 //      energy is left as it was.
 //
-// A kernel conditions frames, where that is asked for. Then two paths. fused: one kernel from samples to rows, for the sizes in fused_shape.h. cufft: a
-// kernel, a batch of real transforms by cuFFT and another kernel, for any n_fft.
+// Where FrontEnd::condition is set, a kernel conditions frames first. Then there are two paths.
+// fused: one kernel from samples to rows, for the sizes in fused_shape.h. cufft: a kernel, a batch
+// of real transforms by cuFFT and another kernel, for any n_fft.
 
 #pragma once
 
@@ -50,7 +51,7 @@ class MelKernels {
   MelKernels(MelKernels&&) noexcept;
   MelKernels& operator=(MelKernels&&) noexcept;
 
-  // What automatic became.
+  // The path that is taken; Path::automatic has become one of the others.
   Path path() const;
   // For a run's provenance: the path, the operands and, of cuFFT, its version and file.
   std::string description() const;

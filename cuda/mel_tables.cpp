@@ -28,7 +28,7 @@ float operand_scale(const FrontEnd& front_end) {
   return static_cast<float>(std::exp2(std::floor(std::log2(32768.0 / largest))));
 }
 
-// Value k of every lane side by side; of(lane, k) is null where a lane has none.
+// [count][lanes]: value k of every lane side by side; of(lane, k) is 0 where a lane has none.
 template <class Of>
 std::vector<Complex> by_lane(int count, int lanes, const Of& of) {
   std::vector<Complex> table;

@@ -7,9 +7,9 @@
 //
 // The work format of all kernels: one flat buffer of samples, all int16 or all float, and for each
 // frame the place of its first sample there. A frame is frame_length samples from there on, all of
-// them inside the buffer, already padded by whoever fills it, and conditioned unless that takes a
-// frame's own samples only: then a kernel does it first. Rows are [n_frames, columns];
-// a column for the energy is left as it was: that is the host's to fill.
+// them inside the buffer. The host has padded them, and conditioned them unless FrontEnd::condition
+// is set: then a kernel does that first. Rows are [n_frames, columns]; a column for the energy is
+// left as it was, since the host fills it.
 
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace melflow::cuda {
 
-// [frame_length]: with the scale of that type of samples, and with `factor`.
+// The window [frame_length] times the scale of that type of samples and times `factor`.
 std::vector<float> scaled_window(const FrontEnd& front_end, SampleType samples, float factor);
 
 // For the kernels around a transform by cuFFT: any n_fft.
@@ -61,7 +61,7 @@ struct FusedTables {
 
   FusedView view(SampleType samples) const;
   // Shared memory of a frame: exchanged points, then the power in their place and the sums of the
-  // bands' pieces behind it.
+  // bands' pieces behind it. [bytes]
   std::size_t bytes_of_frame(NumberType operands) const;
 };
 
@@ -71,14 +71,15 @@ constexpr std::size_t most_block_bytes = 99U << 10;
 // Warps of a block share the tables of the bands; few of them, so that registers and shared memory
 // are given out in small parts.
 constexpr int fused_warps = 4;
-// Shared memory of a block: the bands' tables, then its frames.
+// Shared memory of a block that the bands' tables take, in whole 16 bytes. [bytes]
 MELFLOW_HD std::uint32_t table_bytes(const BandCounts& bands) {
   return (4U * static_cast<std::uint32_t>(bands.indices + bands.weights) + 15U) / 16U * 16U;
 }
-// Of a block of the fused kernel: the tables of the bands, then its frames.
+// Shared memory of a block of the fused kernel: the tables of the bands, then its frames. [bytes]
 std::size_t fused_block_bytes(const FusedTables& tables, NumberType operands);
 // True: there is a fused kernel for this n_fft, and a block has room for its bands.
 bool has_fused_kernel(const FrontEnd& front_end);
+// True: n_fft is one of fused_sizes.
 bool is_fused_size(int n_fft);
 
 }  // namespace melflow::cuda

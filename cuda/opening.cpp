@@ -14,12 +14,12 @@
 
 namespace melflow::cuda {
 
-// The threads' and the owner's together.
+// What the threads and the owner share.
 struct Opening::State {
   State(Gpus& all, SlotSettings what, SlotSize batch)
       : gpus(all), settings(std::move(what)), size(batch), began(all.now()) {}
 
-  // One that is chosen.
+  // The opening of one chosen device.
   struct Attempt {
     int index = 0;
     bool is_done = false;
@@ -50,7 +50,7 @@ struct Opening::State {
 
 namespace {
 
-// On a thread, or where the system gives none on this one.
+// Runs `work` on a new thread, or on this one where the system gives none.
 void on_thread(const std::function<void()>& work) {
   try {
     std::thread(work).detach();
@@ -110,7 +110,7 @@ Opening::Opening(Gpus& gpus, std::shared_ptr<const FrontEnd> front_end, SlotSett
   });
 }
 
-// A program that ends while a driver is being started may not end well.
+// Waits, because a program that ends while a driver is being started may not end well.
 Opening::~Opening() {
   if (!is_waited_for_) (void)wait();
 }

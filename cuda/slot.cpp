@@ -228,7 +228,8 @@ void Slot::check() {
   }
 }
 
-// The device calls back; one that broke or hangs does not, so that it is asked now and then.
+// A device calls back when a batch is done. One that broke or hangs does not, so it is asked now
+// and then.
 void Slot::wait() {
   std::unique_lock lock(mutex_);
   while (phases_reached_ < all_phases) {
@@ -252,7 +253,7 @@ void Slot::finish() noexcept {
   phases_reached_ = all_phases;
 }
 
-// Posts with the mutex held: once a tag is out, this slot may be somebody else's.
+// Posts with the mutex held: once a tag is out, another caller may have this slot.
 void Slot::reached(Phase phase) {
   phase == Phase::copied_out ? device_.ended() : device_.moved();
   const std::lock_guard lock(mutex_);

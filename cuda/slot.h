@@ -41,10 +41,10 @@ class SlotMemory {
   SlotMemory& operator=(const SlotMemory&) = delete;
   ~SlotMemory();
 
-  static constexpr std::size_t header = 256;  // the count of frames, and nothing else
-  // Of samples, behind the places of the frames.
+  static constexpr std::size_t header = 256;  // [bytes], the count of frames and nothing else
+  // Where samples begin in host_in and device_in, behind the places of the frames. [bytes]
   [[nodiscard]] static std::size_t samples_at(const SlotSize& size);
-  // What a slot takes. [bytes]
+  // What a slot takes in one direction; bytes_of_frame: of one frame's row. [bytes]
   [[nodiscard]] static std::size_t bytes_in(const SlotSize& size);
   [[nodiscard]] static std::size_t bytes_out(const SlotSize& size, std::size_t bytes_of_frame);
 
@@ -88,8 +88,7 @@ class Slot {
   void when(Phase phase, Completions& to, void* tag);
   // Throws CudaError where the device has failed, or has done nothing for too long.
   void check();
-  // Waits until nothing of it is under way, if something is, or the device is out; posts no more
-  // tags.
+  // Posts no more tags, and waits until nothing of the slot is under way or the device is out.
   void finish() noexcept;
   // Like finish(), and throws CudaError where the device is out.
   void wait();
@@ -125,7 +124,7 @@ class Slot {
   static void reach(void* slot) {
     static_cast<Slot*>(slot)->reached(phase);
   }
-  // Of the last batch, into the device's account. Throws CudaError.
+  // Adds the times of the last batch to the device's. Throws CudaError.
   void note_times();
 
   SlotDevice& device_;

@@ -31,11 +31,12 @@ struct SlotSettings {
   KernelOptions kernel;
 };
 
-// How many slots each device gets where settings.slots are wanted: as many as memory.pinned allows while as
-// much again stays for other nodes of the run, one at least.
+// How many slots each device gets where settings.slots are wanted: as many as memory.pinned allows
+// while as much again stays for other nodes of the run, one at least.
 int slots_of_each(const SlotSettings& settings, const FrontEnd& front_end, const SlotSize& size);
 
-// What a device did, as it says itself; `idle` by the clock of the host.
+// What a device did. Times of copies and kernels are by the device's own clock, the others by the
+// host's.
 struct SlotTimes {
   double copy_in = 0, compute = 0, copy_out = 0;  // [s] on the device
   // Between the first batch that was given to it and the last that came back; in `idle` of that
@@ -59,25 +60,25 @@ class SlotDevice {
   [[nodiscard]] const GpuInfo& info() const { return info_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Slot>>& slots() const { return slots_; }
   [[nodiscard]] std::string description() const { return program_->description(); }
-  // Of the rows of so many frames.
+  // What the rows of so many frames take. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
 
   [[nodiscard]] bool is_out() const { return is_out_; }
-  // It may not be called any more, not to be destroyed either.
+  // True: the device must not be called any more, and this object must not be destroyed.
   [[nodiscard]] bool hangs() const { return hangs_; }
   // Why it is out.
   [[nodiscard]] std::string why() const;
-  // The first reason stays. Tells `when_out`, once.
+  // Gives the device up; only the first call has an effect. Calls what when_out() was given.
   void put_out(const std::string& why, bool hangs = false) noexcept;
   // Throws CudaError where it is out, and puts it out where it hangs.
   void check();
-  // Before any batch.
+  // Sets what is called, once, when the device goes out. To be called before any batch.
   void when_out(std::function<void()> tell);
 
-  // Of all batches that came back.
+  // The times of all batches that came back.
   [[nodiscard]] SlotTimes times() noexcept;
 
-  // By SlotPool, with its lock held.
+  // For SlotPool, with its lock held.
   std::deque<Slot*> free;  // the one that is free for longest first
   int taken = 0;           // slots
   std::uint64_t last_taken = 0;

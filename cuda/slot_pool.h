@@ -29,23 +29,25 @@ class SlotPool {
   ~SlotPool();
 
   // A slot that nothing is under way in: of the device that works and has the fewest batches, the
-  // one that is free for longest. The first to ask is first. `on`: of these devices, by index,
-  // as long as one of them works; none: of any. Throws CudaError when no device works any more.
+  // one that has been free for longest. Waits while all are taken; callers are served in the order
+  // in which they asked. `on`: of these devices, by index, as long as one of them works; empty: of
+  // any. Throws CudaError when no device works any more.
   using Lease = std::shared_ptr<Slot>;
   [[nodiscard]] Lease take(std::span<const int> on = {});
 
   // The largest batch of a slot.
   [[nodiscard]] const SlotSize& size() const { return size_; }
   [[nodiscard]] std::size_t count() const;
-  // Of the rows of so many frames.
+  // What the rows of so many frames take. [bytes]
   [[nodiscard]] std::size_t row_bytes(std::uint32_t frames) const;
   [[nodiscard]] std::vector<GpuInfo> devices() const;
   [[nodiscard]] std::string description() const { return devices_.front()->description(); }
-  // Of each device, in the order of devices(), but what was under way on one that went out; when
-  // nothing is under way.
+  // What each device did, in the order of devices(), without batches that were under way when it
+  // went out. To be called when nothing is under way.
   [[nodiscard]] std::vector<SlotTimes> times_of_devices() noexcept;
+  // The sum of times_of_devices().
   [[nodiscard]] SlotTimes times() noexcept;
-  // Of devices that went out, in the order of devices().
+  // Why devices went out, in the order of devices().
   [[nodiscard]] std::vector<std::string> failures() const;
 
  private:

@@ -5,6 +5,7 @@
 #include "apps/json_value.h"
 #include "apps/profile/figures.h"
 #include "apps/report/limits_text.h"
+#include "apps/report/verdicts_text.h"
 #include "pipeline/text.h"
 #include "stages/version.h"
 
@@ -122,7 +123,7 @@ std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
 }
 
 Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>& remarks,
-                 int exit_code) {
+                 int exit_code, const std::vector<Verdict>& verdicts) {
   const Ledger::Counts& c = r.counts;
   Json out{{"melflow_version", kVersion}, {"ending", to_text(r.ending)},
            {"exit_code", exit_code},      {"error", r.error.empty() ? Json() : Json(r.error)},
@@ -142,6 +143,7 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
                    {"resident_peak", r.resident_peak}};
   out["machine"] = machine_json(r);
   out["limit"] = limits_json(find_limits(r));
+  if (!verdicts.empty()) out["expected"] = verdicts_json(verdicts);
   out["stages"] = Json::array();
   for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s, r));
   out["edges"] = Json::array();

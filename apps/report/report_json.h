@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/profile/verdicts.h"
 #include "pipeline/runner.h"
 
 namespace melflow {
@@ -19,7 +20,8 @@ nlohmann::ordered_json config_json(const Plan& plan);
 std::size_t rows_of_run(const RunReport& report, const Plan& plan);
 
 nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,
-                                   const std::vector<Remark>& remarks, int exit_code);
+                                   const std::vector<Remark>& remarks, int exit_code,
+                                   const std::vector<Verdict>& verdicts = {});
 
 /// The document of a run that never started: {"ending": "not_started", "problems": [...]}.
 nlohmann::ordered_json not_started_json(const Problems& problems, int exit_code);

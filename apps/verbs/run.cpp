@@ -13,6 +13,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
+#include "apps/report/verdicts_text.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
@@ -58,7 +59,19 @@ class JsonReport {
   std::optional<WrittenFile> file_;
 };
 
-int exit_code_of(const RunReport& report) {
+std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
+  const auto expected = plan.services.find<Expectations>();
+  if (!expected) return {};
+  return verdicts(*expected, report, rows_of_run(report, plan));
+}
+
+std::vector<Verdict> unmet(std::vector<Verdict> judged) {
+  std::erase_if(judged, [](const Verdict& v) { return v.is_met; });
+  return judged;
+}
+
+int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
+  if (report.ending == Ending::complete && !unmet(judged).empty()) return kNotAsExpected;
   switch (report.ending) {
     case Ending::failed:
       return kRunFailed;
@@ -77,10 +90,11 @@ RunReport run_watched(Runner& runner, const RunArguments& arguments) {
 }
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
-                  std::FILE* out) {
+                  const std::vector<Verdict>& judged, std::FILE* out) {
   std::string text = summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
   if (!remarks.empty())
     text += "\nskipped, failed, or ok with a remark:\n" + remarks_text(remarks, kShownRemarks);
+  if (!judged.empty()) text += "\n" + verdicts_text(judged);
   put(out, text);
 }
 
@@ -125,13 +139,14 @@ int run(const RunArguments& arguments, JsonReport& json) {
   Runner runner(std::move(plan), observer.get());
   const RunReport report = run_watched(runner, arguments);
   const std::vector<Remark> remarks = runner.remarks();
-  const int code = exit_code_of(report);
+  const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
+  const int code = exit_code_of(report, judged);
   if (!arguments.quiet)
-    print_report(report, runner, remarks, arguments.json == "-" ? stderr : stdout);
+    print_report(report, runner, remarks, judged, arguments.json == "-" ? stderr : stdout);
   else
-    put(stderr,
-        warnings_text(report, runner.plan()) + failures_text(report, remarks, kShownRemarks));
-  json.write(report_json(report, runner.plan(), remarks, code));
+    put(stderr, warnings_text(report, runner.plan()) +
+                    failures_text(report, remarks, kShownRemarks) + verdicts_text(unmet(judged)));
+  json.write(report_json(report, runner.plan(), remarks, code, judged));
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
     complain(
@@ -197,6 +212,8 @@ Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
   verb.footer(
+      "Exit status: 0 done, 3 some files failed, 4 not as `expect` in the pipeline says, 1 failed, "
+      "75 stopped.\n"
       "Ctrl-C ends a run when what is under way is finished (exit status 75); the output keeps "
       "its\n"
       "name .part, and the next run starts from the beginning. A second Ctrl-C ends at once "

@@ -1,14 +1,7 @@
 // decode: mono samples from the bytes of a sound file.
 //
 // In:  RawBytes.
-// Out: Waveform blocks of at most `block` bytes. 16-bit (and 8-bit, A-law, mu-law) mono samples
-//      stay int16, everything else becomes float32 in -1 .. 1.
-//
-// Nothing is allocated by what a header claims: blocks are bounded, and samples are counted as
-// they are read.
-
-#include <sys/stat.h>
-#include <unistd.h>
+// Out: Waveform blocks of at most `block` bytes (decoded_blocks.h), or those of a store.
 
 #include <algorithm>
 #include <atomic>
@@ -20,12 +13,9 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio/decode_options.h"
-#include "stages/audio/decoders/container_end.h"
-#include "stages/audio/decoders/decode_ahead.h"
-#include "stages/audio/decoders/end_remark.h"
-#include "stages/audio/decoders/sample_reader.h"
+#include "stages/audio/decoded_blocks.h"
+#include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
-#include "stages/audio/reading/file_reader.h"
 #include "stages/audio/store/stored_audio.h"
 #include "stages/facts.h"
 #include "stages/items.h"
@@ -33,230 +23,6 @@
 namespace melflow {
 
 namespace {
-
-constexpr std::int64_t kChunk = SampleReader::kChunk;
-
-// The bytes of a file, whether they are in memory or not.
-ReadAt reader_of(const RawBytes& raw) {
-  return [&raw](std::uint64_t at, std::span<std::byte> out) -> std::size_t {
-    if (at >= raw.size) return 0;
-    const std::size_t want = std::min<std::uint64_t>(out.size(), raw.size - at);
-    if (raw.data) {
-      std::memcpy(out.data(), raw.data.data() + at, want);
-      return want;
-    }
-    const ssize_t n = pread(raw.fd.get(), out.data(), want, static_cast<off_t>(at));
-    return static_cast<std::size_t>(std::max<ssize_t>(n, 0));
-  };
-}
-
-class Decoder final : public Expand<RawBytes, Waveform>::Cursor {
- public:
-  using Block = Expand<RawBytes, Waveform>::Block;
-
-  Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          std::size_t block_bytes, std::atomic<int>& long_recordings)
-      : raw_(std::move(raw)),
-        info_(sound.info()),
-        is_count_known_(sound.is_count_known()),
-        reader_(std::move(sound), options.downmix),
-        options_(options),
-        long_recordings_(long_recordings),
-        type_(reader_.type()) {
-    block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
-    if (struct stat st{}; raw_->fd && fstat(raw_->fd.get(), &st) == 0) before_ = FileState(st);
-    if (options_.fit) fit_ = options_.fit->at(info_.samplerate);
-    ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
-  }
-
-  Result<Block> next(ItemContext& context) override {
-    auto block = next_block(context);
-    if (block && !block->more && raw_->fd)
-      if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_))
-        return std::move(*error);
-    return block;
-  }
-
- private:
-  Result<Block> next_block(ItemContext& context) {
-    if (!std::exchange(has_begun_, true)) begin_early(context.run());
-    if (early_) {
-      if (auto block = early_->next()) return early_block(std::move(*block));
-      early_.reset();
-      early_end_ = 0;
-      repeated_ = std::exchange(given_, 0);
-    }
-    auto block = read_block(context);
-    if (block && block->out->start < repeated_) return without_repeated(*block);
-    return block;
-  }
-
-  // What of the recording is decoded on several cores, if that is worth while and can be done.
-  void begin_early(RunContext& run) {
-    const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
-    const int ahead = options_.ahead.value_or(2 * run.workers);
-    if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || !is_count_known_ ||
-        run.workers < 2 || ahead == 0 || end < 4 * block_frames_)
-      return;
-    auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
-    if (!frames || !frames->is_complete(info_.frames)) return;
-    early_ = std::make_unique<DecodeAhead>(
-        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
-        long_recordings_, run);
-    early_end_ = end;
-  }
-
-  Block early_block(DecodeAhead::Block block) {
-    const auto buffer = std::make_shared<const Buffer>(std::move(block.samples));
-    const bool is_end = given_ + block.count == early_end_;
-    if (is_end) {
-      early_.reset();
-      over_ = judged_ = early_end_ == info_.frames;
-    }
-    return given(buffer, block.count, given_ + block.count);
-  }
-
-  // A piece decoded early was wrong, and the file is decoded as one from its beginning.
-  Block without_repeated(const Block& block) const {
-    const std::int64_t have = block.out->samples.count;
-    const std::int64_t drop = std::min(repeated_ - block.out->start, have);
-    if (drop == have && block.more) return {nullptr, true};
-    auto out = std::make_shared<Waveform>(*block.out);
-    out->samples.data += static_cast<std::size_t>(drop) * size_of(type_);
-    out->samples.count -= drop;
-    out->start += drop;
-    out->first = false;
-    return {std::move(out), block.more};
-  }
-
-  // The next block of the file decoded as one.
-  Result<Block> read_block(ItemContext& context) {
-    const std::int64_t want = block_size();
-    auto buffer = std::make_shared<Buffer>(
-        context.run().pool.lease(static_cast<std::size_t>(want) * size_of(type_)));
-    std::int64_t have = take(buffer->data(), want);
-    if (reader_.bad_sample() >= 0)
-      return ItemError::failed(
-          fmt::format("sample {} is not a finite number", reader_.bad_sample()));
-    if (!over_ && fit_ < 0) look_ahead();
-    if (!judged_ && (over_ || (fit_ >= 0 && given_ + want == fit_))) {
-      judged_ = true;
-      if (auto error = judge(context)) return std::move(*error);
-    }
-    if (fit_ >= 0 && have < want) {
-      std::memset(buffer->data() + static_cast<std::size_t>(have) * size_of(type_), 0,
-                  static_cast<std::size_t>(want - have) * size_of(type_));
-      have = want;
-    }
-    return given(buffer, have, std::max(reader_.count(), early_end_));
-  }
-
-  // `decoded`: samples of the file so far.
-  Block given(const std::shared_ptr<const Buffer>& buffer, std::int64_t have,
-              std::int64_t decoded) {
-    auto out = std::make_shared<Waveform>();
-    out->samples = {buffer, buffer->data(), have, type_};
-    out->sample_rate = info_.samplerate;
-    out->start = given_;
-    out->first = given_ == 0;
-    given_ += have;
-    out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0};
-    const bool more = !out->last;
-    return {std::move(out), more};
-  }
-
-  std::int64_t block_size() const {
-    if (fit_ >= 0) return std::min(block_frames_, fit_ - given_);
-    // The header's count saves a small file from a buffer for a large one; no more than that.
-    const std::int64_t left = info_.frames - given_;
-    return left > 0 && left < block_frames_ ? std::max(left, ahead_count_) : block_frames_;
-  }
-
-  // Up to `want` frames into `out`; sets over_ when there are no more.
-  std::int64_t take(std::byte* out, std::int64_t want) {
-    std::int64_t have = std::min(want, ahead_count_);
-    std::memcpy(out, ahead_.data(), static_cast<std::size_t>(have) * size_of(type_));
-    ahead_count_ -= have;
-    while (have < want && !over_) {
-      const std::int64_t n =
-          reader_.read(out + static_cast<std::size_t>(have) * size_of(type_), want - have);
-      if (n <= 0) over_ = true;
-      have += std::max<std::int64_t>(n, 0);
-    }
-    return have;
-  }
-
-  // Whether this block is the last is only known when there is nothing behind it.
-  void look_ahead() {
-    if (ahead_count_ > 0) return;
-    ahead_count_ = reader_.read(ahead_.data(), std::min(kChunk, block_frames_));
-    over_ = ahead_count_ == 0;
-  }
-
-  // Once, when the file has no more to give: is that what it promised?
-  std::optional<ItemError> judge(ItemContext& context) {
-    const std::int64_t decoded = reader_.count();
-    if (reader_.io_error() != 0) {
-      return ItemError::failed(
-          fmt::format("cannot be read on: {}", std::strerror(reader_.io_error())));
-    }
-    std::string remark =
-        end_remark({info_, is_count_known_, over_}, reader_, reader_of(*raw_), raw_->size);
-    if (decoded == 0) {
-      if (remark.empty() && is_header_unfinished(reader_of(*raw_), raw_->size))
-        remark = "the header was never completed, the sizes in it are 0";
-      if (!remark.empty()) return ItemError::failed("no sample can be read: " + remark);
-      return ItemError::skipped("holds no samples");
-    }
-    if (remark.empty()) return std::nullopt;
-    if (options_.truncated == Truncated::fail) return ItemError::failed(remark);
-    context.warn(remark);
-    return std::nullopt;
-  }
-
-  std::shared_ptr<const RawBytes> raw_;
-  FileState before_;  // of a file that is read as it is decoded
-  const SF_INFO info_;
-  const bool is_count_known_;  // by the header; no more than a promise
-  SampleReader reader_;
-  const DecodeOptions& options_;
-  std::atomic<int>& long_recordings_;
-  SampleType type_;
-  std::int64_t block_frames_ = 0;
-  std::int64_t fit_ = -1;  // < 0: as long as it is
-  std::int64_t given_ = 0;
-  bool has_begun_ = false, over_ = false, judged_ = false;
-  std::vector<std::byte> ahead_;
-  std::int64_t ahead_count_ = 0;
-  std::unique_ptr<DecodeAhead> early_;
-  std::int64_t early_end_ = 0;  // samples that it decodes
-  std::int64_t repeated_ = 0;   // samples that were given before the file is decoded as one
-};
-
-// Samples that lie in the file's bytes as they are: nothing is copied, and whoever has the block
-// keeps the bytes. One block, so that they are charged as long as they are there.
-class PlainBlock final : public Expand<RawBytes, Waveform>::Cursor {
- public:
-  PlainBlock(std::shared_ptr<const RawBytes> raw, const PlainSamples& samples)
-      : raw_(std::move(raw)), samples_(samples) {}
-
-  Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
-    auto out = std::make_shared<Waveform>();
-    out->samples.data = raw_->data.data() + samples_.offset;
-    out->samples.count = samples_.count;
-    out->samples.type = SampleType::int16;
-    const Buffer* bytes = &raw_->data;
-    out->samples.owner = std::shared_ptr<const Buffer>(std::move(raw_), bytes);
-    out->sample_rate = samples_.sample_rate;
-    out->file = {samples_.sample_rate, samples_.count, samples_.count};
-    return Expand<RawBytes, Waveform>::Block{std::move(out), false};
-  }
-
- private:
-  std::shared_ptr<const RawBytes> raw_;
-  PlainSamples samples_;
-};
 
 class Decode final : public Expand<RawBytes, Waveform> {
  public:
@@ -312,8 +78,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
       if (!again) return again.error();
       raw = std::move(*again);
     }
-    if (const auto plain = plain_in(*raw))
-      return std::unique_ptr<Cursor>(std::make_unique<PlainBlock>(std::move(raw), *plain));
+    if (const auto plain = plain_in(*raw)) return plain_block(std::move(raw), *plain);
     SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
                               : SoundInput(raw->fd.get(), raw->size, raw->window));
     if (!sound.ok()) {
@@ -342,8 +107,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const std::size_t block = block_bytes(*raw, info.samplerate);
-    return std::unique_ptr<Cursor>(std::make_unique<Decoder>(std::move(raw), std::move(sound),
-                                                             options_, block, long_recordings_));
+    return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_);
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {

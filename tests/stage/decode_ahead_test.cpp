@@ -211,7 +211,8 @@ TEST_CASE("decode ahead: a file that is cut off anywhere, and the same remark") 
                 test_signal(250'000, audio_kind(kind).channels));
     const auto size = static_cast<std::int64_t>(read_bytes(folder / "a.flac").size());
     for (int i = 0; i < 20; ++i) {
-      const std::int64_t bytes = i == 0 ? size - 1 : 5000 + random() % (size - 5000);
+      const std::int64_t bytes =
+          i == 0 ? size - 1 : 5000 + static_cast<std::int64_t>(random()) % (size - 5000);
       CAPTURE(bytes);
       copy_truncated(folder / "a.flac", folder / "b.flac", bytes);
       const Decoded got = same_as_alone(folder / "b.flac");
@@ -226,8 +227,9 @@ TEST_CASE("decode ahead: a file that is cut off exactly where a frame ends") {
   const TempFolder folder;
   for (const int block : {333, 4096}) {
     for (const int channels : {1, 2}) {
-      const PlainFlac whole = plain_flac(noise(static_cast<std::size_t>(300'000 * channels)),
-                                         {.channels = channels, .block_sizes = {block}});
+      const PlainFlac whole =
+          plain_flac(noise(std::size_t{300'000} * static_cast<std::size_t>(channels)),
+                     {.channels = channels, .block_sizes = {block}});
       for (std::size_t i = 1; i < whole.at.size(); i += whole.at.size() / 40 + 1) {
         CAPTURE(whole.sample[i]);
         // With something behind it that is no frame, libsndfile may say so, or not.

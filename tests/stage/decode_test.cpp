@@ -229,9 +229,10 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
         {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
         {"rihgt", "did you mean 'right'?"},
         {"[1, 2]", "is not mean, left, right or the number of a channel, counted from 1"}}) {
-    CAPTURE(std::string(value));
-    CHECK_THROWS_WITH_AS(Bench("decode", fmt::format("{{downmix: {}}}", value)),
-                         doctest::Contains(message), ConfigError);
+    const std::string options = fmt::format("{{downmix: {}}}", value);
+    const char* expected = message;
+    CAPTURE(options);
+    CHECK_THROWS_WITH_AS(Bench("decode", options), doctest::Contains(expected), ConfigError);
   }
 }
 

@@ -294,7 +294,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   std::string splits = "path,split\n";
   for (int i = 0; i < 129; ++i) splits += "a.wav," + std::to_string(i) + "\n";
   folder.write("splits.csv", splits);
-  const std::string f = folder.path();
+  const std::string& f = folder.path();
   struct Row {
     std::string options;
     std::string message;
@@ -385,7 +385,7 @@ TEST_CASE("file list: a folder or table that is not there is told before the run
     std::string options;
     Paths warnings;
   };
-  const std::string f = folder.path();
+  const std::string& f = folder.path();
   const Row rows[] = {
       {root(folder), {}},
       {"{root: '" + f + "/gone'}", {"root: " + f + "/gone: there is no such folder here"}},

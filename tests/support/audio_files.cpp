@@ -84,10 +84,9 @@ std::vector<T> read_all(int channels, Read&& read) {
 std::span<const AudioKind> audio_kinds() { return kinds; }
 
 const AudioKind& audio_kind(const std::string& name) {
-  const auto it =
-      std::find_if(kinds.begin(), kinds.end(), [&](const AudioKind& k) { return k.name == name; });
-  if (it == kinds.end()) throw std::runtime_error("there is no kind of audio file " + name);
-  return *it;
+  for (const AudioKind& kind : kinds)
+    if (kind.name == name) return kind;
+  throw std::runtime_error("there is no kind of audio file " + name);
 }
 
 std::vector<float> test_signal(std::int64_t frames, int channels, unsigned seed) {

@@ -42,7 +42,9 @@ std::string number_type(hid_t type) {
   // Nothing but IEEE 754 binary16 may be called float16, and bfloat16 is the upper half of a float.
   if (is_float && bits == 16) {
     std::array<std::size_t, 5> f{};
-    check(H5Tget_fields(type, &f[0], &f[1], &f[2], &f[3], &f[4]), "fields of a float");
+    auto& [sign, exponent, exponent_bits, fraction, fraction_bits] = f;
+    check(H5Tget_fields(type, &sign, &exponent, &exponent_bits, &fraction, &fraction_bits),
+          "fields of a float");
     const bool is_16 = H5Tget_norm(type) == H5T_NORM_IMPLIED && H5Tget_precision(type) == 16;
     if (is_16 && f == std::array<std::size_t, 5>{15, 7, 8, 0, 7} && H5Tget_ebias(type) == 127)
       text = "bfloat16";

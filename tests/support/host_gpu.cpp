@@ -237,9 +237,10 @@ class HostStream final : public cuda::Stream {
   std::thread thread_;  // last: it uses all of them
 };
 
-// Memory that nobody else has yet: ThreadSanitizer need not watch. It would write four times as much, which was most of
-// the time of a test.
-[[gnu::no_sanitize("thread")]] void fill_with_nan(std::uint64_t* memory, std::size_t count) {
+// No other thread has this memory yet, so ThreadSanitizer need not watch. It would write four times
+// as much, which would be most of the time of a test. (GCC and clang know this spelling.)
+__attribute__((no_sanitize("thread"))) void fill_with_nan(std::uint64_t* memory,
+                                                          std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) memory[i] = ~std::uint64_t{0};
 }
 

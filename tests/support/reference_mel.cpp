@@ -20,7 +20,8 @@ int window_begin(const O& o) { return is_left(o) ? 0 : (o.n_fft - win_length(o))
 double from_nyquist(const O& o, double hz) { return hz > 0 ? hz : o.sample_rate / 2.0 + hz; }
 double fmax(const O& o) {
   const double given = o.fmax.value_or(0);
-  if (given <= 0 && o.bin_hz == O::BinHz::torchaudio) return o.sample_rate / 2 + given;
+  const int whole_hz = o.sample_rate / 2;
+  if (given <= 0 && o.bin_hz == O::BinHz::torchaudio) return whole_hz + given;
   return from_nyquist(o, given);
 }
 
@@ -221,8 +222,9 @@ Rows filterbank(const O& o) {
   const double step = (to_mel(fmax(o), o.mel_scale) - low) / (o.n_mels + 1);
   double bin_spacing = static_cast<double>(o.sample_rate) / o.n_fft;
   if (o.bin_hz == O::BinHz::lhotse) bin_spacing = o.sample_rate / (o.n_fft - 1.0);
+  const int top_hz = o.sample_rate / 2, top_bin = o.n_fft / 2;  // whole numbers in both libraries
   if (o.bin_hz == O::BinHz::torchaudio || o.bin_hz == O::BinHz::speechbrain)
-    bin_spacing = static_cast<double>(o.sample_rate / 2) / (o.n_fft / 2);
+    bin_spacing = static_cast<double>(top_hz) / top_bin;
   Rows bank;
   for (int m = 0; m < o.n_mels; ++m) {
     const double left = warp(o, to_hz(low + step * m, o.mel_scale));
@@ -339,7 +341,7 @@ void finish(const O& o, Rows& rows) {
       for (const double v : x) mean += v / static_cast<double>(x.size());
       double squares = 0;
       for (const double v : x) squares += (v - mean) * (v - mean);
-      const double n = static_cast<double>(x.size());
+      const auto n = static_cast<double>(x.size());
       const double variance = n > o.norm_ddof ? squares / (n - o.norm_ddof) : 0;
       divisor = o.norm_eps_to == O::NormEpsTo::variance ? std::sqrt(variance + o.norm_eps)
                                                         : std::sqrt(variance) + o.norm_eps;
@@ -357,7 +359,7 @@ void finish(const O& o, Rows& rows) {
 }
 
 std::vector<double> dct(const std::vector<double>& row, int count, int type, bool ortho) {
-  const double n = static_cast<double>(row.size());
+  const auto n = static_cast<double>(row.size());
   std::vector<double> out;
   for (int k = 0; k < count; ++k) {
     double sum = 0;

@@ -26,8 +26,9 @@ struct CepstrumOptions {
   bool htk_compat = false;
 };
 
-// `columns` with the energy's; energy_column -1: there is none. The energy takes the place of
-// coefficient 0 (Kaldi's use-energy).
+// Rows [n, columns] become rows [n, n_mfcc]. `columns` counts the energy's column, which is number
+// `energy_column`; -1: there is no energy. The energy takes the place of coefficient 0 (Kaldi's
+// use-energy).
 std::shared_ptr<const FinishStep> cepstrum_step(const CepstrumOptions& options, int columns,
                                                 int energy_column);
 

@@ -7,7 +7,7 @@
 namespace melflow {
 namespace {
 
-// A run of rows of one utterance and which rows they are.
+// Neighbouring rows of one utterance, from row `first` on.
 struct Run {
   std::int64_t first = 0;
   std::vector<float> values;
@@ -38,7 +38,7 @@ class DeltaStep final : public FinishStep {
   [[nodiscard]] int values_out(int values_in) const override { return values_in * (o_.order + 1); }
 
   void run(const UtteranceRows& in, UtteranceRows& out) const override {
-    // Every piece looks at rows beside it, so it is made long enough for that not to count.
+    // A piece reads rows on both sides of it again; a long piece makes that a small share.
     const std::int64_t piece = std::max<std::int64_t>(std::min(in.piece(), out.piece()),
                                                       std::int64_t{4} * o_.order * half_);
     std::vector<float> room;
@@ -104,8 +104,8 @@ class DeltaStep final : public FinishStep {
 
   DeltaOptions o_;
   int half_;
-  std::vector<std::vector<double>> filters_;  // by order, from 1 on
-  // Likewise; librosa: of every place in the outermost rows.
+  std::vector<std::vector<double>> filters_;  // [order - 1]
+  // [order - 1][place in the outermost `width` rows], of Method::librosa.
   std::vector<std::vector<std::vector<double>>> edges_;
 };
 

@@ -11,13 +11,12 @@
 namespace melflow {
 
 struct DeltaOptions {
-  // regression: slope of the regression line over `width` frames, the end frames repeated; higher
-  //   orders are those of the lower one (torchaudio.functional.compute_deltas, HTK).
+  // regression: slope of the regression line over `width` frames, the end frames repeated; order k
+  //   is the slope of order k - 1 (torchaudio.functional.compute_deltas, HTK).
   // kaldi: the same slopes folded into one filter, so that only frames of the features are repeated
   //   at the ends (Kaldi's add-deltas).
-  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; at the ends
-  // of
-  //   that fitted to the outermost `width` frames (librosa.feature.delta, mode interp).
+  // librosa: derivative of the polynomial of degree `order` fitted to `width` frames; near the ends
+  //   it is that of the outermost `width` frames (librosa.feature.delta, mode interp).
   enum class Method { regression, kaldi, librosa };
 
   int order = 2;
@@ -25,10 +24,13 @@ struct DeltaOptions {
   Method method = Method::regression;
 };
 
+// Rows [n, columns] become rows [n, columns * (order + 1)]. With Method::librosa, n is at least
+// `width`.
 std::shared_ptr<const FinishStep> delta_step(const DeltaOptions& options);
 
-// Factors of `width` values at -width/2 ... width/2 that give derivative `order` at `at` of the
-// polynomial of degree `degree` fitted to them (Savitzky and Golay 1964).
+// [width] factors of values at -width/2 ... width/2. The values times these, summed up, are
+// derivative `order`, at the place `at`, of the polynomial of degree `degree` that is fitted to the
+// values (Savitzky and Golay 1964).
 std::vector<double> savitzky_golay(int width, int degree, int order, double at);
 
 }  // namespace melflow

@@ -1,8 +1,8 @@
 // double_row.h - rows in double precision (precision: double), one frame at a time through FFTW.
 //
 // In:  SignalView (mel_signal.h), the place of a frame.
-// Out: its row [bands or bins], rounded to float once, at the end; before whatever needs the whole
-//      utterance.
+// Out: the frame's row [bands or bins], rounded to float once, at the end. The steps that need the
+//      whole utterance (utterance_steps.h) come later.
 //
 // Everything is double: samples, window, transform, power, filterbank and logarithm. A bin's error
 // is about 1e-16 of the frame's largest one, so that a value 100 dB below the peak is as good as
@@ -32,8 +32,9 @@ class DoubleRow {
   explicit DoubleRow(const MelPlan& plan);
 
   Scratch make_scratch() const;
-  // The bands or bins of the frame that starts at sample `start` of the utterance. Returns its energy
-  // where one is asked for, before the logarithm.
+  // Writes the bands or bins of the frame that starts at sample `start` of the utterance to `out`.
+  // Returns the frame's energy before the logarithm where the options ask for one. Throws
+  // std::out_of_range when a sample is needed that the view does not have.
   template <class Sample>
   double compute(const SignalView<Sample>& view, std::int64_t start, Scratch& scratch,
                  float* out) const;

@@ -41,13 +41,13 @@ template <class Real>
 class RealFft {
  public:
   RealFft() = default;
-  explicit RealFft(int n);
+  explicit RealFft(int n);  // [samples]
   RealFft(RealFft&& other) noexcept;
   RealFft& operator=(RealFft&& other) noexcept;
   ~RealFft();
 
-  // in and out: distinct, both AlignedArray::alignment-aligned; in is overwritten. Safe from many
-  // threads.
+  // in [n], out [n/2 + 1] complex: distinct, both aligned to AlignedArray::alignment; `in` is
+  // overwritten. Safe from many threads.
   void execute(Real* in, Real* out) const;
 
  private:

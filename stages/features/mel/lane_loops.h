@@ -22,7 +22,7 @@ struct Pass {
   const float* twiddle = nullptr;  // [size/radix][radix-1] re, im of exp(-2 pi i j q / size)
 };
 
-// What is constant for a run. Plain pointers into memory of whoever makes it: the code for the
+// What is constant for a run. Plain pointers into memory that LaneTables keeps: the code for the
 // wider instruction sets must not share any inline function with the rest of the program.
 struct RunTables {
   int frame_length = 0;
@@ -46,6 +46,7 @@ struct RunTables {
   const float* weights = nullptr;           // bands one after another
 
   float floor = 0.0F;  // of a value before its level; 0: none
+  // With a log, level = factor * ln(max(amin, value + offset)) - shift.
   bool log = false;
   float amin = 0.0F;
   float offset = 0.0F;
@@ -70,7 +71,7 @@ struct Loops {
 // Radices that a step can have.
 constexpr int radices[] = {2, 3, 4, 5, 7, 8, 11, 13};
 
-// Those of this processor, widest first; the last one is the baseline.
+// The loops that this processor can run, widest first; the last one is the baseline.
 struct Available {
   const Loops* loops[3];
   int count;

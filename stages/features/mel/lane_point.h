@@ -34,6 +34,7 @@ constexpr int point = 2 * width;  // [floats]
 MELFLOW_INLINE Point minus_i(Point a, Point b) { return {a.re + b.im, a.im - b.re}; }
 MELFLOW_INLINE Point plus_i(Point a, Point b) { return {a.re - b.im, a.im + b.re}; }
 
+// [R][q], cos(2 pi q / R) and sin(2 pi q / R) for q up to (R - 1) / 2, of odd R only.
 constexpr float cos_of[14][7] = {
     {},
     {},

@@ -1,8 +1,8 @@
 // mel_kernel.cpp - collects frames into groups and takes each group through the loops.
 //
-// A frame that lies inside the given samples is read straight from them; one that reaches over a
-// utterance's end, or is changed before the window, is gathered first. A group that is not full repeats
-// its last frame into a row that nobody reads. With precision: double no frame waits.
+// A frame that lies inside the given samples is read straight from them; one that reaches over an
+// utterance's end, or is changed before the window, is gathered first. A group that is not full
+// repeats its last frame, into a row that is not read. With precision: double no frame waits.
 
 #include "stages/features/mel/mel_kernel.h"
 
@@ -77,7 +77,7 @@ struct MelKernel::Tables {
   Conditioner conditioner;
   double energy_scale;  // of the sum of squares of what a window gives
   double energy_floor;
-  bool computes_on_add;              // whatever cannot wait until a group is full
+  bool computes_on_add;              // something is computed before a group is full
   std::optional<DoubleRow> doubles;  // precision: double
 };
 
@@ -112,7 +112,7 @@ MelKernel::Tables::Tables(const MelPlan& plan, Simd simd)
   energy_floor = std::max(plan.options().energy_floor, plan.options().energy_eps);
   if (plan.options().precision == MelOptions::Precision::float64) doubles.emplace(plan);
   computes_on_add = conditioner.needed() || plan.energy_column() >= 0 || doubles.has_value();
-  // A transform that is too large for several frames at once is so for its power, too.
+  // Where several transforms at once leave every cache, so do their powers: one frame at a time.
   const bool is_huge = plan.n_fft() > 2 * LaneTables::max_points;
   if (is_huge) loops.wide = loops.narrow;
   if (!halves) fft = FftPlan(plan.n_fft());
@@ -211,7 +211,7 @@ void MelKernel::frames(const SignalView<Sample>& view, std::int64_t first_frame,
 
 namespace {
 
-// Of the windowed frame, in double; `window` as the loops have it.
+// Sum of squares of the windowed frame, in double; `window` with the factors that the loops need.
 template <class Sample>
 double windowed_energy(const Sample* samples, const float* window, int length) {
   double energy = 0.0;
@@ -224,7 +224,8 @@ double windowed_energy(const Sample* samples, const float* window, int length) {
 
 }  // namespace
 
-// The frame's samples, wherever they are, and its energy where one is asked for.
+// The samples of the frame that starts at `start`, in the view or gathered; `energy` becomes its
+// sum of squares where the options ask for one.
 template <class Sample>
 const void* MelKernel::frame_samples(const SignalView<Sample>& view, std::int64_t start,
                                      Scratch& scratch, double& energy) const {
@@ -304,7 +305,7 @@ void MelKernel::flush(Scratch& scratch) const {
   loops.rows(run, power, scratch.rows_.data());
 }
 
-// The power of one waiting frame into its lane of a group of `width`.
+// Writes the power [n_bins] of one waiting frame to its lane of a group of `width`.
 void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& window,
                                   Scratch& scratch) const {
   const int length = plan_->frame_length();
@@ -318,7 +319,7 @@ void MelKernel::transform_by_fftw(int lane, int width, const AlignedBuffer& wind
     const auto* x = static_cast<const float*>(samples);
     for (int i = 0; i < length; ++i) frame[i] = x[i] * window.data()[i];
   }
-  // FFTW overwrites its input, so the zeros do not stay.
+  // FFTW overwrites its input, so the zeros are written anew for each frame.
   std::fill(frame + length, frame + plan_->n_fft(), 0.0F);
   tables_->fft.execute(frame, spectrum);
   float* power = scratch.power_.data() + lane;

@@ -2,7 +2,8 @@
 // precision: double one at a time (double_row.h).
 //
 // In:  SignalView (mel_signal.h), samples of an utterance, int16 or float, mono.
-// Out: float rows [n_frames, columns], before whatever needs the whole utterance (utterance_steps.h).
+// Out: float rows [n_frames, columns]. The steps that need the whole utterance (utterance_steps.h)
+//      come later.
 //
 // A frame's bytes depend on its samples only (with dither, on their places, too): not on the block
 // or the batch it came in, on the frames computed beside it, nor on the sample type when the values
@@ -67,17 +68,18 @@ class MelKernel {
   void frames(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
               float* out, Scratch& scratch) const;
 
-  // The same for many short utterances: frames of several are computed together, and a row is there only
-  // after flush(). Until then view.data and out must stay where they are.
+  // As frames(), for many short utterances: frames of several are computed together, and a row is
+  // complete only after flush(). Until then view.data and out must stay where they are.
   template <class Sample>
   void add(const SignalView<Sample>& view, std::int64_t first_frame, std::int64_t n_frames,
            float* out, Scratch& scratch) const;
   void flush(Scratch& scratch) const;
 
-  // For another backend: the samples [frame_length] of frame t as the window takes them, in the
-  // view where they lie there as they are, else in scratch until its next use; where the front end
-  // conditions its samples they are floats, whatever Sample is. `energy`: the value of the energy
-  // column, where there is one. No frame may be waiting in the scratch.
+  // For another backend: the samples [frame_length] of frame t as the window takes them. They lie
+  // in the view where it has them as they are, else in scratch until its next use. They are floats
+  // where the front end conditions samples (takes_plain_samples is false), else of type Sample.
+  // `energy` becomes the value of the energy column, where there is one. No frame may be waiting in
+  // the scratch. Throws std::out_of_range when a sample is needed that the view does not have.
   template <class Sample>
   const void* frame(const SignalView<Sample>& view, std::int64_t t, Scratch& scratch,
                     float& energy) const;

@@ -116,7 +116,7 @@ constexpr MelOptionRow kTable[] = {
     {"center", &O::center, "centres frame t on sample t * hop", "",
      "true: both ends of the recording or segment are padded by half a frame; false: the first "
      "frame starts at the first sample",
-     kAny, kNothing, [](const O&) { return false; }},  // pad says it
+     kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
     {"pad", &O::pad, "padding before the start and behind the end of a recording or segment",
      "samples", "not set: half a frame with center, else none", from_to(0, 1 << 20)},
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
@@ -189,7 +189,7 @@ constexpr MelOptionRow kTable[] = {
     {"energy_eps", &O::energy_eps, "least energy that use_energy adds, whatever energy_floor is",
      "", "of the sum of squares, before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
      from_to(kSmallest, kLargest), kEnergy,
-     [](const O&) { return false; }},  // energy_floor says it
+     [](const O&) { return false; }},  // recorded as energy_floor
     {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
      "of the sum of squares, before the logarithm; never below energy_eps", from_to(0, kLargest),
      kEnergy},
@@ -225,7 +225,7 @@ constexpr MelOptionRow kTable[] = {
      "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
     {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
      "false: only the mean is subtracted", kAny, kNormalize,
-     [](const O& o) { return !is_fixed(o); }},  // norm_std says it
+     [](const O& o) { return !is_fixed(o); }},  // recorded as norm_std
     {"norm_eps", &O::norm_eps, "number added to the standard deviation that normalize finds", "",
      "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
      kOwnStatistics},

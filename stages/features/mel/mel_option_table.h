@@ -42,16 +42,17 @@ struct MelOptionRow {
   std::string_view effect;  // what its values do, and what applies when it is not set
   MelRange range = {};
   Needs needs = {};
-  // Whether an output says it where it has an effect; null: yes. An option that is younger than
-  // outputs are is left out where it is as it was before there was an option.
+  // False: the output does not record the option although it has an effect; null: it always does.
+  // An option at the value that older outputs imply is left out: they keep their fingerprint.
   bool (*is_recorded)(const MelOptions&) = nullptr;
 
   // "length of the analysis window [samples]; not set: n_fft"
   [[nodiscard]] std::string text() const;
-  // It belongs to the canonical form of these.
+  // Whether the canonical form of `options` records this option.
   [[nodiscard]] bool counts(const MelOptions& options) const;
 };
 
+// One row for each option, in the order of the documentation.
 std::span<const MelOptionRow> mel_option_table();
 
 }  // namespace melflow

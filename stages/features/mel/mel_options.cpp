@@ -198,7 +198,7 @@ MelOptions resolve(const MelOptions& options) {
     o.pad.reset();
   } else {
     o.pad = options.pad.value_or(o.center ? frame / 2 : 0);
-    o.center = *o.pad > 0;  // from here on only a word for "padded"
+    o.center = *o.pad > 0;  // once resolved: whether the ends are padded
   }
   const double nyquist = o.sample_rate / 2.0;
   const auto from_top = [](double hz, double top) { return hz > 0.0 ? hz : top + hz; };

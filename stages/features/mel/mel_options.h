@@ -79,9 +79,10 @@ struct MelOptions {
   // kaldi's 1127 is HTK's own rounded constant.
   enum class MelScale { htk, slaney, kaldi };
   friend constexpr auto names(MelScale) { return choice_names("htk", "slaney", "kaldi"); }
-  // slaney: 2 / (right - left corner in Hz). What a band's weights w at the bins are divided by: 1:
-  // sum of w, 2: root of the sum of w^2, inf: max w (librosa.filters.mel, by librosa.util.normalize;
-  // 1 also Lhotse's create_mel_scale with norm_filters).
+  // slaney: a band's weights w are times 2 / (right - left corner in Hz). The others divide them,
+  // 1: by the sum of w, 2: by the root of the sum of w^2, inf: by the largest w
+  // (librosa.filters.mel, by librosa.util.normalize; 1 also Lhotse's create_mel_scale with
+  // norm_filters).
   enum class MelNorm { none, slaney, sum, root, max };
   friend constexpr auto names(MelNorm) { return choice_names("none", "slaney", "1", "2", "inf"); }
   // The frequency of bin k that a triangle is read at: k sample_rate / n_fft; the top bin
@@ -204,7 +205,7 @@ struct MelOptions {
 
   Precision precision = Precision::float32;
 
-  // Any of them.
+  // A pointer to any of the members.
   template <class... Types>
   using MemberOf = std::variant<Types MelOptions::*...>;
   using Member = MemberOf<bool, int, std::int64_t, double, std::optional<bool>, std::optional<int>,
@@ -229,11 +230,12 @@ std::vector<MelOptionProblem> check(const MelOptions& options);
 // snip_edges decides. Requires check(options) to be empty.
 MelOptions resolve(const MelOptions& options);
 
-// Beyond that, what says the same is the same: floors that are raised in any case, a list of equal
-// numbers, a deviation that nothing is divided by. Requires check(options) to be empty.
+// What an output records: resolve(options), and beyond it the same form for options that give the
+// same rows. A floor is as high as it is in effect, a list of equal numbers is one number, and a
+// deviation that nothing is divided by is 1. Requires check(options) to be empty.
 MelOptions canonical(const MelOptions& options);
 
-// Values of a frame: bands or bins, and the energy.
+// The number of values of a frame: bands or bins, and the energy.
 int columns(const MelOptions& options);
 
 }  // namespace melflow

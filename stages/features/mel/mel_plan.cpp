@@ -110,8 +110,9 @@ std::int64_t MelPlan::frames_ready(std::int64_t n_seen) const {
 
 std::int64_t MelPlan::context() const {
   // The first frame that is not ready starts after n_seen - frame, or a hop earlier where it is
-  // held back because it may be the last; reflection at the right end of an utterance of N >= n_seen
-  // samples goes back to sample N - 1 - P, P being at most what the last frame lies outside.
+  // held back because it may be the last. Reflection at the right end of an utterance of
+  // N >= n_seen samples goes back to sample N - 1 - P, P being at most what the last frame lies
+  // outside.
   const std::int64_t held = options_.drop_last ? hop() : 0;
   const std::int64_t outside = std::max<std::int64_t>(lead_, frame_length_ - lead_) + 1;
   const std::int64_t before =

@@ -4,8 +4,8 @@
 // Out: MelPlan, immutable: resolved options, analysis window [frame_length], sparse filterbank
 //      (per band: first bin, count, weights) and the frame geometry of an utterance.
 //
-// An utterance is what is transformed on its own: a whole file or one segment. Frame t of an utterance covers
-// its samples [start(t), start(t) + frame_length), followed by zeros up to n_fft.
+// An utterance is what is transformed on its own: a whole file or one segment. Frame t of an
+// utterance covers its samples [start(t), start(t) + frame_length), followed by zeros up to n_fft.
 
 #pragma once
 
@@ -36,6 +36,7 @@ class MelPlan {
 
   // Samples that a frame takes: n_fft, or win_length when the window is left-aligned.
   int frame_length() const { return frame_length_; }
+  // The utterance's sample that a frame begins with; negative in the padding.
   std::int64_t start(std::int64_t frame) const { return frame * hop() - lead_; }
   // [frame_length], zero outside win_length, the factor of `normalized` included.
   std::span<const double> window_double() const { return window_double_; }
@@ -57,15 +58,16 @@ class MelPlan {
   double log_factor() const { return log_factor_; }
   double log_shift() const { return log_shift_; }
 
-  // Frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else 1 + (n - frame)/hop;
-  // with snip_edges: false, (n + hop/2)/hop; one less with drop_last. An utterance without samples has
-  // none, nor has an unpadded one shorter than a frame.
+  // Frames of an utterance of n_samples. Centred: 1 + n/hop for even n_fft; else
+  // 1 + (n - frame)/hop; with snip_edges: false, (n + hop/2)/hop; one less with drop_last. An
+  // utterance without samples has none, nor has an unpadded one shorter than a frame.
   std::int64_t frames(std::int64_t n_samples) const;
   // Frames that can be computed when the first n_seen samples of an utterance are known and whether
   // more follow is not. Never more than frames(n_seen).
   std::int64_t frames_ready(std::int64_t n_seen) const;
-  // When every ready frame of n_seen samples is computed, the remaining ones (wherever the utterance
-  // ends, right padding included) need no sample before n_seen - context().
+  // Samples to keep: when every ready frame of n_seen samples is computed, the remaining ones
+  // (wherever the utterance ends, right padding included) need no sample before
+  // n_seen - context().
   std::int64_t context() const;
 
  private:

@@ -18,12 +18,14 @@ struct MelPreset {
   std::string_view name;
   std::string_view summary;  // the function whose result it is
   MelOptions options;
-  // Its frames are 25 ms every 10 ms, say, and not so many samples at any rate.
+  // True: frame and hop are times (such as 25 ms and 10 ms), whatever the sample rate; false: they
+  // are numbers of samples.
   bool has_fixed_times = true;
 };
 
-// All of them, in the order of the documentation.
+// All presets, in the order of the documentation.
 std::span<const MelPreset> mel_presets();
+// Null where no preset has this name.
 const MelPreset* find_preset(std::string_view name);
 
 }  // namespace melflow

@@ -13,7 +13,8 @@ namespace {
 
 using PadMode = MelOptions::PadMode;
 
-// numpy's 'reflect' and 'symmetric': an utterance shorter than the padding is reflected again and again.
+// As 'reflect' (repeated 0) and 'symmetric' (repeated 1) of numpy.pad: an utterance shorter than
+// the padding is reflected again and again.
 std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated) {
   if (length == 1) return 0;
   const std::int64_t period = 2 * (length - 1 + repeated);
@@ -24,7 +25,7 @@ std::int64_t reflect(std::int64_t i, std::int64_t length, std::int64_t repeated)
 
 constexpr std::int64_t kSilence = -1;
 
-// The sample of the utterance that stands at i.
+// The sample of the utterance that stands at i, or kSilence.
 std::int64_t padded_index(std::int64_t i, std::int64_t length, PadMode mode) {
   if (i >= 0 && i < length) return i;
   switch (mode) {
@@ -200,7 +201,7 @@ double Conditioner::frame(const SignalView<Sample>& view, std::int64_t start, Re
     Real* const to = out + window_begin_;
     to[0] = x[0] - k * x[0];
     for (int i = 1; i < n; ++i) to[i] = x[i] - k * x[i - 1];
-    // The window is zero there, but NaN times zero is not.
+    // The window is 0 outside of its place, but NaN times 0 is NaN.
     std::fill(out, to, Real{0});
     std::fill(to + n, out + length_, Real{0});
   }

@@ -1,9 +1,9 @@
 // mel_signal.h - the samples of one frame, before the window.
 //
 // In:  SignalView, samples [begin, end) of an utterance, int16 or float, mono.
-// Out: float or double [frame_length], padded at the utterance's ends; for a front end with scale,
-//      dither, pre-emphasis or removal of the mean, with all that done, in the type that is asked
-//      for.
+// Out: the frame [frame_length], padded at the utterance's ends: its samples in their own type
+//      (gather), or as float or double after scale, dither, pre-emphasis and removal of the mean
+//      (Conditioner).
 //
 // What a frame becomes depends on its samples and, with dither, on their places in the file; not
 // on the block or the batch they came in.
@@ -20,8 +20,8 @@ struct SignalView {
   const Sample* data = nullptr;  // data[0] is sample `begin` of the utterance
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t length =
-      -1;  // of the whole utterance; -1 while unknown: only ready frames can be had
+  // Samples of the whole utterance; -1 while unknown: only ready frames can be computed.
+  std::int64_t length = -1;
   // Dither: the file's own key, and the place of the utterance's first sample in the file.
   std::uint64_t noise_key = 0;
   std::int64_t noise_at = 0;
@@ -30,11 +30,11 @@ struct SignalView {
 constexpr float kInt16Scale = 1.0F / 32768.0F;  // int16 counts as value / 32768
 
 // What lies outside an utterance: `zeros` zeros at either end, and beyond them what `mode` makes of
-// all that. ramp: with linear_ramp the padding's length, else 0.
+// the utterance with its zeros.
 struct Padding {
   MelOptions::PadMode mode = MelOptions::PadMode::reflect;
-  std::int64_t zeros = 0;
-  std::int64_t ramp = 0;
+  std::int64_t zeros = 0;  // [samples]
+  std::int64_t ramp = 0;   // [samples] of padding with linear_ramp, else 0
 };
 Padding padding_of(const MelPlan& plan);
 
@@ -45,12 +45,13 @@ template <class Sample>
 void gather(const SignalView<Sample>& view, std::int64_t start, std::int64_t n, const MelPlan& plan,
             Sample* out);
 
-// Standard normal noise of the samples of the file `key`: a counter-based generator, so that every
-// sample has its own, whoever asks first. Remembers the last pair: quick for neighbours.
+// Standard normal noise for the samples of the file `key`, by a counter-based generator: a sample's
+// value depends on seed, key and index, not on the order of calls. Remembers the last pair of
+// values, which makes neighbours quick.
 class Noise {
  public:
   Noise(std::int64_t seed, std::uint64_t key);
-  // Of the sample at `index` of the file, from 0 on.
+  // The noise of the sample at `index` of the file, from 0 on.
   double at(std::int64_t index);
 
  private:
@@ -59,14 +60,17 @@ class Noise {
   double values_[2] = {};
 };
 
+// Scale, dither, pre-emphasis, removal of the mean and raw energy of frames. Safe from many
+// threads.
 class Conditioner {
  public:
   explicit Conditioner(const MelPlan& plan);
 
   // False: a frame is its samples times a factor, which the window takes care of.
   bool needed() const { return needed_; }
-  // The frame at `start` into out [frame_length]; work [frame_length]. Returns the sum of squares
-  // before pre-emphasis of the frame where the raw energy is asked for, else 0.
+  // Writes the frame that starts at sample `start` to out [frame_length]; work [frame_length].
+  // Returns the sum of squares before pre-emphasis of the frame where the raw energy is asked for,
+  // else 0. Throws std::out_of_range when a sample is needed that the view does not have.
   template <class Sample, class Real>
   double frame(const SignalView<Sample>& view, std::int64_t start, Real* work, Real* out) const;
 
@@ -87,12 +91,13 @@ class Conditioner {
   bool raw_energy_ = false;
 };
 
-// False: samples have to be conditioned before the window (dither, pre-emphasis, removal of the
-// mean, raw energy, a ramp at the ends), and are floats with input_scale in them then.
+// True: the window takes samples as they are. False: samples have to be conditioned before it
+// (dither, pre-emphasis, removal of the mean, raw energy, a ramp at the ends), and are then floats
+// with input_scale in them.
 bool takes_plain_samples(const MelPlan& plan);
-// Of those that do not: true where it takes nothing but the frame's samples as they are (scale,
-// removal of the mean, pre-emphasis of the frame), and no noise, no ramp and no pre-emphasis of the
-// signal.
+// True: samples have to be conditioned, and that needs no other sample than the frame's own (scale,
+// removal of the mean, pre-emphasis of the frame). False where they need not be, or with noise, a
+// ramp or pre-emphasis of the signal.
 bool is_conditioned_by_frame(const MelPlan& plan);
 
 }  // namespace melflow

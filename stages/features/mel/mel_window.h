@@ -26,7 +26,7 @@ namespace melflow {
 //   tukey               1/2 - 1/2 cos(2 pi d / a) where d = min(x, 1 - x) < a / 2, else 1;
 //                       a = tukey_alpha (scipy tukey)
 //   values              window_values
-// One sample is 1, unless it is given.
+// A window of one sample is 1, unless window_values gives it.
 std::vector<double> make_window(const MelOptions& options);
 
 }  // namespace melflow

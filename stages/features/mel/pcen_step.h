@@ -23,14 +23,15 @@ struct PcenOptions {
   double bias = 2.0;
   double power = 0.5;
   double time_constant = 0.4;  // [s] of the smoothing
-  std::optional<double> b;     // of the smoothing; default: what time_constant comes to
+  std::optional<double> b;     // of the smoothing; not set: pcen_coefficient() of time_constant
   double eps = 1e-6;
 };
 
-// (sqrt(1 + 4 T^2) - 1) / (2 T^2) where T is the time constant in frames.
+// b = (sqrt(1 + 4 T^2) - 1) / (2 T^2) where T is the time constant in frames; time_constant [s]
+// (librosa.pcen).
 double pcen_coefficient(double time_constant, double frames_per_second);
 
-// `options.b` has a value.
+// Rows stay [n, columns]. Requires a value of `options.b`.
 std::shared_ptr<const FinishStep> pcen_step(const PcenOptions& options);
 
 }  // namespace melflow

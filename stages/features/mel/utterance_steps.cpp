@@ -61,7 +61,7 @@ class LevelStep final : public FinishStep {
   std::optional<float> range_;
 };
 
-// to = (from - mean) * factor, column by column.
+// to = (from - mean) / divisor, column by column; mean and divisor [columns].
 void scale_rows(const UtteranceRows& in, UtteranceRows& out, const std::vector<double>& mean,
                 const std::vector<double>& divisor) {
   const auto columns = static_cast<std::size_t>(in.values());

@@ -1,11 +1,11 @@
-// utterance_steps.h - what can only be done, or is simplest done, when all rows of an utterance are known.
+// utterance_steps.h - steps that need all rows of an utterance, or are simplest when all are known.
 //
-// In:  an utterance's rows (a file's or one segment's frames), float [rows, values], in memory or in a
-//      file, in the order of time.
-// Out: the same number of rows, each step having changed them, perhaps with other widths.
+// In:  an utterance's rows (a file's or one segment's frames), float [rows, values], in memory or
+//      in a file, in the order of time.
+// Out: the same number of rows, changed by one step after another, perhaps with other widths.
 //
-// A step sees the rows only through UtteranceRows and goes over them in one order, so the result does
-// not depend on where they lie, on the pieces they come in, or on the blocks that made them.
+// A step sees the rows only through UtteranceRows and goes over them in one order, so the result
+// does not depend on where they lie, on the pieces they come in, or on the blocks that made them.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 
 namespace melflow {
 
+// The rows of one utterance, float [rows, values].
 class UtteranceRows {
  public:
   UtteranceRows(std::int64_t rows, int values) : rows_(rows), values_(values) {}
@@ -34,6 +35,7 @@ class UtteranceRows {
                            std::vector<float>& room) const = 0;
   // Where to put rows [first, first + count) before put(); may be where get() found them.
   virtual float* place(std::int64_t first, std::int64_t count, std::vector<float>& room) = 0;
+  // Stores rows [first, first + count) from values [count, values()], which place() gave.
   virtual void put(std::int64_t first, std::int64_t count, const float* values) = 0;
 
  private:
@@ -59,6 +61,7 @@ class MemoryRows final : public UtteranceRows {
   float* data_;
 };
 
+// One step on the rows of an utterance. It keeps no state between runs: safe from many threads.
 class FinishStep {
  public:
   FinishStep() = default;
@@ -68,6 +71,7 @@ class FinishStep {
 
   // False: a row's result depends on that row alone.
   [[nodiscard]] virtual bool needs_utterance() const = 0;
+  // The width of a row after the step.
   [[nodiscard]] virtual int values_out(int values_in) const { return values_in; }
   // `in` and `out` are the same object when the width stays.
   virtual void run(const UtteranceRows& in, UtteranceRows& out) const = 0;
@@ -90,14 +94,15 @@ class UtteranceSteps {
   std::vector<std::shared_ptr<const FinishStep>> steps_;
 };
 
-// Level relative to the utterance's maximum: reference = maximum (it becomes 0), then a floor `range`
-// below it, in the unit of the rows. As librosa.power_to_db(ref=np.max, top_db=...) and
-// torchaudio's AmplitudeToDB. NaN stays NaN.
+// Levels relative to the utterance's maximum: with ref_max the maximum becomes 0; with `range` no
+// level stays more than that below the maximum [unit of the rows]. As
+// librosa.power_to_db(ref=np.max, top_db=...) and torchaudio's AmplitudeToDB. NaN stays NaN.
 std::shared_ptr<const FinishStep> level_step(bool ref_max, std::optional<float> range);
 
 // (x - mean) / std by given statistics, one or one for each column; empty std: 1.
 std::shared_ptr<const FinishStep> fixed_step(std::vector<double> mean, std::vector<double> std);
 
+// What statistics_step() computes and divides by.
 struct StatisticsOptions {
   bool per_column = true;  // false: statistics of all values
   bool variance = true;    // false: only the mean is subtracted

@@ -1,0 +1,25 @@
+// Whether a run was as its configuration expects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/expectations.h"
+#include "pipeline/report.h"
+
+namespace melflow {
+
+struct Verdict {
+  enum class Unit { number, bytes, files, share };
+  std::string what;      ///< "files_per_second"
+  std::string expected;  ///< ">= 20000"
+  Unit unit = Unit::number;
+  double value = 0;
+  bool is_met = false;
+};
+
+/// In the order of the options; nothing for what is not expected. `rows`: of the run's sinks.
+std::vector<Verdict> verdicts(const Expectations& expected, const RunReport& report,
+                              std::size_t rows);
+
+}  // namespace melflow

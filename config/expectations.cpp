@@ -1,0 +1,96 @@
+#include "config/expectations.h"
+
+#include <utility>
+
+namespace melflow {
+namespace {
+
+using Comparison = Bound::Comparison;
+
+// The longer ones first.
+constexpr std::pair<std::string_view, Comparison> kComparisons[] = {{"<=", Comparison::at_most},
+                                                                    {">=", Comparison::at_least},
+                                                                    {"<", Comparison::less},
+                                                                    {">", Comparison::greater}};
+
+// Splits "< 600MiB". The value behind the comparison; nothing where there is none.
+std::optional<Value> value_behind(const Value& v, Bound& out) {
+  if (!v.is_scalar() || v.is_null()) return std::nullopt;
+  const std::string_view text = v.text();
+  for (const auto& [sign, comparison] : kComparisons) {
+    if (!text.starts_with(sign)) continue;
+    const std::size_t begin = text.find_first_not_of(' ', sign.size());
+    if (begin == text.npos) return std::nullopt;
+    out.comparison = comparison;
+    out.text = text;
+    return Value::scalar(std::string(text.substr(begin)));
+  }
+  return std::nullopt;
+}
+
+template <class T, class Out, class F>
+std::string parse_bound(const Value& v, const char* what, Out& out, F&& take) {
+  const std::string bad = detail::is_not(v, what);
+  Out bound;
+  const std::optional<Value> value = value_behind(v, bound);
+  T parsed{};
+  if (!value || !OptionType<T>::parse(*value, parsed).empty()) return bad;
+  if (!take(parsed, bound)) return bad;
+  out = std::move(bound);
+  return {};
+}
+
+}  // namespace
+
+bool Bound::is_met_by(double value) const {
+  switch (comparison) {
+    case Comparison::less:
+      return value < limit;
+    case Comparison::at_most:
+      return value <= limit;
+    case Comparison::greater:
+      return value > limit;
+    case Comparison::at_least:
+      return value >= limit;
+  }
+  return false;
+}
+
+std::string OptionType<NumberBound>::parse(const Value& v, NumberBound& out) {
+  return parse_bound<double>(v, "a bound such as \">= 20000\" or \"< 3.5\", in quotes", out,
+                             [](double number, NumberBound& bound) {
+                               bound.limit = number;
+                               return number >= 0;
+                             });
+}
+
+std::string OptionType<SizeBound>::parse(const Value& v, SizeBound& out) {
+  return parse_bound<Bytes>(v, "a bound such as \"< 600MiB\", in quotes", out,
+                            [](Bytes bytes, SizeBound& bound) {
+                              bound.limit = static_cast<double>(bytes.count);
+                              return true;
+                            });
+}
+
+std::string OptionType<CountBound>::parse(const Value& v, CountBound& out) {
+  return parse_bound<CountOrShare>(
+      v, "a bound such as \"< 0.1%\" or \"<= 10\", in quotes", out,
+      [](const CountOrShare& parsed, CountBound& bound) {
+        bound.is_share = parsed.share.has_value();
+        bound.limit = bound.is_share ? *parsed.share : static_cast<double>(*parsed.count);
+        return true;
+      });
+}
+
+void Expectations::describe(Schema& s) {
+  s.field("files_per_second", files_per_second, "files dealt with in a second of the whole run")
+      .tuning();
+  s.field("rows_per_second", rows_per_second, "rows taken by the sinks in a second of the run")
+      .tuning();
+  s.field("seconds", seconds, "time from start to end [s]").tuning();
+  s.field("peak_memory", peak_memory, "most resident memory of the process").tuning();
+  s.field("failed", failed, "files that failed, their number or their share of all").tuning();
+  s.field("skipped", skipped, "files that were skipped, likewise").tuning();
+}
+
+}  // namespace melflow

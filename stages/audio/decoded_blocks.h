@@ -1,0 +1,37 @@
+// The blocks of one recording for decode: mono samples in order, at most so many bytes at a time.
+//
+// In:  RawBytes, in memory or open.
+// Out: Waveform blocks. 16-bit (and 8-bit, A-law, mu-law) mono samples stay int16, everything else
+//      becomes float32 in -1 .. 1. A recording that cannot be decoded ends with an ItemError.
+//
+// Nothing is allocated by what a header claims: blocks are bounded, and samples are counted as
+// they are read.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+
+#include "pipeline/stage_kinds.h"
+#include "stages/audio/decode_options.h"
+#include "stages/audio/decoders/sound_file.h"
+#include "stages/audio/decoders/sound_header.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+using BlockCursor = Expand<RawBytes, Waveform>::Cursor;
+
+/// Decodes `sound`, which reads from `raw`, into blocks of at most `block_bytes` bytes. A long FLAC
+/// recording is decoded on several cores (decode_ahead.h); `long_recordings` counts those. `options`
+/// and `long_recordings` must stay as long as the blocks are asked for.
+std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
+                                            const DecodeOptions& options, std::size_t block_bytes,
+                                            std::atomic<int>& long_recordings);
+
+/// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are: nothing
+/// is copied, and the block keeps the bytes.
+std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,
+                                         const PlainSamples& samples);
+
+}  // namespace melflow
