@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace melflow {
@@ -43,11 +44,19 @@ int available_cpus() {
 
 int most_workers() { return std::max(8, 4 * available_cpus()); }
 
-std::size_t peak_resident_bytes() {
+namespace {
+
+// A line of the process's status that counts kilobytes.
+std::size_t status_bytes(std::string_view name) {
   std::ifstream in("/proc/self/status");
   for (std::string line; std::getline(in, line);)
-    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) * 1024;
+    if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
   return 0;
 }
+
+}  // namespace
+
+std::size_t peak_resident_bytes() { return status_bytes("VmHWM:"); }
+std::size_t resident_bytes() { return status_bytes("VmRSS:"); }
 
 }  // namespace melflow

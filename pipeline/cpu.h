@@ -15,5 +15,7 @@ int most_workers();
 /// The peak of this process's resident memory so far (VmHWM) [bytes]; 0 when the system does not
 /// say.
 std::size_t peak_resident_bytes();
+/// The resident memory of this process now (VmRSS) [bytes]; 0 when the system does not say.
+std::size_t resident_bytes();
 
 }  // namespace melflow

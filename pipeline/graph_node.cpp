@@ -208,8 +208,8 @@ void GraphNode::run(Work* work) {
 
 bool GraphNode::begin(Work* work) {
   const Clock::time_point now = Clock::now();
-  if (cuts_ && !may_cut(work, now)) return false;
-  if (!cuts_ && work->came == Came::by_queue && !turns_.may_begin(*work)) {
+  if (cuts_ && work->came == Came::again && !has_turn_again(work, now)) return false;
+  if (work->came == Came::by_queue && !turns_.may_begin(*work)) {
     let_in(places_.put_off(now));
     try_end();  // its turn may have come meanwhile, and another thread be through with it
     return false;
@@ -224,23 +224,32 @@ bool GraphNode::begin(Work* work) {
   return true;
 }
 
-// The block of the same stream before this one may be waiting for memory, which the oldest one gets
-// first: so what waits for its turn leaves its place in the queue to others.
-bool GraphNode::may_cut(Work* work, Clock::time_point now) {
-  if (work->turns.empty()) return true;
-  const Came came = std::exchange(work->came, Came::again);
-  GraphNode* const maker = std::exchange(work->maker, nullptr);
+// Of what has left its place in the queue.
+bool GraphNode::has_turn_again(Work* work, Clock::time_point now) {
   places_.expect(now);
   if (turns_.may_begin(*work)) {
     places_.forget(now);
-    work->came = came;
-    work->maker = maker;
     return true;
   }
-  let_in(places_.step_aside(now, came));
-  if (maker != nullptr) maker->free_place(now, up(*maker).branch);
+  let_in(places_.put_off(now));
   try_end();
   return false;
+}
+
+// What waits for its turn behind a block that waits for memory leaves its place in the queue to others:
+// the oldest may be among them, which gets memory first.
+bool GraphNode::clear_queue() {
+  if (!cuts_) return false;
+  const Clock::time_point now = Clock::now();
+  std::vector<GraphNode*> makers;
+  turns_.for_each_waiting([&](Work& work) {
+    if (work.came != Came::by_queue) return;
+    work.came = Came::again;
+    makers.push_back(std::exchange(work.maker, nullptr));
+    places_.leave_queue(now);
+  });
+  for (GraphNode* maker : makers) maker->free_place(now, up(*maker).branch);
+  return !makers.empty();
 }
 
 void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {

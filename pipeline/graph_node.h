@@ -103,6 +103,8 @@ class GraphNode {
   bool open();
   /// Sends on an incomplete batch. False: there is none.
   bool flush();
+  /// Gives the places of items that wait for their turn to others. False: there are none.
+  bool clear_queue();
   [[nodiscard]] bool is_ended() const { return places_.is_ended(); }
 
   // ---- places and accounts
@@ -138,7 +140,7 @@ class GraphNode {
   void leave(const std::vector<Turn>& turns);
   void admit(Work* work);
   void make();
-  bool may_cut(Work* work, Clock::time_point now);
+  bool has_turn_again(Work* work, Clock::time_point now);
   static void begin_visit(Work& work, Clock::time_point now);
   void note_visit(const Work& work, Clock::time_point now, std::size_t calls);
   // Asked while nothing is in the stage.

@@ -132,13 +132,11 @@ int NodePlaces::put_off(Time now) {
   return let_in();
 }
 
-int NodePlaces::step_aside(Time now, Came came) {
+void NodePlaces::leave_queue(Time now) {
   const Lock lock(mutex_);
   tick(now);
-  if (came == Came::by_queue) --waiting_;
-  --called_;
-  for (Bound& b : bounds_) --b.used;
-  return let_in();
+  --waiting_;
+  ++again_;
 }
 
 int NodePlaces::finish(Time now, const Finish& f) {

@@ -49,11 +49,12 @@ class NodePlaces {
   // ---- in the stage
 
   void begin(Time now, Came came);
-  /// Puts back an item that was let in from the queue before its turn. It may have been let in
-  /// again and be done before this call, so the node may end with this call.
+  /// Puts back an item that was let in before its turn; one that has no place in the queue was
+  /// announced by expect() before. It may have been let in again and be done before this call, so the
+  /// node may end with this call.
   [[nodiscard]] int put_off(Time now);
-  /// The same for one that leaves its place in the queue and was announced by expect() again.
-  [[nodiscard]] int step_aside(Time now, Came came);
+  /// Notes that an item that was put back leaves its place in the queue, and will come Came::again.
+  void leave_queue(Time now);
   struct Finish {
     bool goes_on = false;  ///< the item comes again
     bool gave = false;     ///< it gave an item, whose place stays taken until free_place()

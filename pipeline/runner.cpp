@@ -27,6 +27,7 @@ class Runner::Impl {
     if (graph_) graph_->stop();
   }
   Progress progress() const;
+  [[nodiscard]] RunSample sample() const;
   std::vector<Remark> remarks() const;
   const Plan& plan() const { return plan_; }
 
@@ -336,6 +337,23 @@ Progress Runner::Impl::progress() const {
   return p;
 }
 
+RunSample Runner::Impl::sample() const {
+  RunSample s;
+  s.seconds = std::chrono::duration<double>(Clock::now() - began_.load()).count();
+  const std::lock_guard lock(graph_mutex_);
+  if (!graph_ || is_filling_) return s;
+  s.files = ledger_.counts().closed();
+  s.rows = graph_->rows_taken();
+  s.bytes_read = graph_->bytes_read();
+  s.reserved = index_bytes_ + kept_bytes_ + budget_->used();
+  const Clock::time_point now = Clock::now();
+  for (const auto& node : graph_->nodes()) {
+    const NodePlaces::Snapshot at = node->places().snapshot(now);
+    s.nodes.push_back({at.waiting, at.time.busy});
+  }
+  return s;
+}
+
 std::vector<Remark> Runner::Impl::remarks() const {
   std::vector<Remark> out;
   const std::size_t count = ledger_.counts().found;
@@ -353,6 +371,7 @@ Runner::~Runner() = default;
 RunReport Runner::run() { return impl_->run(); }
 void Runner::stop() { impl_->stop(); }
 Progress Runner::progress() const { return impl_->progress(); }
+RunSample Runner::sample() const { return impl_->sample(); }
 std::vector<Remark> Runner::remarks() const { return impl_->remarks(); }
 const Plan& Runner::plan() const { return impl_->plan(); }
 

@@ -19,6 +19,18 @@ struct Progress {
 };
 
 /// One run of one plan. Not reusable: build a new plan for a new run.
+/// What a run is at, for a series over time.
+struct RunSample {
+  double seconds = 0;  ///< since the run began
+  std::size_t files = 0, rows = 0, bytes_read = 0;  ///< so far; files: records that are closed
+  std::size_t reserved = 0;                         ///< of the memory budget [bytes]
+  struct Node {
+    std::size_t waiting = 0;  ///< items in the queue before it
+    double busy_seconds = 0;  ///< of its concurrency, so far
+  };
+  std::vector<Node> nodes;  ///< in the order of the plan; none where no graph runs
+};
+
 class Runner {
  public:
   /// `observer`, unless it is null, is called while nodes work; it must outlive the run.
@@ -35,6 +47,8 @@ class Runner {
 
   /// The present progress. From any thread, during the run.
   [[nodiscard]] Progress progress() const;
+  /// Likewise of every node.
+  [[nodiscard]] RunSample sample() const;
 
   /// All source items that are not ok, or ok with a remark, in order; after the run.
   [[nodiscard]] std::vector<Remark> remarks() const;

@@ -79,6 +79,8 @@ bool TaskGraph::set_going() {
   if (moved) return true;
   for (auto& n : nodes_) moved |= n->flush();
   if (moved || gate_.pump()) return true;
+  for (auto& n : nodes_) moved |= n->clear_queue();
+  if (moved) return true;
   if (is_told() || gate_.told() != told || stops_.load() != stops) return true;
   if (all_ended() || error()) return false;
   std::string state;

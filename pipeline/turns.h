@@ -21,6 +21,13 @@ class Turns {
   }
   /// Whether it is the work's turn. False: the work is kept here until done() gives it back.
   [[nodiscard]] bool may_begin(Work& work);
+  /// Calls `call` for all work that is kept here, which stays.
+  template <class F>
+  void for_each_waiting(F&& call) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [stream, line] : lines_)
+      for (Work* work : line.waiting) call(*work);
+  }
   /// Ends these turns; appends to `ask_again` the work whose turn may have come.
   void done(const std::vector<Turn>& turns, std::vector<Work*>& ask_again);
 

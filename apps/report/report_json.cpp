@@ -1,5 +1,6 @@
 #include "apps/report/report_json.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "apps/json_value.h"
@@ -142,7 +143,9 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
                    {"wait_seconds", r.memory_wait_seconds},
                    {"resident_peak", r.resident_peak}};
   out["machine"] = machine_json(r);
-  out["limit"] = limits_json(find_limits(r));
+  const Limits limits = find_limits(r);
+  out["limit"] = limits_json(limits);
+  if (limits.is_known) out["limit"]["text"] = limits_text(limits, r);
   if (!verdicts.empty()) out["expected"] = verdicts_json(verdicts);
   out["stages"] = Json::array();
   for (const StageReport& s : r.stages) out["stages"].push_back(stage_json(s, r));
@@ -154,6 +157,28 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
   out["remarks"] = Json::array();
   for (const Remark& remark : remarks) out["remarks"].push_back(remark_json(remark));
   out["config"] = config_json(plan);
+  return out;
+}
+
+Json series_json(const Series& s) {
+  const auto rounded = [](const std::vector<double>& values) {
+    Json out = Json::array();
+    for (const double v : values) out.push_back(std::round(v * 1e3) / 1e3);
+    return out;
+  };
+  Json out{{"step", s.step},
+           {"seconds", rounded(s.seconds)},
+           {"files", s.files},
+           {"rows", s.rows},
+           {"bytes_read", s.bytes_read},
+           {"disk_read_bytes", s.disk_read_bytes},
+           {"reserved", s.reserved},
+           {"resident", s.resident},
+           {"cpu_seconds", rounded(s.cpu_seconds)}};
+  out["nodes"] = Json::array();
+  for (const Series::Node& n : s.nodes)
+    out["nodes"].push_back(
+        {{"name", n.name}, {"waiting", n.waiting}, {"busy_seconds", rounded(n.busy_seconds)}});
   return out;
 }
 

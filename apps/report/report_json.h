@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/profile/series.h"
 #include "apps/profile/verdicts.h"
 #include "pipeline/runner.h"
 
@@ -22,6 +23,9 @@ std::size_t rows_of_run(const RunReport& report, const Plan& plan);
 nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,
                                    const std::vector<Remark>& remarks, int exit_code,
                                    const std::vector<Verdict>& verdicts = {});
+
+/// Rounded to what is worth reading.
+nlohmann::ordered_json series_json(const Series& series);
 
 /// The document of a run that never started: {"ending": "not_started", "problems": [...]}.
 nlohmann::ordered_json not_started_json(const Problems& problems, int exit_code);

@@ -9,6 +9,7 @@
 
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
+#include "apps/report/html_report.h"
 #include "apps/report/preview.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
@@ -31,32 +32,46 @@ constexpr std::size_t kShownRemarks = 10;
 struct RunArguments {
   PlanArguments plan;
   std::string json;  ///< "": none, "-": stdout, else a file
+  std::string page;  ///< a file for the report as HTML; "": none
   bool quiet = false;
   bool no_progress = false;
   Update update = Update::none;
   bool dry_run = false;  ///< of an update
 };
 
-// Where the JSON document goes; that it can is known before the run.
-class JsonReport {
+// Where the JSON document and the page go; that they can is known before the run.
+class Documents {
  public:
-  explicit JsonReport(const RunArguments& arguments) : where_(arguments.json) {
-    if (!where_.empty() && where_ != "-") try {
-        file_.emplace(where_, std::vector{arguments.plan.file});
-      } catch (const RunError& e) {
-        throw RunError(std::string("--json: ") + e.what());
-      }
+  explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
+    if (json_ != "-") open(json_file_, "--json", json_, arguments);
+    open(page_, "--report", arguments.page, arguments);
   }
+  [[nodiscard]] bool are_wanted() const { return !json_.empty() || page_; }
+  /// Of a run that started.
   void write(const nlohmann::ordered_json& document) {
-    if (file_) return file_->write(json_text(document));
-    if (where_.empty()) return;
+    if (page_) page_->write(html_report(document));
+    write_json(document);
+  }
+  void write_json(const nlohmann::ordered_json& document) {
+    if (json_file_) return json_file_->write(json_text(document));
+    if (json_.empty()) return;
     std::cout << json_text(document) << std::flush;
     if (!std::cout) throw RunError("stdout: cannot write the JSON report there");
   }
 
  private:
-  std::string where_;
-  std::optional<WrittenFile> file_;
+  static void open(std::optional<WrittenFile>& file, const char* option, const std::string& path,
+                   const RunArguments& arguments) {
+    if (path.empty()) return;
+    try {
+      file.emplace(path, std::vector{arguments.plan.file});
+    } catch (const RunError& e) {
+      throw RunError(fmt::format("{}: {}", option, e.what()));
+    }
+  }
+
+  std::string json_;
+  std::optional<WrittenFile> json_file_, page_;
 };
 
 std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
@@ -83,10 +98,11 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
   return kRunFailed;
 }
 
-RunReport run_watched(Runner& runner, const RunArguments& arguments) {
-  Watch watch{.quiet = arguments.quiet};
+WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
+  Watch watch{.quiet = arguments.quiet,
+              .with_series = !arguments.json.empty() || !arguments.page.empty()};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
-  return run_watched(runner, watch).report;
+  return run_watched(runner, watch);
 }
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
@@ -107,12 +123,12 @@ void check_can_preview(const Plan& plan) {
                                  node.info->name));
 }
 
-int preview(const RunArguments& arguments, Plan plan, JsonReport& json) {
+int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
   check_can_preview(plan);
   const auto preview = std::make_shared<UpdatePreview>();
   plan.services.add(preview);
   Runner runner(std::move(plan));
-  const RunReport report = run_watched(runner, arguments);
+  const RunReport report = run_watched(runner, arguments).report;
   const bool is_whole = report.ending != Ending::failed && !preview->output.empty();
   const bool is_refused = report.ending == Ending::failed || !preview->refusal.empty();
   const int code = is_refused ? kRunFailed : is_whole ? kDone : kStopped;
@@ -121,23 +137,24 @@ int preview(const RunArguments& arguments, Plan plan, JsonReport& json) {
   if (is_whole && !arguments.quiet)
     put(arguments.json == "-" ? stderr : stdout,
         preview_text(*preview, report, changes, kShownRemarks));
-  json.write(preview_json(*preview, report, changes, code));
+  documents.write_json(preview_json(*preview, report, changes, code));
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending != Ending::failed && is_refused) complain(preview->refusal);
   if (code == kStopped) complain("stopped before all files were looked at");
   return code;
 }
 
-int run(const RunArguments& arguments, JsonReport& json) {
+int run(const RunArguments& arguments, Documents& documents) {
   // A closed pipe behind stderr or stdout is no reason to lose a run; put() passes over it, too.
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_update(plan.services, arguments.update);
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
-  if (arguments.dry_run) return preview(arguments, std::move(plan), json);
+  if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   const auto observer = timeline_observer(plan);
   Runner runner(std::move(plan), observer.get());
-  const RunReport report = run_watched(runner, arguments);
+  const WatchedRun ran = run_watched(runner, arguments);
+  const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
   const int code = exit_code_of(report, judged);
@@ -146,7 +163,11 @@ int run(const RunArguments& arguments, JsonReport& json) {
   else
     put(stderr, warnings_text(report, runner.plan()) +
                     failures_text(report, remarks, kShownRemarks) + verdicts_text(unmet(judged)));
-  json.write(report_json(report, runner.plan(), remarks, code, judged));
+  if (documents.are_wanted()) {
+    auto document = report_json(report, runner.plan(), remarks, code, judged);
+    document["series"] = series_json(ran.series);
+    documents.write(document);
+  }
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
     complain(
@@ -157,14 +178,14 @@ int run(const RunArguments& arguments, JsonReport& json) {
 }
 
 int run_and_always_report(const RunArguments& arguments) {
-  JsonReport json(arguments);
+  Documents documents(arguments);
   try {
-    return run(arguments, json);
+    return run(arguments, documents);
   } catch (const ConfigError& e) {
-    json.write(not_started_json(e.problems(), kConfiguration));
+    documents.write_json(not_started_json(e.problems(), kConfiguration));
     throw;
   } catch (const RunError& e) {
-    json.write(not_started_json(std::string(e.what()), kRunFailed));
+    documents.write_json(not_started_json(std::string(e.what()), kRunFailed));
     throw;
   }
 }
@@ -175,6 +196,10 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
                 "goes to stderr");
+  verb.add_option("--report", arguments.page,
+                  "writes the report as a page for a browser: the flow with what is busy and what "
+                  "holds back, rates, queues, memory and cores over time, files that took longest")
+      ->type_name("FILE.html");
   verb.add_flag("-q,--quiet", arguments.quiet,
                 "prints no progress and no summary, only warnings and what failed");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");

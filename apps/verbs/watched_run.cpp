@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -58,10 +59,12 @@ WatchedRun run_watched(Runner& runner, const Watch& watch) {
       },
       [&] { display.leave(); });
   const StopAfter limit(runner, watch.seconds);
+  std::optional<SeriesSampler> sampler;
+  if (watch.with_series) sampler.emplace(runner);
   display.start();
   RunReport report = runner.run();
   display.clear();
-  return {std::move(report), interrupted.load()};
+  return {std::move(report), interrupted.load(), sampler ? sampler->end() : Series{}};
 }
 
 }  // namespace melflow

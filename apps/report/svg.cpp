@@ -1,0 +1,186 @@
+#include "apps/report/svg.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "pipeline/text.h"
+
+namespace melflow {
+namespace {
+
+constexpr const char* kLineColours[] = {"#1f77b4", "#d9730d", "#2a9d5c", "#b5355e",
+                                        "#6b5bb5", "#7f6a3f", "#0f8b8d", "#555555"};
+
+// The least of 1, 2, 5 times a power of ten from `value` up.
+double nice(double value) {
+  if (!(value > 0)) return 1;
+  const double power = std::pow(10, std::floor(std::log10(value)));
+  for (const double step : {1.0, 2.0, 5.0})
+    if (value <= step * power * (1 + 1e-9)) return step * power;
+  return 10 * power;
+}
+
+std::string number(double value) {
+  if (value >= 1e9) return fmt::format("{:.3g}G", value / 1e9);
+  if (value >= 1e6) return fmt::format("{:.3g}M", value / 1e6);
+  if (value >= 1e4) return fmt::format("{:.3g}k", value / 1e3);
+  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
+
+// Columns: how many edges lead there at most.
+std::vector<std::size_t> columns_of(const FlowChart& chart) {
+  std::vector<std::size_t> column(chart.nodes.size(), 0);
+  for (std::size_t to = 0; to < chart.nodes.size(); ++to)
+    for (const FlowChart::Edge& e : chart.edges)
+      if (e.to == to) column[to] = std::max(column[to], column[e.from] + 1);
+  return column;
+}
+
+}  // namespace
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : printable(std::string(text))) switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  return out;
+}
+
+std::string shade(double share, int red, int green, int blue) {
+  const double s = std::clamp(share, 0.0, 1.0);
+  const auto mixed = [s](int colour) { return static_cast<int>(255 - s * (255 - colour)); };
+  return fmt::format("rgb({},{},{})", mixed(red), mixed(green), mixed(blue));
+}
+
+std::string svg(const LineChart& chart, const std::vector<double>& seconds, double end) {
+  constexpr double kLeft = 64, kTop = 26, kWidth = 860, kHeight = 110;
+  double most = chart.limit;
+  for (const LineChart::Line& line : chart.lines)
+    for (const double v : line.values)
+      if (std::isfinite(v)) most = std::max(most, v);
+  const double top = nice(most);
+  const auto x = [&](double t) { return kLeft + kWidth * (end > 0 ? std::min(t / end, 1.0) : 0); };
+  const auto y = [&](double v) { return kTop + kHeight * (1 - v / top); };
+  std::string out =
+      fmt::format(R"(<svg viewBox="0 0 {} {}" role="img"><text x="{}" y="14" class="t">{}</text>)",
+                  kLeft + kWidth + 16, kTop + kHeight + 22, kLeft, html_text(chart.title));
+  for (int i = 0; i <= 2; ++i)
+    out += fmt::format(
+        R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="g"/><text x="{3}" y="{4:.1f}" class="y">{5}{6}</text>)",
+        kLeft, kLeft + kWidth, y(top * i / 2), kLeft - 6, y(top * i / 2) + 4, number(top * i / 2),
+        i == 2 ? html_text(" " + chart.unit) : "");
+  for (int i = 0; i <= 4; ++i)
+    out += fmt::format(R"(<text x="{:.1f}" y="{}" class="x">{} s</text>)", x(end * i / 4),
+                       kTop + kHeight + 16, number(end * i / 4));
+  if (chart.limit > 0)
+    out += fmt::format(R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="m"/>)", kLeft,
+                       kLeft + kWidth, y(chart.limit));
+  double label = kLeft + kWidth;
+  for (std::size_t l = chart.lines.size(); l-- > 0;) {
+    const LineChart::Line& line = chart.lines[l];
+    const char* colour = kLineColours[l % std::size(kLineColours)];
+    std::string path;
+    bool is_joined = false;
+    for (std::size_t i = 0; i < line.values.size() && i < seconds.size(); ++i) {
+      if (std::isfinite(line.values[i]))
+        path +=
+            fmt::format("{}{:.1f},{:.1f}", is_joined ? "L" : "M", x(seconds[i]), y(line.values[i]));
+      is_joined = std::isfinite(line.values[i]);
+    }
+    out += fmt::format(R"(<path d="{}" stroke="{}" class="l"/>)", path, colour);
+    if (chart.lines.size() == 1) continue;
+    out += fmt::format(R"(<text x="{:.0f}" y="14" style="fill:{}" class="n">{}</text>)", label,
+                       colour, html_text(line.name));
+    label -= 7.5 * static_cast<double>(line.name.size()) + 14;
+  }
+  return out + "</svg>\n";
+}
+
+std::string svg(const FlowChart& chart) {
+  constexpr double kWide = 138, kHigh = 74, kGapX = 56, kGapY = 22, kEdge = 8;
+  const std::vector<std::size_t> column = columns_of(chart);
+  std::vector<std::size_t> row(chart.nodes.size()), used;
+  for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
+    if (used.size() <= column[i]) used.resize(column[i] + 1, 0);
+    row[i] = used[column[i]]++;
+  }
+  const auto rows =
+      static_cast<double>(used.empty() ? 0 : *std::max_element(used.begin(), used.end()));
+  const auto x = [&](std::size_t i) {
+    return kEdge + static_cast<double>(column[i]) * (kWide + kGapX);
+  };
+  // The nodes of a column stand in its middle.
+  const auto y = [&](std::size_t i) {
+    return kEdge +
+           (static_cast<double>(row[i]) + (rows - static_cast<double>(used[column[i]])) / 2) *
+               (kHigh + kGapY);
+  };
+  const double width = 2 * kEdge + static_cast<double>(used.size()) * (kWide + kGapX) - kGapX;
+  std::string out =
+      fmt::format(R"(<svg viewBox="0 0 {:.0f} {:.0f}" style="min-width:{:.0f}px">)", width,
+                  2 * kEdge + rows * (kHigh + kGapY) - kGapY, std::min(width, 1100.0));
+  for (const FlowChart::Edge& e : chart.edges) {
+    const double x1 = x(e.from) + kWide, y1 = y(e.from) + kHigh / 2;
+    const double x2 = x(e.to), y2 = y(e.to) + kHigh / 2, bend = (x2 - x1) / 2;
+    out += fmt::format(
+        R"x(<path d="M{:.1f},{:.1f}C{:.1f},{:.1f},{:.1f},{:.1f},{:.1f},{:.1f}" class="e" stroke="rgb({},{},{})" stroke-width="{:.1f}"><title>{}</title></path><text x="{:.1f}" y="{:.1f}" class="x">{}</text>)x",
+        x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2, static_cast<int>(170 + 40 * e.heat),
+        static_cast<int>(170 - 130 * e.heat), static_cast<int>(170 - 130 * e.heat), 2 + 4 * e.heat,
+        html_text(e.tip), (x1 + x2) / 2, (y1 + y2) / 2 - 6, html_text(e.label));
+  }
+  for (std::size_t i = 0; i < chart.nodes.size(); ++i) {
+    const FlowChart::Node& n = chart.nodes[i];
+    out += fmt::format(
+        R"(<g><title>{}</title><rect x="{:.1f}" y="{:.1f}" width="{}" height="{}" rx="6" fill="{}" class="b"/>)",
+        html_text(n.tip), x(i), y(i), kWide, kHigh, shade(n.heat, 240, 130, 30));
+    for (std::size_t l = 0; l < n.lines.size(); ++l)
+      out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="{}">{}</text>)", x(i) + kWide / 2,
+                         y(i) + 19 + 16 * static_cast<double>(l), l == 0 ? "h" : "c",
+                         html_text(n.lines[l]));
+    out += "</g>";
+  }
+  return out + "</svg>\n";
+}
+
+std::string svg(const std::vector<PartsBar>& bars, const std::vector<std::string>& colours) {
+  constexpr double kLeft = 150, kWidth = 760, kHigh = 18, kStep = 24;
+  std::string out = fmt::format(R"(<svg viewBox="0 0 {} {}">)", kLeft + kWidth + 10,
+                                kStep * static_cast<double>(bars.size()) + 4);
+  for (std::size_t b = 0; b < bars.size(); ++b) {
+    const double y = 2 + kStep * static_cast<double>(b);
+    out += fmt::format(R"(<text x="{}" y="{:.1f}" class="y">{}</text>)", kLeft - 8, y + 13,
+                       html_text(bars[b].name));
+    double x = kLeft;
+    for (std::size_t p = 0; p < bars[b].parts.size(); ++p) {
+      const double wide = kWidth * bars[b].parts[p];
+      if (wide < 0.05) continue;
+      out += fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{}" fill="{}"/>)", x,
+                         y, wide, kHigh, colours[p]);
+      if (wide > 34)
+        out += fmt::format(R"(<text x="{:.1f}" y="{:.1f}" class="c">{:.0f} %</text>)", x + wide / 2,
+                           y + 13, 100 * bars[b].parts[p]);
+      x += wide;
+    }
+  }
+  return out + "</svg>\n";
+}
+
+}  // namespace melflow

@@ -1,0 +1,159 @@
+// `--report`: the page of a run. What is drawn is in the JSON report of the same run.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "apps/report/format.h"
+#include "apps/report/html_report.h"
+#include "apps/report/svg.h"
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/skip.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// Tags that are open at the end, or that close what is not open; "" where none are.
+std::string unbalanced(const std::string& page) {
+  static const std::regex tag("<(/?)([a-z0-9]+)([^<>]*)>");
+  std::vector<std::string> open;
+  for (std::sregex_iterator it(page.begin(), page.end(), tag), end; it != end; ++it) {
+    const std::string name = (*it)[2], rest = (*it)[3];
+    // HTML closes these by itself.
+    if (name == "meta" || name == "td" || name == "th" || rest.ends_with('/')) continue;
+    if ((*it)[1].length() == 0) {
+      open.push_back(name);
+    } else {
+      if (open.empty() || open.back() != name) return "</" + name + ">";
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : "<" + open.back() + ">";
+}
+
+struct Reported {
+  Ended ended;
+  std::string page;
+  Json json;
+};
+
+Reported run_with_page(const TempFolder& folder, std::vector<std::string> more = {}) {
+  for (unsigned i = 0; i < 3; ++i)
+    test::write_wav(folder.file(fmt::format("data/<b>{}&.wav", i)), 8000, 8000, i);
+  folder.write("data/<script>alert(1)<script>.wav", "no sound");
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256") +
+                       "  write: {stage: hdf5_write, from: mel, path: o.h5, overwrite: true}\n");
+  std::vector<std::string> command{MELFLOW_PROGRAM, "run",    "p.yaml",
+                                   "--report",      "r.html", "--json=r.json"};
+  command.insert(command.end(), more.begin(), more.end());
+  Reported out{test::run(folder, command), "", {}};
+  if (out.ended.code == 3 || out.ended.code == 0) {
+    out.page = test::read_text(folder / "r.html");
+    out.json = Json::parse(test::read_text(folder / "r.json"));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("html report: has the figures of the JSON report, every node and every remark") {
+  const TempFolder folder;
+  const Reported r = run_with_page(folder);
+  INFO(r.ended.err);
+  REQUIRE(r.ended.code == 3);
+  CHECK(unbalanced(r.page) == "");
+  CHECK(has(r.page, "<h1>4 files, 3 ok, 0 skipped, 1 failed</h1>"));
+  CHECK(has(r.page, "<b>" + count_text(r.json["rows"].get<std::size_t>()) + "</b>rows"));
+  CHECK(has(r.page,
+            "<b>" + rate_text(r.json["files_per_second"].get<double>()) + "</b>files a second"));
+  CHECK(has(r.page, "<b>" + seconds_text(r.json["seconds"].get<double>()) + "</b>in all"));
+  for (const Json& stage : r.json["stages"]) {
+    const std::string name = stage["name"];
+    CAPTURE(name);
+    CHECK(has(r.page, "class=\"h\">" + name + "</text>"));
+    CHECK(
+        has(r.page, fmt::format("<tr><td>{}<td>{}<td>", name, stage["stage"].get<std::string>())));
+    CHECK(
+        has(r.page, fmt::format("{:.0f} % of {} busy",
+                                100 * stage["used"].get<double>() / stage["concurrency"].get<int>(),
+                                stage["concurrency"].get<int>())));
+  }
+  CHECK(has(r.page, "<td>failed<td>decode<td>"));
+  CHECK(has(r.page, "&quot;n_fft&quot;"));  // the configuration
+}
+
+TEST_CASE("html report: what files are called is text, and nothing comes from elsewhere") {
+  const TempFolder folder;
+  const Reported r = run_with_page(folder);
+  REQUIRE(r.ended.code == 3);
+  CHECK(has(r.page, "&lt;script&gt;alert(1)&lt;script&gt;.wav"));
+  for (const char* part :
+       {"<script", "<b>0", "http:", "https:", "url(", "@import", "src=", "href="}) {
+    CAPTURE(std::string(part));
+    CHECK_FALSE(has(r.page, part));
+  }
+  CHECK(html_text("a<b>&\"'\x1b[1m") == "a&lt;b&gt;&amp;&quot;&#39;\\x1b[1m");
+}
+
+TEST_CASE("html report: is drawn of what a JSON report has, and of one that has less") {
+  Json report{{"melflow_version", "1"},  {"ending", "stopped"},
+              {"error", "disk <full>"},  {"files", {{"found", 2}, {"ok", 1}, {"not_run", 1}}},
+              {"stages", Json::array()}, {"series", nullptr}};
+  CHECK(unbalanced(html_report(report)) == "");
+  CHECK(has(html_report(report), "disk &lt;full&gt;"));
+  CHECK(has(html_report(report), "2 files, 1 ok, 0 skipped, 0 failed, 1 not run"));
+  CHECK(has(html_report(report), "was stopped"));
+  CHECK_FALSE(has(html_report(report), "Over time"));
+  report["series"] = {{"seconds", {0.1, 0.2, 0.4}},
+                      {"files", {0, 10, 10}},
+                      {"rows", {0, 5, 25}},
+                      {"reserved", {1 << 20, 2 << 20, 0}},
+                      {"resident", {0, 0, 0}}};
+  report["seconds"] = 0.5;
+  const std::string page = html_report(report);
+  CHECK(unbalanced(page) == "");
+  CHECK(has(page, "Over time"));
+  // 100 files a second from 0.1 to 0.2 s, then none: axes of 0.5 s and 100 a second.
+  CHECK(has(page, "M408.0,26.0L752.0,136.0"));
+  CHECK_FALSE(has(page, "nan"));
+}
+
+TEST_CASE("html report: series of a run") {
+  const TempFolder folder;
+  const Reported r = run_with_page(folder);
+  REQUIRE(r.ended.code == 3);
+  const Json& series = r.json["series"];
+  CHECK(series["nodes"].size() == r.json["stages"].size());
+  for (const char* name : {"files", "rows", "bytes_read", "reserved", "resident", "cpu_seconds"}) {
+    CAPTURE(std::string(name));
+    CHECK(series[name].size() == series["seconds"].size());
+  }
+}
+
+TEST_CASE("html report: a place that cannot be written is said before the run") {
+  const TempFolder folder;
+  const Reported r = run_with_page(folder, {"--report", "nowhere/r.html"});
+  CHECK(r.ended.code != 0);
+  const Reported other = run_with_page(folder, {});
+  CHECK(other.ended.code == 3);
+  const Ended e =
+      test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "nowhere/r.html"});
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "--report: nowhere/r.html"));
+  CHECK_FALSE(has(e.out, "rows in"));
+  const Ended same = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "p.yaml"});
+  CHECK(same.code == 1);
+  CHECK(has(same.err, "--report: p.yaml"));
+}
