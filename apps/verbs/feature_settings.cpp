@@ -25,7 +25,7 @@ bool is_pipeline(const std::string& path) {
   const std::string ending = fs::path(path).extension();
   if (ending == ".yaml" || ending == ".yml") return true;
   std::error_code error;
-  return ending.empty() && !fs::exists(path, error);
+  return ending.empty() && (!fs::exists(path, error) || fs::is_directory(path, error));
 }
 
 std::vector<FeatureSettings::Stage> stages_of(const Json& features) {
