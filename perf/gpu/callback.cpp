@@ -42,7 +42,7 @@ struct Way {
     with_callback = stream->record([&] { go(pack, row_bytes, true); });
   }
 
-  void launch(bool has_callback) { stream->launch(has_callback ? *with_callback : *plain); }
+  void launch(bool has_callback) const { stream->launch(has_callback ? *with_callback : *plain); }
 
   std::atomic<long> calls{0};
   std::unique_ptr<cuda::MelProgram> program;

@@ -282,8 +282,8 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
         "  slow: {{stage: resample, from: route.seven, rate: 4000}}\n"
         "  join: {{stage: merge, from: [route.others, slow]}}\n",
         is_alone ? ", on_failure: branch" : "");
-    const JobResult job =
-        corpus.run(branch + Corpus::chain("join", "windows.h5", ", length: 8000") + tail);
+    const std::string chain = Corpus::chain("join", "windows.h5", ", length: 8000");
+    const JobResult job = corpus.run(fmt::format("{}{}{}", branch, chain, tail));
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Read windows = read(corpus.path("windows.h5")), all = read(corpus.path("all.h5"));
     const Names whole{"cat/3.wav", "cat/4.wav", "cat/5.wav", "cat/6.wav",
