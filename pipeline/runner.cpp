@@ -307,6 +307,7 @@ RunReport Runner::Impl::run() {
                      .stop_requested = &stop_requested_};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
   start_stages(context);
+  report.kept = ledger_.counts().ok;
   const Clock::time_point started = Clock::now();
   execute(context, report);
   const Clock::time_point executed = Clock::now();

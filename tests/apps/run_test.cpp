@@ -110,7 +110,8 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
                                         {"skipped", 0},
                                         {"failed", 1},
                                         {"not_run", 0},
-                                        {"ok_with_remark", 0}});
+                                        {"ok_with_remark", 0},
+                                        {"kept", 0}});
   REQUIRE(json["stages"].size() == 3);
   CHECK(json["stages"][1]["name"] == "work");
   CHECK(json["stages"][1]["items_out"] == 39);
