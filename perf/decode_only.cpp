@@ -118,7 +118,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace melflow
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   melflow::Options options;
   CLI::App app{"Decodes every file of a folder by libsndfile and does nothing else."};
   app.add_option("dir", options.dir, "folder of recordings")->required();
@@ -128,11 +128,9 @@ int main(int argc, char** argv) {
   app.add_option("--hop", options.hop, "also count the frames of a transform every so many samples")
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
-  try {
-    melflow::run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "melflow_decode_only: %s\n", e.what());
-    return 1;
-  }
+  melflow::run(options);
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "melflow_decode_only: %s\n", e.what());
+  return 1;
 }

@@ -90,7 +90,7 @@ void decode(benchmark::State& state, int rate, int format) {
   const std::vector<char> bytes{std::istreambuf_iterator<char>(in), {}};
   std::vector<short> samples(static_cast<std::size_t>(10 * rate));
   for (auto _ : state) {
-    SoundFile sound(SoundInput(std::as_bytes(std::span(bytes))));
+    SoundFile sound{SoundInput(std::as_bytes(std::span(bytes)))};
     if (!sound.ok() || sound.read(samples.data(), 10 * rate) != 10 * rate) {
       state.SkipWithError("cannot decode");
       break;

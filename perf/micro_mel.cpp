@@ -61,7 +61,7 @@ void transform(benchmark::State& state, AlignedBuffer& in, AlignedBuffer& out, E
 void fft_complex(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));
   AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n));
-  const auto plan =
+  const fftwf_plan plan =
       fftwf_plan_dft_1d(n / 2, reinterpret_cast<fftwf_complex*>(in.data()),
                         reinterpret_cast<fftwf_complex*>(out.data()), FFTW_FORWARD, FFTW_ESTIMATE);
   transform(state, in, out, [plan] { fftwf_execute(plan); });
@@ -78,7 +78,7 @@ void fft_real(benchmark::State& state) {
 void fft_timed(benchmark::State& state) {
   const int n = static_cast<int>(state.range(0));
   AlignedBuffer in(static_cast<std::size_t>(n)), out(static_cast<std::size_t>(n) + 2);
-  const auto plan = fftwf_plan_dft_r2c_1d(
+  const fftwf_plan plan = fftwf_plan_dft_r2c_1d(
       n, in.data(), reinterpret_cast<fftwf_complex*>(out.data()), FFTW_MEASURE);
   transform(state, in, out, [plan] { fftwf_execute(plan); });
   fftwf_destroy_plan(plan);

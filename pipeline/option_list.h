@@ -26,6 +26,7 @@ struct WrittenOption {
       : WrittenOption(std::move(name), fmt::format("{}", number)) {}
   WrittenOption(std::string name, const std::vector<std::string>& texts) : key(std::move(name)) {
     std::vector<Value> items;
+    items.reserve(texts.size());
     for (const std::string& text : texts) items.push_back(Value::scalar(text));
     value = Value::list(std::move(items));
   }

@@ -102,6 +102,7 @@ struct RunReport {
   int workers = 1;
   int cores = 1;  ///< that the process may use
   Ledger::Counts counts;
+  std::size_t kept = 0;  ///< of the ok ones, those that an update found done
   std::vector<StageReport> stages;
   std::vector<EdgeReport> edges;
   std::vector<Joint> joints;  ///< all edges of the flow graph, in the order in which they were made

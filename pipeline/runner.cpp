@@ -218,6 +218,14 @@ void Runner::Impl::settle(RunReport& report) {
     report.error = fmt::format(
         "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
         c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
+  } else if (report.ending == Ending::complete && c.ok == 0 && c.failed > 0) {
+    // An error of the run (a disk, an option), which must not replace what is there.
+    report.ending = Ending::failed;
+    report.error =
+        fmt::format("{}; nothing is written, and an output that is there stays as it was",
+                    c.failed == c.found
+                        ? fmt::format("all files failed ({})", c.found)
+                        : fmt::format("no file is ok: {} failed, {} skipped", c.failed, c.skipped));
   }
   if (const auto error = graph_->error()) {
     report.ending = Ending::failed;
@@ -300,6 +308,7 @@ RunReport Runner::Impl::run() {
                      .stop_requested = &stop_requested_};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
   start_stages(context);
+  report.kept = ledger_.counts().ok;
   const Clock::time_point started = Clock::now();
   execute(context, report);
   const Clock::time_point executed = Clock::now();

@@ -21,7 +21,7 @@ struct Progress {
 /// One run of one plan. Not reusable: build a new plan for a new run.
 /// What a run is at, for a series over time.
 struct RunSample {
-  double seconds = 0;  ///< since the run began
+  double seconds = 0;                               ///< since the run began
   std::size_t files = 0, rows = 0, bytes_read = 0;  ///< so far; files: records that are closed
   std::size_t reserved = 0;                         ///< of the memory budget [bytes]
   struct Node {

@@ -49,7 +49,7 @@ class Drawing {
       high_ = std::max(high_, level);
     }
     if (high_ < low_) low_ = high_ = 0;  // no value is a number
-    if (s.unit == "dB") low_ = std::max(low_, high_ - kShownDecibels);
+    if (s.shown > 0) low_ = std::max(low_, high_ - s.shown);
     if (high_ - low_ < 1e-6) low_ = high_ - 1;
     for (int b = 0; b < bands_; b += band_step()) left_ = std::max(left_, text_width(band_text(b)));
     left_ += 2 * kGap + kTick;
@@ -57,6 +57,9 @@ class Drawing {
       right_ = std::max(right_, text_width(level_text(level)));
     right_ = std::max(right_, text_width(s.unit)) + 5 * kGap + kBarWidth + kTick;
   }
+
+  [[nodiscard]] int left() const { return left_; }  ///< margin [pixels]
+  void set_left(int left) { left_ = left; }
 
   Canvas draw() const {
     const int text = Canvas::text_height(kTextScale);
@@ -181,6 +184,13 @@ class Drawing {
   double low_ = 0, high_ = 1;
 };
 
+void check(const Spectrogram& s) {
+  if (s.frames == 0 || s.bands == 0) throw RunError("there is no frame to draw");
+  if (s.bands > kMostBands)
+    throw RunError(fmt::format("rows of {} values are too long for a picture, which has at most {}",
+                               s.bands, kMostBands));
+}
+
 }  // namespace
 
 std::vector<double> ticks(double lowest, double highest, int most) {
@@ -196,8 +206,8 @@ std::vector<double> ticks(double lowest, double highest, int most) {
   return out;
 }
 
-std::string to_decibels(std::vector<float>& values, const std::string& unit) {
-  if (unit == "dB") return unit;
+Levels to_levels(std::vector<float>& values, const std::string& unit) {
+  if (unit == "dB") return {unit, kShownDecibels};
   const std::size_t space = unit.find(' ');
   const std::string scale = space == std::string::npos ? "" : unit.substr(0, space);
   const std::string quantity = space == std::string::npos ? unit : unit.substr(space + 1);
@@ -205,29 +215,31 @@ std::string to_decibels(std::vector<float>& values, const std::string& unit) {
   if (quantity == "power") exponent = 2;
   if (quantity == "amplitude") exponent = 1;
   if (quantity.starts_with("amplitude^")) exponent = std::atof(quantity.c_str() + 10);
-  if (exponent <= 0 || (!scale.empty() && scale != "ln" && scale != "log10")) return unit;
-  const double factor = 20 / exponent;
-  for (float& v : values) {
-    const double log10 = scale == "ln"      ? v / std::log(10.0)
-                         : scale == "log10" ? v
-                                            : std::log10(std::max<double>(v, 1e-30));
-    v = static_cast<float>(factor * log10);
-  }
-  return "dB";
+  if (exponent <= 0) return {unit};
+  const double decibels = 20 / exponent;  // in a unit of log10
+  if (scale == "log10") return {unit, kShownDecibels / decibels};
+  if (scale == "ln") return {unit, kShownDecibels / decibels * std::log(10.0)};
+  if (!scale.empty()) return {unit};
+  for (float& v : values) v = static_cast<float>(decibels * std::log10(std::max<double>(v, 1e-30)));
+  return {"dB", kShownDecibels};
 }
 
-Canvas draw(const Spectrogram& s) {
-  if (s.frames == 0 || s.bands == 0) throw RunError("there is no frame to draw");
-  if (s.bands > kMostBands)
-    throw RunError(fmt::format("rows of {} values are too long for a picture, which has at most {}",
-                               s.bands, kMostBands));
-  return Drawing(s).draw();
-}
+Canvas draw(const Spectrogram& s) { return draw(std::vector<Spectrogram>{s}); }
 
 Canvas draw(const std::vector<Spectrogram>& all) {
+  std::vector<Drawing> drawings;
+  drawings.reserve(all.size());
+  int left = 0;
+  for (const Spectrogram& s : all) {
+    check(s);
+    left = std::max(left, drawings.emplace_back(s).left());
+  }
   std::vector<Canvas> pictures;
   pictures.reserve(all.size());
-  for (const Spectrogram& s : all) pictures.push_back(draw(s));
+  for (Drawing& d : drawings) {
+    d.set_left(left);
+    pictures.push_back(d.draw());
+  }
   return one_below_the_other(pictures, kPaper);
 }
 

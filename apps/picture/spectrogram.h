@@ -13,6 +13,7 @@ struct Spectrogram {
   std::vector<float> values;  ///< [frames, bands]
   std::size_t frames = 0, bands = 0;
   std::string unit;
+  double shown = 0;             ///< levels further below the highest one get its colour; 0: none
   std::vector<double> band_hz;  ///< [bands] centre frequencies
   double first_frame = 0;       ///< number of the first frame on the time axis
   double frame_seconds = 0;     ///< time from frame to frame [s]; 0: the axis counts frames or rows
@@ -20,19 +21,23 @@ struct Spectrogram {
   std::string title;
 };
 
-/// Draws a spectrogram. With decibels, the scale of colours begins at most 80 dB below the highest
-/// level. Many frames are drawn as means of groups, few are drawn wide. Throws RunError when there
+/// Draws a spectrogram. Many frames are drawn as means of groups, few are drawn wide. Throws RunError when there
 /// is no frame.
 Canvas draw(const Spectrogram& s);
-/// Draws several spectrograms, one below the other.
+/// Draws several spectrograms, one below the other, with their left edges in line.
 Canvas draw(const std::vector<Spectrogram>& all);
 
 /// Round numbers in [lowest, highest], at most `most` of them: 1, 2 or 5 times a power of ten
 /// apart.
 std::vector<double> ticks(double lowest, double highest, int most);
 
-/// Converts values in the unit of /mel ("power", "ln power", "log10 amplitude", …) to decibels.
-/// Returns their unit afterwards: "dB", or the old one where it is none of these.
-std::string to_decibels(std::vector<float>& values, const std::string& unit);
+/// What is drawn of values.
+struct Levels {
+  std::string unit;
+  double shown = 0;  ///< as Spectrogram::shown: 80 dB in this unit, or 0 where it is no level
+};
+/// Converts values in the unit of /mel that are no logarithms ("power", "amplitude") to decibels;
+/// logarithms ("dB", "ln power", "log10 amplitude") and what else there is stay what they are.
+Levels to_levels(std::vector<float>& values, const std::string& unit);
 
 }  // namespace melflow

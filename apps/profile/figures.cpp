@@ -28,7 +28,7 @@ RunFigures run_figures(const RunReport& report) {
   const Ledger::Counts& c = report.counts;
   const ProcessUsage& usage = report.usage;
   RunFigures out;
-  out.files = c.closed() - c.not_run;
+  out.files = c.closed() - c.not_run - report.kept;
   out.files_per_second = per_second(out.files, report.wall_seconds);
   out.cores_used = per_second(usage.cpu_seconds(), report.wall_seconds);
   const auto from_disk = static_cast<double>(usage.disk_read_bytes);

@@ -18,7 +18,8 @@ struct StageFigures {
 StageFigures stage_figures(const StageReport& stage, const RunReport& report);
 
 struct RunFigures {
-  std::size_t files = 0;            ///< that were dealt with: ok, skipped and failed
+  std::size_t files =
+      0;  ///< that were worked on: ok, but not kept by an update, skipped and failed
   double files_per_second = 0;      ///< of the whole time
   double cores_used = 0;            ///< on average over the whole time
   double page_cache_share = 0;      ///< of the bytes read, those that the disk was not asked for

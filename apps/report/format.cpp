@@ -6,7 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/text.h"
+
 namespace melflow {
+namespace {
+constexpr std::size_t kLongestReason = 1000;  // [bytes]
+}
 
 std::string count_text(std::size_t n) {
   const std::string digits = std::to_string(n);
@@ -67,6 +72,12 @@ std::string milliseconds_text(double seconds) {
 std::string seconds_text(double seconds) {
   if (seconds < 100) return fmt::format("{:.2f} s", seconds);
   return clock_text(seconds) + (seconds >= 3600 ? " h" : " min");
+}
+
+std::string remark_text(const std::string& stage, const std::string& status,
+                        const std::string& reason) {
+  return fmt::format("{}: {}{}", excerpt(stage), status == "ok" ? "" : status + ": ",
+                     excerpt(reason, kLongestReason));
 }
 
 }  // namespace melflow

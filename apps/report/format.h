@@ -16,4 +16,9 @@ std::string clock_text(double seconds);         ///< "0:03", "1:02:03"
 std::string milliseconds_text(double seconds);  ///< "0.012", "3.4", "1,250": no unit
 std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:02:03 h"
 
+/// "decode: failed: is not an audio file", in every verb; of a file that is ok "decode: short: …".
+/// `status`: what became of it. Long reasons are cut.
+std::string remark_text(const std::string& stage, const std::string& status,
+                        const std::string& reason);
+
 }  // namespace melflow

@@ -135,7 +135,8 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
   out["finish_seconds"] = r.finish_seconds;
   if (r.first_row_seconds > 0) out["first_row_seconds"] = r.first_row_seconds;
   out["files"] = {{"found", c.found},   {"ok", c.ok},           {"skipped", c.skipped},
-                  {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned}};
+                  {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned},
+                  {"kept", r.kept}};
   out["files_per_second"] = run_figures(r).files_per_second;
   out["memory"] = {{"budget", r.memory_budget},
                    {"peak", r.memory_peak},

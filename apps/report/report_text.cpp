@@ -27,6 +27,7 @@ std::string accounts(const RunReport& r, const Plan& plan) {
                                 count_text(c.ok), count_text(c.skipped), count_text(c.failed));
   if (c.not_run > 0) out += fmt::format(", {} not run", count_text(c.not_run));
   if (c.warned > 0) out += fmt::format(" ({} of the ok ones with a remark)", count_text(c.warned));
+  if (r.kept > 0) out += fmt::format(" ({} of the ok ones kept as they were)", count_text(r.kept));
   const std::string filling =
       r.filling_seconds > 0
           ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
@@ -249,9 +250,7 @@ std::string memory(const RunReport& r) {
 }
 
 std::string reason_text(const Ledger::Entry& entry) {
-  return fmt::format("{}: {}{}", entry.stage,
-                     entry.outcome == Outcome::ok ? "" : to_text(entry.outcome) + std::string(": "),
-                     excerpt(entry.reason, kLongestReason));
+  return remark_text(entry.stage, to_text(entry.outcome), entry.reason);
 }
 
 // Without its numbers, which may differ from file to file.
@@ -312,7 +311,7 @@ std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) 
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
                        reason_text(remarks[i].entry));
   if (remarks.size() > limit)
-    out += fmt::format("  … and {} more (all in the output's /remarks and in --json), of them\n",
+    out += fmt::format("  … and {} more (all with --json, and in an output's /remarks), of them\n",
                        count_text(remarks.size() - limit)) +
            by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
   return out;

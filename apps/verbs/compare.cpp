@@ -90,8 +90,17 @@ Pair pair_named(const std::string& name, const Outputs& a, const Outputs& b) {
   return out;
 }
 
+bool are_files(const Outputs& outputs) { return outputs.front().output.empty(); }
+
 std::vector<Pair> pairs_of(const Outputs& a, const Outputs& b) {
   if (are_alike(a) && are_alike(b)) return {{"", &a.front(), &b.front()}};
+  // A file of rows is compared with the output that writes it.
+  if (are_files(a) && !are_files(b))
+    if (const FeatureSettings* o = find_written(b, a.front().path))
+      return {{o->output, &a.front(), o}};
+  if (are_files(b) && !are_files(a))
+    if (const FeatureSettings* o = find_written(a, b.front().path))
+      return {{o->output, o, &b.front()}};
   std::vector<Pair> out;
   bool have_one_in_common = false;
   for (const FeatureSettings& o : a) {
@@ -190,7 +199,8 @@ Action add_compare(CLI::App& verb) {
   verb.add_option("B", arguments->b, "what to compare it with, likewise")->required();
   verb.add_option("--output", arguments->output,
                   "the output of pipelines with several: the name of the node that writes it; "
-                  "otherwise outputs of the same name are compared")
+                  "otherwise outputs of the same name are compared, and a file of rows with the "
+                  "output whose path is the file's")
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");

@@ -25,7 +25,7 @@ bool is_pipeline(const std::string& path) {
   const std::string ending = fs::path(path).extension();
   if (ending == ".yaml" || ending == ".yml") return true;
   std::error_code error;
-  return ending.empty() && !fs::exists(path, error);
+  return ending.empty() && (!fs::exists(path, error) || fs::is_directory(path, error));
 }
 
 std::vector<FeatureSettings::Stage> stages_of(const Json& features) {
@@ -65,6 +65,8 @@ FeatureSettings of_sink(const std::string& path, const PlanNode& node) {
   FeatureSettings out;
   out.path = path;
   out.output = node.name;
+  if (const Value* written = node.config->schema().echo().find("path"))
+    out.written_to = written->text();
   out.fingerprint = feature_fingerprint(features);
   out.melflow_version = kVersion;
   out.stages = stages_of(json_of(features));
@@ -151,6 +153,34 @@ const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,
   for (const FeatureSettings& o : outputs)
     if (!name.empty() && o.output == name) return &o;
   return nullptr;
+}
+
+const FeatureSettings* find_written(const std::vector<FeatureSettings>& outputs,
+                                    const std::string& path) {
+  const fs::path wanted(path);
+  const auto in_full = [](const fs::path& p) {
+    std::error_code error;
+    const fs::path full = fs::weakly_canonical(p, error);
+    return error ? p : full;
+  };
+  const auto only = [&](auto&& fits) {
+    const FeatureSettings* found = nullptr;
+    for (const FeatureSettings& o : outputs) {
+      if (o.written_to.empty() || !fits(fs::path(o.written_to))) continue;
+      if (found != nullptr) return static_cast<const FeatureSettings*>(nullptr);
+      found = &o;
+    }
+    return found;
+  };
+  const auto has_name = [&](const fs::path& p) {
+    const std::string name = wanted.filename(), begin = p.stem().string() + ".";
+    return name == p.filename() ||
+           (p.has_extension() && wanted.extension() == p.extension() && name.starts_with(begin) &&
+            name.size() > begin.size() + p.extension().string().size());
+  };
+  if (const auto* o = only([&](const fs::path& p) { return in_full(p) == in_full(wanted); }))
+    return o;
+  return only(has_name);
 }
 
 bool are_alike(const std::vector<FeatureSettings>& outputs) {

@@ -22,8 +22,9 @@ struct FeatureSettings {
     std::vector<std::pair<std::string, Json>> settings;
   };
 
-  std::string path;    ///< as it was given
-  std::string output;  ///< of a pipeline: the name of the node that writes these rows
+  std::string path;        ///< as it was given
+  std::string output;      ///< of a pipeline: the name of the node that writes these rows
+  std::string written_to;  ///< of a pipeline: the option `path` of that node, "" where it has none
   std::string fingerprint, preset;
   std::string melflow_version;  ///< of the program that made the file; for a pipeline, of this one
   /// For a pipeline, as planned: with devices, which are opened in the run only, the instruction
@@ -43,6 +44,10 @@ std::vector<FeatureSettings> read_feature_settings(const std::string& path,
 /// The output called `name`, or nullptr.
 const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,
                                    const std::string& name);
+/// The one output that writes the file `path`: that very file, or else one of that name; also where
+/// `path` is the file of a split. nullptr where none does, or several do.
+const FeatureSettings* find_written(const std::vector<FeatureSettings>& outputs,
+                                    const std::string& path);
 /// All outputs have the same features.
 bool are_alike(const std::vector<FeatureSettings>& outputs);
 /// "a.yaml has several outputs whose features differ (x, y); name one of them: --output x"

@@ -151,17 +151,18 @@ std::string warnings_text(const FeatureFile& f) {
   return out;
 }
 
-std::string remarks_text(const FeatureFile& f) {
+std::string remarks_text(const FeatureFile& f, bool all) {
   if (f.remarks().empty()) return {};
+  const std::size_t shown = all ? f.remarks().size() : std::min(kShownRemarks, f.remarks().size());
   std::string out = "\nskipped, failed, or ok with a remark:\n";
-  for (std::size_t i = 0; i < std::min(kShownRemarks, f.remarks().size()); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const FeatureFile::Remark& r = f.remarks()[i];
-    out += fmt::format("  {}: {}: {}: {}\n", path_text(r.path), excerpt(r.stage), to_text(r.status),
-                       excerpt(r.reason, kLongestReason));
+    out += fmt::format("  {}: {}\n", path_text(r.path),
+                       remark_text(r.stage, to_text(r.status), r.reason));
   }
-  if (f.remarks().size() > kShownRemarks)
-    out += fmt::format("  … and {} more (all with --json)\n",
-                       count_text(f.remarks().size() - kShownRemarks));
+  if (f.remarks().size() > shown)
+    out += fmt::format("  … and {} more (all with --files or --json)\n",
+                       count_text(f.remarks().size() - shown));
   return out;
 }
 
@@ -215,7 +216,7 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   out += fmt::format("{:<14}{}\n", "fingerprint", excerpt(f.text("feature_fingerprint")));
   out += settings_text(f);
   out += warnings_text(f);
-  out += remarks_text(f);
+  out += remarks_text(f, with_files);
   if (with_files) out += files_text(f);
   return out;
 }
@@ -318,7 +319,8 @@ Action add_inspect(CLI::App& verb) {
                   "or the name of one that comes with melflow")
       ->required();
   verb.add_flag("--json", arguments->json, "prints one JSON document");
-  verb.add_flag("--files", arguments->files, "also lists every file with its rows");
+  verb.add_flag("--files", arguments->files,
+                "also lists every file with its rows, and every remark");
   CLI::Option* features =
       verb.add_flag("--features", arguments->features,
                     "prints only the settings that can change a value of the features, one a line");

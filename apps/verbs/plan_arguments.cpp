@@ -61,7 +61,8 @@ std::vector<fs::path> shipped_pipelines() {
 
 std::string find_pipeline(const std::string& name) {
   std::error_code error;
-  if (fs::exists(name, error) && !error) return name;
+  const bool is_there = fs::exists(name, error) && !error;
+  if (is_there && !fs::is_directory(name, error)) return name;
   const fs::path wanted(name);
   std::vector<std::string> names;
   const bool is_bare = !wanted.has_parent_path();
@@ -69,6 +70,7 @@ std::string find_pipeline(const std::string& name) {
     if (is_bare && (p.stem() == wanted || p.filename() == wanted)) return p.string();
     names.push_back(p.stem().string());
   }
+  if (is_there) return name;  // a folder, of which the reader says that
   std::string message = "there is no such file";
   if (!names.empty()) {
     const std::string near = did_you_mean(wanted.stem().string(), names);

@@ -121,7 +121,9 @@ Spectrogram read_spectrogram(const FeatureFile& file, const FeatureFile::Entry& 
   s.values = file.read_rows(static_cast<std::uint64_t>(entry.offset) + range.begin,
                             range.end - range.begin);
   s.bands = file.bands();
-  s.unit = to_decibels(s.values, file.unit());
+  const Levels levels = to_levels(s.values, file.unit());
+  s.unit = levels.unit;
+  s.shown = levels.shown;
   s.band_hz = file.band_hz();
   s.first_frame = static_cast<double>(range.begin * file.frames_per_row());
   if (!has_windows(file)) {

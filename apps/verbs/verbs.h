@@ -20,6 +20,7 @@ using Action = std::function<int()>;
 Action add_run(CLI::App& verb);
 Action add_update(CLI::App& verb);
 Action add_explain(CLI::App& verb);
+Action add_report(CLI::App& verb);
 Action add_init(CLI::App& verb);
 Action add_validate(CLI::App& verb);
 Action add_graph(CLI::App& verb);
@@ -48,6 +49,9 @@ inline constexpr Verb kVerbs[] = {
      {}},
     {"explain", "Pipelines",
      "Runs a pipeline as a trial and says what limits its speed and what would help.", add_explain},
+    {"report", "Pipelines",
+     "Says what got slower between two runs, by their reports, and whether it is more than noise.",
+     add_report, kUsage},
     {"init", "Pipelines", "Writes a commented pipeline to start from, or a stage of your own.",
      add_init},
     {"validate", "Pipelines",

@@ -5,20 +5,36 @@ from torch.nn.utils.rnn import pad_sequence
 
 
 class Recordings(torch.utils.data.Dataset):
-    """(rows [count, ...] float32, label) of each recording that has rows; of one split, label or text, such as speaker="ann", only."""
+    """(rows [count, ...] float32, label) of each recording that has rows; of one split, label or text, such as speaker="ann", only.
+
+    A label of -1: the recording has none. `paths` and `texts` have those of each recording, in the order of the dataset: paths[i] and
+    texts["transcript"][i]. Raises ValueError, which says what there is, where a split, label, column or text is not in the file.
+    """
 
     def __init__(self, path, split=None, label=None, **texts):
         self.path, self.file = path, None
         with h5py.File(path, "r") as f:
-            self.names = list(f["labels/name"].asstr())
+            names = {table: list(f[table + "/name"].asstr()) if table in f else [] for table in ("labels", "splits")}
+            columns = {column: f["columns/" + column].asstr()[:] for column in f.get("columns", ())}
+            self.names = names["labels"]
             mine = f["files/count"][:] > 0
             if split is not None:
-                mine &= f["files/split"][:] == list(f["splits/name"].asstr()).index(split)
+                mine &= f["files/split"][:] == self._place("split", split, names["splits"])
             if label is not None:
-                mine &= f["files/label"][:] == self.names.index(label)
+                mine &= f["files/label"][:] == self._place("label", label, self.names)
             for column, text in texts.items():
-                mine &= f["columns/" + column].asstr()[:] == text
+                self._place("column", column, list(columns))
+                self._place(column, text, sorted(set(columns[column])))
+                mine &= columns[column] == text
             self.offset, self.count, self.label = (f["files/" + column][:][mine] for column in ("offset", "count", "label"))
+            self.paths = f["files/path"].asstr()[:][mine]
+            self.texts = {column: of_all[mine] for column, of_all in columns.items()}
+
+    def _place(self, what, wanted, there):
+        if wanted in there:
+            return there.index(wanted)
+        some = ", ".join(there[:10]) + (f", … ({len(there)} in all)" if len(there) > 10 else "")
+        raise ValueError(f"{self.path}: there is no {what} {wanted!r}; it has {some or 'none'}")
 
     def __len__(self):
         return len(self.count)

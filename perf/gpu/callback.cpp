@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -39,20 +38,20 @@ struct Way {
     std::memcpy(host_in.data(), pack.samples.data(), pack.sample_bytes());
     go(pack, row_bytes, true);  // kernels are loaded by a plain launch, not by a recorded one
     stream->wait();
-    for (const bool has_callback : {false, true})
-      recordings.at(has_callback) = stream->record([&] { go(pack, row_bytes, has_callback); });
+    plain = stream->record([&] { go(pack, row_bytes, false); });
+    with_callback = stream->record([&] { go(pack, row_bytes, true); });
   }
 
-  void launch(bool has_callback) { stream->launch(*recordings.at(has_callback)); }
+  void launch(bool has_callback) const { stream->launch(has_callback ? *with_callback : *plain); }
 
   std::atomic<long> calls{0};
   std::unique_ptr<cuda::MelProgram> program;
   Memory scratch, host_in, device_in, offsets, count, rows, host_out;
   std::unique_ptr<cuda::Stream> stream;
-  std::array<std::unique_ptr<cuda::Recording>, 2> recordings;
+  std::unique_ptr<cuda::Recording> plain, with_callback;
 
  private:
-  void put(const void* data, std::size_t bytes, const Memory& to) {
+  void put(const void* data, std::size_t bytes, const Memory& to) const {
     std::memcpy(host_out.data(), data, bytes);
     stream->copy_in(to.data(), host_out.data(), bytes);
     stream->wait();

@@ -110,7 +110,7 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace melflow
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   melflow::Options options;
   CLI::App app{"Says how far apart the rows of two outputs are."};
   app.add_option("A", options.a, "a file that `melflow run` wrote")->required();
@@ -121,10 +121,8 @@ int main(int argc, char** argv) {
   app.add_flag("--same", options.same, "every value must be the same to the last bit");
   CLI11_PARSE(app, argc, argv);
   options.scale = is_db ? melflow::Scale::db : melflow::Scale::linear;
-  try {
-    return melflow::run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "melflow_compare_rows: %s\n", e.what());
-    return 1;
-  }
+  return melflow::run(options);
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "melflow_compare_rows: %s\n", e.what());
+  return 1;
 }

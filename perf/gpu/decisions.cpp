@@ -233,7 +233,7 @@ Decision scaling(const Lines& all) {
     std::string seconds;
     for (const auto& [count, one] : by_workers)
       add(seconds, fmt::format("{}: {:.2f} s", count, one));
-    add(out.figures, backend + " " + seconds);
+    add(out.figures, fmt::format("{} {}", backend, seconds));
     add(out.answer,
         fmt::format("{} {:.1f} times with {}", backend,
                     by_workers.at(1) / by_workers.rbegin()->second, by_workers.rbegin()->first));

@@ -3,6 +3,7 @@
 #include <hdf5.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/apps/process.h"
@@ -13,6 +14,7 @@ using test::Ended;
 using test::has;
 using test::TempFolder;
 using test::write_text;
+namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -265,8 +267,17 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
     int code;
     const char* message;
   };
+  // A file of rows is compared with the output that writes it, whatever the others are.
+  CHECK(folder.melflow({"compare", "mfcc.h5", "two.yaml"})
+            .out.starts_with("mfcc: equal: same features (fingerprint "));
+  fs::create_directories(folder / "old");
+  fs::rename(folder / "mfcc.h5", folder / "old/mfcc.train.h5");
+  const Ended named = folder.melflow({"compare", "two.yaml", "./old/mfcc.train.h5"});
+  CHECK(named.code == 0);
+  CHECK(named.out.starts_with("mfcc: equal: "));
+  fs::rename(folder / "old/mfcc.train.h5", folder / "old.h5");
   const Row rows[] = {
-      {{"compare", "mfcc.h5", "two.yaml"},
+      {{"compare", "old.h5", "two.yaml"},
        2,
        "melflow: two.yaml has several outputs whose features differ (write, mfcc); name one of "
        "them: --output write\n"},
@@ -276,7 +287,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
       {{"compare", "two.yaml", "names.yaml", "--output", "mfcc"},
        2,
        "melflow: there is no output 'mfcc' in names.yaml; it has write, cepstra_file\n"},
-      {{"compare", "out.h5", "mfcc.h5", "--output", "write"},
+      {{"compare", "out.h5", "old.h5", "--output", "write"},
        2,
        "melflow: out.h5 is a file of rows and has no output 'write'\n"},
       {{"inspect", "--features", "two.yaml"},

@@ -31,6 +31,13 @@ TEST_CASE("figures: of the run") {
   CHECK(f.disk_read_per_second == doctest::Approx(50));
 }
 
+TEST_CASE("figures: files that an update kept are no work of the run") {
+  RunReport r = known_run();
+  r.kept = 60;
+  CHECK(run_figures(r).files == 30);
+  CHECK(run_figures(r).files_per_second == doctest::Approx(6));
+}
+
 TEST_CASE("figures: the disk may read more than was asked for, and may not be known at all") {
   RunReport r = known_run();
   r.usage.disk_read_bytes = 4000;  // read ahead

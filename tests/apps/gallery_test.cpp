@@ -112,7 +112,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   test::write_text(folder / "parts.csv", parts);
   const auto yaml = pipelines();
   CHECK(yaml.size() == expected.size());
-  for (const auto& [title, text] : yaml) {
+  for (const auto& [heading, text] : yaml) {
+    const std::string title = heading;
     CAPTURE(title);
     REQUIRE(expected.contains(title));
     const test::TempFolder run;
@@ -122,7 +123,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     INFO(e.out << e.err);
     REQUIRE(e.code == 0);
     CHECK_FALSE(test::has(e.err, "warning"));
-    for (const auto& [name, files] : expected.at(title)) {
+    for (const auto& [output, files] : expected.at(title)) {
+      const std::string name = output;
       CAPTURE(name);
       if (files > 0) CHECK(ok_files(run / name) == files);
     }

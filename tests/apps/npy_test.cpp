@@ -179,3 +179,23 @@ TEST_CASE("npy: a set that a stopped run left is shown as not complete") {
   CHECK(e.code == 0);
   CHECK(has(e.out, "NOT COMPLETE"));
 }
+
+TEST_CASE("npy: where only the files of splits are there, inspect names them") {
+  const Folder folder;
+  for (const char* stage : {"hdf5_write", "npy_write"}) {
+    const std::string ending = std::string(stage) == "npy_write" ? ".npy" : ".h5";
+    write_text(folder / "s.yaml",
+               test::nodes_to_mel("root: data, splits: top_dir", "sample_rate: 8000, n_mels: 8") +
+                   "  write: {stage: " + stage + ", from: mel, path: sets/f" + ending +
+                   ", split_files: true}\n");
+    fs::create_directories(folder / "sets");
+    REQUIRE(folder.melflow({"run", "s.yaml", "--quiet"}).code == 3);
+    const Ended e = folder.melflow({"inspect", "sets/f" + ending});
+    CHECK(e.code == 1);
+    CHECK(e.err == "melflow: sets/f" + ending + ": No such file or directory; there are sets/f.en" +
+                       ending + ", sets/f.fr" + ending +
+                       ", which an output with split_files: true has for its splits\n");
+    CHECK(folder.melflow({"inspect", "sets/g" + ending}).err ==
+          "melflow: sets/g" + ending + ": No such file or directory\n");
+  }
+}

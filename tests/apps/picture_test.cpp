@@ -71,25 +71,62 @@ TEST_CASE("picture: ticks are round numbers inside the range") {
   CHECK(close(ticks(3, 3, 4), {3}));
 }
 
-TEST_CASE("picture: units become decibels") {
+TEST_CASE("picture: what is no logarithm becomes decibels, logarithms stay what they are") {
   struct Row {
     const char* unit;
     float value;
-    double decibels;
+    const char* drawn_unit;
+    double drawn, shown;
   };
-  const Row rows[] = {{"dB", -12, -12},           {"power", 100, 20},
-                      {"power", 0, -300},         {"amplitude", 100, 40},
-                      {"ln power", 1, 4.342945},  {"log10 power", -2, -20},
-                      {"log10 amplitude", 1, 20}, {"amplitude^4", 100, 10}};
+  // 80 dB are a factor of 10^8 in power and of 10^4 in amplitude; ln 10 is 2.302585.
+  const Row rows[] = {{"dB", -12, "dB", -12, 80},
+                      {"power", 100, "dB", 20, 80},
+                      {"power", 0, "dB", -300, 80},
+                      {"amplitude", 100, "dB", 40, 80},
+                      {"amplitude^4", 100, "dB", 10, 80},
+                      {"ln power", 1, "ln power", 1, 18.42068},
+                      {"ln amplitude", -3, "ln amplitude", -3, 9.21034},
+                      {"log10 power", -2, "log10 power", -2, 8},
+                      {"log10 amplitude", 1, "log10 amplitude", 1, 4},
+                      {"phon", 3, "phon", 3, 0}};
   for (const Row& row : rows) {
     INFO(row.unit);
     std::vector<float> values{row.value};
-    CHECK(to_decibels(values, row.unit) == "dB");
-    CHECK(values[0] == doctest::Approx(row.decibels));
+    const Levels levels = to_levels(values, row.unit);
+    CHECK(levels.unit == row.drawn_unit);
+    CHECK(levels.shown == doctest::Approx(row.shown));
+    CHECK(values[0] == doctest::Approx(row.drawn));
   }
-  std::vector<float> values{3};
-  CHECK(to_decibels(values, "phon") == "phon");
-  CHECK(values[0] == 3);
+}
+
+TEST_CASE("picture: levels far below the highest one are as dark as they get") {
+  Spectrogram s = ramp(90, 40);  // levels from -60 to -21
+  s.unit = "ln power";
+  s.shown = 10;
+  const Canvas c = draw(s);
+  int dark = 0;
+  for (int y = 0; y < c.height(); ++y) dark += c.at(c.width() / 2, y) == colour_of(0) ? 1 : 0;
+  CHECK(dark == 30 * 10);  // bands 0 to 29, of 10 pixels each
+}
+
+TEST_CASE("picture: one below the other, plots begin in the same column") {
+  Spectrogram wide = ramp(90, 40), narrow = ramp(90, 40);
+  for (double& hz : wide.band_hz) hz *= 1000;
+  const Canvas both = draw({narrow, wide});
+  const int height = draw(narrow).height();
+  REQUIRE(both.height() > 3 * height / 2);
+  // The first column that is dark or coloured in a row of pixels between two ticks.
+  const auto edge = [&](int y) {
+    for (int x = 0; x < both.width(); ++x)
+      if (both.at(x, y) == both.at(x, y + 1) && both.at(x, y) == both.at(x, y + 9) &&
+          !(both.at(x, y) == Rgb{255, 255, 255}))
+        return x;
+    return -1;
+  };
+  const int at = height / 2;
+  CHECK(draw(wide).width() > draw(narrow).width());
+  CHECK(edge(at) > 0);
+  CHECK(edge(at) == edge(at + both.height() - height));
 }
 
 TEST_CASE("picture: low bands are at the bottom, and cells are whole pixels") {

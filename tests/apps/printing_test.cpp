@@ -176,7 +176,7 @@ TEST_CASE(
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
   CHECK(
-      bad.err.ends_with("  … and 90 more (all in the output's /remarks and in --json), of them\n"
+      bad.err.ends_with("  … and 90 more (all with --json, and in an output's /remarks), of them\n"
                         "    90 files: work: failed: is broken\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
@@ -261,4 +261,29 @@ TEST_CASE("printing: a long argument is not told whole") {
     CHECK_FALSE(e.err.empty());
     CHECK(e.err.size() < 20'000);
   }
+}
+
+TEST_CASE("printing: run and inspect say the same of a file; inspect --files says it of all") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/cut.wav", 8000, 1.0, 1);
+  std::filesystem::resize_file(folder / "data/cut.wav", 44 + 8000);  // half of its samples
+  for (int i = 0; i < 12; ++i)
+    test::write_text(folder / fmt::format("data/x{:02}.wav", i), "no sound");
+  write_pipeline(folder);
+  const Ended made = call(folder, {"run", "p.yaml", "--no-progress"});
+  REQUIRE(made.code == 3);
+  const std::string cut =
+      "  cut.wav: decode: short: the header promises 16044 bytes, the file has 8044; 4000 samples "
+      "(0.500 s) are there\n";
+  const std::string few = call(folder, {"inspect", "out.h5"}).out;
+  const std::string all = call(folder, {"inspect", "out.h5", "--files"}).out;
+  for (const std::string& text : {made.out, few, all}) {
+    INFO(text);
+    CHECK(has(text, cut));
+    CHECK(has(text, "\n  x08.wav: decode: failed: is not an audio file"));
+  }
+  CHECK_FALSE(has(few, "  x11.wav: "));
+  CHECK(has(few, "  … and 3 more (all with --files or --json)\n"));
+  CHECK(has(all, "\n  x11.wav: decode: failed: is not an audio file"));
+  CHECK_FALSE(has(all, " more (all with"));
 }

@@ -66,7 +66,27 @@ TEST_CASE("run: failures end with 3, the first ten are listed and the others cou
             "  toy/0003: work: failed: is broken\n"
             "  toy/0007: work: failed: is broken\n"
             "  toy/0009: work: skipped: is too short\n"));
-  CHECK(has(e.out, "  … and 2 more (all in the output's /remarks and in --json), of them\n"));
+  CHECK(has(e.out, "  … and 2 more (all with --json, and in an output's /remarks), of them\n"));
+}
+
+TEST_CASE("run: where no file is ok and some failed, the run failed and writes nothing") {
+  const TempFolder folder;
+  write_toy(folder, 20);
+  const Ended all =
+      run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"});
+  CHECK(all.code == 1);
+  CHECK(all.out.starts_with("20 files: 0 ok, 0 skipped, 20 failed\n"));
+  CHECK(all.err ==
+        "melflow: all files failed (20); nothing is written, and an output that is there stays as "
+        "it was\n");
+  const auto json = nlohmann::json::parse(read_text(folder / "all.json"));
+  CHECK(json["ending"] == "failed");
+  CHECK(json["exit_code"] == 1);
+  CHECK(json["remarks"].size() == 20);
+  const Ended most =
+      run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"}));
+  CHECK(most.code == 1);
+  CHECK(has(most.err, "melflow: no file is ok: 10 failed, 10 skipped; nothing is written"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {
@@ -90,7 +110,8 @@ TEST_CASE("run: --json prints one document on stdout and everything else on stde
                                         {"skipped", 0},
                                         {"failed", 1},
                                         {"not_run", 0},
-                                        {"ok_with_remark", 0}});
+                                        {"ok_with_remark", 0},
+                                        {"kept", 0}});
   REQUIRE(json["stages"].size() == 3);
   CHECK(json["stages"][1]["name"] == "work");
   CHECK(json["stages"][1]["items_out"] == 39);

@@ -53,5 +53,16 @@ assert len(second) == 2
 for i, group in enumerate(("cat", "dog")):
     assert second.names[second[i][1]] == group
     assert np.array_equal(second[i][0].numpy(), expected("test", group)[2])
-assert len(Recordings(sys.argv[1], clip="9")) == 0
+assert list(second.paths) == ["test/cat/2.wav", "test/dog/2.wav"] and list(second.texts["clip"]) == ["2", "2"]
+for wrong, message in (
+    ({"clip": "9"}, "there is no clip '9'; it has "),
+    ({"speaker": "ann"}, "there is no column 'speaker'; it has clip"),
+    ({"split": "val"}, "there is no split 'val'; it has "),
+    ({"label": "cow"}, "there is no label 'cow'; it has cat, dog"),
+):
+    try:
+        Recordings(sys.argv[1], **wrong)
+        raise AssertionError(f"{wrong} was taken")
+    except ValueError as e:
+        assert str(e).startswith(sys.argv[1] + ": " + message), e
 assert len(Recordings(sys.argv[1])) == (counts > 0).sum()

@@ -41,7 +41,7 @@ TEST_CASE("cufft library: the environment comes first, the usual places after it
   const auto places_with = [](const char* cufft, const char* home) {
     setenv("MELFLOW_CUFFT", cufft, 1);
     setenv("CUDA_HOME", home, 1);
-    const std::vector<std::string> places = CufftLibrary::default_places();
+    std::vector<std::string> places = CufftLibrary::default_places();
     unsetenv("MELFLOW_CUFFT");
     unsetenv("CUDA_HOME");
     return places;

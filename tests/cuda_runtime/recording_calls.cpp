@@ -1,5 +1,6 @@
 // The functions of CUDA's runtime, and kernels whose rows a test can work out.
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -31,9 +32,9 @@ cudaError_t destroy(std::set<T*>& all, T* object, const char* what) {
 }
 
 bool is_capturing(int device) {
-  for (const FakeStream* s : runtime().streams)
-    if (s->device == device && s->capture) return true;
-  return false;
+  return std::ranges::any_of(runtime().streams, [device](const FakeStream* s) {
+    return s->device == device && s->capture;
+  });
 }
 
 }  // namespace

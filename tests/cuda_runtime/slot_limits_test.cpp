@@ -49,7 +49,7 @@ TEST_CASE("slots: there are fewer where memory is short, and one at least") {
     });
     CHECK(count == row.slots);
     CHECK(error.find(row.error) == 0);
-    CHECK((error == "") == (row.slots > 0));
+    CHECK((error.empty()) == (row.slots > 0));
     CHECK(settings.memory->pinned_left() == row.pinned_limit);
     CHECK(runtime.complaints() == "");
   }

@@ -24,6 +24,12 @@ of the bound in each of them, torchaudio is not:
   seed 3, --case 180   the same, of an offset: 1.5
   seed 3, --case 158   a spectrum of 1103 samples, a prime: torch's transform of that length is 1e-5 of the
                        largest amplitude off: 2.5
+
+With the versions of requirements.txt (librosa 0.10.2, torchaudio 0.13.1, kaldi-native-fbank 1.22.4), and again
+with those above, seed 3939 with --count 600: 599 of 600 within it. The other one is torchaudio's both times;
+melflow is within 0.03 of the bound of definition.py in it:
+  seed 3939, --case 196   an impulse under the last value of torch's hann window, 6.2e-5, which in single
+                          precision is 1.1e-4 of itself too large: 5.9
 """
 
 import argparse
@@ -306,10 +312,11 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         melflow = Melflow(asked.melflow, pathlib.Path(folder))
         for library in chosen:
-            number = tested = good = 0
+            number = tested = good = refused = 0
             while tested < each and number < 4 * each:
                 number = asked.case if asked.case is not None else number + 1
                 result = one_case(library, asked.seed, number, melflow)
+                refused += result is None
                 if result is not None:
                     signal, options, share = result
                     tested += 1
@@ -324,7 +331,7 @@ def main():
             share = good / max(tested, 1)
             is_wrong = is_wrong or share < 0.99
             print(f"{library} {versions[library]}: {good} of {tested} within the bound "
-                  f"({100 * share:.1f} %), {number - tested} drawn that it does not take")
+                  f"({100 * share:.1f} %), {refused} drawn that it does not take")
     sys.exit(is_wrong)
 
 

@@ -42,7 +42,7 @@ TEST_CASE("golden filterbanks: filters are those of the libraries") {
       for (std::size_t k = 0; k < static_cast<std::size_t>(plan.n_bins()); ++k) {
         const bool inside = k >= first && k < first + weights.size();
         const double theirs = inside ? weights[k - first].get<double>() : 0.0;
-        const double ours =
+        const auto ours =
             static_cast<double>(dense[m * static_cast<std::size_t>(plan.n_bins()) + k]);
         worst = std::max(worst, std::abs(ours - theirs));
       }

@@ -2,8 +2,6 @@
 """Makes recipes.json: what the Python of docs/recipes.md gives for a signal that a test can make, too.
 
 In:  make_recipes.py      in the environment of setup.sh
-     (lhotse also wants intervaltree, lilcom, cytoolz, toolz, tabulate and click; whisper is
-     openai-whisper with tiktoken and more-itertools: pip install --no-deps)
 Out: recipes.json beside it: for each recipe its title, the rate of its signal [Hz], the number of frames, and
      the first rows.
 """

@@ -5,8 +5,8 @@
 #
 # In:  setup.sh DIR
 # Out: DIR, a virtual environment with librosa, soundfile, kaldi-native-fbank, transformers
-#      (requirements.txt), speechbrain, NeMo, hifi-gan, lhotse and, from Debian, torch 1.13 and torchaudio 0.13.1;
-#      DIR/openai-whisper/mel_filters.npz, the one file that is used of that package.
+#      (requirements.txt), speechbrain, NeMo, hifi-gan, lhotse, openai-whisper and, from Debian, torch 1.13 and torchaudio 0.13.1;
+#      DIR/openai-whisper/mel_filters.npz, of that package.
 #
 # Then:
 #   tests/support/fetch_audio.sh AUDIO asterisk-core-sounds-en-wav asterisk-core-sounds-ru-wav \
@@ -40,15 +40,19 @@ fi
 /usr/bin/python3 -m venv --system-site-packages "$1"
 "$1/bin/pip" install --requirement "$here/requirements.txt"
 # Their other requirements, torch of PyPI among them, are for what the scripts do not use.
-"$1/bin/pip" install --no-deps speechbrain==0.5.16 nemo_toolkit==2.7.3 hifi-gan==0.0.2 lhotse==1.33.0
+"$1/bin/pip" install --no-deps speechbrain==0.5.16 nemo_toolkit==2.7.3 hifi-gan==0.0.2 lhotse==1.33.0 \
+  openai-whisper==20250625
+# What make_recipes.py imports of lhotse and openai-whisper asks for these, too.
+"$1/bin/pip" install --no-deps click==8.5.1 cytoolz==1.2.0 intervaltree==3.2.1 lilcom==1.8.2 \
+  sortedcontainers==2.4.0 tabulate==0.10.0 toolz==1.2.0 more-itertools==11.2.1 tiktoken==0.14.0
 
-# The package asks for torch and triton of PyPI; only its filters are wanted.
+# The filters as the package is published.
 whisper=openai_whisper-20250625
 mkdir -p "$1/openai-whisper"
 "$1/bin/pip" download --no-deps --no-binary :all: --dest "$1/openai-whisper" openai-whisper==20250625
 tar -xzf "$1/openai-whisper/$whisper.tar.gz" -C "$1/openai-whisper" --strip-components=3 \
   "$whisper/whisper/assets/mel_filters.npz"
 
-"$1/bin/python" -c 'import librosa, torchaudio
+"$1/bin/python" -c 'import kaldi_native_fbank, lhotse, librosa, torchaudio, transformers, whisper
 print("librosa", librosa.__version__, "torchaudio", torchaudio.__version__)
 assert torchaudio.__version__.startswith("0.13.1")'

@@ -49,11 +49,12 @@ TEST_CASE("channels: each channel of a call has the rows of a recording of it al
       run_job(source("calls") + way("agent", "left") + way("caller", "2"), options);
   REQUIRE_MESSAGE(both.complete(), both.text());
   CHECK(both.report.counts.ok == 3);
-  for (const auto& [name, alone] : {std::pair("agent", "agents"), {"caller", "callers"}}) {
-    CAPTURE(std::string(name));
+  for (const auto& [way_name, alone] : {std::pair("agent", "agents"), {"caller", "callers"}}) {
+    const std::string name = way_name;
+    CAPTURE(name);
     const JobResult plain = run_job(source(alone) + way(alone, "mean"), options);
     REQUIRE_MESSAGE(plain.complete(), plain.text());
-    const Output got = read_output(folder / (std::string(name) + ".h5"));
+    const Output got = read_output(folder / (name + ".h5"));
     const Output expected = read_output(folder / (std::string(alone) + ".h5"));
     CHECK(got.rows() > 1000);
     CHECK(got.mel == expected.mel);

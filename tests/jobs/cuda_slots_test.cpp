@@ -70,19 +70,19 @@ TEST_CASE("cuda slots: what a recording takes is what crosses the link for it, t
        tilted},
   };
   for (const Row& row : rows) {
-    for (const std::int64_t samples : {12345, 20000}) {
+    for (const std::int64_t length : {12345, 20000}) {
       CAPTURE(std::string(row.name));
-      CAPTURE(samples);
+      CAPTURE(length);
       const TempFolder folder;
-      write_wav(folder.file("clips/a.wav"), samples, kRate, 1);
+      write_wav(folder.file("clips/a.wav"), length, kRate, 1);
       HostGpus gpus;
       const JobResult job = run_on(gpus, folder, row.segment,
                                    "sample_rate: 16000, n_mels: 20, backend: cuda, " + row.mel);
       const MelPlan plan(row.options);
-      const SlotLoad load = slot_load(plan, row.grid, samples);
-      const std::int64_t bytes = cuda::SlotMemory::header + 4 * load.frames +
-                                 load.samples * (row.options.dither > 0 ? 4 : 2);
-      CHECK(number_in(job, "bytes_to_device") == static_cast<std::size_t>(bytes));
+      const SlotLoad load = slot_load(plan, row.grid, length);
+      const std::int64_t bytes = 4 * load.frames + load.samples * (row.options.dither > 0 ? 4 : 2);
+      CHECK(number_in(job, "bytes_to_device") ==
+            cuda::SlotMemory::header + static_cast<std::size_t>(bytes));
     }
   }
 }

@@ -28,13 +28,14 @@ constexpr const char* kSeconds = "13.500";
 const char* const kNodes[] = {"files", "read", "decode", "segment", "batch", "mel"};
 
 std::string pipeline(const std::string& from, const std::string& more = "") {
+  const std::string mel =
+      "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, sample_rate: 8000}\n";
   const std::string nodes[] = {"  files: {stage: file_list, root: \"${DATA}\"}\n",
                                "  read: {stage: disk_read, from: files}\n",
                                "  decode: {stage: decode, from: read, block: 64KiB}\n",
                                "  segment: {stage: segment, from: decode}\n",
                                "  batch: {stage: batch, from: segment, files: 3}\n",
-                               "  mel: {stage: mel, from: batch, n_fft: 256, hop: 80, n_mels: 20, "
-                               "sample_rate: 8000}\n"};
+                               mel};
   std::string out = "version: 1\nworkers: 2\ngraph:\n";
   for (std::size_t i = 0; i < std::size(kNodes); ++i) {
     std::string line = nodes[i];

@@ -186,20 +186,42 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
     REQUIRE(made(Update::none).complete());
     std::map<std::string, std::string> before;
     for (const std::string& name : row.names) before[name] = read_bytes(folder / name);
-    for (unsigned i = 0; i < 6; ++i)
-      folder.write(fmt::format("clips/{}/{}.wav", i % 2 == 0 ? "train" : "test", i), "no sound");
-    for (const Update update : {Update::none, Update::append, Update::compact}) {
-      const JobResult job = made(update);
-      CHECK(job.report.ending == Ending::failed);
-      CHECK(job.report.counts.failed == 6);
-      CHECK(job.error == folder / *row.names.rbegin() +
-                             ": is left as it was, since no file of this run gave rows (6 failed, "
-                             "0 skipped); remove it, or write elsewhere, if it is to go");
-      CHECK(names_in(folder) == row.names);
-      for (const auto& [name, bytes] : before) CHECK(read_bytes(folder / name) == bytes);
+    const auto spoil = [&](const std::function<void(const std::string&)>& each) {
+      for (unsigned i = 0; i < 6; ++i)
+        each(folder.file(fmt::format("clips/{}/{}.wav", i % 2 == 0 ? "train" : "test", i)));
+    };
+    const auto stays = [&](const Ledger::Counts& counts, const std::string& error) {
+      for (const Update update : {Update::none, Update::append, Update::compact}) {
+        const JobResult job = made(update);
+        CHECK(job.report.ending == Ending::failed);
+        CHECK(job.report.counts.failed == counts.failed);
+        CHECK(job.report.counts.skipped == counts.skipped);
+        CHECK(job.error == error);
+        CHECK(names_in(folder) == row.names);
+        for (const auto& [name, bytes] : before) CHECK(read_bytes(folder / name) == bytes);
+      }
+    };
+    spoil([](const std::string& file) { std::ofstream(file) << "no sound"; });
+    const std::string all_failed =
+        "all files failed (6); nothing is written, and an output that is there stays as it was";
+    stays({.failed = 6}, all_failed);
+    spoil([](const std::string& file) { write_wav(file, 0); });
+    stays({.skipped = 6},
+          folder / *row.names.rbegin() +
+              ": is left as it was, since no file of this run gave rows (0 failed, 6 skipped); "
+              "remove it, or write elsewhere, if it is to go");
+    std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
+    stays({.skipped = 5, .failed = 1},
+          "no file is ok: 1 failed, 5 skipped; nothing is written, and an output that is there "
+          "stays as it was");
+    // Where there is none, an error in every file makes none, either.
+    for (const std::string& name : row.names) std::filesystem::remove(folder / name);
+    for (const Update update : {Update::none, Update::append}) {
+      CHECK(made(update).report.ending == Ending::failed);
+      CHECK(names_in(folder).empty());
     }
     // One that has none is no loss.
-    for (const std::string& name : row.names) std::filesystem::remove(folder / name);
+    spoil([](const std::string& file) { write_wav(file, 0); });
     for (const Update update : {Update::none, Update::none, Update::append}) {
       const JobResult job = made(update);
       REQUIRE_MESSAGE(job.complete(), job.text());

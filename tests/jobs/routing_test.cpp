@@ -107,9 +107,10 @@ const Read& plain(const Corpus& corpus) {
 }
 
 void check_rows(const Read& some, const Corpus& corpus) {
-  for (const auto& [name, rows] : some.rows) {
+  for (const auto& of_file : some.rows) {
+    const auto& name = of_file.first;
     CAPTURE(name);
-    CHECK(rows == plain(corpus).rows.at(name));
+    CHECK(of_file.second == plain(corpus).rows.at(name));
   }
 }
 
@@ -142,7 +143,8 @@ TEST_CASE("routing: files leave by the first output whose conditions they meet, 
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(job.report.counts.ok == 16);
     CHECK(job.report.counts.failed == 1);
-    for (const auto& [output, files] : expected) {
+    for (const auto& [of_output, files] : expected) {
+      const std::string output = of_output;
       CAPTURE(output);
       const Read got = read(corpus.path(output));
       CHECK(names(got) == files);
@@ -251,10 +253,11 @@ TEST_CASE("routing: what was parted is joined again, in the order of the files")
   REQUIRE_MESSAGE(job.complete(), job.text());
   const Read got = read(corpus.path("joined.h5"));
   CHECK(got.counts.at("ok") == 16);
-  for (const auto& [name, rows] : got.rows) {
+  for (const auto& of_file : got.rows) {
+    const auto& name = of_file.first;
     CAPTURE(name);
     const bool is_short = name < "cat/3" || (name > "dog" && name < "dog/3");
-    CHECK((rows == plain(corpus).rows.at(name)) == !is_short);
+    CHECK((of_file.second == plain(corpus).rows.at(name)) == !is_short);
   }
   const FeatureFile file(corpus.path("joined.h5"));
   std::int64_t next = 0;
@@ -279,8 +282,8 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
         "  slow: {{stage: resample, from: route.seven, rate: 4000}}\n"
         "  join: {{stage: merge, from: [route.others, slow]}}\n",
         is_alone ? ", on_failure: branch" : "");
-    const JobResult job =
-        corpus.run(branch + Corpus::chain("join", "windows.h5", ", length: 8000") + tail);
+    const std::string chain = Corpus::chain("join", "windows.h5", ", length: 8000");
+    const JobResult job = corpus.run(fmt::format("{}{}{}", branch, chain, tail));
     REQUIRE_MESSAGE(job.complete(), job.text());
     const Read windows = read(corpus.path("windows.h5")), all = read(corpus.path("all.h5"));
     const Names whole{"cat/3.wav", "cat/4.wav", "cat/5.wav", "cat/6.wav",

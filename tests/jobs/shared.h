@@ -43,7 +43,7 @@ inline std::string speech_pipeline(const Knobs& k, const std::string& segment = 
   std::string last = "mel", nodes;
   for (const std::string& stage : after_mel) {
     const std::string name = "after_" + last;
-    nodes += "  " + name + ": {" + stage + ", from: " + last + bounds;
+    nodes += fmt::format("  {}: {{{}, from: {}{}", name, stage, last, bounds);
     last = name;
   }
   return "version: 1\nworkers: " + std::to_string(k.workers) + "\nmemory: {host: " + k.memory +

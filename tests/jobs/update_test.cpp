@@ -104,6 +104,7 @@ TEST_CASE("update: rows of new files come behind those that were there, which do
   CHECK(job.report.counts.found == 22);
   CHECK(job.report.counts.failed == 2);
   CHECK(kept_by(job) == 17);  // all but the bad ones
+  CHECK(job.report.kept == 17);
   CHECK(job.stage("read").items_in == 5);
   CHECK(names_in(folder.path()) == Names{"clips", "out.h5", "scratch.wav"});
 

@@ -502,8 +502,10 @@ void RandomGraph::check_edges(const RunReport& report) const {
 
 void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
-  CHECK(r.error == "");
-  CHECK(r.ending == Ending::complete);
+  // Where nothing is ok and something failed, the run did.
+  const bool is_lost = r.counts.ok == 0 && r.counts.failed > 0;
+  CHECK(r.error.empty() == !is_lost);
+  CHECK(r.ending == (is_lost ? Ending::failed : Ending::complete));
   CHECK(r.counts.not_run == 0);
   std::vector<std::string> remarks, expected;
   for (const Remark& m : outcomes.remarks)
@@ -538,8 +540,11 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
 void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
   const bool too_many = incident_ == Incident::failures && r.counts.failed > most_failures_;
-  if (incident_ == Incident::abort && !r.error.empty()) {
-    CHECK(r.error == "the end");
+  const bool is_lost = r.counts.ok == 0 && r.counts.failed > 0 && r.counts.not_run == 0;
+  if (incident_ == Incident::abort && r.error == "the end") {
+    CHECK(r.ending == Ending::failed);
+  } else if (is_lost && !too_many) {
+    CHECK(r.error.find("nothing is written") != std::string::npos);
     CHECK(r.ending == Ending::failed);
   } else if (too_many) {
     CHECK(r.error.find("max_failures") != std::string::npos);

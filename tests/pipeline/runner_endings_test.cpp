@@ -115,6 +115,34 @@ TEST_CASE(
   CHECK(o.report.counts.ok == 10);
 }
 
+TEST_CASE("runner: a run of which no item is ok and some failed has failed, and its sinks know") {
+  const Watchdog watchdog("runner: none ok");
+  struct Case {
+    std::size_t skipped;  // of 50 items
+    std::string error;    // how it begins
+  };
+  for (const Case& c : {Case{0, "all files failed (50); nothing is written, "},
+                        Case{20, "no file is ok: 30 failed, 20 skipped; nothing is written, "},
+                        Case{49, "no file is ok: 1 failed, 49 skipped; "}, Case{50, ""}})
+    for (const int workers : kWorkers) {
+      CAPTURE(c.skipped);
+      CAPTURE(workers);
+      World world;
+      world.check_edges = false;
+      world.hooks["b"] = [&](const Number& n, ItemContext*) -> std::optional<ItemError> {
+        return n.item < c.skipped ? ItemError::skipped("short") : ItemError::failed("bad");
+      };
+      const Ending expected = c.error.empty() ? Ending::complete : Ending::failed;
+      Ending told = Ending::stopped;
+      world.on_finish["out"] = [&](RunContext&, Ending e) { told = e; };
+      const Outcomes o = test::run(chain(50).workers(workers), world);
+      CHECK(o.report.ending == expected);
+      CHECK(told == expected);
+      CHECK(o.report.error.empty() == c.error.empty());
+      CHECK(o.report.error.starts_with(c.error));
+    }
+}
+
 TEST_CASE("runner: too many failures end the run: more than the count, more than the share") {
   const Watchdog watchdog("runner: max_failures");
   struct Case {
@@ -130,7 +158,7 @@ TEST_CASE("runner: too many failures end the run: more than the count, more than
                         {"10%", 10, false},
                         {"0%", 10, true},
                         {"0", 1000, true},  // only the very first
-                        {"100%", 1, false}}) {
+                        {"100%", 2, false}}) {
     for (int workers : kWorkers) {
       CAPTURE(std::string(c.limit));
       CAPTURE(workers);

@@ -314,6 +314,9 @@ TEST_CASE("decode: a recording that ends early is kept with a remark, or fails")
       CAPTURE(got.reason());
       CHECK(got.reason().empty() == std::string(row.remark).empty());
       CHECK(got.reason().starts_with(row.remark));
+      if (got.reason().find(" bytes, the file has ") != std::string::npos)
+        CHECK(got.reason().ends_with(fmt::format("; {} samples ({:.3f} s) are there", got.count(),
+                                                 static_cast<double>(got.count()) / 16000)));
       // What is there is what libsndfile reads of it, and the beginning of the whole.
       const ReadAudio expected = read_audio(cut);
       CHECK(got.count() == expected.frames());
@@ -344,11 +347,13 @@ TEST_CASE("decode: sizes in a header are not believed") {
   const Row rows[] = {
       {"right", size - 8, size - 44, kFrames, ""},
       {"2^31 - 1", 0x7FFFFFFF, 0x7FFFFFFF - 36, kFrames,
-       "short: the header promises 2147483655 bytes, the file has 140046"},
+       "short: the header promises 2147483655 bytes, the file has 140046; 70001 samples (4.375 s) "
+       "are there"},
       {"not known: 2^32 - 1", 0xFFFFFFFF, 0xFFFFFFFF, kFrames, ""},
       {"not known: only the header's own bytes", 8, 0, kFrames, ""},
       {"only the data size is far too large", size - 8, 0x7FFFFFFF, kFrames,
-       "short: the header promises 2147483647 bytes of samples, the file has 140002"},
+       "short: the header promises 2147483647 bytes of samples, the file has 140002; 70001 samples "
+       "(4.375 s) are there"},
       {"too small", 36 + 20'000, 20'000, 10'000,
        "the header gives 20044 bytes, the 120002 behind them are left out"},
       {"odd", 36 + 20'001, 20'001, 10'000,
@@ -513,7 +518,9 @@ TEST_CASE("decode: a sound file without samples is skipped, unless samples were 
   const Decoded cut = decode(folder / "cut.wav");
   CHECK(cut.stream.entry.outcome == Outcome::failed);
   CHECK(cut.reason() ==
-        "no sample can be read: short: the header promises 140046 bytes, the file has 44");
+        "no sample can be read: short: the header promises 140046 bytes, the file has 44; 0 "
+        "samples (0.000 "
+        "s) are there");
 }
 
 TEST_CASE("decode: a sample that is no finite number fails the file and says which") {

@@ -171,7 +171,9 @@ TEST_CASE("hdf5_write: what stands in the index is what became of the files") {
   const std::vector<Output::Remark> remarks{
       {3, "cat/broken.wav", 2, "decode", "is not an audio file (begins with 'no sound')"},
       {4, "cat/short.wav", 1, "mel", "shorter than one frame: 10 samples of 256"},
-      {8, "dog/cut.wav", 0, "decode", "short: the header promises 12044 bytes, the file has 8044"},
+      {8, "dog/cut.wav", 0, "decode",
+       "short: the header promises 12044 bytes, the file has 8044; 4000 samples (0.500 s) are "
+       "there"},
       {9, "dog/folder.wav", 1, "read", "is a folder, not a file"}};
   CHECK(out.remarks == remarks);
   CHECK(out.integers.at("found") == 11);

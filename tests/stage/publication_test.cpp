@@ -104,9 +104,9 @@ class Output {
     return content(folder_ / c_.files.back()).empty() || is_new() || is_old();
   }
   [[nodiscard]] bool has_parts() const {
-    for (const std::string& f : c_.files)
-      if (content(folder_ / (f + ".part")) != "new") return false;
-    return true;
+    return std::ranges::all_of(c_.files, [this](const std::string& f) {
+      return content(folder_ / (f + ".part")) == "new";
+    });
   }
   [[nodiscard]] bool is_tidy() const {
     std::set<std::string> expected;

@@ -137,10 +137,10 @@ TEST_CASE(
     Bench plain("resample", options(to));
     const std::vector<float> rounded = resampled(plain, in, from, 0);
     different += c.at("librosa") == c.at("torchaudio") ? 0 : 1;
-    for (const auto& [option, key] : {std::pair("librosa", "librosa"), {"ceil", "torchaudio"}}) {
+    for (const auto& [length, key] : {std::pair("librosa", "librosa"), {"ceil", "torchaudio"}}) {
+      const std::string option = length;
       CAPTURE(option);
-      const std::string text =
-          "{rate: " + std::to_string(to) + ", length: " + std::string(option) + "}";
+      const std::string text = "{rate: " + std::to_string(to) + ", length: " + option + "}";
       for (const std::int64_t block : {std::int64_t{0}, std::int64_t{97}}) {
         Bench bench("resample", text);
         std::vector<float> got = resampled(bench, in, from, block);

@@ -67,7 +67,7 @@ ColumnSums sums_of(const std::vector<File>& files, const Shape& shape, std::size
   std::vector<std::thread> workers;
   for (int w = 0; w < threads; ++w)
     workers.emplace_back([&, w] {
-      for (std::size_t i = static_cast<std::size_t>(w); i < pieces.size();
+      for (auto i = static_cast<std::size_t>(w); i < pieces.size();
            i += static_cast<std::size_t>(threads)) {
         const Piece& p = pieces[i];
         statistics.take(p.file, p.first, p.rows,

@@ -19,7 +19,8 @@ namespace {
 
 // Many files wait for the first, long one.
 void make_waiting_corpus(const TempFolder& folder, std::size_t samples, unsigned others) {
-  write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate, test_signal(samples));
+  write_audio(folder.file("clips/a.flac"), audio_kind("flac s16"), kRate,
+              test_signal(static_cast<std::int64_t>(samples)));
   for (unsigned i = 0; i < others; ++i)
     write_wav(folder.file(fmt::format("clips/b{:03}.wav", i)), 4000, kRate, i);
 }

@@ -65,7 +65,9 @@ TEST_CASE("sinks: float16 is what numpy makes of float32, bfloat16 the nearest t
           std::filesystem::remove(folder / (type + ending));
       const JobResult job =
           run_sinks(pipeline_of_both({.mel = mel, .write = "dtype: " + type}), folder, type);
-      REQUIRE_MESSAGE(job.complete(), job.text());
+      // All have values beyond a half's range there.
+      REQUIRE_MESSAGE(job.complete() == (mel != "log: none, power: 6" || type != "float16"),
+                      job.text());
       // One of each sink.
       CHECK(job.plan_warnings.size() == (mel != "log: db" && type == "float16" ? 2 : 0));
     }
@@ -218,8 +220,9 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
   CHECK(job.report.counts.skipped == 3);
   int closed_up = 0;
   for (const std::string& warning : job.report.warnings)
-    closed_up += warning.find("that failed late were taken out of " + (folder / "out.")) !=
-                 std::string::npos;
+    if (warning.find("that failed late were taken out of " + (folder / "out.")) !=
+        std::string::npos)
+      ++closed_up;
   CHECK(closed_up == 2);
   CHECK(difference_from_h5(folder) == "");
   const JobResult clean =
@@ -230,7 +233,7 @@ TEST_CASE("sinks: rows of files that fail when they are written already are clos
 
 TEST_CASE("sinks: a run that leaves no row at all gives an output that can be read and mapped") {
   const TempFolder folder;
-  folder.write("clips/a.wav", "no sound");
+  folder.folder("clips/a.wav");
   folder.folder("clips/b.wav");
   for (const char* segment : {"tail: drop", "length: 1024"}) {
     const JobResult job =

@@ -2,6 +2,7 @@
 // updates: random ones, with groups that the test itself knows.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <functional>
 #include <map>
@@ -100,10 +101,11 @@ std::string leak(const Corpus& corpus, const Grouping& how, bool one_group, cons
 }
 
 bool is_expected(const std::string& refusal) {
-  for (const char* part : {" empty: ", "are in no group", "in several splits of the earlier output",
-                           "of the earlier output, and split_ratios has"})
-    if (refusal.find(part) != refusal.npos) return true;
-  return false;
+  constexpr const char* parts[] = {" empty: ", "are in no group",
+                                   "in several splits of the earlier output",
+                                   "of the earlier output, and split_ratios has"};
+  return std::ranges::any_of(parts,
+                             [&](const char* part) { return refusal.find(part) != refusal.npos; });
 }
 
 }  // namespace

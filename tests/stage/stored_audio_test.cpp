@@ -49,7 +49,7 @@ std::vector<std::int16_t> numbers(std::size_t count, int first) {
 
 std::vector<std::string> engines() {
   std::vector<std::string> out{"{}", "{engine: threads}"};
-  if (uring_refusal().empty()) out.push_back("{engine: io_uring}");
+  if (uring_refusal().empty()) out.emplace_back("{engine: io_uring}");
   return out;
 }
 

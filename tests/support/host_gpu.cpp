@@ -316,6 +316,7 @@ void HostGpus::release() {
 
 std::vector<cuda::GpuInfo> HostGpus::infos() const {
   std::vector<cuda::GpuInfo> out;
+  out.reserve(static_cast<std::size_t>(options_.devices));
   for (int i = 0; i < options_.devices; ++i)
     out.push_back({i, "a thread of the host", i == 0 ? "host" : options_.second_architecture,
                    options_.device_memory, HostGpus::bus_id(i)});

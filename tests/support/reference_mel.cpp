@@ -205,9 +205,10 @@ double logarithm(const O& o, double value) {
 std::vector<double> window(const O& o) {
   std::vector<double> values(static_cast<std::size_t>(o.n_fft), 0);
   double energy = 0;
+  const auto begin = static_cast<std::size_t>(window_begin(o));
   for (int i = 0; i < win_length(o); ++i) {
     const double value = shape(o, i);
-    values[static_cast<std::size_t>(window_begin(o) + i)] = value;
+    values[begin + static_cast<std::size_t>(i)] = value;
     energy += value * value;
   }
   for (double& value : values) {

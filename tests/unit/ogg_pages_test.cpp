@@ -51,7 +51,10 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
                     third = page(0, 50'000, 7, 2, std::string(60'000, 'x')),
                     last = page(kEnd, 64'000, 7, 3, std::string(500, 'x')),
                     whole = head + second + third + last;
-  const std::string cut = "short: the stream ends without its last page";
+  const auto cut = [](const std::string& samples, const std::string& seconds) {
+    return "short: the stream ends without its last page, after " + samples + " samples (" +
+           seconds + " s); nothing says how many there were";
+  };
   const auto damaged = [](int missing, int of) {
     return "damaged: pages are missing or have a wrong check sum, " + std::to_string(missing) +
            " of " + std::to_string(of) + " samples are missing";
@@ -72,11 +75,12 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
   const Row rows[] = {
       {"whole", whole, 64'000, ""},
       {"the longest last page", head + page(kEnd, 9, 7, 1, std::string(255 * 255 - 1, 'x')), 9, ""},
-      {"without the last page", head + second + third, 50'000, cut},
-      {"cut in the last page", whole.substr(0, whole.size() - 1), 50'000, cut},
-      {"cut in the last page's header", whole.substr(0, whole.size() - 510), 50'000, cut},
-      {"cut in a page", whole.substr(0, 30'000), 20'000, cut},
-      {"cut in the first header", whole.substr(0, 10), 0, cut},
+      {"without the last page", head + second + third, 50'000, cut("50000", "3.125")},
+      {"cut in the last page", whole.substr(0, whole.size() - 1), 50'000, cut("50000", "3.125")},
+      {"cut in the last page's header", whole.substr(0, whole.size() - 510), 50'000,
+       cut("50000", "3.125")},
+      {"cut in a page", whole.substr(0, 30'000), 20'000, cut("20000", "1.250")},
+      {"cut in the first header", whole.substr(0, 10), 0, cut("0", "0.000")},
       {"something behind", whole + "trailer", 64'000, ""},
       {"no Ogg", "RIFF" + whole, 0, ""},
       {"a bit is wrong", flipped, 20'000, damaged(44'000, 64'000)},

@@ -97,7 +97,8 @@ TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong
       {std::string("\x93NUMPY\1\0\4\0{}\n ", 14), "has a header without type or shape"},
       {std::string((8 << 20) + (1 << 17), 'x'), "more than 1048576 numbers take"},
   };
-  for (const auto& [bytes, what] : table) {
+  for (const auto& [bytes, message] : table) {
+    const std::string what = message;
     CAPTURE(what);
     write_bytes(path, bytes);
     const std::string said = test::complaint([&] { (void)read_npy_vector(path); });

@@ -33,7 +33,12 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
     remark =
         fmt::format("short: the header promises {} samples ({:.3f} s), there are {} ({:.3f} s)",
                     info.frames, seconds(info.frames), decoded, seconds(decoded));
-  return remark.empty() ? cut_off_remark(bytes, size) : remark;
+  if (!remark.empty()) return remark;
+  remark = cut_off_remark(bytes, size);
+  // It counts in bytes; how much sound that is belongs to it.
+  return remark.starts_with("short: ")
+             ? fmt::format("{}; {} samples ({:.3f} s) are there", remark, decoded, seconds(decoded))
+             : remark;
 }
 
 }  // namespace melflow

@@ -146,7 +146,11 @@ std::string ogg_remark(const ReadAt& read, std::uint64_t size, std::int64_t deco
         "holds {} streams one behind the other, of which only the first is decoded: {} of "
         "{} samples are left out",
         pages.links().size(), others + missing, first + others);
-  if (!pages.ends_whole()) return "short: the stream ends without its last page";
+  if (!pages.ends_whole())
+    return fmt::format(
+        "short: the stream ends without its last page, after {} samples ({:.3f} s); nothing says "
+        "how many there were",
+        decoded, static_cast<double>(decoded) / rate);
   return {};
 }
 

@@ -2,11 +2,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
 #include "stages/files/own_file.h"
@@ -15,7 +18,27 @@
 #include "stages/output/formats/npy_reader.h"
 
 namespace melflow {
+namespace fs = std::filesystem;
 namespace {
+
+// "out/a.test.npy" and "out/a.train.npy" for "out/a.npy": the first ones of those that are there.
+std::vector<std::string> files_of_splits(const std::string& path) {
+  constexpr std::size_t kShown = 5;
+  const fs::path wanted(path);
+  const std::string begin = wanted.stem().string() + ".", end = wanted.extension().string();
+  std::vector<std::string> out;
+  std::error_code error;
+  const fs::path folder = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
+  for (fs::directory_iterator i(folder, error), last; !error && i != last; i.increment(error)) {
+    const std::string name = i->path().filename().string();
+    if (!end.empty() && name.size() > begin.size() + end.size() && name.starts_with(begin) &&
+        name.ends_with(end) && !name.ends_with(".index" + end))
+      out.push_back((wanted.parent_path() / name).string());
+  }
+  std::sort(out.begin(), out.end());
+  if (out.size() > kShown) out.resize(kShown);
+  return out;
+}
 
 // What to say of a path that cannot be opened as a feature file.
 std::string advice(const std::string& path) {
@@ -35,6 +58,9 @@ std::string advice(const std::string& path) {
         "; {}.part is there: a run is still writing it, or was ended before it was "
         "complete",
         path);
+  if (const std::vector<std::string> splits = files_of_splits(path); !splits.empty())
+    return fmt::format("; there are {}, which an output with split_files: true has for its splits",
+                       fmt::join(splits, ", "));
   return {};
 }
 
