@@ -149,7 +149,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace melflow
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   melflow::Options options;
   CLI::App app{
       "Mel rows of sensor recordings, fused by hand: the rival of "
@@ -170,11 +170,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    melflow::run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "melflow_hand_fused: %s\n", e.what());
-    return 1;
-  }
+  melflow::run(options);
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "melflow_hand_fused: %s\n", e.what());
+  return 1;
 }

@@ -299,7 +299,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace melflow
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   melflow::Options options;
   CLI::App app{"Makes a folder of synthetic recordings, the same for the same options."};
   std::vector<std::string> names;
@@ -335,11 +335,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    melflow::run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "melflow_make_corpus: %s\n", e.what());
-    return 1;
-  }
+  melflow::run(options);
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "melflow_make_corpus: %s\n", e.what());
+  return 1;
 }

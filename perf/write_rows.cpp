@@ -172,7 +172,7 @@ void run(const Options& options) {
 }  // namespace
 }  // namespace melflow
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   melflow::Options options;
   CLI::App app{
       "Writes rows and computes nothing: RowFile (HDF5), plain pwrite, or HDF5 by itself."};
@@ -194,11 +194,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 9))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  try {
-    melflow::run(options);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "melflow_write_rows: %s\n", e.what());
-    return 1;
-  }
+  melflow::run(options);
   return 0;
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "melflow_write_rows: %s\n", e.what());
+  return 1;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -229,10 +230,32 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
 }
 
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
+  if (v.is_list() && v.items().size() == 1)
+    return detail::is_not(v, "a text") + "; write it without the brackets";
   if (!v.is_scalar()) return detail::is_not(v, "a text");
   out = v.text();
   return {};
 }
+
+namespace {
+
+// Units as others write them: "512Mb", "4g".
+std::string meant_size(const Value& v) {
+  const auto read = detail::number_and_unit(v);
+  if (!read || read->second.empty()) return {};
+  std::string unit;
+  for (const char c : read->second)
+    unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  constexpr std::string_view kFirst = "kmgt";
+  const bool is_known = kFirst.find(unit[0]) != kFirst.npos &&
+                        (unit.size() == 1 || unit == unit.substr(0, 1) + "b" ||
+                         unit == unit.substr(0, 1) + "ib" || unit == unit.substr(0, 1) + "i");
+  if (!is_known) return {};
+  return fmt::format(" (did you mean {}{}iB?)", number_text(read->first),
+                     static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+}
+
+}  // namespace
 
 std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
   if (const auto read = detail::number_and_unit(v)) {
@@ -243,7 +266,7 @@ std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
       return {};
     }
   }
-  return detail::is_not(v, "a size such as 65536, 64KiB or 1.5GiB");
+  return detail::is_not(v, "a size such as 65536, 64KiB or 1.5GiB") + meant_size(v);
 }
 
 }  // namespace melflow

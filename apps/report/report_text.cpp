@@ -278,6 +278,7 @@ std::string by_reason(const std::vector<Remark>& remarks) {
     kind.is_example = kind.is_example || reason != kind.first;
   }
   std::vector<Kind> most;
+  most.reserve(kinds.size());
   for (const auto& [key, kind] : kinds) most.push_back(kind);
   std::stable_sort(most.begin(), most.end(),
                    [](const Kind& a, const Kind& b) { return a.count > b.count; });

@@ -66,7 +66,8 @@ double RateMeter::per_second() const {
   return now <= then ? 0 : static_cast<double>(closed - closed_then) / (now - then);
 }
 
-std::string bar_line(const Progress& p, double rate, int width) {
+std::string bar_line(const Progress& progress, double rate, int width) {
+  const Progress& p = progress;
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {}", clock_text(p.seconds));
   const double share = share_done(c);
@@ -90,7 +91,8 @@ std::string bar_line(const Progress& p, double rate, int width) {
   return "[" + bar + "]" + text;
 }
 
-std::string log_line(const Progress& p, double rate) {
+std::string log_line(const Progress& progress, double rate) {
+  const Progress& p = progress;
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {} so far", clock_text(p.seconds));
   if (p.is_filling)

@@ -24,10 +24,10 @@ class RateMeter {
   std::deque<std::pair<double, std::size_t>> samples_;
 };
 
-/// The progress as a line with a bar, of at most `width` characters.
-std::string bar_line(const Progress& progress, double files_per_second, int width);
+/// The progress as a line with a bar, of at most `width` characters; `rate`: files per second.
+std::string bar_line(const Progress& progress, double rate, int width);
 /// The progress as a line without a bar, for a log file.
-std::string log_line(const Progress& progress, double files_per_second);
+std::string log_line(const Progress& progress, double rate);
 
 class ProgressDisplay {
  public:

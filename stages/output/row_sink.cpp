@@ -1,11 +1,13 @@
 #include "stages/output/row_sink.h"
 
 #include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
@@ -48,8 +50,20 @@ Requirements RowSink::require(const Requirements& below) const {
   return above;
 }
 
+// A warning: a pipeline may be checked where it is not run.
+void RowSink::check_folder(PlanCheck& check) const {
+  const std::filesystem::path folder = std::filesystem::path(target_.path).parent_path();
+  std::error_code error;
+  if (folder.empty() || target_.path.find("${") != std::string::npos ||
+      std::filesystem::exists(folder, error) || error)
+    return;
+  check.warning("path", fmt::format("{}: there is no such folder here, and a run makes none",
+                                    excerpt(folder.string(), 4096)));
+}
+
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
   if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+  check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
   if (info_ && target_.dtype == NumberType::int16 && !info_->is_full_scale)
     check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "

@@ -75,6 +75,7 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
 
  private:
+  void check_folder(PlanCheck& check) const;
   void open_files(RunContext& run);
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);

@@ -85,7 +85,14 @@ EDITS = [
     ("memory: {host", "memroy: {host"),
     ("memory: {host", "memory: {hots"),
     ("    n_mels: 80", "    quux: 80"),
+    # Utterances
+    ("    root: clips", "    root: clips\n    utterances: {}"),
+    ("    root: clips", "    manifest: u.csv\n    utterances: {end: to, duration: length}"),
+    ("    root: clips", "    manifest: u.csv\n    utterances: {unit: ms}"),
     # Values
+    ("    root: clips", "    root: [clips]"),
+    ("    path: out.h5", "    path: nowhere/out.h5"),
+    ("memory: {host: 512MiB}", "memory: {host: 512Mb}"),
     ("    n_mels: 80", '    n_mels: "80"'),
     ("    n_mels: 80", "    n_mels: eighty"),
     ("    n_mels: 80", "    n_mels: .nan"),

@@ -485,7 +485,7 @@ TEST_CASE("feed: an update loads and stores only what it computes") {
     const JobResult made = run_job(plain, in_out(folder / "clips", out));
     REQUIRE_MESSAGE(made.complete(), made.text());
     write_wav(folder / "clips/new.wav", 7000, 16000, 99);
-    const JobResult job = run_job(yaml, in_out(folder / "clips", out), {}, Update::append);
+    JobResult job = run_job(yaml, in_out(folder / "clips", out), {}, Update::append);
     std::filesystem::remove(folder / "clips/new.wav");
     REQUIRE_MESSAGE(job.complete(), job.text());
     return job;

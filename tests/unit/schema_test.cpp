@@ -1,6 +1,7 @@
 #include "pipeline/schema.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using namespace melflow;
 
@@ -144,11 +145,20 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
     CHECK(read(o, "size", Value::scalar(row.text)).empty());
     CHECK(o.size.count == row.bytes);
   }
-  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4kib", "four", "nan", "inf"}) {
+  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4xib", "four", "nan", "inf"}) {
     CAPTURE(std::string(bad));
     CHECK(read("size", bad) ==
           "s.yaml:2:9: node.size: '" + std::string(bad) +
               "' is not a size such as 65536, 64KiB or 1.5GiB; allowed: 4KiB to 1GiB");
+  }
+  for (const auto& [written, meant] : {std::pair("4kib", "4KiB"), std::pair("512Mb", "512MiB"),
+                                       std::pair("1.5g", "1.5GiB"), std::pair("2T", "2TiB")}) {
+    CAPTURE(std::string(written));
+    CHECK(
+        read("size", written) ==
+        fmt::format("s.yaml:2:9: node.size: '{}' is not a size such as 65536, 64KiB or 1.5GiB (did "
+                    "you mean {}?); allowed: 4KiB to 1GiB",
+                    written, meant));
   }
   CHECK(read("size", "99999999TiB") ==
         "s.yaml:2:9: node.size: 99999999TiB is too large; allowed: 4KiB to 1GiB");
