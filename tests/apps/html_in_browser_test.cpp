@@ -1,0 +1,38 @@
+// The page of a run in a browser: it is shown, and the browser complains about nothing.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/skip.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+
+TEST_CASE("html report: a browser shows it without a word on its console") {
+  const TempFolder folder;
+  const Ended found = test::run(folder, {"/bin/sh", "-c", "command -v chromium"});
+  if (found.code != 0) return test::skip("chromium is not installed");
+  std::filesystem::create_directories(folder / "data");
+  test::write_wav(folder / "data/a.wav", 8000, 8000);
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256") +
+                       "  write: {stage: hdf5_write, from: mel, path: o.h5}\n");
+  const Ended run = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"});
+  REQUIRE(run.code == 0);
+  const Ended shown = test::run(
+      folder, {"/bin/sh", "-c",
+               "HOME=$PWD chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+               "--user-data-dir=$PWD/profile --enable-logging=stderr --dump-dom file://$PWD/r.html"});
+  INFO(shown.err);
+  REQUIRE(shown.code == 0);
+  // What it made of the page, which has a title, drawings and a table.
+  CHECK(has(shown.out, "<title>melflow: 1 file, 1 ok, 0 skipped, 0 failed</title>"));
+  CHECK(has(shown.out, "class=\"h\">write</text>"));
+  CHECK(has(shown.out, "</details>"));
+  CHECK_FALSE(has(shown.err, "CONSOLE"));
+}
