@@ -14,9 +14,8 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/plan_arguments.h"
-#include "apps/verbs/scratch_outputs.h"
+#include "apps/verbs/trials.h"
 #include "apps/verbs/verbs.h"
-#include "apps/verbs/watched_run.h"
 
 namespace melflow {
 namespace {
@@ -31,57 +30,15 @@ struct ExplainArguments {
   bool no_progress = false;
 };
 
-// Thrown where a signal ends the trials.
-struct Interrupted {};
-
-class Trials {
- public:
-  explicit Trials(const ExplainArguments& arguments)
-      : arguments_(arguments), outputs_(first_plan(arguments)) {}
-
-  RunReport run(const Hint* change = nullptr) const {
-    std::vector<std::string> sets = outputs_.sets();
-    std::optional<int> workers = arguments_.plan.workers;
-    if (change != nullptr)
-      for (const auto& [option, value] : change->sets) {
-        sets.push_back(fmt::format("{}={}", option, value));
-        if (option == "workers") workers = std::stoi(value);  // --workers would win otherwise
-      }
-    Runner runner(arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets));
-    Watch watch{.seconds = arguments_.seconds};
-    if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
-    WatchedRun done = run_watched(runner, watch);
-    outputs_.clear();
-    if (done.interrupted) throw Interrupted{};
-    if (done.report.ending == Ending::failed) throw RunError(done.report.error);
-    return std::move(done.report);
+// In turn, so that what changes on the machine meanwhile meets both.
+Verification verify_by(const Trials& trials, const Hint& hint, double before) {
+  std::vector<double> without, with;
+  for (int i = 0; i < kPairs; ++i) {
+    without.push_back(Trials::rate(trials.run()));
+    with.push_back(Trials::rate(trials.run(hint.sets)));
   }
-
-  // In turn, so that what changes on the machine meanwhile meets both.
-  Verification verify(const Hint& hint, double before) const {
-    std::vector<double> without, with;
-    for (int i = 0; i < kPairs; ++i) {
-      without.push_back(rate(run()));
-      with.push_back(rate(run(&hint)));
-    }
-    return melflow::verify(hint, before, without, with);
-  }
-
- private:
-  static Plan first_plan(const ExplainArguments& arguments) {
-    Plan plan = arguments.plan.load();
-    for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
-    return plan;
-  }
-  static double rate(const RunReport& report) {
-    const double files_per_second = demands_of(report).files_per_second;
-    if (files_per_second <= 0) throw RunError("explain: a trial run dealt with no file");
-    return files_per_second;
-  }
-
-  const ExplainArguments& arguments_;
-  const ScratchOutputs outputs_;
-};
+  return verify(hint, before, without, with);
+}
 
 std::string trial_text(const Limits& l, const RunReport& r) {
   if (!l.is_known)
@@ -118,13 +75,14 @@ nlohmann::ordered_json verification_json(const Verification& v) {
 
 int explain(const ExplainArguments& arguments) {
   try {
-    const Trials trials(arguments);
+    const Trials trials(arguments.plan, arguments.seconds,
+                        !arguments.no_progress && !arguments.json);
     const RunReport report = trials.run();
     const Limits limits = find_limits(report);
     if (!arguments.json) put(stdout, trial_text(limits, report));
     std::optional<Verification> verification;
     if (arguments.verify && !limits.hints.empty())
-      verification = trials.verify(limits.hints.front(), limits.files_per_second);
+      verification = verify_by(trials, limits.hints.front(), limits.files_per_second);
     if (arguments.json) {
       nlohmann::ordered_json out{{"files", run_figures(report).files},
                                  {"seconds", report.wall_seconds},
@@ -139,7 +97,7 @@ int explain(const ExplainArguments& arguments) {
       put(stdout, "\nthere is no change of an option to verify\n");
     }
     return limits.is_known ? kDone : kRunFailed;
-  } catch (const Interrupted&) {
+  } catch (const Trials::Interrupted&) {
     complain("stopped; what the trial wrote is removed");
     return kStopped;
   }

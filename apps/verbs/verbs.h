@@ -20,6 +20,7 @@ using Action = std::function<int()>;
 Action add_run(CLI::App& verb);
 Action add_update(CLI::App& verb);
 Action add_explain(CLI::App& verb);
+Action add_sweep(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_init(CLI::App& verb);
 Action add_validate(CLI::App& verb);
@@ -49,6 +50,9 @@ inline constexpr Verb kVerbs[] = {
      {}},
     {"explain", "Pipelines",
      "Runs a pipeline as a trial and says what limits its speed and what would help.", add_explain},
+    {"sweep", "Pipelines",
+     "Runs a pipeline with several values of some options, in turn, and puts them in order.",
+     add_sweep},
     {"report", "Pipelines",
      "Says what got slower between two runs, by their reports, and whether it is more than noise.",
      add_report, kUsage},

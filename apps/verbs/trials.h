@@ -1,0 +1,42 @@
+// Runs of a pipeline that are made only to be measured, with changes of its options.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/scratch_outputs.h"
+#include "pipeline/report.h"
+
+namespace melflow {
+
+class Trials {
+ public:
+  /// Thrown where a signal ends the trials.
+  struct Interrupted {};
+  /// Options and values, as for --set.
+  using Changes = std::vector<std::pair<std::string, std::string>>;
+
+  /// Shows the plan's warnings. `seconds`: after which a run begins no more files; 0: never.
+  Trials(const PlanArguments& arguments, double seconds, bool shows_progress);
+
+  /// Throws ConfigError where the pipeline cannot be run with these changes.
+  void check(const Changes& changes) const { (void)plan_with(changes); }
+  /// Throws as check() does, and RunError where the run fails. `document`, unless
+  /// null, gets its JSON report.
+  RunReport run(const Changes& changes = {}, nlohmann::ordered_json* document = nullptr) const;
+  /// The files per second of a run while its stages worked. Throws RunError where there were none.
+  static double rate(const RunReport& report);
+
+ private:
+  [[nodiscard]] Plan plan_with(const Changes& changes) const;
+
+  const PlanArguments& arguments_;
+  const double seconds_;
+  const bool shows_progress_;
+  const ScratchOutputs outputs_;
+};
+
+}  // namespace melflow

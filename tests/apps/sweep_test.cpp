@@ -1,0 +1,100 @@
+// melflow sweep: which combinations are run, what is said of them, and what is left alone.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Ended sweep(const TempFolder& folder, std::vector<std::string> arguments) {
+  std::filesystem::create_directories(folder / "data");
+  for (unsigned i = 0; i < 4; ++i)
+    test::write_wav(folder / ("data/" + std::to_string(i) + ".wav"), 4000, 8000, i);
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256") +
+                       "  write: {stage: hdf5_write, from: mel, path: o.h5}\n");
+  arguments.insert(arguments.begin(), {MELFLOW_PROGRAM, "sweep", "p.yaml"});
+  return test::run(folder, arguments);
+}
+
+}  // namespace
+
+TEST_CASE("sweep: every combination is run as often as asked, and the fastest comes first") {
+  const TempFolder folder;
+  const Ended e =
+      sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30", "--repeat", "2",
+                     "--figure", "rows", "--figure", "stages.mel.concurrency", "--json"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const Json runs = Json::parse(e.out)["runs"];
+  REQUIRE(runs.size() == 6);
+  std::set<std::string> sets;
+  double before = 1e300;
+  for (const Json& run : runs) {
+    sets.insert(run["set"].dump());
+    const std::vector<double> rates = run["files_per_second"]["runs"];
+    REQUIRE(rates.size() == 2);
+    const double median = run["files_per_second"]["median"];
+    CHECK(median == (rates[0] + rates[1]) / 2);
+    CHECK(median <= before);
+    before = median;
+    const double workers = std::stod(run["set"]["workers"].get<std::string>());
+    CHECK(run["figures"]["stages.mel.concurrency"]["median"] == workers);
+    CHECK(run["figures"]["rows"]["median"].get<double>() > 0);
+  }
+  CHECK(sets.size() == 6);
+  CHECK(sets.contains(R"({"workers":"2","mel.n_mels":"30"})"));
+  CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
+  // Nothing is left beside it.
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    left.insert(entry.path().filename());
+  CHECK(left.size() <= 4);  // data, p.yaml, what the process printed
+}
+
+TEST_CASE("sweep: a table for people") {
+  const TempFolder folder;
+  const Ended e =
+      sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "1", "--figure", "memory.budget"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  CHECK(has(e.out, "mel.n_mels  files/s"));
+  CHECK(has(e.out, "of the best  memory.budget\n"));
+  CHECK(std::count(e.out.begin(), e.out.end(), '\n') == 3);
+  CHECK(has(e.out, "1.00"));
+}
+
+TEST_CASE("sweep: what cannot be tried is said before the first run") {
+  const TempFolder folder;
+  const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& text) {
+    const Ended e = sweep(folder, std::move(arguments));
+    CAPTURE(e.err);
+    CHECK(e.code == code);
+    CHECK(has(e.err, text));
+    CHECK(e.out == "");
+  };
+  refused({"--vary", "mel.n_mels=10,many"}, 78, "'many' is not an integer");
+  refused({"--vary", "mel.quux=1"}, 78, "quux");
+  refused({"--vary", "mel.n_mels"}, 1, "is not of the form NODE.OPTION=VALUE,VALUE");
+  refused({"--vary", "mel.n_mels=10,"}, 1, "has an empty value");
+  refused({"--vary", "mel.n_mels=10", "--figure", "memory.colour"}, 1,
+          "--figure: the report of a run has no memory.colour");
+  refused({"--vary", "mel.n_mels=10", "--figure", "ending"}, 1,
+          "--figure: ending is not a number in the report");
+  refused({}, 2, "--vary");
+  CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
+}
