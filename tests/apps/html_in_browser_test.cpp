@@ -25,9 +25,10 @@ TEST_CASE("html report: a browser shows it without a word on its console") {
   const Ended run = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "r.html"});
   REQUIRE(run.code == 0);
   const Ended shown = test::run(
-      folder, {"/bin/sh", "-c",
-               "HOME=$PWD chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
-               "--user-data-dir=$PWD/profile --enable-logging=stderr --dump-dom file://$PWD/r.html"});
+      folder,
+      {"/bin/sh", "-c",
+       "HOME=$PWD chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage "
+       "--user-data-dir=$PWD/profile --enable-logging=stderr --dump-dom file://$PWD/r.html"});
   INFO(shown.err);
   REQUIRE(shown.code == 0);
   // What it made of the page, which has a title, drawings and a table.
