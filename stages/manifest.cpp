@@ -220,12 +220,14 @@ bool Manifest::is_same_recording(std::size_t a, std::size_t b) const {
 
 std::size_t Manifest::entries_of_recording(std::size_t i) const {
   std::size_t end = i + 1;
-  if (!has_spans()) return 1;
-  while (end < size() && is_same_recording(end, i) && splits_[end] == splits_[i] &&
-         spans_[end].start >= spans_[end - 1].start &&
-         spans_[end - 1].end - spans_[end].start <= most_overlap())
-    ++end;
+  while (end < size() && follows_in_recording(end)) ++end;
   return end - i;
+}
+
+bool Manifest::follows_in_recording(std::size_t i) const {
+  return has_spans() && i > 0 && is_same_recording(i, i - 1) && splits_[i] == splits_[i - 1] &&
+         spans_[i].start >= spans_[i - 1].start &&
+         spans_[i - 1].end - spans_[i].start <= most_overlap();
 }
 
 std::size_t Manifest::recordings() const {

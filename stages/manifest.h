@@ -91,6 +91,8 @@ class Manifest {
   /// they are in one split, in the order of their starts, and overlap by most_overlap() or less. 1
   /// where entries are whole files.
   [[nodiscard]] std::size_t entries_of_recording(std::size_t i) const;
+  /// Whether the entry is cut in one go with the one before it.
+  [[nodiscard]] bool follows_in_recording(std::size_t i) const;
   /// How many times a recording is read: for each entry, or for those of entries_of_recording().
   [[nodiscard]] std::size_t recordings() const;
   /// The reason why the entry is not to be read; "" for none.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "pipeline/report.h"
 
@@ -26,5 +27,8 @@ struct RunFigures {
   double disk_read_per_second = 0;  ///< bytes from the disk, over the whole time
 };
 RunFigures run_figures(const RunReport& report);
+
+/// Of one or more values; the mean of the two in the middle where their number is even.
+double median(std::vector<double> values);
 
 }  // namespace melflow

@@ -23,11 +23,8 @@ namespace {
 constexpr int kPairs = 3;
 
 struct ExplainArguments {
-  PlanArguments plan;
-  double seconds = 30;
+  TrialArguments trial{.seconds = 30};
   bool verify = false;
-  bool json = false;
-  bool no_progress = false;
 };
 
 // In turn, so that what changes on the machine meanwhile meets both.
@@ -75,15 +72,14 @@ nlohmann::ordered_json verification_json(const Verification& v) {
 
 int explain(const ExplainArguments& arguments) {
   try {
-    const Trials trials(arguments.plan, arguments.seconds,
-                        !arguments.no_progress && !arguments.json);
+    const Trials trials(arguments.trial);
     const RunReport report = trials.run();
     const Limits limits = find_limits(report);
-    if (!arguments.json) put(stdout, trial_text(limits, report));
+    if (!arguments.trial.json) put(stdout, trial_text(limits, report));
     std::optional<Verification> verification;
     if (arguments.verify && !limits.hints.empty())
       verification = verify_by(trials, limits.hints.front(), limits.files_per_second);
-    if (arguments.json) {
+    if (arguments.trial.json) {
       nlohmann::ordered_json out{{"files", run_figures(report).files},
                                  {"seconds", report.wall_seconds},
                                  {"limit", limits_json(limits)}};
@@ -107,17 +103,11 @@ int explain(const ExplainArguments& arguments) {
 
 Action add_explain(CLI::App& verb) {
   auto arguments = std::make_shared<ExplainArguments>();
-  arguments->plan.add_to(verb);
-  verb.add_option("--seconds", arguments->seconds,
-                  "begins no more files after so many seconds of a run; 0: takes all files")
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS")
-      ->capture_default_str();
+  arguments->trial.plan.add_to(verb);
   verb.add_flag("--verify", arguments->verify,
                 "makes the first hint's change and measures what it brings: three runs without and "
                 "three with it, in turn");
-  verb.add_flag("--json", arguments->json, "prints a JSON document instead");
-  verb.add_flag("--no-progress", arguments->no_progress, "prints no progress");
+  arguments->trial.add_to(verb);
   verb.footer(
       "The pipeline runs as it would with `melflow run`, but writes into a folder beside its "
       "output,\n"

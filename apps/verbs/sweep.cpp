@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apps/exit_codes.h"
+#include "apps/profile/figures.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
@@ -21,12 +22,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostCombinations = 1000;
 
 struct SweepArguments {
-  PlanArguments plan;
+  TrialArguments trial{.seconds = 10};
   std::vector<std::string> vary, figures;
   int repeat = 3;
-  double seconds = 10;
-  bool json = false;
-  bool no_progress = false;
 };
 
 /// An option and the values that it gets.
@@ -103,12 +101,6 @@ double figure_of(const Json& report, const std::string& place) {
   return at->get<double>();
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 struct Measured {
   Trials::Changes changes;
   std::vector<double> rates;                 ///< files per second of each run
@@ -137,7 +129,7 @@ std::vector<Measured> measure(const SweepArguments& arguments, const Trials& tri
   return out;
 }
 
-std::string number_text(double value) {
+std::string figure_text(double value) {
   return value >= 1000 ? count_text(static_cast<std::size_t>(value + 0.5))
                        : fmt::format("{:.4g}", value);
 }
@@ -155,7 +147,7 @@ std::string table_text(const std::vector<Measured>& measured,
     const auto [least, greatest] = std::minmax_element(m.rates.begin(), m.rates.end());
     row.insert(row.end(), {rate_text(median(m.rates)), rate_text(*least), rate_text(*greatest),
                            fmt::format("{:.2f}", median(m.rates) / best)});
-    for (const auto& values : m.figures) row.push_back(number_text(median(values)));
+    for (const auto& values : m.figures) row.push_back(figure_text(median(values)));
   }
   std::vector<std::size_t> width(rows[0].size(), 0);
   for (const auto& row : rows)
@@ -197,10 +189,9 @@ Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::st
 
 int sweep(const SweepArguments& arguments) {
   try {
-    const Trials trials(arguments.plan, arguments.seconds,
-                        !arguments.no_progress && !arguments.json);
+    const Trials trials(arguments.trial);
     const std::vector<Measured> measured = measure(arguments, trials);
-    if (arguments.json)
+    if (arguments.trial.json)
       put(stdout, json_text(sweep_json(measured, arguments.figures)));
     else
       put(stdout, table_text(measured, arguments.figures) +
@@ -216,7 +207,7 @@ int sweep(const SweepArguments& arguments) {
 
 Action add_sweep(CLI::App& verb) {
   auto arguments = std::make_shared<SweepArguments>();
-  arguments->plan.add_to(verb);
+  arguments->trial.plan.add_to(verb);
   verb.add_option("--vary", arguments->vary,
                   "an option and the values to try: mel.concurrency=1,2,4; several times for every "
                   "combination")
@@ -229,13 +220,7 @@ Action add_sweep(CLI::App& verb) {
   verb.add_option("--repeat", arguments->repeat, "how often each combination is run, in turn")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  verb.add_option("--seconds", arguments->seconds,
-                  "begins no more files after so many seconds of a run; 0: takes all files")
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  verb.add_flag("--json", arguments->json, "prints a JSON document instead");
-  verb.add_flag("--no-progress", arguments->no_progress, "prints no progress");
+  arguments->trial.add_to(verb);
   verb.footer(
       "The fastest comes first; files/s is the median of its runs, while the stages worked. What "
       "is\n"

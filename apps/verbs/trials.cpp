@@ -1,5 +1,6 @@
 #include "apps/verbs/trials.h"
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -21,26 +22,33 @@ Plan first_plan(const PlanArguments& arguments) {
 
 }  // namespace
 
-Trials::Trials(const PlanArguments& arguments, double seconds, bool shows_progress)
-    : arguments_(arguments),
-      seconds_(seconds),
-      shows_progress_(shows_progress),
-      outputs_(first_plan(arguments)) {}
+void TrialArguments::add_to(CLI::App& verb) {
+  verb.add_option("--seconds", seconds,
+                  "begins no more files after so many seconds of a run; 0: takes all files")
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  verb.add_flag("--json", json, "prints a JSON document instead");
+  verb.add_flag("--no-progress", no_progress, "prints no progress");
+}
+
+Trials::Trials(const TrialArguments& arguments)
+    : arguments_(arguments), outputs_(first_plan(arguments.plan)) {}
 
 Plan Trials::plan_with(const Changes& changes) const {
   std::vector<std::string> sets = outputs_.sets();
-  std::optional<int> workers = arguments_.workers;
+  std::optional<int> workers = arguments_.plan.workers;
   for (const auto& [option, value] : changes) {
     sets.push_back(fmt::format("{}={}", option, value));
     if (option == "workers") workers.reset();  // --workers would win otherwise
   }
-  return arguments_.overrides.load_with(arguments_.file, workers, sets);
+  return arguments_.plan.overrides.load_with(arguments_.plan.file, workers, sets);
 }
 
 RunReport Trials::run(const Changes& changes, nlohmann::ordered_json* document) const {
   Runner runner(plan_with(changes));
-  Watch watch{.seconds = seconds_};
-  if (!shows_progress_) watch.progress = ProgressDisplay::Mode::none;
+  Watch watch{.seconds = arguments_.seconds};
+  if (arguments_.no_progress || arguments_.json) watch.progress = ProgressDisplay::Mode::none;
   WatchedRun done = run_watched(runner, watch);
   outputs_.clear();
   if (done.interrupted) throw Interrupted{};

@@ -12,6 +12,17 @@
 
 namespace melflow {
 
+/// The arguments of verbs that make such runs, beside their own.
+struct TrialArguments {
+  PlanArguments plan = {};
+  double seconds = 0;  ///< after which a run begins no more files; 0: never
+  bool json = false;
+  bool no_progress = false;
+
+  /// Adds all but `plan`, whose file comes before a verb's own.
+  void add_to(CLI::App& verb);
+};
+
 class Trials {
  public:
   /// Thrown where a signal ends the trials.
@@ -19,8 +30,8 @@ class Trials {
   /// Options and values, as for --set.
   using Changes = std::vector<std::pair<std::string, std::string>>;
 
-  /// Shows the plan's warnings. `seconds`: after which a run begins no more files; 0: never.
-  Trials(const PlanArguments& arguments, double seconds, bool shows_progress);
+  /// Shows the plan's warnings. `arguments` outlive it.
+  explicit Trials(const TrialArguments& arguments);
 
   /// Throws ConfigError where the pipeline cannot be run with these changes.
   void check(const Changes& changes) const { (void)plan_with(changes); }
@@ -33,9 +44,7 @@ class Trials {
  private:
   [[nodiscard]] Plan plan_with(const Changes& changes) const;
 
-  const PlanArguments& arguments_;
-  const double seconds_;
-  const bool shows_progress_;
+  const TrialArguments& arguments_;
   const ScratchOutputs outputs_;
 };
 

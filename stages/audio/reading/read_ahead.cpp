@@ -102,8 +102,7 @@ void ReadAhead::work() {
 
 // Whatever is wrong with a file is told by who reads it.
 void ReadAhead::load(std::size_t file) {
-  const bool is_read_with_the_one_before = file > 0 && files_.entries_of_recording(file - 1) > 1;
-  if (ledger_.outcome(file) != Outcome::open || is_read_with_the_one_before) return;
+  if (ledger_.outcome(file) != Outcome::open || files_.follows_in_recording(file)) return;
   int error = 0;
   const UniqueFd fd = reader_.open(files_.path(file), error);
   struct stat st {};
