@@ -22,7 +22,7 @@ dry_run=0
 for argument in "$@"; do
   case $argument in
     --ffmpeg) packages+=(libavformat-dev libavcodec-dev libavutil-dev ffmpeg) ;;
-    --tests) packages+=(python3 python3-h5py python3-numpy busybox-static) ;;
+    --tests) packages+=(python3 python3-h5py python3-numpy python3-xxhash busybox-static) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
     --bundle) packages+=(python3-pip unzip) ;;
     --dry-run) dry_run=1 ;;

@@ -46,6 +46,7 @@ class Runner::Impl {
                Clock::time_point executed) const;
   void name_slowest(RunReport& report) const;
   void watch_failures();
+  void resume_sinks(RunContext& run);
   std::vector<std::string> warnings_so_far();
 
   // Before the plan, so destroyed after its stages: they may hold pieces of the run, and items.
@@ -116,6 +117,22 @@ void Runner::Impl::start_stages(RunContext& run) {
   watch_failures();
   for (PlanNode& n : plan_.nodes)
     if (!n.inputs.empty()) n.stage->start(run);
+  resume_sinks(run);
+}
+
+// All sinks go on from the same item.
+void Runner::Impl::resume_sinks(RunContext& run) {
+  std::optional<std::size_t> done;
+  bool can_all = true;
+  for (const PlanNode& n : plan_.nodes) {
+    if (n.faces.resumes == nullptr) {
+      can_all = can_all && n.info->traits.kind != StageKind::sink;
+    } else if (const auto of_sink = n.faces.resumes->resumable(run)) {
+      done = std::min(done.value_or(*of_sink), *of_sink);
+    }
+  }
+  for (const PlanNode& n : plan_.nodes)
+    if (n.faces.resumes != nullptr) n.faces.resumes->begin(run, can_all ? done.value_or(0) : 0);
 }
 
 void Runner::Impl::watch_failures() {
@@ -250,8 +267,10 @@ void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
         report.error =
             no_memory ? plan_.nodes[i].name + ": out of memory; lower memory.host" : e.what();
     }
-    report.stages[i].summary = stage.summary();
   }
+  // Some outputs are complete only when the last one is.
+  for (std::size_t i = 0; i < plan_.nodes.size(); ++i)
+    report.stages[i].summary = plan_.nodes[i].stage->summary();
 }
 
 std::vector<std::string> Runner::Impl::warnings_so_far() {

@@ -35,6 +35,10 @@ class SinkLedger {
   [[nodiscard]] Ledger::Entry entry(std::size_t index) const {
     return of(index) == Outcome::open ? run_.entry(index) : own_.load()->entry(index);
   }
+  /// Of an item that others took and this sink did not get; else open.
+  [[nodiscard]] Ledger::Entry own_entry(std::size_t index) const {
+    return of(index) == Outcome::open ? Ledger::Entry{} : own_.load()->entry(index);
+  }
   /// Items that this sink did not get, and others did.
   [[nodiscard]] std::size_t left_out() const {
     const Ledger* own = own_.load(std::memory_order_acquire);

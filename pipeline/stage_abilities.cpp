@@ -10,6 +10,7 @@ StageFaces::StageFaces(Stage& stage)
       filling(dynamic_cast<FillingPass*>(&stage)),
       holds(dynamic_cast<HoldsItems*>(&stage)),
       left_out(dynamic_cast<NotesLeftOut*>(&stage)),
+      resumes(dynamic_cast<Resumes*>(&stage)),
       passes(dynamic_cast<PassesAny*>(&stage)),
       keeps(dynamic_cast<KeepsMemory*>(&stage)),
       ahead(dynamic_cast<MakesAhead*>(&stage)) {}

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "pipeline/stage.h"
 
@@ -67,6 +68,20 @@ class NotesLeftOut {
   ~NotesLeftOut() = default;
 };
 
+/// A sink that can go on where a run with the same output was ended.
+class Resumes {
+ public:
+  /// How many items, from the first on, are done; nothing where the sink keeps nothing that could be
+  /// missing. Changes nothing yet. Called when all stages have started, by the run's first thread.
+  [[nodiscard]] virtual std::optional<std::size_t> resumable(RunContext& run) = 0;
+  /// The first `done` items are: closes their records in the ledger, unless another sink of the run
+  /// has done so. At most what resumable() gave; 0 where the run begins from the beginning.
+  virtual void begin(RunContext& run, std::size_t done) = 0;
+
+ protected:
+  ~Resumes() = default;
+};
+
 /// Hands on what comes, whatever that is, among the ports that it knows: a type of payload for
 /// `in` and `out` that stands for any of them is in its traits.
 class PassesAny {
@@ -113,6 +128,7 @@ struct StageFaces {
   FillingPass* filling = nullptr;
   HoldsItems* holds = nullptr;
   NotesLeftOut* left_out = nullptr;
+  Resumes* resumes = nullptr;
   PassesAny* passes = nullptr;
   KeepsMemory* keeps = nullptr;
   MakesAhead* ahead = nullptr;

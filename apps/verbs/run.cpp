@@ -22,6 +22,7 @@
 #include "pipeline/runner.h"
 #include "stages/corpus/update.h"
 #include "stages/device/timeline_observer.h"
+#include "stages/output/resume.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {
@@ -36,6 +37,7 @@ struct RunArguments {
   bool quiet = false;
   bool no_progress = false;
   Update update = Update::none;
+  Resume::When resume = Resume::When::automatic;
   bool dry_run = false;  ///< of an update
 };
 
@@ -149,6 +151,8 @@ int run(const RunArguments& arguments, Documents& documents) {
   std::signal(SIGPIPE, SIG_IGN);
   Plan plan = arguments.plan.load();
   set_update(plan.services, arguments.update);
+  set_resume(plan.services,
+             {arguments.resume, [](const std::string& text) { say(stderr, "{}\n", text); }});
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   const auto observer = timeline_observer(plan);
@@ -170,10 +174,10 @@ int run(const RunArguments& arguments, Documents& documents) {
   }
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
-    complain(
-        fmt::format("stopped before the end, {} not run; what was made is in the .part file, which "
-                    "the next run does not go on with but makes anew",
-                    plural(report.counts.not_run, "file")));
+    complain(fmt::format(
+        "stopped before the end, {} not run; {}", plural(report.counts.not_run, "file"),
+        arguments.update == Update::none ? "the same command goes on from there"
+                                         : "the output is what it was before the update"));
   return code;
 }
 
@@ -236,13 +240,26 @@ Action add_update(CLI::App& verb) {
 Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
+  verb.add_option(
+          "--resume", arguments->resume,
+          "whether to go on with what a run that was ended has left; never: begins from the "
+          "beginning; require: fails where there is nothing to go on with")
+      ->transform(CLI::Transformer(
+          std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
+                                              {"never", Resume::When::never},
+                                              {"require", Resume::When::required}}))
+      ->type_name("auto|never|require")
+      ->default_str("auto");
   verb.footer(
       "Exit status: 0 done, 3 some files failed, 4 not as `expect` in the pipeline says, 1 failed, "
       "75 stopped.\n"
-      "Ctrl-C ends a run when what is under way is finished (exit status 75); the output keeps "
-      "its\n"
-      "name .part, and the next run starts from the beginning. A second Ctrl-C ends at once "
+      "Ctrl-C ends a run when what is under way is finished (exit status 75); a second one at once "
       "(130).\n"
+      "After that, as after a crash, a full disk or a kill, the same command goes on where it was: "
+      "what\n"
+      "is done is in PATH.part, and PATH.journal says how far. An output has its name only when it "
+      "is\n"
+      "complete.\n"
       "\n"
       "Example:\n"
       "  DATA=clips OUT=features.h5 melflow run speech_16k_80mel\n"

@@ -43,17 +43,18 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
                     target, stage));
 }
 
-PartFile::PartFile(const std::string& target, std::string stage, Existing existing,
+PartFile::PartFile(const std::string& target, std::string stage, const Opening& opening,
                    Recognizer completed)
     : target_(without_links(target)),
       part_(target_ + ".part"),
       stage_(std::move(stage)),
       completed_(std::move(completed)),
-      existing_(existing) {
+      existing_(opening.existing),
+      settled_(opening.resumes) {
   recover(target_);
   check(target_, stage_, existing_);
-  if (existing_ == Existing::extend) {
-    open_target();
+  if (existing_ == Existing::extend || opening.resumes) {
+    opening.resumes ? open_part() : open_target();
     return;
   }
   fd_ = create_own(part_, kMark, completed_, &is_unlocked_);
@@ -75,6 +76,11 @@ PartFile::~PartFile() {
   } catch (const RunError&) {
     // What is needed for it is still there: the next one tries again.
   }
+}
+
+void PartFile::open_part() {
+  fd_ = open_locked(part_);
+  if (!fd_) throw RunError(fmt::format("{}: is not there to be gone on with", part_));
 }
 
 // It keeps its name until save().
@@ -130,16 +136,14 @@ void PartFile::recover(const std::string& path) {
 }
 
 void PartFile::fail(const std::string& what, int error) const {
-  const char* left = extends()  ? "it is made what it was before the update"
-                     : settled_ ? "what was written is kept"
-                                : "the unfinished file is removed";
+  const char* left = extends() ? "; it is made what it was before the update" : "";
   if (error == ENOSPC || error == EDQUOT)
     throw RunError(
-        fmt::format("{}: the disk is full ({}); {}. Free some space or write elsewhere ({}.path)",
+        fmt::format("{}: the disk is full ({}){}. Free some space or write elsewhere ({}.path)",
                     part_, std::strerror(error), left, stage_));
   if (error == EFBIG)
     throw RunError(
-        fmt::format("{}: {}: {}; {}. No file may be larger here: raise the limit (ulimit -f), or "
+        fmt::format("{}: {}: {}{}. No file may be larger here: raise the limit (ulimit -f), or "
                     "write to another file system ({}.path)",
                     part_, what, std::strerror(error), left, stage_));
   throw RunError(fmt::format("{}: {}: {}", part_, what, std::strerror(error)));

@@ -24,16 +24,27 @@ namespace melflow {
 /// How to treat a target that exists already.
 enum class Existing { refuse, replace, extend };
 
+/// How a `.part` file begins.
+struct Opening {
+  Existing existing = Existing::refuse;
+  /// Goes on with the one that a run left which was ended, whose it is known to be; not with
+  /// Existing::extend.
+  bool resumes = false;
+  Opening(Existing how, bool goes_on = false)  // NOLINT: mostly there is nothing else to say
+      : existing(how), resumes(goes_on) {}
+};
+
 class PartFile {
  public:
   static constexpr std::string_view kMark = "melflow part 1\n";
 
-  /// Creates the `.part` file, or opens the target to be extended. `stage` stands in messages
-  /// before ".path". A symbolic link is followed to its target. `completed` recognizes files of
-  /// this kind that are complete or were left by a stopped run. Throws RunError as check() does,
-  /// and when the folder is not writable, a foreign file is in the way, or another run is writing
+  /// Creates the `.part` file, opens one that is to be gone on with and is left behind in any case,
+  /// or opens the target to be extended. `stage` stands in messages before ".path". A symbolic link
+  /// is followed to its target. `completed` recognizes files of this kind that are complete or were
+  /// left by a stopped run. Throws RunError as check() does, and when the folder is not writable, a
+  /// foreign file is in the way, another run is writing there, or what is to be gone on with is not
   /// there.
-  PartFile(const std::string& target, std::string stage, Existing existing,
+  PartFile(const std::string& target, std::string stage, const Opening& opening,
            Recognizer completed = {});
   PartFile(const PartFile&) = delete;
   PartFile& operator=(const PartFile&) = delete;
@@ -65,6 +76,9 @@ class PartFile {
 
   /// Leaves the `.part` file behind as it is; a file that was to be extended is restored.
   void keep();
+  /// From now on the `.part` file stays when a run fails or the program is ended, for a run that
+  /// goes on with it. Not for a file that is to be extended.
+  void stay() { settled_ = true; }
 
   /// Restores the file at `path` after a program was ended while it extended it. Throws RunError
   /// when another run still extends it, or it cannot be restored.
@@ -84,6 +98,7 @@ class PartFile {
  private:
   friend class Publication;
 
+  void open_part();
   void open_target();
   void settle() { settled_ = true; }  // from now on the .part file is not this object's to remove
   void close() { fd_ = {}; }          // its lock would keep readers out

@@ -156,7 +156,8 @@ void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
 
 std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t section,
                                                 std::int64_t extensible_at, RowOrder& order,
-                                                SinkStatistics& statistics) {
+                                                SinkStatistics& statistics,
+                                                std::vector<std::uint64_t>& hashes) {
   std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
   if (old == nullptr) return std::nullopt;
   const bool is_extended = stays(*old, run, extensible_at);
@@ -168,6 +169,7 @@ std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t sec
       rows_.emplace_hint(rows_.end(), k.file, k.row);
     }
     statistics.mistake(k.file);
+    hashes[k.file] = k.hash;
     const int stage = k.remark != nullptr ? run.ledger.stage_number(k.remark->stage) : -1;
     run.ledger.close(k.file, Outcome::ok, stage, k.remark != nullptr ? k.remark->reason : "");
   }

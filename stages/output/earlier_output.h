@@ -51,7 +51,8 @@ class EarlierOutput {
   /// (they begin at byte `extensible_at`) and new ones are appended, returns the number of rows
   /// that the output has; else nothing.
   std::optional<std::int64_t> keep(RunContext& run, std::size_t section, std::int64_t extensible_at,
-                                   RowOrder& order, SinkStatistics& statistics);
+                                   RowOrder& order, SinkStatistics& statistics,
+                                   std::vector<std::uint64_t>& hashes);
   /// After keep(): whether rows of the section are copied to a new file.
   [[nodiscard]] bool gives_rows(std::size_t section) const { return given_[section] != nullptr; }
   /// Copies to `file` the rows of ready[from] and of the entries after it whose rows are neighbours

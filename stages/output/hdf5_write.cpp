@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "pipeline/cpu.h"
 #include "pipeline/registry.h"
 #include "stages/output/formats/chunked_row_file.h"
@@ -137,6 +139,11 @@ class Hdf5Write final : public RowSink {
   [[nodiscard]] std::string layout_name() const override {
     return is_chunked() ? "chunked" : "contiguous";
   }
+  [[nodiscard]] std::string layout_facts() const override {
+    if (!is_chunked()) return layout_name();
+    return fmt::format("chunks of {} rows, deflate {}, shuffle {}", chunk_rows(), level(),
+                       options_.shuffle);
+  }
 
   [[nodiscard]] int level() const {
     return options_.compression == Compression::deflate ? options_.level : 0;
@@ -149,14 +156,14 @@ class Hdf5Write final : public RowSink {
   }
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
-                                                           Existing existing) const override {
+                                                           const Opening& opening) const override {
     if (!is_chunked())
       return std::make_unique<RowFile>(path, info().name, options_.dtype, info().values_per_row(),
-                                       existing);
+                                       opening);
     const Shape shape = shape_of(0);
     return std::make_unique<ChunkedRowFile>(
         path, info().name, options_.dtype, std::vector<hsize_t>(shape.begin() + 1, shape.end()),
-        existing, ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
+        opening, ChunkSettings{chunk_rows(), level(), options_.shuffle && level() > 0, space_});
   }
 
   [[nodiscard]] std::size_t file_memory(int threads, std::size_t files) const override {

@@ -51,8 +51,8 @@ class NpyWrite final : public RowSink {
   }
 
   [[nodiscard]] std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
-                                                           Existing existing) const override {
-    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), existing);
+                                                           const Opening& opening) const override {
+    return std::make_unique<NpyFile>(path, target().dtype, info().values_per_row(), opening);
   }
 
   void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) override {

@@ -1,5 +1,6 @@
 #include "stages/output/output_sections.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace melflow {
@@ -23,6 +24,11 @@ OutputSections::OutputSections(const std::string& path, bool split_files, const 
     paths_.push_back(path_of(path, splits->split_name(range.split)));
   }
   firsts_.push_back(files);
+}
+
+std::size_t OutputSections::of(std::size_t file) const {
+  const auto behind = std::upper_bound(firsts_.begin(), firsts_.end() - 1, file);
+  return static_cast<std::size_t>(behind - firsts_.begin()) - 1;
 }
 
 std::string OutputSections::path_of(const std::string& path, const std::string& split) {

@@ -27,6 +27,8 @@ class OutputSections {
   /// The section has the files numbered [first, end).
   [[nodiscard]] std::size_t first(std::size_t section) const { return firsts_[section]; }
   [[nodiscard]] std::size_t end(std::size_t section) const { return firsts_[section + 1]; }
+  /// The section of a file.
+  [[nodiscard]] std::size_t of(std::size_t file) const;
   /// first() of every section.
   [[nodiscard]] std::vector<std::size_t> firsts() const {
     return {firsts_.begin(), firsts_.end() - 1};

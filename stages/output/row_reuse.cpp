@@ -143,6 +143,7 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
     kept_.push_back({first + i,
                      entry.offset,
                      entry.count,
+                     entry.rows_hash,
                      {entry.sample_rate, std::llround(entry.duration * entry.sample_rate)},
                      remark == remarks.end() ? nullptr : remark->second});
   }

@@ -29,6 +29,7 @@ class RowReuse {
   struct Kept {
     std::size_t file = 0;
     std::int64_t row = 0, rows = 0;
+    std::uint64_t hash = 0;  ///< of the rows; 0: not known
     FileAudio audio;
     const FeatureFile::Remark* remark = nullptr;  ///< null: none; lives as long as the RowReuse
   };

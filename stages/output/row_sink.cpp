@@ -1,5 +1,6 @@
 #include "stages/output/row_sink.h"
 
+#include <atomic>
 #include <filesystem>
 #include <system_error>
 
@@ -8,6 +9,7 @@
 
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
+#include "pipeline/threads.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
@@ -15,7 +17,9 @@
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
+#include "stages/output/joint_publication.h"
 #include "stages/row_type.h"
+#include "stages/version.h"
 
 namespace melflow {
 namespace {
@@ -107,13 +111,6 @@ void RowSink::start(RunContext& run) {
   writer_ = std::make_unique<RowWriter>(
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, *ledger_,
       run.ledger.counts().found);
-  open_files(run);
-  run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
-    if (outcome != Outcome::ok) writer_->closed(index);
-  });
-}
-
-void RowSink::open_files(RunContext& run) {
   if (update_of(run) != Update::none && run.settings.sinks > 1)
     throw RunError(fmt::format(
         "{}: only a pipeline with one output can be updated, this one has {}; give each output "
@@ -124,18 +121,113 @@ void RowSink::open_files(RunContext& run) {
         fmt::format("{}: a run was ended when it was complete, before its files had their "
                     "names: they have them now",
                     target_.path));
+  Resumption::clear(target_.path, sections_);
+  run.services.find_or_make<JointPublication>()->expect();
+}
+
+// All outputs have started: what an ended run left of giving names is done.
+std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   check_files(run);
   earlier_.match(run, sections_, *info_, feature_fingerprint(feature_settings()));
+  if (is_preview(run)) return std::nullopt;
+  const RunJournal::Facts facts = this->facts();
+  resumption_ = std::make_unique<Resumption>(
+      target_.path, Resumption::Uses{run, sections_, facts, [&](std::size_t section) {
+                                       return make_row_file(sections_.path(section), opening(true));
+                                     }});
+  const bool may = update_of(run) == Update::none && resume_of(run).when != Resume::When::never;
+  return may ? resumption_->files() : 0;
+}
+
+// What decides the bytes of the output. Another order or number of files is found file by file.
+RunJournal::Facts RowSink::facts() const {
+  const std::string sections = fmt::format("{}", fmt::join(sections_.paths(), "\n"));
+  const std::string shape = fmt::format("{}", fmt::join(shape_of(0), " x "));
+  return {{"version of melflow", kVersion},
+          {"feature fingerprint", feature_fingerprint(feature_settings())},
+          {"backend", info_->computed_by->backend},
+          {"instruction set", info_->computed_by->instruction_set},
+          {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
+          {"shape of rows", shape},
+          {"layout", layout_facts()},
+          {"files of the output", sections}};
+}
+
+void RowSink::begin(RunContext& run, std::size_t done) {
   if (const auto preview = run.services.find<UpdatePreview>())
     return earlier_.preview(run, sections_, extensible_at(), *preview);
+  if (done == 0) give_up_work(resume_of(run));
+  if (update_of(run) != Update::none)
+    open_files(run);
+  else
+    begin_journal(run, done);
+  resumption_.reset();
+  warn_of_locks(run);
+  run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
+    writer_->closed(index, outcome);
+    if (checkpoints_ == nullptr) return;
+    try {
+      checkpoints_->closed();
+    } catch (...) {
+      writer_->keep_error();
+    }
+  });
+}
+
+void RowSink::give_up_work(const Resume& resume) {
+  if (resume.when == Resume::When::required)
+    throw RunError(fmt::format(
+        "{}: there is nothing to go on with: {}; leave out --resume to begin "
+        "from the beginning",
+        target_.path,
+        resumption_->refusal().empty() ? "no run of it was ended" : resumption_->refusal()));
+  const std::string& why = resumption_->refusal();
+  const std::string aside =
+      resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
+  if (!aside.empty() && resume.tell)
+    resume.tell(
+        fmt::format("{}: what an ended run left cannot be gone on with, since {}; it is put "
+                    "aside as {}. Remove it when it is not needed",
+                    target_.path, why, aside));
+}
+
+void RowSink::begin_journal(RunContext& run, std::size_t done) {
+  std::unique_ptr<RunJournal> journal;
+  std::size_t committed = 0;
+  if (done == 0) {
+    for (const std::string& path : sections_.paths())
+      files_.push_back(make_row_file(path, opening(false)));
+    journal = RunJournal::create(target_.path);
+    journal->append(facts());
+  } else {
+    resumed_ = done;
+    const std::int64_t rows = resumption_->rows();
+    journal = resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed);
+    files_ = resumption_->take_files();
+    if (const Resume resume = resume_of(run); resume.tell)
+      resume.tell(
+          fmt::format("{}: goes on with the work of a run that was ended: {} of {} files are "
+                      "done, with {} rows",
+                      target_.path, done, run.ledger.counts().found, rows));
+  }
+  checkpoints_ = std::make_unique<Checkpoints>(
+      std::move(journal), committed,
+      Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count, target_.sync});
+}
+
+void RowSink::open_files(RunContext& run) {
   for (std::size_t s = 0; s < sections_.size(); ++s) {
-    const auto rows = earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_);
+    const auto rows =
+        earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_, writer_->hashes());
     const bool replaces = target_.overwrite || earlier_.gives_rows(s);
     files_.push_back(make_row_file(sections_.path(s), rows       ? Existing::extend
                                                       : replaces ? Existing::replace
                                                                  : Existing::refuse));
     if (rows) files_.back()->extend(*rows, target_.sync);
   }
+}
+
+void RowSink::warn_of_locks(RunContext& run) const {
   for (const auto& file : files_) {
     if (!file->is_unlocked()) continue;
     run.warn(
@@ -168,48 +260,96 @@ void RowSink::drop_waiting() { writer_->drop_waiting(); }
 
 void RowSink::left_out(std::size_t index, int stage, const ItemError& why) {
   ledger_->left_out(index, stage, why);
-  writer_->closed(index);
+  writer_->left_out(index);
 }
 
 void RowSink::finish(RunContext& run, Ending ending) {
   if (files_.empty()) return;
   try {
     writer_->check();
-    if (ending == Ending::failed) return files_.clear();
+    if (ending == Ending::failed) return leave_work(run);
     complete_ = ending == Ending::complete;
     if (!complete_ && earlier_.is_there()) {
       run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
       return files_.clear();
     }
     if (complete_) check_gives_rows(run, sections_.paths());
+    if (checkpoints_ != nullptr) {
+      checkpoints_->commit();
+      checkpoints_->ending();
+    }
     writer_->finish(run);
     complete(run);
     splits_ = split_counts(run);
     std::vector<PartFile*> parts;
     for (const auto& file : files_)
       for (PartFile* part : file->parts()) parts.push_back(part);
-    if (complete_)
-      Publication::publish(target_.path, parts, target_.sync);
-    else
-      for (PartFile* part : parts) part->keep();
+    if (complete_) {
+      for (const auto& file : files_)
+        if (checkpoints_ != nullptr) file->stay();
+      return run.services.find<JointPublication>()->complete(target_.path, parts, target_.sync,
+                                                             [this] {
+                                                               written_ = true;
+                                                               if (checkpoints_ != nullptr)
+                                                                 checkpoints_->remove();
+                                                             });
+    }
+    if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were in memory so far
+    for (PartFile* part : parts) part->keep();
     written_ = true;
   } catch (...) {
-    files_.clear();
+    leave_work(run);
     throw;
   }
 }
 
+// What is done stays, for a run that goes on with it, unless there is nothing.
+void RowSink::leave_work(RunContext& run) noexcept {
+  if (checkpoints_ != nullptr) {
+    try {
+      checkpoints_->commit();
+    } catch (const std::exception&) {
+      // The error that ended the run is the one to tell.
+    }
+    if (checkpoints_->rows() == 0) {
+      checkpoints_->remove();
+    } else {
+      for (const auto& file : files_) file->stay();
+      const Resume resume = resume_of(run);
+      if (resume.tell)
+        resume.tell(
+            fmt::format("{}: the rows of {} files are safe in {}; the same command goes on "
+                        "from there",
+                        target_.path, checkpoints_->files(), files_.front()->part_path()));
+    }
+    checkpoints_.reset();
+  }
+  files_.clear();
+}
+
 void RowSink::complete(RunContext& run) {
   const RowOrder& order = writer_->order();
-  statistics_->settle(run, order, sections_, files_);
+  statistics_->settle(run, order, sections_, files_, complete_);
   for (std::size_t s = 0; s < files_.size(); ++s) {
     const std::int64_t rows = order.total(s);
-    if (target_.normalize) statistics_->normalize(run, *files_[s], rows);
+    if (target_.normalize && complete_) normalize(run, s, rows);
     complete_file(*files_[s], shape_of(rows),
                   {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
-                   sections_.end(s), statistics_->settled()});
+                   sections_.end(s), statistics_->settled(), &writer_->hashes()});
     rows_ += rows;
   }
+}
+
+// The rows are others then.
+void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
+  statistics_->normalize(run, *files_[section], rows);
+  const std::vector<std::int64_t> offsets = writer_->order().offsets();
+  std::atomic<std::size_t> next{sections_.first(section)};
+  on_threads(run.workers, [&] {
+    for (std::size_t i = 0; (i = next.fetch_add(1)) < sections_.end(section);)
+      if (const std::int64_t n = writer_->order().rows(i); n > 0)
+        writer_->hashes()[i] = files_[section]->hash(offsets[i], n).value_or(0);
+  });
 }
 
 std::vector<std::pair<std::string, Value>> RowSink::summary() const {
@@ -224,9 +364,10 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
       {"rows", Value::scalar(std::to_string(rows_))},
       {"shape", Value::list(std::move(shape))},
       {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
-  for (const auto& [name, files] : {std::pair{"kept_files", earlier_.kept_files()},
-                                    std::pair{"dropped_files", earlier_.dropped_files()},
-                                    std::pair{"left_out_files", ledger_->left_out()}})
+  for (const auto& [name, files] :
+       {std::pair{"kept_files", earlier_.kept_files()},
+        std::pair{"dropped_files", earlier_.dropped_files()},
+        std::pair{"left_out_files", ledger_->left_out()}, std::pair{"resumed_files", resumed_}})
     if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
   if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
   out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *

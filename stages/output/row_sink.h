@@ -16,17 +16,24 @@
 #include "pipeline/plan.h"
 #include "pipeline/stage_kinds.h"
 #include "stages/items.h"
+#include "stages/output/checkpoints.h"
 #include "stages/output/earlier_output.h"
 #include "stages/output/formats/output_index.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
+#include "stages/output/resume.h"
+#include "stages/output/resumption.h"
 #include "stages/output/row_sink_options.h"
 #include "stages/output/row_writer.h"
 #include "stages/output/sink_statistics.h"
 
 namespace melflow {
 
-class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, public NotesLeftOut {
+class RowSink : public Sink<MelBatch>,
+                public HoldsItems,
+                public KeepsMemory,
+                public NotesLeftOut,
+                public Resumes {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
 
@@ -40,6 +47,8 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
   }
   [[nodiscard]] std::size_t kept_memory(const RunContext& run, int concurrency) const override;
   void start(RunContext& run) override;
+  [[nodiscard]] std::optional<std::size_t> resumable(RunContext& run) override;
+  void begin(RunContext& run, std::size_t done) override;
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
                                    ItemContext& context) override;
   void drop_waiting() override;
@@ -57,8 +66,8 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
     return {path};
   }
   /// Makes the file that takes the rows; called before the first row.
-  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(const std::string& path,
-                                                                   Existing existing) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<RowPartFile> make_row_file(
+      const std::string& path, const Opening& opening) const = 0;
   /// The most memory [bytes] that the files keep when so many threads write to so many of them.
   [[nodiscard]] virtual std::size_t file_memory(int /*threads*/, std::size_t /*files*/) const {
     return 0;
@@ -70,6 +79,8 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
   virtual void complete_file(RowPartFile& file, const Shape& shape, const OutputIndex& index) = 0;
   /// The name of the file's layout, for the report; "" where the format has only one.
   [[nodiscard]] virtual std::string layout_name() const { return ""; }
+  /// What else decides how the rows are stored.
+  [[nodiscard]] virtual std::string layout_facts() const { return layout_name(); }
 
   [[nodiscard]] const RowSinkOptions& target() const { return target_; }
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
@@ -77,8 +88,17 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
  private:
   void check_folder(PlanCheck& check) const;
   void open_files(RunContext& run);
+  void warn_of_locks(RunContext& run) const;
+  void begin_journal(RunContext& run, std::size_t done);
+  [[nodiscard]] RunJournal::Facts facts() const;
+  void give_up_work(const Resume& resume);
+  [[nodiscard]] Opening opening(bool resumes) const {
+    return {target_.overwrite ? Existing::replace : Existing::refuse, resumes};
+  }
+  void leave_work(RunContext& run) noexcept;
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
+  void normalize(RunContext& run, std::size_t section, std::int64_t rows);
   [[nodiscard]] std::vector<Value> split_counts(const RunContext& run) const;
 
   RowSinkOptions target_;
@@ -89,6 +109,9 @@ class RowSink : public Sink<MelBatch>, public HoldsItems, public KeepsMemory, pu
   std::unique_ptr<SinkStatistics> statistics_;
   std::unique_ptr<SinkLedger> ledger_;
   std::unique_ptr<RowWriter> writer_;
+  std::unique_ptr<Resumption> resumption_;    // until begin()
+  std::unique_ptr<Checkpoints> checkpoints_;  // but for updates
+  std::size_t resumed_ = 0;                   // files
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report
   bool complete_ = false, written_ = false;

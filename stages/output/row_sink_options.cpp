@@ -40,6 +40,12 @@ void RowSinkOptions::describe_ending(Schema& s) {
        "a number of recordings or a share of the rows; beyond that, as when a disk is not mounted, "
        "the update fails and leaves the output as it is. 100%: no limit")
       .tuning();
+  s.field(
+       "checkpoint", checkpoint,
+       "how much is written until the journal beside the output says so, or 5 s: what a run that "
+       "is ended loses at most. With sync everything is on disk each time")
+      .range(1, std::int64_t{1} << 40)
+      .tuning();
   s.field("sync", sync, "waits until the system has written everything to disk before the run ends")
       .tuning();
 }

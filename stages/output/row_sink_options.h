@@ -35,6 +35,7 @@ struct RowSinkOptions {
   bool overwrite = false;
   CountOrShare max_dropped{{}, 0.1};
   bool sync = false;
+  Bytes checkpoint{64 << 20};
 
   void describe_rows(Schema& s, const std::string& what);
   void describe_ending(Schema& s);

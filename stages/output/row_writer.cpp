@@ -1,10 +1,12 @@
 #include "stages/output/row_writer.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "pipeline/problem.h"
 #include "stages/output/spilled_rows.h"
 #include "stages/row_type.h"
 
@@ -24,25 +26,45 @@ RowWriter::RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t fil
             const Outcome o = ledger.outcome(i);
             return o != Outcome::open && o != Outcome::ok;
           },
-          uses.sections.firsts()) {}
+          uses.sections.firsts()),
+      hashes_(files, 0) {}
+
+// What is thrown ends the run. The files of `ready` are closed on its way, and are not written.
+template <class F>
+void RowWriter::or_lose(std::vector<PlacedPart>& ready, F&& work) {
+  try {
+    work();
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    lose(ready);
+    lose(queued_);
+    throw;
+  }
+}
+
+void RowWriter::lose(const std::vector<PlacedPart>& parts) {
+  for (const PlacedPart& p : parts) lost_from_ = std::min(lost_from_, p.file);
+}
 
 void RowWriter::consume(const MelBatch& in, ItemContext& context) {
   std::vector<PlacedPart> ready;
   bool is_writer = false;
   refuse_unstorable(in, context);
   uses_.statistics.note(in, context);
-  {
-    const std::lock_guard lock(mutex_);
-    stage_ = context.stage();
-    if (error_) std::rethrow_exception(error_);
-    for (std::size_t i = 0; i < in.parts.size(); ++i) {
-      const Origin& origin = context.origin(i);
-      if (in.parts[i] && !context.is_lost(i))
-        order_.take(origin.stream->index(), in.parts[i], origin, ready);
+  or_lose(ready, [&] {
+    {
+      const std::lock_guard lock(mutex_);
+      stage_ = context.stage();
+      if (error_) std::rethrow_exception(error_);
+      for (std::size_t i = 0; i < in.parts.size(); ++i) {
+        const Origin& origin = context.origin(i);
+        if (in.parts[i] && !context.is_lost(i))
+          order_.take(origin.stream->index(), in.parts[i], origin, ready);
+      }
+      is_writer = admit(ready);
     }
-    is_writer = admit(ready);
-  }
-  write(ready, is_writer);
+    write(ready, is_writer);
+  });
 }
 
 // Fails files whose rows are finite, but not after rounding to the stored type.
@@ -55,6 +77,13 @@ void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& cont
                                 uses_.target.dtype))
       context.fail(i, std::move(*error));
   }
+}
+
+std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio) {
+  const std::size_t file = order_.current();
+  hashes_[file] = hash;
+  order_.resume(rows, audio);
+  return uses_.sections.of(file);
 }
 
 void RowWriter::drop_waiting() {
@@ -78,22 +107,41 @@ void RowWriter::finish(RunContext& run) {
   for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(run, s);
 }
 
-void RowWriter::closed(std::size_t file) {
+void RowWriter::closed(std::size_t file, Outcome outcome) {
   try {
+    if (outcome == Outcome::ok) return hash_overtaken(file);
     std::vector<PlacedPart> ready;
     bool is_writer = false;
-    {
-      const std::lock_guard lock(mutex_);
-      // Nothing more is written, so rows of an earlier output need not be copied.
-      if (is_over_ && uses_.earlier.is_there()) return;
-      uses_.statistics.drop(file);
-      order_.closed(file, ready);
-      is_writer = admit(ready);
-    }
-    write(ready, is_writer);
+    or_lose(ready, [&] {
+      {
+        const std::lock_guard lock(mutex_);
+        // Nothing more is written, so rows of an earlier output need not be copied.
+        if (is_over_ && uses_.earlier.is_there()) return;
+        overtaken_count_ -= overtaken_.erase(file);
+        uses_.statistics.drop(file);
+        order_.closed(file, ready);
+        is_writer = admit(ready);
+      }
+      write(ready, is_writer);
+    });
   } catch (...) {
-    const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::current_exception();
+    keep_error();
+  }
+}
+
+void RowWriter::keep_error() {
+  const std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::current_exception();
+}
+
+void RowWriter::written(std::size_t first, std::size_t most, std::vector<Written>& out) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t end = std::min({first + most, order_.current(), lost_from_});
+  if (first >= end) return;
+  for (std::size_t i = first, section = uses_.sections.of(first); i < end; ++i) {
+    if (overtaken_.contains(i)) return;
+    while (i >= uses_.sections.end(section)) ++section;
+    out.push_back({section, order_.rows(i), order_.rows(i) > 0 ? hashes_[i] : 0, order_.audio(i)});
   }
 }
 
@@ -103,6 +151,7 @@ bool RowWriter::admit(std::vector<PlacedPart>& ready) {
   // Roll back first, before new rows are written over those of a failed file.
   for (const RowOrder::Row& r : order_.take_rolled_back()) uses_.files[r.section]->roll_back(r.row);
   finish_values(ready);
+  hash_blocks(ready);
   uses_.statistics.close(ready);
   return queue(ready);
 }
@@ -129,11 +178,19 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
     for (std::size_t i = 0; i < ready.size();) {
       const std::size_t section = ready[i].section;
       ranges.clear();
-      for (; i < ready.size() && ready[i].section == section && ready[i].part; ++i)
-        if (const MelPart& part = *ready[i].part; part.row_count > 0 && !part.pending)
-          ranges.push_back(
-              {ready[i].file_row + part.first_row, part.data->data(), part.row_count, part.type});
+      std::int64_t rows = 0;
+      for (; i < ready.size() && ready[i].section == section && ready[i].part; ++i) {
+        const MelPart& part = *ready[i].part;
+        if (part.row_count == 0 || part.pending) continue;
+        ranges.push_back(
+            {ready[i].file_row + part.first_row, part.data->data(), part.row_count, part.type});
+        rows += part.row_count;
+        if (!part.is_whole()) continue;
+        hashes_[ready[i].file] = RowHash::of(part.data->data(), values_of(part.row_count),
+                                             part.type, uses_.target.dtype);
+      }
       uses_.files[section]->write(ranges);
+      bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
       if (i < ready.size() && !ready[i].part)
         i = uses_.earlier.take_over(ready, i, *uses_.files[section]);
     }
@@ -143,6 +200,50 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
     ready.swap(queued_);
     writing_ = !ready.empty();
   }
+}
+
+std::size_t RowWriter::values_of(std::int64_t rows) const {
+  return static_cast<std::size_t>(rows) * uses_.info.values_per_row();
+}
+
+// Rows of files that come in blocks; called with the mutex held. Mostly they come in order.
+void RowWriter::hash_blocks(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready) {
+    if (!p.part || p.part->pending || p.part->is_whole()) continue;
+    if (p.file != hashed_) {
+      hash_.reset();
+      hashed_ = p.file;
+      hashed_rows_ = 0;
+    }
+    if (p.part->row_count > 0 && p.part->first_row != hashed_rows_) {
+      if (overtaken_.try_emplace(p.file, p.section, p.file_row).second) ++overtaken_count_;
+    } else {
+      hash_.add(p.part->data->data(), values_of(p.part->row_count), p.part->type,
+                uses_.target.dtype);
+      hashed_rows_ += p.part->row_count;
+    }
+    if (p.file_rows >= 0) hashes_[p.file] = hash_.value();
+  }
+}
+
+// All of the file's rows are written now.
+void RowWriter::hash_overtaken(std::size_t file) {
+  if (overtaken_count_ == 0) return;
+  Place at;
+  std::int64_t rows = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = overtaken_.find(file);
+    if (it == overtaken_.end()) return;
+    at = it->second;
+    rows = order_.rows(file);
+  }
+  const auto hash = uses_.files[at.section]->hash(at.row, rows);
+  if (!hash) throw RunError(uses_.files[at.section]->part_path() + ": cannot be read back");
+  hashes_[file] = *hash;
+  const std::lock_guard lock(mutex_);
+  overtaken_.erase(file);
+  --overtaken_count_;
 }
 
 // Finishes values that depend on a whole file: its rows go to a temporary file until the last block
@@ -157,14 +258,18 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
                  p.part->values(),
                  static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
     if (p.file_rows <= 0) continue;
+    RowHash hash;
     finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,
                    [&](std::int64_t row, const float* values, std::int64_t n) {
                      file.write(p.file_row + row, values, n);
+                     hash.add(values, values_of(n), NumberType::float32, uses_.target.dtype);
+                     bytes_ += values_of(n) * size_of(uses_.target.dtype);
                      if (auto error = unstorable(values, row, n, uses_.info, uses_.target.dtype))
                        p.origin.stream->fail(stage_, std::move(*error));
                      else
                        uses_.statistics.sum(p.file, row, n, values);
                    });
+    hashes_[p.file] = hash.value();
   }
 }
 

@@ -3,8 +3,12 @@
 // whole file are finished when its last rows have come.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +17,7 @@
 #include "pipeline/stage.h"
 #include "stages/items.h"
 #include "stages/output/earlier_output.h"
+#include "stages/output/formats/row_hash.h"
 #include "stages/output/formats/row_order.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
@@ -36,15 +41,36 @@ class RowWriter {
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
 
   [[nodiscard]] RowOrder& order() { return order_; }
+  /// The next file's rows were written by a run that was ended; before consume(). Returns their
+  /// section.
+  std::size_t resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio);
 
   // ---- from any thread
 
   /// Writes the rows of a batch that have their place, and keeps the others. Throws RunError, also
   /// for errors of earlier calls of closed().
   void consume(const MelBatch& in, ItemContext& context);
-  /// Notes that a file ended without rows, so that later files need not wait for it. As it may be
-  /// called by a destructor, it does not throw but keeps an error for the next call that can.
-  void closed(std::size_t file);
+  /// Notes how a file ended: later files need not wait for one without rows. As it may be called by
+  /// a destructor, it does not throw but keeps an error for the next call that can.
+  void closed(std::size_t file, Outcome outcome);
+  /// Notes that this sink does not get the file, likewise.
+  void left_out(std::size_t file) { closed(file, Outcome::skipped); }
+  /// Keeps the error that is being handled for the next consume().
+  void keep_error();
+  /// The bytes of rows that were written so far.
+  [[nodiscard]] std::uint64_t bytes_written() const {
+    return bytes_.load(std::memory_order_relaxed);
+  }
+  /// What the work file has of a file of the corpus.
+  struct Written {
+    std::size_t section = 0;
+    std::int64_t rows = 0;
+    std::uint64_t hash = 0;
+    FileAudio audio;
+  };
+  /// Adds what is written of files [first, first + most) to `out`, in order, up to the first that
+  /// has rows which are not all written.
+  void written(std::size_t first, std::size_t most, std::vector<Written>& out);
 
   // ---- when the run is over
 
@@ -55,13 +81,21 @@ class RowWriter {
   /// Copies the rows of earlier files behind the last computed one, and closes the gaps that files
   /// left which failed after their rows had a place (in another branch of the graph).
   void finish(RunContext& run);
+  /// The hashes of all files' rows; 0 where they are not known, or there are none.
+  [[nodiscard]] std::vector<std::uint64_t>& hashes() { return hashes_; }
 
  private:
   void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const;
   bool admit(std::vector<PlacedPart>& ready);
   void finish_values(const std::vector<PlacedPart>& ready);
+  void hash_blocks(const std::vector<PlacedPart>& ready);
+  void hash_overtaken(std::size_t file);
+  void lose(const std::vector<PlacedPart>& parts);
+  template <class F>
+  void or_lose(std::vector<PlacedPart>& ready, F&& work);
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer);
+  [[nodiscard]] std::size_t values_of(std::int64_t rows) const;
   void close_gaps(RunContext& run, std::size_t section);
 
   const Uses uses_;
@@ -73,6 +107,21 @@ class RowWriter {
   std::vector<PlacedPart> queued_;  // for that thread
   std::exception_ptr error_;
   bool is_over_ = false;  // no more rows come
+  // Rows of this file and those behind it may not have been written, though it may be closed as ok.
+  std::size_t lost_from_ = std::numeric_limits<std::size_t>::max();
+
+  std::vector<std::uint64_t> hashes_;  // [files]; each belongs to who closes the file
+  // Of the file that comes in blocks now, as far as they came in order; with the mutex.
+  RowHash hash_;
+  std::size_t hashed_ = std::numeric_limits<std::size_t>::max();  // which file
+  std::int64_t hashed_rows_ = 0;
+  struct Place {
+    std::size_t section = 0;
+    std::int64_t row = 0;
+  };
+  std::map<std::size_t, Place> overtaken_;  // files whose blocks came in another order; likewise
+  std::atomic<std::size_t> overtaken_count_{0};
+  std::atomic<std::uint64_t> bytes_{0};
 };
 
 }  // namespace melflow

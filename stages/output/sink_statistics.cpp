@@ -65,11 +65,11 @@ void SinkStatistics::close(const std::vector<PlacedPart>& ready) {
 }
 
 void SinkStatistics::settle(const RunContext& run, const RowOrder& order,
-                            const OutputSections& sections, const Files& files) {
+                            const OutputSections& sections, const Files& files, bool is_complete) {
   if (!sums_) return;
   if (is_stale_) sum_again(run, order, sections, files);
   settled_ = sums_->sums().statistics();
-  settled_->is_applied = target_.normalize;
+  settled_->is_applied = target_.normalize && is_complete;
   settled_->of = of_;
 }
 

@@ -40,9 +40,10 @@ class SinkStatistics {
   void mistake(std::size_t file) { is_stale_ = is_stale_ || counts(file); }
   using Files = std::vector<std::unique_ptr<RowPartFile>>;
   /// Computes the statistics, when all rows are in the files; reads the rows again if mistake() was
-  /// called. Throws RunError for rows that are not finite.
+  /// called. `is_complete`: rows are going to be scaled where they are to be. Throws RunError for
+  /// rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
-              const Files& files);
+              const Files& files, bool is_complete);
   /// The statistics, after settle(); null with statistics: none.
   [[nodiscard]] const ColumnStatistics* settled() const { return settled_ ? &*settled_ : nullptr; }
   /// Scales the `rows` rows of a file by the statistics.

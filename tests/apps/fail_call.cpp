@@ -3,7 +3,7 @@
 // In:  MELFLOW_FAULT=KIND:N:HOW  HOW: a number: the error; "short": half of what was asked for is
 //                                read or written; "lost": of pwrite, nothing is written, and
 //                                nobody is told; "wrong": the first name of a .wav file in it
-//                                becomes another one
+//                                becomes another one; "kill": the program ends there
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
 //
@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ struct Fault {
   int kind = -1;
   long n = 0;
   int error = 0;  // 0: a short call
-  bool is_lost = false, is_wrong = false;
+  bool is_lost = false, is_wrong = false, kills = false;
 
   Fault() {
     const char* text = getenv("MELFLOW_FAULT");
@@ -82,6 +83,7 @@ struct Fault {
     error = atoi(how);
     is_lost = strcmp(how, "lost") == 0;
     is_wrong = strcmp(how, "wrong") == 0;
+    kills = strcmp(how, "kill") == 0;
   }
 };
 
@@ -97,6 +99,7 @@ bool is_it(Kind kind, const char* what) {
   char line[512];
   log_line(line, std::min<int>(sizeof line - 1, snprintf(line, sizeof line, "fault %s %ld %s\n",
                                                          kNames[kind], n, what)));
+  if (fault().kills) kill(getpid(), SIGKILL);
   return true;
 }
 

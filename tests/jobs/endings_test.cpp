@@ -53,13 +53,13 @@ TEST_CASE("endings: what cannot start says why and what to do") {
   CHECK(read_bytes(folder / "there.h5") == "something of the user's");
 }
 
-TEST_CASE("endings: a full disk fails the run, names the file and removes the unfinished one") {
+TEST_CASE("endings: a full disk fails the run and names the file; with room the run goes on") {
   TempFolder folder;
   make_clips(folder, 40, 64000);
   // A limit on the size of files stands for the full disk: the same call fails at the same place.
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
-  const rlimit small{1 << 20, before.rlim_max};
+  const rlimit small{2 << 20, before.rlim_max};
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   setrlimit(RLIMIT_FSIZE, &small);
   const JobResult job = run_job(speech_pipeline({}), in_out(folder / "clips", folder / "o.h5"));
@@ -68,10 +68,16 @@ TEST_CASE("endings: a full disk fails the run, names the file and removes the un
   CHECK(job.report.ending == Ending::failed);
   CHECK_MESSAGE(contains(job.error, "o.h5.part"), job.error);
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
-  CHECK_FALSE(std::filesystem::exists(folder / "o.h5.part"));
-  CHECK_FALSE(std::filesystem::exists(folder / "o.h5.meta"));
   const Ledger::Counts& c = job.report.counts;
   CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
+  const JobResult next = run_job(speech_pipeline({}), in_out(folder / "clips", folder / "o.h5"));
+  REQUIRE_MESSAGE(next.complete(), next.text());
+  CHECK(next.report.kept > 0);
+  CHECK(next.report.kept < 40);
+  const JobResult whole = run_job(speech_pipeline({}), in_out(folder / "clips", folder / "w.h5"));
+  REQUIRE_MESSAGE(whole.complete(), whole.text());
+  CHECK(read_output(folder / "o.h5").difference(read_output(folder / "w.h5")) == "");
+  CHECK_FALSE(std::filesystem::exists(folder / "o.h5.journal"));
 }
 
 TEST_CASE("endings: a stopped run leaves a valid .part with the files that were done") {
@@ -87,6 +93,7 @@ TEST_CASE("endings: a stopped run leaves a valid .part with the files that were 
     const Knobs k{.block = "64KiB"};
     const JobResult job =
         run_and_stop(speech_pipeline(k), in_out(folder / "clips", folder / "s.h5"), at);
+    std::filesystem::remove(folder / "s.h5.journal");  // the next one begins from the beginning
     const Ledger::Counts& c = job.report.counts;
     CHECK(c.ok + c.skipped + c.failed + c.not_run == c.found);
     CHECK(c.failed == 0);

@@ -133,12 +133,16 @@ TEST_CASE("chunked rows: HDF5 reads what was written, in any order, for every ki
       for (const hsize_t n : row.shape) per_row *= n;
       const std::string target = folder / "out.h5";
       ChunkedRowFile file(target, "mfcc", type, row.shape, Existing::replace, row.settings);
-      // Pieces of seven rows, the odd ones first.
-      for (const std::int64_t odd : {1, 0})
-        for (std::int64_t at = 7 * odd; at < row.count; at += 14) {
+      // Pieces of seven rows; the odd ones are ahead, as far as they may.
+      const auto write = [&](std::int64_t from) {
+        for (std::int64_t at = from; at < row.count; at += 14) {
           const std::int64_t n = std::min<std::int64_t>(7, row.count - at);
           file.write(at, rows(at, n, per_row).data(), n);
         }
+      };
+      std::thread odd(write, 7);
+      write(0);
+      odd.join();
       std::vector<hsize_t> shape{static_cast<hsize_t>(row.count)};
       shape.insert(shape.end(), row.shape.begin(), row.shape.end());
       file.make_hdf5(shape, nothing_more);
@@ -248,7 +252,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
     const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
     CAPTURE(text);
     CHECK(text.starts_with(
-        target + ".part: cannot be written: File too large; the unfinished file is removed. "));
+        target + ".part: cannot be written: File too large. "));
   }
   CHECK(std::filesystem::is_empty(folder.path()));
   {

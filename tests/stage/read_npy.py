@@ -15,8 +15,9 @@ import sys
 
 try:
     import numpy as np
+    import xxhash
 except ImportError as e:
-    print(f"python3 lacks a package this test needs ({e}): apt-get install python3-numpy")
+    print(f"python3 lacks a package this test needs ({e}): apt-get install python3-numpy python3-xxhash")
     sys.exit(3)
 
 import bfloat16
@@ -86,6 +87,9 @@ def check_index(rows, index, about):
     check(((index["label"] >= -1) & (index["label"] < len(about["labels"]))).all(), "label of a file")
     check(((index["split"] >= -1) & (index["split"] < len(about["splits"]))).all(), "split of a file")
     for record in index:
+        of_file = rows[record["offset"]:record["offset"] + record["count"]]
+        mine = xxhash.xxh3_64_intdigest(of_file.tobytes()) if record["count"] > 0 else 0
+        check(mine == record["rows_hash"], f"hash of the rows of {record['path']}")
         path = os.path.join(os.fsencode(about["root"]), record["path"])
         is_file = os.path.isfile(path)
         stamp = (os.stat(path).st_size, os.stat(path).st_mtime_ns) if is_file else (-1, -1)

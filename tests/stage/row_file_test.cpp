@@ -349,8 +349,8 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
     return;
   }
   const std::string full =
-      "the disk is full (No space left on device); the unfinished file is "
-      "removed. Free some space or write elsewhere (hdf5_write.path)";
+      "the disk is full (No space left on device). Free some space or write elsewhere "
+      "(hdf5_write.path)";
   const std::vector<float> v = values(std::size_t{1} << 19);
   struct Row {
     const char* what;
@@ -406,7 +406,7 @@ TEST_CASE("row file: a full disk is told, whatever did not fit, and nothing is p
 
 TEST_CASE("row file: a file that may not grow is told with the system's reason") {
   const std::string too_large =
-      ".part: cannot be written: File too large; the unfinished file is removed. No file may be "
+      ".part: cannot be written: File too large. No file may be "
       "larger here: raise the limit (ulimit -f), or write to another file system (hdf5_write.path)";
   const TempFolder folder;
   const std::string target = folder / "out.h5";
@@ -437,7 +437,7 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
       });
     });
     CHECK(message.starts_with(
-        target + ".part: cannot be written: File too large; the unfinished file is removed. "));
+        target + ".part: cannot be written: File too large. "));
   }
   CHECK(names_in(folder.path()).size() == 0);
 }

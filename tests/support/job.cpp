@@ -51,10 +51,12 @@ LoadOptions in_out(const std::string& data, const std::string& out) {
 }
 
 JobResult run_job(const std::string& yaml, const LoadOptions& options,
-                  const std::function<void(Runner&)>& meanwhile, Update update) {
+                  const std::function<void(Runner&)>& meanwhile, Update update,
+                  const Resume& resume) {
   JobResult out;
   Plan plan = load_plan_text(yaml, "test.yaml", options);
   set_update(plan.services, update);
+  set_resume(plan.services, resume);
   for (const Problem& w : plan.warnings) out.plan_warnings.push_back(w.str());
   Runner runner(std::move(plan));
   const Watchdog watchdog("a job", [&] { return progress_text(runner); });

@@ -16,6 +16,7 @@
 #include "config/load.h"
 #include "pipeline/runner.h"
 #include "stages/corpus/update.h"
+#include "stages/output/resume.h"
 
 namespace melflow::test {
 
@@ -42,7 +43,8 @@ LoadOptions in_out(const std::string& data, const std::string& out);
 /// its own during the run, to stop it for example. A run that takes longer than two minutes (ten
 /// with a sanitizer) aborts the test program.
 JobResult run_job(const std::string& yaml, const LoadOptions& options = {},
-                  const std::function<void(Runner&)>& meanwhile = {}, Update update = Update::none);
+                  const std::function<void(Runner&)>& meanwhile = {}, Update update = Update::none,
+                  const Resume& resume = {});
 
 /// The whole of an output file (docs/output-format.md).
 struct Output {

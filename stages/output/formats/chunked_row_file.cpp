@@ -1,13 +1,41 @@
 #include "stages/output/formats/chunked_row_file.h"
 
+#include <sys/stat.h>
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
+#include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
+#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
+namespace {
+
+// Before each chunk in the log.
+struct ChunkHeader {
+  static constexpr std::uint32_t kMark = 0x6b63666d;  // "mfck"
+  std::uint32_t mark = kMark;
+  std::uint32_t filter_mask = 0;
+  std::uint64_t index = 0, bytes = 0;
+  std::uint64_t hash = 0;  // XXH3 of the packed bytes
+};
+
+constexpr std::size_t kLooksClosely = 64;  // at the last chunks of a log: the others were complete
+
+auto lease_scratch(ChunkSpace& space) {
+  return space.scratch.lease([] { return std::make_unique<ChunkCodec::Scratch>(); });
+}
+
+std::size_t product(const std::vector<hsize_t>& shape) {
+  std::size_t n = 1;
+  for (const hsize_t axis : shape) n *= axis;
+  return n;
+}
+}  // namespace
 
 // A complete chunk on its way into the file; it is over when that failed, too.
 struct ChunkedRowFile::Packing {
@@ -25,21 +53,6 @@ struct ChunkedRowFile::Packing {
   std::int64_t index_;
 };
 
-namespace {
-
-constexpr const char* kUnfinished = "melflow_part";
-
-auto lease_scratch(ChunkSpace& space) {
-  return space.scratch.lease([] { return std::make_unique<ChunkCodec::Scratch>(); });
-}
-
-std::size_t product(const std::vector<hsize_t>& shape) {
-  std::size_t n = 1;
-  for (const hsize_t axis : shape) n *= axis;
-  return n;
-}
-}  // namespace
-
 // Rows come nearly in order: a thread is at one chunk, and between what two of them write another
 // one is begun; at the end of every file the last one waits for rows. A thread that packs has a copy
 // with the bytes in another order and one that is compressed.
@@ -47,55 +60,69 @@ std::size_t ChunkSpace::most(std::size_t chunk_bytes, int level, int threads, st
   constexpr std::size_t fast = 512 << 10, thorough = 10 << 20;  // of libdeflate's, from level 10 on
   const auto n = static_cast<std::size_t>(threads);
   const std::size_t packing = level == 0 ? 0 : 2 * chunk_bytes + (level < 10 ? fast : thorough);
-  return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing;
+  const std::size_t parked = n > 1 ? ChunkedRowFile::most_parked(chunk_bytes) * files : 0;
+  return (2 * n + files) * BufferPool::rounded(chunk_bytes) + n * packing + parked * chunk_bytes;
 }
 
 ChunkedRowFile::ChunkedRowFile(const std::string& target, std::string name, NumberType type,
-                               std::vector<hsize_t> row_shape, Existing existing,
+                               std::vector<hsize_t> row_shape, const Opening& opening,
                                const ChunkSettings& settings)
-    : RowFile(target, std::move(name), type, product(row_shape), existing),
+    : RowFile(target, std::move(name), type, product(row_shape), opening),
       settings_(settings),
       row_shape_(std::move(row_shape)),
-      codec_(size_of(type), settings.shuffle, settings.level),
-      to_(fd()) {
-  create();
+      codec_(size_of(type), settings.shuffle, settings.level) {
+  if (opening.resumes) scan();
 }
 
-ChunkedRowFile::~ChunkedRowFile() {
-  const std::lock_guard lock(hdf5_mutex());
-  const QuietHdf5 quiet;
-  to_.abandon();  // what HDF5 still has: the file is complete, or removed
-  rows_ = {};
-  file_ = {};
-}
-
-void ChunkedRowFile::create() {
-  const std::lock_guard lock(hdf5_mutex());
-  const QuietHdf5 quiet;
-  file_ = to_.create(part_path());
-  std::vector<hsize_t> shape{0}, most{H5S_UNLIMITED}, chunk{static_cast<hsize_t>(settings_.rows)};
-  for (const hsize_t axis : row_shape_) {
-    shape.push_back(axis);
-    most.push_back(axis);
-    chunk.push_back(axis);
+// Finds the chunks of a run that was ended. One that it was writing may be there in part.
+void ChunkedRowFile::scan() {
+  struct stat st {};
+  if (fstat(fd(), &st) != 0) fail("cannot be looked at", errno);
+  const auto size = static_cast<std::uint64_t>(st.st_size);
+  const std::uint64_t most = static_cast<std::uint64_t>(settings_.rows) * row_bytes();
+  std::vector<std::uint64_t> hashes;
+  for (ChunkHeader h; end_ + sizeof h <= size; end_ += sizeof h + h.bytes) {
+    if (read_whole(fd(), &h, sizeof h, end_) != 0 || h.mark != ChunkHeader::kMark ||
+        h.index != places_.size() || h.bytes > most || end_ + sizeof h + h.bytes > size)
+      break;
+    places_.push_back({end_ + sizeof h, h.bytes, h.filter_mask});
+    hashes.push_back(h.hash);
   }
-  const auto rank = static_cast<int>(shape.size());
-  const Hid space(H5Screate_simple(rank, shape.data(), most.data()), H5Sclose, "dataspace");
-  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
-  h5_check(H5Pset_chunk(create, rank, chunk.data()), "chunks");
-  h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
-  if (settings_.shuffle) h5_check(H5Pset_shuffle(create), "shuffle");
-  if (settings_.level > 0)
-    h5_check(H5Pset_deflate(create, static_cast<unsigned>(std::min(settings_.level, 9))),
-             "deflate");
-  const Hid type = h5_number_type(this->type());
-  rows_ = Hid(H5Dcreate2(file_, name().c_str(), type, space, H5P_DEFAULT, create, H5P_DEFAULT),
-              H5Dclose, name());
-  // HDF5 writes over PartFile::kMark; should the program be ended, this is known instead.
-  const Hid nothing(H5Screate(H5S_NULL), H5Sclose, kUnfinished);
-  const Hid mark(H5Acreate2(file_, kUnfinished, H5T_STD_I8LE, nothing, H5P_DEFAULT, H5P_DEFAULT),
-                 H5Aclose, kUnfinished);
-  written(to_, [&] { h5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "cannot write " + part_path()); });
+  std::vector<char> bytes;
+  const std::size_t from = places_.size() - std::min(places_.size(), kLooksClosely);
+  for (std::size_t i = from; i < places_.size(); ++i) {
+    bytes.resize(places_[i].bytes);
+    if (read_whole(fd(), bytes.data(), bytes.size(), places_[i].at) == 0 &&
+        XXH3_64bits(bytes.data(), bytes.size()) == hashes[i])
+      continue;
+    end_ = places_[i].at - sizeof(ChunkHeader);
+    places_.resize(i);
+  }
+}
+
+std::int64_t ChunkedRowFile::safe_rows() const {
+  const std::lock_guard lock(mutex_);
+  return (packing_.empty() ? next() : std::min(next(), *packing_.begin())) * settings_.rows;
+}
+
+void ChunkedRowFile::resume_at(std::int64_t rows) {
+  put(kMark.data(), kMark.size(), 0);
+  reopen(chunk_of(rows), rows % settings_.rows);
+}
+
+// Of the chunk, its first `rows` rows stay, and none behind it; with the mutex, or alone.
+void ChunkedRowFile::reopen(std::int64_t index, std::int64_t rows) {
+  if (rows > 0) {
+    const auto chunk = new_chunk();
+    load_chunk(index, *chunk);
+    chunk->mark(0, rows, true);
+    open_[index] = chunk;
+  }
+  parked_.erase(parked_.lower_bound(index), parked_.end());
+  if (index >= next()) return;
+  end_ = places_[static_cast<std::size_t>(index)].at - sizeof(ChunkHeader);
+  places_.resize(static_cast<std::size_t>(index));
+  cut(end_);
 }
 
 std::shared_ptr<ChunkedRowFile::Chunk> ChunkedRowFile::new_chunk() const {
@@ -111,9 +138,16 @@ void ChunkedRowFile::copy_rows(const RowRange& range, std::byte* to) const {
 }
 
 void ChunkedRowFile::write(std::span<const RowRange> ranges) {
-  for (const RowRange& range : ranges) {
-    check_type(range);
-    write_range(range);
+  try {
+    for (const RowRange& range : ranges) {
+      check_type(range);
+      write_range(range);
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    has_failed_ = true;
+    packed_.notify_all();
+    throw;
   }
 }
 
@@ -128,7 +162,6 @@ void ChunkedRowFile::write_range(RowRange range) {
       std::shared_ptr<Chunk>& place = open_[index];
       if (!place) place = new_chunk();
       chunk = place;
-      written_ = std::max(written_, range.row + range.count);
     }
     const std::int64_t first = range.row - index * settings_.rows;
     copy_rows(range, chunk->bytes().data() + static_cast<std::size_t>(first) * row_bytes());
@@ -152,68 +185,93 @@ void ChunkedRowFile::write_range(RowRange range) {
   }
 }
 
+// Gives the chunk its place behind the one before it. Where that one is not packed yet, this one
+// waits in memory until it is.
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   const auto scratch = lease_scratch(*settings_.space);
   const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *scratch);
-  const std::lock_guard lock(hdf5_mutex());
-  const QuietHdf5 quiet;
-  written(to_, [&] {
-    std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
-    offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
-    if (extent_ < (index + 1) * settings_.rows) {
-      extent_ = std::max((index + 1) * settings_.rows, 2 * extent_);
-      std::vector<hsize_t> shape{static_cast<hsize_t>(extent_)};
-      shape.insert(shape.end(), row_shape_.begin(), row_shape_.end());
-      h5_check(H5Dset_extent(rows_, shape.data()), "cannot extend " + name());
-    }
-    h5_check(H5Dwrite_chunk(rows_, H5P_DEFAULT, packed.filter_mask, offset.data(),
-                            packed.bytes.size(), packed.bytes.data()),
-             "cannot write " + part_path());
+  std::unique_lock lock(mutex_);
+  packed_.wait(lock, [&] {
+    return has_failed_ || index <= next() || parked_.size() < most_parked(chunk.bytes().size());
   });
+  if (has_failed_) throw RunError(part_path() + ": cannot be written");
+  if (index > next()) {
+    parked_[index] = {{packed.bytes.begin(), packed.bytes.end()}, packed.filter_mask};
+    return;
+  }
+  Place place = add_place(index, packed.bytes.size(), packed.filter_mask);
+  std::map<std::int64_t, Parked> more;
+  std::vector<Place> places;
+  while (!parked_.empty() && parked_.begin()->first == next()) {
+    auto first = parked_.extract(parked_.begin());
+    places.push_back(
+        add_place(first.key(), first.mapped().bytes.size(), first.mapped().filter_mask));
+    packing_.insert(first.key());
+    more.insert(std::move(first));
+  }
+  packed_.notify_all();
+  lock.unlock();
+  std::vector<std::unique_ptr<const Packing>> of_more;
+  for (const auto& [at, parked] : more) of_more.push_back(std::make_unique<Packing>(*this, at));
+  put_packed(index, place, packed.bytes);
+  std::size_t i = 0;
+  for (const auto& [at, parked] : more) put_packed(at, places[i++], parked.bytes);
 }
 
-void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) {
+// With the mutex.
+ChunkedRowFile::Place ChunkedRowFile::add_place(std::int64_t index, std::size_t bytes,
+                                                std::uint32_t filter_mask) {
+  const Place place{end_ + sizeof(ChunkHeader), bytes, filter_mask};
+  end_ = place.at + bytes;
+  if (index == next())
+    places_.push_back(place);
+  else
+    places_[static_cast<std::size_t>(index)] = place;  // rows were moved
+  return place;
+}
+
+void ChunkedRowFile::put_packed(std::int64_t index, const Place& place,
+                                std::span<const std::byte> bytes) const {
+  const ChunkHeader header{.filter_mask = place.filter_mask,
+                           .index = static_cast<std::uint64_t>(index),
+                           .bytes = bytes.size(),
+                           .hash = XXH3_64bits(bytes.data(), bytes.size())};
+  put(bytes.data(), bytes.size(), place.at);
+  put(&header, sizeof header, place.at - sizeof header);
+}
+
+// False where the file has no such chunk, or it is damaged. With the mutex, or alone.
+bool ChunkedRowFile::load(std::int64_t index, std::span<std::byte> to) const {
   const auto scratch = lease_scratch(*settings_.space);
-  std::vector<std::byte> packed;
-  std::uint32_t filter_mask = 0;
-  {
-    const std::lock_guard lock(hdf5_mutex());
-    const QuietHdf5 quiet;
-    std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
-    offset[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
-    hsize_t bytes = 0;
-    h5_check(H5Dget_chunk_storage_size(rows_, offset.data(), &bytes), "cannot read back " + name());
-    packed.resize(bytes);
-    h5_check(H5Dread_chunk(rows_, H5P_DEFAULT, offset.data(), &filter_mask, packed.data()),
-             "cannot read back " + name());
-  }
-  if (!codec_.unpack(packed, filter_mask, chunk.bytes(), *scratch))
-    throw RunError(part_path() + ": a chunk that was just written cannot be read back");
+  if (const auto it = parked_.find(index); it != parked_.end())
+    return codec_.unpack(it->second.bytes, it->second.filter_mask, to, *scratch);
+  if (index >= next()) return false;
+  const Place& place = places_[static_cast<std::size_t>(index)];
+  std::vector<std::byte> packed(place.bytes);
+  return read_whole(fd(), packed.data(), packed.size(), place.at) == 0 &&
+         codec_.unpack(packed, place.filter_mask, to, *scratch);
+}
+
+void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) const {
+  if (!load(index, chunk.bytes()))
+    throw RunError(part_path() + ": a chunk that was written cannot be read back");
 }
 
 void ChunkedRowFile::roll_back(std::int64_t row) {
   const std::int64_t index = chunk_of(row);
   const std::int64_t first = row - index * settings_.rows;
   std::unique_lock lock(mutex_);
-  if (row >= written_) return;
-  written_ = row;
-  open_.erase(open_.upper_bound(index), open_.end());
-  if (first == 0) {
-    open_.erase(index);
-    return;
-  }
   // Rows of complete files that share the chunk may still be on their way into it, or it on its way
   // into the file.
-  packed_.wait(lock, [&] { return !packing_.contains(index); });
-  if (const auto it = open_.find(index); it != open_.end()) {
+  packed_.wait(lock, [&] { return packing_.empty() || *packing_.rbegin() < index; });
+  open_.erase(open_.upper_bound(index), open_.end());
+  const auto it = open_.find(index);
+  if (it != open_.end() && first > 0)
     it->second->mark(first, settings_.rows, false);
-    return;
-  }
-  const auto chunk = new_chunk();
-  open_[index] = chunk;
-  lock.unlock();
-  load_chunk(index, *chunk);
-  chunk->mark(0, first, true);
+  else if (it != open_.end())
+    open_.erase(it);
+  const bool is_packed = index < next() || parked_.contains(index);
+  if (is_packed || !parked_.empty()) reopen(index, is_packed ? first : 0);
 }
 
 void ChunkedRowFile::Chunk::mark(std::int64_t first, std::int64_t end, bool is_there) {
@@ -233,61 +291,116 @@ void ChunkedRowFile::flush_open() {
   open_.clear();
 }
 
-// Through HDF5's own filters: only files that failed late are moved over.
-void ChunkedRowFile::transfer(std::int64_t row, std::int64_t count, std::vector<std::byte>& values,
-                              bool is_read) {
-  std::vector<hsize_t> start{static_cast<hsize_t>(row)}, extent{static_cast<hsize_t>(count)};
-  for (const hsize_t axis : row_shape_) {
-    start.push_back(0);
-    extent.push_back(axis);
-  }
-  const Hid space(H5Dget_space(rows_), H5Sclose, name());
-  h5_check(
-      H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, extent.data(), nullptr),
-      name());
-  const Hid memory(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr),
-                   H5Sclose, name());
-  const Hid type = h5_number_type(this->type());
-  values.resize(static_cast<std::size_t>(count) * row_bytes());
-  h5_check(is_read ? H5Dread(rows_, type, memory, space, H5P_DEFAULT, values.data())
-                   : H5Dwrite(rows_, type, memory, space, H5P_DEFAULT, values.data()),
-           "cannot move rows of " + name());
-}
-
 void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
   flush_open();
-  const std::lock_guard lock(hdf5_mutex());
-  const QuietHdf5 quiet;
-  std::vector<std::byte> bytes;
-  transfer(row, count, bytes, true);
-  to_float(bytes.data(), bytes.size() / size_of(type()), type(), values);
+  const auto chunk = new_chunk();
+  for (const std::int64_t end = row + count; row < end;) {
+    const std::int64_t index = chunk_of(row), first = row - index * settings_.rows;
+    const std::int64_t n = std::min(end - row, settings_.rows - first);
+    load_chunk(index, *chunk);
+    const std::size_t value_count = static_cast<std::size_t>(n) * values_per_row();
+    to_float(chunk->bytes().data() + static_cast<std::size_t>(first) * row_bytes(), value_count,
+             type(), values);
+    values += value_count;
+    row += n;
+  }
 }
 
+std::optional<std::uint64_t> ChunkedRowFile::hash(std::int64_t row, std::int64_t count) const {
+  RowHash out;
+  const std::lock_guard lock(mutex_);
+  auto loaded = new_chunk();
+  for (const std::int64_t end = row + count; row < end;) {
+    const std::int64_t index = chunk_of(row), first = row - index * settings_.rows;
+    const std::int64_t n = std::min(end - row, settings_.rows - first);
+    const auto it = open_.find(index);
+    if (it == open_.end() && !load(index, loaded->bytes())) return std::nullopt;
+    const Chunk& chunk = it != open_.end() ? *it->second : *loaded;
+    out.add(chunk.bytes().data() + static_cast<std::size_t>(first) * row_bytes(),
+            static_cast<std::size_t>(n) * row_bytes());
+    row += n;
+  }
+  return out.value();
+}
+
+// Chunks that change are written again behind all others, as what is moved into them is read from
+// those; only files that failed late are moved over.
 void ChunkedRowFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   flush_open();
-  const std::lock_guard lock(hdf5_mutex());
-  const QuietHdf5 quiet;
-  std::vector<std::byte> values;
+  const auto source = new_chunk(), target = new_chunk();
+  std::int64_t loaded = -1;
   for (std::int64_t done = 0; done < count;) {
-    const std::int64_t n = std::min(settings_.rows, count - done);
-    transfer(from + done, n, values, true);
-    written(to_, [&] { transfer(to + done, n, values, false); });
+    const std::int64_t index = chunk_of(to + done), first = to + done - index * settings_.rows;
+    const std::int64_t n = std::min(count - done, settings_.rows - first);
+    load_chunk(index, *target);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t row = from + done + i;
+      if (chunk_of(row) != loaded) load_chunk(loaded = chunk_of(row), *source);
+      std::memcpy(
+          target->bytes().data() + static_cast<std::size_t>(first + i) * row_bytes(),
+          source->bytes().data() + static_cast<std::size_t>(row % settings_.rows) * row_bytes(),
+          row_bytes());
+    }
+    put_chunk(index, *target);
     done += n;
   }
 }
 
 void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {
   flush_open();
+  const std::vector<char> head(kDataOffset, 0);
+  put(head.data(), head.size(), 0);
+  cut(end_);
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
-  written(to_, [&] {
-    h5_check(H5Dset_extent(rows_, shape.data()), name());
-    h5_check(H5Adelete(file_, kUnfinished), kUnfinished);
-    describe(file_, rows_);
-    rows_.close(name());
-    file_.close("cannot complete " + part_path());
+  Hdf5Descriptor to(fd());
+  written(to, [&] {
+    Hid file = to.create_around(part_path(), kDataOffset, end_);
+    {
+      Hid rows = make_rows(file, shape);
+      link_chunks(to, rows, shape);
+      describe(file, rows);
+      rows.close(name());
+    }
+    file.close("cannot complete " + part_path());
   });
   read_back(check);
+}
+
+Hid ChunkedRowFile::make_rows(hid_t file, Shape shape) const {
+  std::vector<hsize_t> most{H5S_UNLIMITED}, chunk{static_cast<hsize_t>(settings_.rows)};
+  for (const hsize_t axis : row_shape_) {
+    most.push_back(axis);
+    chunk.push_back(axis);
+  }
+  const auto rank = static_cast<int>(shape.size());
+  const Hid space(H5Screate_simple(rank, shape.data(), most.data()), H5Sclose, "dataspace");
+  const Hid create = without_times(H5P_DATASET_CREATE);
+  h5_check(H5Pset_chunk(create, rank, chunk.data()), "chunks");
+  h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");
+  if (settings_.shuffle) h5_check(H5Pset_shuffle(create), "shuffle");
+  if (settings_.level > 0)
+    h5_check(H5Pset_deflate(create, static_cast<unsigned>(std::min(settings_.level, 9))),
+             "deflate");
+  const Hid type = h5_number_type(this->type());
+  return {H5Dcreate2(file, name().c_str(), type, space, H5P_DEFAULT, create, H5P_DEFAULT), H5Dclose,
+          name()};
+}
+
+// HDF5 believes that it writes them.
+void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const {
+  const auto count = static_cast<std::int64_t>(shape.front());
+  std::vector<char> bytes;
+  std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
+  for (std::int64_t i = 0; i * settings_.rows < count; ++i) {
+    const Place& place = places_.at(static_cast<std::size_t>(i));
+    bytes.resize(std::max<std::size_t>(bytes.size(), place.bytes));
+    offset[0] = static_cast<hsize_t>(i * settings_.rows);
+    const Hdf5Descriptor::There there(to, place.at, place.bytes);
+    h5_check(H5Dwrite_chunk(rows, H5P_DEFAULT, place.filter_mask, offset.data(), place.bytes,
+                            bytes.data()),
+             "cannot write " + part_path());
+  }
 }
 
 }  // namespace melflow

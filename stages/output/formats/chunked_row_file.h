@@ -1,14 +1,16 @@
-// The HDF5 output with rows in chunks, each compressed by itself by the thread that completes it,
-// and written by HDF5 during the run.
+// The HDF5 output with rows in chunks, each compressed by itself by the thread that completes it.
 //
-// In:  rows, in any order and from many threads.
-// Out: `<target>.part`, an HDF5 file with rows [rows, ...] in chunks of ChunkSettings::rows rows,
-//      shuffled and deflated as HDF5's own filters do it.
+// In:  rows, nearly in order and from many threads.
+// Out: `<target>.part`, from byte kDataOffset on a log of chunks of ChunkSettings::rows rows,
+//      shuffled and deflated as HDF5's own filters do it, in the order of the rows; each behind a
+//      ChunkHeader. At the end HDF5 makes a file around them, whose chunks are where they are.
 //
-// A chunk is kept in memory from its first row to its last. Rows come nearly in order, so few
-// chunks are open at a time.
+// So what is in the log is there whatever becomes of the program, HDF5 writes no row, and the file
+// does not depend on who packs when. A chunk is kept in memory from its first row to its last. Rows
+// come nearly in order, so few chunks are open at a time.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <limits>
 #include <map>
@@ -45,16 +47,27 @@ class ChunkedRowFile final : public RowFile {
   /// `name`: of the dataset of rows; `row_shape`: the axes of a row. Throws RunError as RowFile
   /// does.
   ChunkedRowFile(const std::string& target, std::string name, NumberType type,
-                 std::vector<hsize_t> row_shape, Existing existing, const ChunkSettings& settings);
-  ~ChunkedRowFile() override;
+                 std::vector<hsize_t> row_shape, const Opening& opening,
+                 const ChunkSettings& settings);
 
   using RowFile::write;
+  /// A thread that is most_parked() chunks ahead of rows which are missing waits for these.
   void write(std::span<const RowRange> ranges) override;
   [[nodiscard]] bool is_serial(NumberType) const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
   void read(std::int64_t row, std::int64_t count, float* values) override;
   void move_rows(std::int64_t from, std::int64_t to, std::int64_t count) override;
+  [[nodiscard]] std::int64_t safe_rows() const override;
+  void resume_at(std::int64_t rows) override;
+  [[nodiscard]] std::optional<std::uint64_t> hash(std::int64_t row,
+                                                  std::int64_t count) const override;
   void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
+
+  /// Packed chunks of at most so many bytes that wait in memory for one before them.
+  static std::size_t most_parked(std::size_t chunk_bytes) {
+    constexpr std::size_t kBytes = 4 << 20;
+    return std::clamp<std::size_t>(kBytes / chunk_bytes, 1, 4);
+  }
 
  private:
   struct Chunk {
@@ -68,30 +81,45 @@ class ChunkedRowFile final : public RowFile {
     std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
     std::int64_t filled = 0;  // how many
   };
+  // Of a packed chunk, in the file.
+  struct Place {
+    std::uint64_t at = 0, bytes = 0;
+    std::uint32_t filter_mask = 0;
+  };
+  struct Parked {
+    std::vector<std::byte> bytes;
+    std::uint32_t filter_mask = 0;
+  };
   struct Packing;
 
-  void create();
+  void scan();
   [[nodiscard]] std::shared_ptr<Chunk> new_chunk() const;
   void write_range(RowRange range);
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
+  [[nodiscard]] std::int64_t next() const { return static_cast<std::int64_t>(places_.size()); }
   void copy_rows(const RowRange& range, std::byte* to) const;
   void put_chunk(std::int64_t index, const Chunk& chunk);
-  void load_chunk(std::int64_t index, Chunk& chunk);
+  [[nodiscard]] Place add_place(std::int64_t index, std::size_t bytes, std::uint32_t filter_mask);
+  void put_packed(std::int64_t index, const Place& place, std::span<const std::byte> bytes) const;
+  [[nodiscard]] bool load(std::int64_t index, std::span<std::byte> to) const;
+  void load_chunk(std::int64_t index, Chunk& chunk) const;
+  void reopen(std::int64_t index, std::int64_t rows);
   void flush_open();
-  void transfer(std::int64_t row, std::int64_t count, std::vector<std::byte>& values, bool is_read);
+  [[nodiscard]] Hid make_rows(hid_t file, Shape shape) const;
+  void link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const;
 
   ChunkSettings settings_;
   std::vector<hsize_t> row_shape_;
   ChunkCodec codec_;
-  Hdf5Descriptor to_;
-  Hid file_, rows_;          // with hdf5_mutex()
-  std::int64_t extent_ = 0;  // rows of the dataset as HDF5 knows it; likewise
 
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
-  std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet
+  std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet, nor parked
   std::condition_variable packed_;
-  std::int64_t written_ = 0;  // behind the last row that was ever given, roll_back aside
+  std::vector<Place> places_;  // of the chunks from the first on
+  std::map<std::int64_t, Parked> parked_;
+  std::uint64_t end_ = kDataOffset;  // of the log
+  bool has_failed_ = false;          // what is missing may never come
 };
 
 }  // namespace melflow

@@ -107,7 +107,8 @@ Hid make_attribute(const H5Place& where, const char* name, hid_t type, hid_t spa
 }  // namespace
 
 H5Place::H5Place(const H5Place& in, const std::string& name)
-    : group_(in.writes() ? H5Gcreate2(in, name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
+    : group_(in.writes() ? H5Gcreate2(in, name.c_str(), H5P_DEFAULT,
+                                      without_times(H5P_GROUP_CREATE), H5P_DEFAULT)
                          : H5Gopen2(in, name.c_str(), H5P_DEFAULT),
              H5Gclose, name),
       id_(group_),
@@ -116,7 +117,7 @@ H5Place::H5Place(const H5Place& in, const std::string& name)
 void H5Place::numbers(const char* name, ColumnType type, const Shape& shape, const PutBytes& put,
                       bool is_packed) const {
   const Hid stored = h5_type(type);
-  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, name);
+  const Hid create = without_times(H5P_DATASET_CREATE);
   hsize_t at_once = kAtOnce;
   if (shape.size() > 1) at_once = std::clamp<hsize_t>(kAtOnce * 8 / shape[1], 1, shape[0]);
   if (is_packed) {
@@ -147,7 +148,7 @@ void H5Place::texts(const char* name, std::size_t count,
   std::vector<const char*> texts;
   TextMemory room;
   in_pieces(
-      *this, name, type, {count}, kAtOnce, H5P_DEFAULT,
+      *this, name, type, {count}, kAtOnce, without_times(H5P_DATASET_CREATE),
       [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
         all.clear();
         begins.clear();

@@ -33,6 +33,12 @@ void Hid::close(const std::string& what) {
   if (id >= 0) h5_check(closer_(id), what);
 }
 
+Hid without_times(hid_t properties) {
+  Hid out(H5Pcreate(properties), H5Pclose, "properties");
+  h5_check(H5Pset_obj_track_times(out, false), "times");
+  return out;
+}
+
 void h5_check(herr_t status, const std::string& what) {
   if (status < 0) throw RunError("HDF5: " + what + ": " + cause());
 }

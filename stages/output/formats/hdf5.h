@@ -35,6 +35,10 @@ class Hid {
   Closer closer_ = nullptr;
 };
 
+/// Properties for making objects of a class (H5P_DATASET_CREATE, ...) that do not keep the time: a
+/// file has the same bytes whenever it is made.
+Hid without_times(hid_t properties);
+
 /// Throws RunError naming `what` when an HDF5 call failed.
 void h5_check(herr_t status, const std::string& what);
 

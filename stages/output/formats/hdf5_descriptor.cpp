@@ -24,8 +24,9 @@ struct Hdf5Driver {
   struct File {
     H5FD_t base;  // the library's; has to come first
     Hdf5Descriptor* at;
-    haddr_t eoa;  // of what HDF5 has allotted
-    haddr_t eof;  // of what it has written, or found
+    haddr_t eoa;   // of what HDF5 has allotted
+    haddr_t next;  // of what it is going to, with a range left out
+    haddr_t eof;   // of what it has written, or found
   };
   struct Info {
     Hdf5Descriptor* at;
@@ -58,6 +59,18 @@ struct Hdf5Driver {
     of(file).eoa = at;
     return 0;
   }
+  // Only for files around a range: others grow at their end.
+  static haddr_t allot(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t bytes) {
+    File& f = of(file);
+    const Hdf5Descriptor::Range &there = f.at->there_, &left_out = f.at->left_out_;
+    if (type == H5FD_MEM_DRAW && there.bytes > 0 && there.bytes == bytes) return there.at;
+    const haddr_t behind = left_out.at + left_out.bytes;
+    if (f.next < left_out.at && f.next + bytes > left_out.at) f.next = behind;
+    const haddr_t at = f.next;
+    f.next += bytes;
+    f.eoa = std::max({f.eoa, f.next, behind});
+    return at;
+  }
   static haddr_t get_eof(const H5FD_t* file, H5FD_mem_t) { return of(file).eof; }
 
   // Noughts where nothing was written yet.
@@ -81,6 +94,7 @@ struct Hdf5Driver {
   static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t at, std::size_t bytes,
                       const void* from) {
     File& f = of(file);
+    if (f.at->there_.bytes > 0 && at == f.at->there_.at && bytes == f.at->there_.bytes) return 0;
     if (f.at->error_ == 0) f.at->fail(write_whole(f.at->fd_, from, bytes, at));
     f.eof = std::max<haddr_t>(f.eof, at + bytes);
     return 0;
@@ -94,8 +108,8 @@ struct Hdf5Driver {
     return 0;
   }
 
-  static hid_t id() {
-    static const H5FD_class_t driver = [] {
+  static const H5FD_class_t& driver(bool is_around) {
+    static const auto make = [](bool allots) {
       H5FD_class_t d{};
 #if H5_VERSION_GE(1, 13, 0)
       d.version = H5FD_CLASS_VERSION;
@@ -116,16 +130,19 @@ struct Hdf5Driver {
       d.truncate = truncate;
       const H5FD_mem_t kinds[] = H5FD_FLMAP_DICHOTOMY;
       std::copy(std::begin(kinds), std::end(kinds), d.fl_map);
+      if (allots) d.alloc = allot;
       return d;
-    }();
-    static const hid_t id = H5FDregister(&driver);
-    return id;
+    };
+    static const H5FD_class_t plain = make(false), around = make(true);
+    return is_around ? around : plain;
   }
 
-  static Hid access(Hdf5Descriptor* to) {
+  static Hid access(Hdf5Descriptor* to, bool is_around = false) {
+    static const hid_t plain = H5FDregister(&driver(false));
+    static const hid_t around = H5FDregister(&driver(true));
     Hid out(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "file access");
     const Info info{to};
-    h5_check(H5Pset_driver(out, id(), &info), "file driver");
+    h5_check(H5Pset_driver(out, is_around ? around : plain, &info), "file driver");
     return out;
   }
 };
@@ -133,7 +150,16 @@ struct Hdf5Driver {
 Hid Hdf5Descriptor::create(const std::string& name, hsize_t aligned_from, hsize_t alignment) {
   const Hid access = Hdf5Driver::access(this);
   h5_check(H5Pset_alignment(access, aligned_from, alignment), "alignment");
-  return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), H5Fclose,
+  return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, without_times(H5P_FILE_CREATE), access), H5Fclose,
+          "cannot create " + name};
+}
+
+Hid Hdf5Descriptor::create_around(const std::string& name, std::uint64_t begin, std::uint64_t end) {
+  left_out_ = {begin, end - begin};
+  const Hid access = Hdf5Driver::access(this, true);
+  // So that each chunk is allotted by itself.
+  h5_check(H5Pset_small_data_block_size(access, 0), "blocks");
+  return {H5Fcreate(name.c_str(), H5F_ACC_TRUNC, without_times(H5P_FILE_CREATE), access), H5Fclose,
           "cannot create " + name};
 }
 

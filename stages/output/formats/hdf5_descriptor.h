@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdint>
 #include <string>
 
 #include "stages/output/formats/hdf5.h"
@@ -25,6 +26,23 @@ class Hdf5Descriptor {
   /// at least `aligned_from` bytes begin at a multiple of `alignment` [bytes]. `name` is for
   /// messages. Throws RunError.
   Hid create(const std::string& name, hsize_t aligned_from = 1, hsize_t alignment = 1);
+  /// Begins a new HDF5 file that leaves bytes [begin, end) to the caller, who says with There which
+  /// of them HDF5 is to know as its own. Throws RunError.
+  Hid create_around(const std::string& name, std::uint64_t begin, std::uint64_t end);
+  /// As long as it lives, the next bytes that HDF5 allots for data, if they are `bytes` many, are
+  /// those at `at`, which are written already: HDF5's write to them is passed over.
+  class There {
+   public:
+    There(Hdf5Descriptor& to, std::uint64_t at, std::uint64_t bytes) : to_(to) {
+      to.there_ = {at, bytes};
+    }
+    There(const There&) = delete;
+    There& operator=(const There&) = delete;
+    ~There() { to_.there_ = {}; }
+
+   private:
+    Hdf5Descriptor& to_;
+  };
   /// Opens the existing file to be read. `name` is for messages. Throws RunError.
   Hid open(const std::string& name);
 
@@ -39,8 +57,13 @@ class Hdf5Descriptor {
     if (error_ == 0) error_ = error;
   }
 
+  struct Range {
+    std::uint64_t at = 0, bytes = 0;
+  };
+
   int fd_;
   int error_ = 0;
+  Range left_out_, there_;
 };
 
 }  // namespace melflow

@@ -85,7 +85,7 @@ Hid make_view(hid_t where, hid_t rows, const std::string& name,
   shape.front() = static_cast<hsize_t>(split.row_count);
   const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
                   "dataspace");
-  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  const Hid create = without_times(H5P_DATASET_CREATE);
   std::vector<hsize_t> from(shape.size(), 0), to(shape.size(), 0), count = shape;
   for (const OutputIndex::Rows& range : split.rows) {
     from.front() = static_cast<hsize_t>(range.first);

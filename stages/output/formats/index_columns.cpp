@@ -84,6 +84,9 @@ const std::vector<IndexColumn>& index_columns() {
           number("content", &X::content, &Entry::content,
                  "hash of the file's bytes (XXH3, 64 bits), 0 where it could not be read for it"),
           "`update_by: content`", [](const X& x) { return x.has_contents(); }),
+      optional(number("rows_hash", &X::rows_hash, &Entry::rows_hash,
+                      "XXH3 (64 bits) of the file's rows as they are stored, in order, before "
+                      "compression; 0 where it is not known")),
       optional(
           number(
               "start", [](const X& x, std::size_t file) { return x.span(file).start; },

@@ -14,12 +14,13 @@ static_assert(NpyFile::kDataOffset - 10 == 0x0FF6);
 }  // namespace
 
 NpyFile::NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
-                 Existing existing)
-    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, existing,
+                 const Opening& opening)
+    : RowPartFile(target, kStage, type, values_per_row, kDataOffset, opening,
                   has_one_of({kLongHeader, kNoRows})),
-      index_(npy_index_path(target), kStage, existing,
+      index_(npy_index_path(target), kStage, opening.existing,
              has_one_of({"('offset', '<i8'), ('count', '<i8')"})),
-      document_(npy_document_path(target), kStage, existing, has_one_of({"\"melflow_version\""})) {}
+      document_(npy_document_path(target), kStage, opening.existing,
+                has_one_of({"\"melflow_version\""})) {}
 
 const char* NpyFile::descr(NumberType type) {
   // numpy has no bfloat16: as an array of ml_dtypes' is saved, two bytes that are no number.

@@ -27,7 +27,7 @@ class NpyFile final : public RowPartFile {
 
   /// `target` ends in ".npy". Throws RunError as PartFile does, for any of the three files.
   NpyFile(const std::string& target, NumberType type, std::size_t values_per_row,
-          Existing existing);
+          const Opening& opening);
 
   /// The type as numpy writes it, quoted, for npy_header().
   [[nodiscard]] static const char* descr(NumberType type);

@@ -30,6 +30,7 @@ struct OutputIndex {
   bool complete;
   std::size_t first = 0, last = 0;  ///< files [first, last) of the run; members count from `first`
   const ColumnStatistics* statistics = nullptr;
+  const std::vector<std::uint64_t>* rows_hashes = nullptr;  ///< of all files of the run
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
@@ -54,6 +55,10 @@ struct OutputIndex {
   }
   [[nodiscard]] std::uint64_t content(std::size_t file) const {
     return listed->contents()->of[first + file];
+  }
+  /// XXH3 of the file's rows; 0 where it is not known, or there are none.
+  [[nodiscard]] std::uint64_t rows_hash(std::size_t file) const {
+    return rows_hashes != nullptr && rows(file) > 0 ? (*rows_hashes)[first + file] : 0;
   }
   [[nodiscard]] Ledger::Entry entry(std::size_t file) const { return ledger.entry(first + file); }
   /// The number of the file's label; -1 for none, and where files may have several unless it has

@@ -32,8 +32,8 @@ bool is_melflows(int fd) {
 }  // namespace
 
 RowFile::RowFile(const std::string& target, std::string name, NumberType type,
-                 std::size_t values_per_row, Existing existing)
-    : RowPartFile(target, "hdf5_write", type, values_per_row, kDataOffset, existing, is_melflows),
+                 std::size_t values_per_row, const Opening& opening)
+    : RowPartFile(target, "hdf5_write", type, values_per_row, kDataOffset, opening, is_melflows),
       name_(std::move(name)) {}
 
 void RowFile::make_hdf5(Shape shape, const Describe& describe, const Check& check) {
@@ -74,7 +74,7 @@ void RowFile::read_back(const Check& check) const {
 Hid RowFile::make_rows(hid_t file, Shape shape, std::span<const char> values) const {
   const Hid space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose,
                   "dataspace");
-  const Hid create(H5Pcreate(H5P_DATASET_CREATE), H5Pclose, "dataset creation");
+  const Hid create = without_times(H5P_DATASET_CREATE);
   h5_check(H5Pset_layout(create, H5D_CONTIGUOUS), "layout");
   h5_check(H5Pset_alloc_time(create, H5D_ALLOC_TIME_EARLY), "allocation");
   h5_check(H5Pset_fill_time(create, H5D_FILL_TIME_NEVER), "fill");

@@ -21,7 +21,7 @@ class RowFile : public RowPartFile {
   static constexpr std::uint64_t kDataOffset = 64 * 1024;
   /// `name`: the name of the dataset of rows. Throws RunError as PartFile does.
   RowFile(const std::string& target, std::string name, NumberType type, std::size_t values_per_row,
-          Existing existing);
+          const Opening& opening);
 
   using Shape = std::span<const hsize_t>;
   using Describe = std::function<void(hid_t file, hid_t rows)>;

@@ -86,6 +86,13 @@ void RowOrder::next() {
   if (section_ + 1 < sections_.size() && current_ == sections_[section_ + 1]) ++section_;
 }
 
+void RowOrder::resume(std::int64_t rows, const FileAudio& audio) {
+  rows_[current_] = rows;
+  audio_[current_] = audio;
+  totals_[section_] += rows;
+  next();
+}
+
 void RowOrder::closed(std::size_t file, std::vector<PlacedPart>& ready) {
   waiting_.erase(file);
   if (file == current_) advance(ready);

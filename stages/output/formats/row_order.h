@@ -42,6 +42,10 @@ class RowOrder {
   /// New rows of the section begin at `row`.
   void begin_at(std::size_t section, std::int64_t row);
 
+  /// The next file's rows, and all before it, were written by a run that was ended; to be called
+  /// before the first part.
+  void resume(std::int64_t rows, const FileAudio& audio);
+
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
             std::vector<PlacedPart>& ready);
@@ -51,6 +55,8 @@ class RowOrder {
   /// Appends to `ready` what has become ready without a new part, such as files to be copied.
   void advance(std::vector<PlacedPart>& ready);
 
+  /// The oldest file that is not complete; the number of files when all are.
+  [[nodiscard]] std::size_t current() const { return current_; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return rows_[file]; }
   /// The first row of each file, in its section.
   [[nodiscard]] std::vector<std::int64_t> offsets() const;

@@ -1,6 +1,7 @@
 #include "stages/output/formats/row_part_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "stages/files/whole_io.h"
+#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 namespace {
@@ -88,6 +92,31 @@ void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
   std::vector<std::uint16_t> halves(n);
   get(fd(), halves.data(), n * 2, place_of(row));
   to_float(halves.data(), n, type_, values);
+}
+
+std::int64_t RowPartFile::safe_rows() const {
+  struct stat st {};
+  if (fstat(fd(), &st) != 0) fail("cannot be looked at", errno);
+  const auto bytes = static_cast<std::uint64_t>(st.st_size);
+  return bytes < data_offset_ ? 0 : static_cast<std::int64_t>((bytes - data_offset_) / row_bytes());
+}
+
+void RowPartFile::resume_at(std::int64_t rows) {
+  put(kMark.data(), kMark.size(), 0);
+  cut(place_of(rows));
+}
+
+std::optional<std::uint64_t> RowPartFile::hash(std::int64_t row, std::int64_t count) const {
+  RowHash out;
+  std::vector<char> piece(1 << 20);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::size_t n = std::min<std::uint64_t>(piece.size(), bytes - done);
+    if (read_whole(fd(), piece.data(), n, place_of(row) + done) != 0) return std::nullopt;
+    out.add(piece.data(), n);
+    done += n;
+  }
+  return out.value();
 }
 
 void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {

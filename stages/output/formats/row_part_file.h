@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,15 +28,25 @@ class RowPartFile : public PartFile {
  public:
   /// Row 0 begins at byte `data_offset`. Throws RunError as PartFile does.
   RowPartFile(const std::string& target, std::string stage, NumberType type,
-              std::size_t values_per_row, std::uint64_t data_offset, Existing existing,
+              std::size_t values_per_row, std::uint64_t data_offset, const Opening& opening,
               Recognizer completed)
-      : PartFile(target, std::move(stage), existing, std::move(completed)),
+      : PartFile(target, std::move(stage), opening, std::move(completed)),
         type_(type),
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
   /// Prepares an existing file for more rows: its first `rows` rows stay. `sync`: as in save().
   void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
+
+  // For a run that goes on with the file.
+  /// How many rows, from the first on, are in the file itself, whatever becomes of the program.
+  [[nodiscard]] virtual std::int64_t safe_rows() const;
+  /// Prepares a file that was opened to be gone on with: its first `rows` rows, at most
+  /// safe_rows(), stay.
+  virtual void resume_at(std::int64_t rows);
+  /// XXH3 of rows [row, row + count) as they are stored; nothing where they cannot be read.
+  [[nodiscard]] virtual std::optional<std::uint64_t> hash(std::int64_t row,
+                                                          std::int64_t count) const;
 
   /// All files of the output, in the order in which they get their names.
   [[nodiscard]] virtual std::vector<PartFile*> parts() { return {this}; }

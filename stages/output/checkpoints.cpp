@@ -1,0 +1,86 @@
+#include "stages/output/checkpoints.h"
+
+#include <utility>
+
+#include "stages/manifest.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMostFiles = 16384;  // of a commit
+
+}  // namespace
+
+Checkpoints::Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t committed,
+                         const Uses& uses)
+    : uses_(uses),
+      journal_(std::move(journal)),
+      committed_(committed),
+      rows_(uses.files.size(), 0) {
+  std::vector<RowWriter::Written> before;
+  uses_.writer.written(0, committed, before);
+  for (const RowWriter::Written& w : before) rows_[w.section] += w.rows;
+  journal_->append(RunJournal::Begin{RunJournal::boot_now()});
+}
+
+void Checkpoints::closed() {
+  if (uses_.writer.bytes_written() - bytes_.load(std::memory_order_relaxed) < uses_.bytes &&
+      Clock::now() - last_.load(std::memory_order_relaxed) < kTime)
+    return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock) commit_all();
+}
+
+void Checkpoints::commit() {
+  const std::lock_guard lock(mutex_);
+  commit_all();
+}
+
+void Checkpoints::ending() {
+  const std::lock_guard lock(mutex_);
+  journal_->append(RunJournal::Ending{});
+}
+
+void Checkpoints::commit_all() {
+  last_ = Clock::now();
+  bytes_ = uses_.writer.bytes_written();
+  for (std::vector<RunJournal::File> files; take(files); files.clear()) {
+    if (uses_.sync) {
+      for (const auto& file : uses_.files) file->complete_writes(true);
+    }
+    const std::size_t first = std::exchange(committed_, committed_ + files.size());
+    journal_->append(RunJournal::Commit{first, std::move(files)});
+    if (uses_.sync) journal_->log().sync();
+  }
+}
+
+// The next files that are done; false where there are none.
+bool Checkpoints::take(std::vector<RunJournal::File>& out) {
+  written_.clear();
+  uses_.writer.written(committed_, kMostFiles, written_);
+  std::vector<std::int64_t> safe;
+  for (const auto& file : uses_.files) safe.push_back(file->safe_rows());
+  const ManifestSource* listed = manifest_source(uses_.run);
+  std::size_t i = committed_;
+  for (const RowWriter::Written& w : written_) {
+    const Outcome outcome = uses_.run.ledger.outcome(i);
+    if (outcome == Outcome::open || outcome == Outcome::not_run ||
+        rows_[w.section] + w.rows > safe[w.section])
+      break;
+    rows_[w.section] += w.rows;
+    RunJournal::File file{.name_hash = RunJournal::name_hash(uses_.run.source.name(i), w.section),
+                          .in_run = uses_.run.ledger.entry(i),
+                          .in_sink = uses_.ledger.own_entry(i),
+                          .rows = w.rows,
+                          .rows_hash = w.hash,
+                          .audio = w.audio};
+    if (listed != nullptr) file.stamp = listed->stamp(i);
+    if (listed != nullptr && listed->contents() != nullptr)
+      file.content = listed->contents()->of[i];
+    out.push_back(std::move(file));
+    ++i;
+  }
+  return !out.empty();
+}
+
+}  // namespace melflow

@@ -1,0 +1,75 @@
+// Keeps a run's journal: after so much work it says there what became of the next files, so that a
+// run that is ended loses no more than that.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <vector>
+
+#include "pipeline/run_context.h"
+#include "pipeline/sink_ledger.h"
+#include "stages/output/formats/row_part_file.h"
+#include "stages/output/row_writer.h"
+#include "stages/output/run_journal.h"
+
+namespace melflow {
+
+class Checkpoints {
+ public:
+  static constexpr std::chrono::seconds kTime{5};  ///< between two commits, at most
+
+  struct Uses {
+    RunContext& run;
+    const SinkLedger& ledger;
+    RowWriter& writer;
+    const std::vector<std::unique_ptr<RowPartFile>>& files;
+    std::uint64_t bytes;  ///< of rows between two commits, at most
+    bool sync;            ///< what a commit says is on disk before it
+  };
+  /// `journal` has commits on the first `committed` files. Everything in `uses` must outlive this
+  /// one. Throws RunError.
+  Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t committed, const Uses& uses);
+  /// Removes a journal that says nothing.
+  ~Checkpoints() {
+    if (committed_ == 0) remove();
+  }
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
+
+  /// To be called whenever a file is closed in the ledger; from any thread. Throws RunError.
+  void closed();
+  /// Commits all files that are done. Throws RunError.
+  void commit();
+  /// From now on the work files change in other ways. Throws RunError.
+  void ending();
+  /// The output is published.
+  void remove() const { journal_->log().remove(); }
+
+  /// How many files, and how many rows, the journal has; to be called when nothing else is.
+  [[nodiscard]] std::size_t files() const { return committed_; }
+  [[nodiscard]] std::int64_t rows() const {
+    return std::accumulate(rows_.begin(), rows_.end(), std::int64_t{0});
+  }
+
+ private:
+  void commit_all();
+  [[nodiscard]] bool take(std::vector<RunJournal::File>& out);
+
+  const Uses uses_;
+  std::mutex mutex_;  // of what follows
+  std::unique_ptr<RunJournal> journal_;
+  std::size_t committed_ = 0;
+  std::vector<std::int64_t> rows_;  // of each section, up to there
+  std::vector<RowWriter::Written> written_;
+
+  using Clock = std::chrono::steady_clock;
+  std::atomic<Clock::time_point> last_{Clock::now()};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace melflow

@@ -1,0 +1,86 @@
+// What a run that was ended has left of an output: its journal and its work files (`.part`), and
+// how far a new run may trust them.
+//
+// A file of the corpus is done where the journal says so, it is listed in the same place and has
+// not changed since, and its rows are in the work file. Where the machine was started anew since
+// then, or the run was already at its ending, the rows have to have the hashes that they had.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/run_context.h"
+#include "pipeline/sink_ledger.h"
+#include "stages/output/formats/row_part_file.h"
+#include "stages/output/output_sections.h"
+#include "stages/output/row_writer.h"
+#include "stages/output/run_journal.h"
+#include "stages/output/sink_statistics.h"
+
+namespace melflow {
+
+class Resumption {
+ public:
+  using Files = std::vector<std::unique_ptr<RowPartFile>>;
+  /// Opens the work file of a section to be gone on with.
+  using Open = std::function<std::unique_ptr<RowPartFile>(std::size_t section)>;
+  struct Uses {
+    RunContext& run;
+    const OutputSections& sections;
+    const RunJournal::Facts& facts;
+    const Open& open;
+  };
+  /// Looks for the work of the output at `path`; changes nothing. `uses` is for this call. Throws
+  /// RunError when another run is at it.
+  Resumption(const std::string& path, const Uses& uses);
+
+  /// How many files, from the first on, are done.
+  [[nodiscard]] std::size_t files() const { return files_; }
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+  /// Why work that is there cannot be gone on with; "" where it can, or there is none.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+  struct Into {
+    RunContext& run;
+    SinkLedger& ledger;
+    RowWriter& writer;
+    SinkStatistics& statistics;
+  };
+  /// Goes on behind the first `done` files, at most files(): says in the accounts what became of
+  /// them, and cuts the work files, which take_files() then gives. Returns the journal; it has
+  /// commits on the first `committed` of these files.
+  std::unique_ptr<RunJournal> resume(std::size_t done, const Into& into, std::size_t& committed);
+  [[nodiscard]] Files take_files() { return std::move(files_of_sections_); }
+
+  /// Removes a journal whose work is published, should its run have been ended just then.
+  static void clear(const std::string& path, const OutputSections& sections);
+  /// Gives up what is there: removes it, or, as `keeps` says, puts it aside under other names. Returns
+  /// these; "" where nothing was worth it.
+  std::string give_up(const OutputSections& sections, bool keeps);
+
+ private:
+  struct Section {
+    std::int64_t rows = 0, safe = 0;
+  };
+  [[nodiscard]] bool has_same_facts(const RunJournal::Facts& before, const RunJournal::Facts& now);
+  [[nodiscard]] bool must_verify();
+  [[nodiscard]] bool has_committed_rows();
+  [[nodiscard]] bool is_done(const RunJournal::File& file, const Uses& uses, bool verifies);
+
+  std::string path_;
+  std::unique_ptr<RunJournal> journal_;
+  LogFile::Place begin_;  // of the records behind the facts
+  Files files_of_sections_;
+  std::vector<Section> sections_;
+  std::size_t files_ = 0;
+  std::int64_t rows_ = 0;
+  std::string refusal_;
+  bool has_rows_ = false;  // though they cannot be gone on with
+  std::string stamped_path_;  // of the last file looked at: utterances share theirs
+  FileStamp stamp_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,188 @@
+#include "stages/output/run_journal.h"
+
+#include <fcntl.h>
+#include <xxhash.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+
+#include "stages/files/own_file.h"
+
+namespace melflow {
+namespace {
+
+// The first byte of a record; in the order of RunJournal::Record.
+enum class Kind : char { facts = 'F', begin = 'B', commit = 'C', ending = 'E' };
+
+class Packer {
+ public:
+  explicit Packer(Kind kind) { put(kind); }
+  template <class T>
+  void put(T value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  void text(std::string_view value) {
+    put(static_cast<std::uint32_t>(value.size()));
+    bytes_ += value;
+  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Throws std::out_of_range behind the end.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
+  template <class T>
+  T take() {
+    T value;
+    std::memcpy(&value, piece(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::string text() { return std::string(piece(take<std::uint32_t>())); }
+  [[nodiscard]] bool is_empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view piece(std::size_t bytes) {
+    if (bytes > rest_.size()) throw std::out_of_range("record");
+    const std::string_view out = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return out;
+  }
+
+  std::string_view rest_;
+};
+
+void put(Packer& to, const Ledger::Entry& entry) {
+  to.put(entry.outcome);
+  if (entry.outcome == Outcome::open) return;
+  to.text(entry.stage);
+  to.text(entry.reason);
+}
+
+Ledger::Entry take_entry(Unpacker& from) {
+  Ledger::Entry out{.outcome = from.take<Outcome>(), .stage = {}, .reason = {}};
+  if (out.outcome == Outcome::open) return out;
+  out.stage = from.text();
+  out.reason = from.text();
+  return out;
+}
+
+void put(Packer& to, const RunJournal::File& file) {
+  to.put(file.name_hash);
+  put(to, file.in_run);
+  put(to, file.in_sink);
+  to.put(file.rows);
+  to.put(file.rows_hash);
+  to.put(file.audio.sample_rate);
+  to.put(file.audio.frames);
+  to.put(file.stamp);
+  to.put(file.content);
+}
+
+RunJournal::File take_file(Unpacker& from) {
+  RunJournal::File out;
+  out.name_hash = from.take<std::uint64_t>();
+  out.in_run = take_entry(from);
+  out.in_sink = take_entry(from);
+  out.rows = from.take<std::int64_t>();
+  out.rows_hash = from.take<std::uint64_t>();
+  out.audio.sample_rate = from.take<int>();
+  out.audio.frames = from.take<std::int64_t>();
+  out.stamp = from.take<FileStamp>();
+  out.content = from.take<std::uint64_t>();
+  return out;
+}
+
+RunJournal::Record unpack(std::string_view bytes) {
+  Unpacker from(bytes);
+  switch (from.take<Kind>()) {
+    case Kind::facts: {
+      RunJournal::Facts out;
+      while (!from.is_empty()) {
+        std::string name = from.text();
+        out.emplace_back(std::move(name), from.text());
+      }
+      return out;
+    }
+    case Kind::begin:
+      return RunJournal::Begin{from.text()};
+    case Kind::commit: {
+      RunJournal::Commit out{.first = from.take<std::uint64_t>(), .files = {}};
+      while (!from.is_empty()) out.files.push_back(take_file(from));
+      return out;
+    }
+    case Kind::ending:
+      return RunJournal::Ending{};
+  }
+  throw std::out_of_range("kind of record");
+}
+
+}  // namespace
+
+std::string RunJournal::path_of(const std::string& path) {
+  return without_links(path) + ".journal";
+}
+
+std::uint64_t RunJournal::name_hash(std::string_view name, std::size_t section) {
+  return XXH3_64bits_withSeed(name.data(), name.size(), section);
+}
+
+std::string RunJournal::boot_now() {
+  char id[36];
+  const UniqueFd fd(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  return fd && ::read(fd.get(), id, sizeof id) == sizeof id ? std::string(id, sizeof id) : "";
+}
+
+std::unique_ptr<RunJournal> RunJournal::create(const std::string& path) {
+  return std::unique_ptr<RunJournal>(new RunJournal(LogFile::create(path_of(path))));
+}
+
+std::unique_ptr<RunJournal> RunJournal::open(const std::string& path) {
+  auto log = LogFile::open(path_of(path));
+  return log ? std::unique_ptr<RunJournal>(new RunJournal(std::move(log))) : nullptr;
+}
+
+bool RunJournal::next(Record& record) {
+  std::string bytes;
+  const LogFile::Place before = log_->place();
+  if (!log_->next(bytes)) return false;
+  try {
+    record = unpack(bytes);
+    return true;
+  } catch (const std::out_of_range&) {  // of another version
+    log_->go_to(before);
+    return false;
+  }
+}
+
+void RunJournal::append(const Facts& facts) {
+  Packer to(Kind::facts);
+  for (const auto& [name, value] : facts) {
+    to.text(name);
+    to.text(value);
+  }
+  log_->append(to.bytes());
+}
+
+void RunJournal::append(const Begin& begin) {
+  Packer to(Kind::begin);
+  to.text(begin.boot);
+  log_->append(to.bytes());
+}
+
+void RunJournal::append(const Commit& commit) {
+  Packer to(Kind::commit);
+  to.put(std::uint64_t{commit.first});
+  for (const File& file : commit.files) put(to, file);
+  log_->append(to.bytes());
+}
+
+void RunJournal::append(Ending) { log_->append(Packer(Kind::ending).bytes()); }
+
+}  // namespace melflow

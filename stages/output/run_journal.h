@@ -1,0 +1,74 @@
+// `<path>.journal`: how far a run came with its output, so that the next run goes on from there.
+//
+// A log (files/log_file) of:
+//
+//   facts    what decides the bytes of the output, by name: only a run with the same ones goes on
+//   begin    the boot of the machine on which a run begins or goes on
+//   commit   what became of the next files of the corpus, all of whose rows are in the work file
+//   ending   from here on the work file may be changed in other ways than by more rows
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "pipeline/ledger.h"
+#include "stages/files/log_file.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+class RunJournal {
+ public:
+  using Facts = std::vector<std::pair<std::string, std::string>>;
+
+  /// What became of a file.
+  struct File {
+    std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash())
+    Ledger::Entry in_run;
+    Ledger::Entry in_sink;  ///< open: as in the run; else it was left out of this output
+    std::int64_t rows = 0;
+    std::uint64_t rows_hash = 0;
+    FileAudio audio;
+    FileStamp stamp{};
+    std::uint64_t content = 0;
+  };
+  struct Begin {
+    std::string boot;  ///< "" where the system does not say
+  };
+  struct Commit {
+    std::size_t first = 0;
+    std::vector<File> files;  ///< those from `first` on
+  };
+  struct Ending {};
+  using Record = std::variant<Facts, Begin, Commit, Ending>;
+
+  /// The path for the output at `path`.
+  static std::string path_of(const std::string& path);
+  static std::uint64_t name_hash(std::string_view name, std::size_t section);
+  /// Of the machine, since it was started; "" where the system does not say.
+  static std::string boot_now();
+
+  /// As LogFile does.
+  static std::unique_ptr<RunJournal> create(const std::string& path);
+  static std::unique_ptr<RunJournal> open(const std::string& path);
+
+  [[nodiscard]] LogFile& log() { return *log_; }
+  /// The next record; false at the end, and where what follows is damaged.
+  bool next(Record& record);
+  void append(const Facts& facts);
+  void append(const Begin& begin);
+  void append(const Commit& commit);
+  void append(Ending);
+
+ private:
+  explicit RunJournal(std::unique_ptr<LogFile> log) : log_(std::move(log)) {}
+
+  std::unique_ptr<LogFile> log_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,210 @@
+"""Kills runs, lets the same command go on, and compares the output with that of a run that was never ended.
+
+In:  kill_walk.py MELFLOW LIBRARY [--kills N] [--seed S] [--cases ...] [--jobs J]
+     LIBRARY: fail_call.cpp, built. N runs are killed in all, spread over the cases: half of them at a call of the
+     system that changes files, from the first on, the others at any call. Every third is killed again while it goes on.
+Out: a line for each that ended wrong, and a table; exit status 0 when there is none, 1 else.
+
+Right is: after the last run the folder has the same files with the same bytes as after a run without a kill, and
+nothing else. What a run goes on with is less than all only by what was under way since the last entry in its journal.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import wave
+
+FILES = 40
+SECONDS = 120
+
+WRITING = ["pwrite", "write", "ftruncate", "rename", "unlink", "fsync"]
+OTHERS = ["open", "stat", "pread", "read", "close", "flock"]
+
+PIPELINE = """
+version: 1
+memory: {{host: 64MiB}}
+graph:
+  files: {{stage: file_list, root: {root}, include: ["**/*.wav"], labels: top_dir{files}}}
+  read: {{stage: disk_read, from: files{read}}}
+  decode: {{stage: decode, from: read}}
+{before}  write: {{stage: {sink}, from: {last}, path: out.{ending}, checkpoint: {checkpoint}{write}}}
+{more}"""
+
+MEL = """  segment: {stage: segment, from: decode}
+  batch: {stage: batch, from: segment, files: 2}
+  mel: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20%s}
+"""
+
+SAMPLES = """  segment: {stage: segment, from: decode}
+  rows: {stage: samples, from: segment}
+"""
+
+
+class Case:
+    def __init__(self, sink="hdf5_write", files="", read="", write="", mel="", more="", samples=False, checkpoint="1KiB"):
+        self.text = dict(sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint,
+                         ending="npy" if sink == "npy_write" else "h5",
+                         before=SAMPLES if samples else MEL % mel,
+                         last="rows" if samples else "mel")
+
+
+SPLITS = ", splits: ratio, split_ratios: {train: 70, valid: 15, test: 15}"
+CASES = {
+    "hdf5": Case(),
+    "every_file": Case(checkpoint="1"),
+    "npy": Case("npy_write"),
+    "splits": Case(files=SPLITS, write=", split_files: true, statistics: train"),
+    "npy_splits": Case("npy_write", files=SPLITS),
+    "deflate": Case(write=", compression: deflate, chunk: 4KiB"),
+    "float16": Case(write=", dtype: float16, statistics: all"),
+    "normalize": Case(write=", statistics: all, normalize: true"),
+    "sync": Case(write=", sync: true"),
+    "blocks": Case(read=", whole: 4KiB, buffer: 4KiB"),
+    "late": Case(read=", whole: 4KiB, buffer: 4KiB", mel=", log: db, ref: max, top_db: 80"),
+    "samples": Case(write=", dtype: int16", samples=True),
+    "preload": Case(files=", feed: preload"),
+    "cache": Case(files=", feed: cache, cache_path: cache"),
+    "two": Case(more="  second: {stage: npy_write, from: mel, path: second.npy, checkpoint: 2KiB}\n"),
+}
+
+
+def make_corpus(folder):
+    noise = random.Random(1)
+    for i in range(FILES):
+        path = os.path.join(folder, "abc"[i % 3], f"{i:02}.wav")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if i % 13 == 7:  # one that fails, and says why
+            with open(path, "wb") as f:
+                f.write(b"no sound")
+            continue
+        with wave.open(path, "wb") as f:
+            f.setnchannels(1)
+            f.setsampwidth(2)
+            f.setframerate(8000)
+            f.writeframes(noise.randbytes(2 * (1200 + 150 * i)))
+
+
+class Walk:
+    def __init__(self, work, program, library, name):
+        self.program, self.library, self.name = program, library, name
+        self.work = os.path.join(work, name)
+        os.makedirs(self.work)
+        self.yaml = os.path.join(self.work, "job.yaml")
+        with open(self.yaml, "w") as f:
+            f.write(PIPELINE.format(root=os.path.join(work, "corpus"), **CASES[name].text))
+        clean = os.path.join(self.work, "clean")
+        os.makedirs(clean)
+        log = os.path.join(self.work, "log")
+        ended = self.start(clean, {"MELFLOW_FAULT_LOG": log})
+        assert ended.returncode in (0, 3), ended.stderr
+        self.code = ended.returncode
+        self.clean = self.contents(clean)
+        with open(log) as f:
+            self.counts = {call: int(n) for call, n in (line.split() for line in f)}
+
+    def start(self, folder, environment):
+        command = [self.program, "run", self.yaml, "--workers", "2", "--json"]
+        return subprocess.run(command, cwd=folder, env={**os.environ, "LD_PRELOAD": self.library, **environment},
+                              timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL)
+
+    @staticmethod
+    def contents(folder):
+        out = {}
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(place, name)
+                with open(path, "rb") as f:
+                    out[os.path.relpath(path, folder)] = f.read()
+        return {name: data for name, data in out.items() if not name.startswith("cache")}
+
+    def kills(self, count, chance):
+        """`count` places: the first calls that write, and random ones."""
+        writing = [(call, n) for n in range(1, 201) for call in WRITING if n <= self.counts[call]]
+        chance.shuffle(writing)
+        out = writing[:(count + 1) // 2]
+        while len(out) < count:
+            call = chance.choice(WRITING + OTHERS)
+            if self.counts[call] > 0:
+                out.append((call, chance.randint(1, self.counts[call])))
+        return out
+
+    def wrong(self, number, kills):
+        """How it ended wrong, "" where it did not; and how many files were not computed again."""
+        folder = os.path.join(self.work, str(number))
+        os.makedirs(folder)
+        resumed = 0
+        try:
+            for call, n in kills:
+                ended = self.start(folder, {"MELFLOW_FAULT": f"{call}:{n}:kill"})
+                if ended.returncode not in (-9, 0, 3) and not self.is_complete(ended):
+                    return f"exit {ended.returncode}: {ended.stderr.decode(errors='replace')[:300]}", 0
+            ended = self.start(folder, {})
+            if ended.returncode != self.code:
+                if not self.is_complete(ended):
+                    return f"then exit {ended.returncode}: {ended.stderr.decode(errors='replace')[:300]}", 0
+            elif ended.stdout:
+                stages = json.loads(ended.stdout)["stages"]
+                resumed = max(int(s.get("summary", {}).get("resumed_files", 0)) for s in stages)
+            now = self.contents(folder)
+            if now.keys() != self.clean.keys():
+                return "there are " + ", ".join(sorted(now)), resumed
+            others = [name for name, data in now.items() if data != self.clean[name]]
+            return ("other bytes in " + ", ".join(others) if others else ""), resumed
+        except subprocess.TimeoutExpired:
+            return "hangs", 0
+        finally:
+            shutil.rmtree(folder)
+
+    @staticmethod
+    def is_complete(ended):
+        """The kill before came when all was done but for tidying up."""
+        return ended.returncode == 1 and b"exists already" in ended.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("melflow")
+    parser.add_argument("library")
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    red = runs = 0
+    names = arguments.cases.split(",")
+    with tempfile.TemporaryDirectory(prefix="melflow_kills_") as work, \
+            concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        make_corpus(os.path.join(work, "corpus"))
+        for k, name in enumerate(names):
+            chance = random.Random(f"{arguments.seed} {name}")
+            count = arguments.kills // len(names) + (k < arguments.kills % len(names))
+            walk = Walk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
+            kills = walk.kills(count, chance)
+            rounds, i = [], 0
+            while i < len(kills):
+                n = 2 if len(rounds) % 3 == 2 else 1
+                rounds.append(kills[i:i + n])
+                i += n
+            went_on = 0
+            for (what, resumed), killed in zip(pool.map(walk.wrong, range(len(rounds)), rounds), rounds):
+                went_on += resumed > 0
+                if what:
+                    red += 1
+                    print(f"{name}: {killed}: {what}", flush=True)
+            runs += len(kills)
+            print(f"{name}: {len(kills)} kills, {went_on} of {len(rounds)} runs went on with files that were done",
+                  flush=True)
+            shutil.rmtree(walk.work)
+    print(f"{runs} kills: {red} ended wrong")
+    return 1 if red else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,234 @@
+// Runs that go on with what one that was ended has left: what is kept, what is not believed, and
+// what is said. tests/apps/kill_walk.py kills runs and compares every byte.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "stages/files/log_file.h"
+#include "tests/jobs/shared.h"
+#include "tests/support/hold.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using namespace melflow::test;
+
+namespace {
+
+constexpr unsigned kFiles = 40;
+
+std::string clip(unsigned i) { return fmt::format("{:02}.wav", i); }
+
+void make_corpus(const TempFolder& folder) {
+  for (unsigned i = 0; i < kFiles; ++i)
+    write_wav(folder.file("clips/" + clip(i)), 8000 + 100 * i, 16000, i);
+  folder.write("clips/" + clip(5), "no sound");
+}
+
+std::string with(std::string yaml, const std::string& option) {
+  yaml.replace(yaml.find("path:"), 5, option + ", path:");
+  return yaml;
+}
+
+// A job whose first run is stopped when some files are done.
+struct Stopped {
+  explicit Stopped(std::string text, const std::string& output = "out.h5")
+      : yaml(std::move(text)), out(output) {
+    make_corpus(folder);
+    const JobResult job =
+        run_and_stop(yaml, in_out(folder / "clips", folder / out), {.let_in = 24, .closed = 8});
+    REQUIRE_MESSAGE(job.report.ending == Ending::stopped, job.text());
+    done = job.report.counts.closed() - job.report.counts.not_run;
+    REQUIRE(done >= 8);
+    REQUIRE(done < kFiles);
+  }
+  JobResult go_on(Resume::When when = Resume::When::automatic) {
+    said.clear();
+    return run_job(with_held_files(yaml), in_out(folder / "clips", folder / out), {}, Update::none,
+                   {when, [this](const std::string& text) { said += text + "\n"; }});
+  }
+  // What a run that was never ended makes.
+  void check_output() {
+    const JobResult whole =
+        run_job(with_held_files(yaml), in_out(folder / "clips", folder / ("w/" + out)));
+    REQUIRE_MESSAGE(whole.complete(), whole.text());
+    CHECK(read_output(folder / out).difference(read_output(folder / ("w/" + out))) == "");
+    CHECK_FALSE(std::filesystem::exists(folder / (out + ".part")));
+    CHECK_FALSE(std::filesystem::exists(folder / (out + ".journal")));
+  }
+
+  TempFolder folder;
+  std::string yaml, out;
+  std::size_t done = 0;  // files
+  std::string said;
+};
+
+std::size_t resumed(const JobResult& job) {
+  for (const auto& [name, value] : job.stage("write").summary)
+    if (name == "resumed_files") return std::stoul(value.text());
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("resume: a run goes on behind what is done, and says so") {
+  for (const char* option : {"sync: false", "dtype: float16", "statistics: all",
+                             "compression: deflate, chunk: 4KiB", "sync: true"}) {
+    CAPTURE(std::string(option));
+    Stopped s(with(speech_pipeline({.batch = 1}), option));
+    s.folder.folder("w");
+    const JobResult job = s.go_on();
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(resumed(job) == s.done);
+    CHECK(s.said.find(fmt::format("goes on with the work of a run that was ended: {} of {} files",
+                                  s.done, kFiles)) != s.said.npos);
+    // One that had failed keeps its line.
+    CHECK(job.report.counts.failed == 1);
+    CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
+    s.check_output();
+  }
+}
+
+TEST_CASE("resume: from the first file that has changed since, all is made again") {
+  struct Row {
+    const char* what;
+    std::size_t kept;
+    std::function<void(const TempFolder&)> change;
+  };
+  const Row rows[] = {
+      {"other samples", 6,
+       [](const TempFolder& f) { write_wav(f.file("clips/" + clip(6)), 9000, 16000, 99); }},
+      {"a file more", 3,
+       [](const TempFolder& f) { write_wav(f.file("clips/02a.wav"), 9000, 16000); }},
+      {"a file less", 7,
+       [](const TempFolder& f) { std::filesystem::remove(f / ("clips/" + clip(7))); }},
+      {"one that failed is mended", 5,
+       [](const TempFolder& f) { write_wav(f.file("clips/" + clip(5)), 9000, 16000); }},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    Stopped s(speech_pipeline({.batch = 1}));
+    s.folder.folder("w");
+    row.change(s.folder);
+    const JobResult job = s.go_on();
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(resumed(job) == row.kept);
+    s.check_output();
+  }
+}
+
+TEST_CASE("resume: rows that are not what they were are made again") {
+  // A stopped run was at its ending, so that all rows are looked at.
+  Stopped s(speech_pipeline({.batch = 1}));
+  s.folder.folder("w");
+  const Output part = read_output(s.folder / "out.h5.part");
+  const Output::File& spoiled = part.file(clip(7));
+  {
+    std::fstream file(s.folder / "out.h5.part", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(
+        (64 << 10) + (spoiled.offset + 1) * 4 * static_cast<std::int64_t>(part.values_per_row())));
+    file.put('\x7f');
+  }
+  const JobResult job = s.go_on();
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(resumed(job) == 7);
+  s.check_output();
+}
+
+TEST_CASE("resume: a journal that is cut off anywhere is believed as far as it goes") {
+  Stopped s(with(speech_pipeline({.batch = 1}), "checkpoint: 1"));
+  s.folder.folder("w");
+  const std::string journal = read_bytes(s.folder / "out.h5.journal");
+  const std::string part = read_bytes(s.folder / "out.h5.part");
+  std::size_t before = 0;
+  for (std::size_t cut = 0; cut <= journal.size();
+       cut += std::max<std::size_t>(1, journal.size() / 12)) {
+    CAPTURE(cut);
+    s.folder.write("out.h5.journal", journal.substr(0, cut));
+    s.folder.write("out.h5.part", part);
+    std::filesystem::remove(s.folder / "out.h5");
+    std::filesystem::remove(s.folder / "w/out.h5");
+    const JobResult job = s.go_on();
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(resumed(job) >= before);
+    CHECK(resumed(job) <= s.done);
+    before = resumed(job);
+    s.check_output();
+  }
+  CHECK(before > 0);
+}
+
+TEST_CASE("resume: work with other settings is put aside, never cut") {
+  Stopped s(speech_pipeline({.batch = 1}));
+  s.folder.folder("w");
+  const std::string part = read_bytes(s.folder / "out.h5.part");
+  s.yaml = with(s.yaml, "dtype: float16");
+  CHECK(s.go_on(Resume::When::required).error.find("it was made with another") !=
+        std::string::npos);
+  const JobResult job = s.go_on();
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(resumed(job) == 0);
+  CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
+  CHECK(s.said.find("put aside as " + (s.folder / "out.h5.part.aside")) != s.said.npos);
+  CHECK(read_bytes(s.folder / "out.h5.part.aside") == part);
+  s.check_output();
+}
+
+TEST_CASE("resume: never begins from the beginning, require wants something to go on with") {
+  Stopped s(speech_pipeline({.batch = 1}));
+  s.folder.folder("w");
+  const JobResult anew = s.go_on(Resume::When::never);
+  REQUIRE_MESSAGE(anew.complete(), anew.text());
+  CHECK(resumed(anew) == 0);
+  s.check_output();
+  std::filesystem::remove(s.folder / "out.h5");
+  const JobResult refused = s.go_on(Resume::When::required);
+  CHECK_FALSE(refused.started);
+  CHECK(refused.error == s.folder /
+                             "out.h5: there is nothing to go on with: no run of it was "
+                             "ended; leave out --resume to begin from the beginning");
+}
+
+TEST_CASE("log file: what was appended comes back, up to the first byte that is another") {
+  const TempFolder folder;
+  const std::string path = folder / "log";
+  std::vector<std::string> records;
+  {
+    const auto log = LogFile::create(path);
+    for (std::size_t i = 0; i < 20; ++i) {
+      records.emplace_back(i * 7, static_cast<char>('a' + i));
+      log->append(records.back());
+    }
+  }
+  const std::string bytes = read_bytes(path);
+  const auto read = [&] {
+    std::vector<std::string> out;
+    const auto log = LogFile::open(path);
+    for (std::string record; log->next(record);) out.push_back(record);
+    return out;
+  };
+  CHECK(read() == records);
+  for (std::size_t at = 14; at < bytes.size(); at += 5) {
+    CAPTURE(at);
+    std::string spoiled = bytes;
+    spoiled[at] = static_cast<char>(spoiled[at] ^ 1);
+    folder.write("log", spoiled);
+    const std::vector<std::string> there = read();
+    CHECK(there.size() < records.size());
+    CHECK(std::equal(there.begin(), there.end(), records.begin()));
+    folder.write("log", bytes.substr(0, at));
+    CHECK(read().size() <= there.size());
+  }
+  // It goes on behind what is whole.
+  folder.write("log", bytes.substr(0, bytes.size() - 1));
+  {
+    const auto log = LogFile::open(path);
+    for (std::string record; log->next(record);) {
+    }
+    log->cut();
+    log->append("new");
+  }
+  records.back() = "new";
+  CHECK(read() == records);
+}
