@@ -78,7 +78,7 @@ class Resumption {
   std::size_t files_ = 0;
   std::int64_t rows_ = 0;
   std::string refusal_;
-  bool has_rows_ = false;  // though they cannot be gone on with
+  bool has_rows_ = false;     // though they cannot be gone on with
   std::string stamped_path_;  // of the last file looked at: utterances share theirs
   FileStamp stamp_;
 };

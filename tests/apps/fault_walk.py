@@ -7,7 +7,8 @@ Out: a line for each run that ended wrong, and one in all; exit status 0 when th
 
 Right is: no crash and no hang; exit 0 only with the output that a run without a fault makes; exit 3 only where
 failed files are named and all others have the rows they should have; and where there is any other exit status, the
-output is what it was before, whole, or the new one, whole. HDF5's own messages are never printed.
+output is what it was before, whole, or the new one, whole, and the same command makes the new one when it is given
+again. HDF5's own messages are never printed.
 """
 
 import argparse
@@ -220,10 +221,20 @@ class Walk:
             if what:
                 lines = (ended.stderr + ended.stdout).decode(errors="replace").split("\n")
                 what += f"; exit {ended.returncode}: {lines[0][:160]}"
+            elif ended.returncode not in (0, 3):
+                what = self.goes_on(folder)
         except subprocess.TimeoutExpired:
             what = "hangs"
         shutil.rmtree(folder)
         return f"{self.name}: {call} {n} {errno.errorcode.get(error, error)}: {what}" if what else ""
+
+    def goes_on(self, folder):
+        """The same command, without a fault, has to make the output."""
+        again = self.job(folder, {})
+        if again.returncode != 0:
+            return f"then exit {again.returncode}: {again.stderr.decode(errors='replace')[:200]}"
+        out = Output(os.path.join(folder, self.case.outputs[0]))
+        return "" if out.is_same(self.clean) else "then the output is another one: " + self.difference(out)
 
     def judge(self, folder, ended, error):
         if ended.returncode < 0:

@@ -251,8 +251,7 @@ TEST_CASE("chunked rows: a file that cannot grow is an error, and nothing is lef
     const FileSizeLimit limit(200'000);
     const std::string text = complaint([&] { file.write(0, v.data(), 1000); });
     CAPTURE(text);
-    CHECK(text.starts_with(
-        target + ".part: cannot be written: File too large. "));
+    CHECK(text.starts_with(target + ".part: cannot be written: File too large. "));
   }
   CHECK(std::filesystem::is_empty(folder.path()));
   {

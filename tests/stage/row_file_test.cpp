@@ -436,8 +436,7 @@ TEST_CASE("row file: what HDF5 cannot write when it closes the file is noticed")
               H5Gclose, "group");
       });
     });
-    CHECK(message.starts_with(
-        target + ".part: cannot be written: File too large. "));
+    CHECK(message.starts_with(target + ".part: cannot be written: File too large. "));
   }
   CHECK(names_in(folder.path()).size() == 0);
 }

@@ -308,11 +308,12 @@ void ChunkedRowFile::read(std::int64_t row, std::int64_t count, float* values) {
 
 std::optional<std::uint64_t> ChunkedRowFile::hash(std::int64_t row, std::int64_t count) const {
   RowHash out;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   auto loaded = new_chunk();
   for (const std::int64_t end = row + count; row < end;) {
     const std::int64_t index = chunk_of(row), first = row - index * settings_.rows;
     const std::int64_t n = std::min(end - row, settings_.rows - first);
+    packed_.wait(lock, [&] { return has_failed_ || !packing_.contains(index); });
     const auto it = open_.find(index);
     if (it == open_.end() && !load(index, loaded->bytes())) return std::nullopt;
     const Chunk& chunk = it != open_.end() ? *it->second : *loaded;

@@ -115,7 +115,7 @@ class ChunkedRowFile final : public RowFile {
   mutable std::mutex mutex_;  // of what follows
   std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
   std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet, nor parked
-  std::condition_variable packed_;
+  mutable std::condition_variable packed_;
   std::vector<Place> places_;  // of the chunks from the first on
   std::map<std::int64_t, Parked> parked_;
   std::uint64_t end_ = kDataOffset;  // of the log

@@ -56,7 +56,9 @@ struct Hdf5Driver {
   }
   static haddr_t get_eoa(const H5FD_t* file, H5FD_mem_t) { return of(file).eoa; }
   static herr_t set_eoa(H5FD_t* file, H5FD_mem_t, haddr_t at) {
-    of(file).eoa = at;
+    File& f = of(file);
+    if (f.next == f.eoa) f.next = at;  // the last of what was allotted grows or shrinks
+    f.eoa = at;
     return 0;
   }
   // Only for files around a range: others grow at their end.

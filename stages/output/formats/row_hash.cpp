@@ -3,7 +3,16 @@
 #include <algorithm>
 #include <array>
 
+// The library's functions for the processor at hand, three times as fast and more.
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#include <xxh_x86dispatch.h>
+#endif
+
 namespace melflow {
+
+void RowHash::add(const void* data, std::size_t bytes) {
+  XXH3_64bits_update(state_.get(), data, bytes);
+}
 
 void RowHash::add(const void* values, std::size_t count, NumberType type, NumberType stored) {
   if (type == stored) return add(values, count * size_of(type));

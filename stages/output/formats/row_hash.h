@@ -16,7 +16,7 @@ class RowHash {
  public:
   RowHash() { reset(); }
   void reset() { XXH3_64bits_reset(state_.get()); }
-  void add(const void* data, std::size_t bytes) { XXH3_64bits_update(state_.get(), data, bytes); }
+  void add(const void* data, std::size_t bytes);
   /// Adds `count` values of type `type`, which is `stored` or float32, as they are stored.
   void add(const void* values, std::size_t count, NumberType type, NumberType stored);
   [[nodiscard]] std::uint64_t value() const { return XXH3_64bits_digest(state_.get()); }
