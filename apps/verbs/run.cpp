@@ -15,6 +15,7 @@
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
 #include "apps/report/verdicts_text.h"
+#include "apps/verbs/duration.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
@@ -38,7 +39,8 @@ struct RunArguments {
   bool no_progress = false;
   Update update = Update::none;
   Resume::When resume = Resume::When::automatic;
-  bool dry_run = false;  ///< of an update
+  double stop_after = 0;  ///< [s]; 0: never
+  bool dry_run = false;   ///< of an update
 };
 
 // Where the JSON document and the page go; that they can is known before the run.
@@ -102,6 +104,7 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
 
 WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
   Watch watch{.quiet = arguments.quiet,
+              .seconds = arguments.stop_after,
               .with_series = !arguments.json.empty() || !arguments.page.empty()};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
   return run_watched(runner, watch);
@@ -200,6 +203,18 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
                 "goes to stderr");
+  verb.add_option_function<std::string>(
+          "--stop-after",
+          [&arguments](const std::string& text) {
+            const auto seconds = duration_seconds(text);
+            if (!seconds)
+              throw CLI::ValidationError("--stop-after",
+                                         "'" + text + "' is no time such as 11h50m, 90s or 1.5h");
+            arguments.stop_after = *seconds;
+          },
+          "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
+          "limit")
+      ->type_name("TIME");
   verb.add_option("--report", arguments.page,
                   "writes the report as a page for a browser: the flow with what is busy and what "
                   "holds back, rates, queues, memory and cores over time, files that took longest")

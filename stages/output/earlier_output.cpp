@@ -10,6 +10,7 @@
 #include "stages/corpus/update.h"
 #include "stages/files/publication.h"
 #include "stages/manifest.h"
+#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 
@@ -167,6 +168,7 @@ std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t sec
     } else {
       order.taken_over(k.file, k.rows, k.audio);
       rows_.emplace_hint(rows_.end(), k.file, k.row);
+      if (k.hash != 0) hashes_.emplace_hint(hashes_.end(), k.file, k.hash);
     }
     statistics.mistake(k.file);
     hashes[k.file] = k.hash;
@@ -191,11 +193,39 @@ std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::
   while (next < ready.size() && !ready[next].part && ready[next].section == section &&
          rows_.at(ready[next].file) == first + count)
     count += ready[next++].file_rows;
+  RowHash hash;
+  std::size_t of = from;    // whose rows are hashed,
+  std::int64_t hashed = 0;  // how many of them
   for (std::int64_t done = 0; done < count; done += file.rows_at_once()) {
     const std::int64_t n = std::min(file.rows_at_once(), count - done);
-    file.write(to + done, given_[section]->read(first + done, n).data(), n);
+    const std::vector<float> values = given_[section]->read(first + done, n);
+    const std::size_t per_row = values.size() / static_cast<std::size_t>(n);
+    for (std::int64_t row = 0; row < n;) {
+      const std::int64_t rows = std::min(n - row, ready[of].file_rows - hashed);
+      hash.add(values.data() + static_cast<std::size_t>(row) * per_row,
+               static_cast<std::size_t>(rows) * per_row, NumberType::float32, target_.dtype);
+      row += rows;
+      hashed += rows;
+      if (hashed < ready[of].file_rows) break;
+      check_rows(ready[of].file, section, hash.value());
+      hash.reset();
+      hashed = 0;
+      ++of;
+    }
+    file.write(to + done, values.data(), n);
   }
   return next;
+}
+
+// What is wrong on a disk does not travel on.
+void EarlierOutput::check_rows(std::size_t file, std::size_t section, std::uint64_t hash) const {
+  const auto known = hashes_.find(file);
+  if (known == hashes_.end() || known->second == hash) return;
+  throw RunError(
+      fmt::format("{}: the rows of {} are not what was written ({} lists all such files); the "
+                  "output is left as it is. Build it anew (overwrite: true)",
+                  given_[section]->path(), given_[section]->name_of(file),
+                  "melflow verify " + given_[section]->path()));
 }
 
 void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths) {

@@ -72,6 +72,7 @@ class EarlierOutput {
                                   std::int64_t extensible_at);
   [[nodiscard]] std::string too_many_dropped(const RunContext& run);
   void forget_opened(const RunContext& run);
+  void check_rows(std::size_t file, std::size_t section, std::uint64_t hash) const;
 
   const RowSinkOptions& target_;
   // That the source asked for, by path, until match(); null for one that is not there.
@@ -80,6 +81,7 @@ class EarlierOutput {
   std::vector<std::unique_ptr<RowReuse>> matched_;      // of each section, or none, until keep()
   std::vector<std::unique_ptr<const RowReuse>> given_;  // whose rows are taken over, or none
   std::map<std::size_t, std::int64_t> rows_;            // where each file's begin there
+  std::map<std::size_t, std::uint64_t> hashes_;         // of them, where they are known
   DroppedRows dropped_;
   std::string refusal_;  // of a preview
   std::size_t kept_files_ = 0;

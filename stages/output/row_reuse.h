@@ -67,6 +67,11 @@ class RowReuse {
   /// Whether the output has hashes of the files' contents.
   [[nodiscard]] bool has_contents() const;
   [[nodiscard]] const std::string& root() const { return file_->root(); }
+  [[nodiscard]] const std::string& path() const { return file_->path(); }
+  /// What the output calls a file of the source that is kept.
+  [[nodiscard]] const std::string& name_of(std::size_t file) const {
+    return file_->files()[static_cast<std::size_t>(entries_[file - first_])].path;
+  }
   /// The backend and instruction set that computed the rows: "cpu avx2".
   [[nodiscard]] std::string computed_by() const;
   /// Whether the output has rows that belong to no file any more.

@@ -192,7 +192,7 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
       uses_.files[section]->write(ranges);
       bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
       if (i < ready.size() && !ready[i].part)
-        i = uses_.earlier.take_over(ready, i, *uses_.files[section]);
+        i = uses_.earlier.take_over(ready, i, *uses_.files[ready[i].section]);
     }
     ready.clear();  // may close files' records, and so come back here through closed()
     if (!is_writer) return;

@@ -288,6 +288,11 @@ TEST_CASE("update: files keep their split, in every kind of output, and each is 
     const JobResult moved =
         corpus.run(yaml(", split_seed: 5, split_update: redraw"), Update::append, row.name);
     REQUIRE_MESSAGE(moved.complete(), moved.text());
+    for (const char* split : {"", ".train", ".val", ".test"}) {
+      std::string path = corpus.out(row.name);
+      path.insert(path.rfind('.'), split);
+      if (path.ends_with(".h5") && std::filesystem::exists(path)) (void)read_output(path);
+    }
     REQUIRE(moved.report.warnings.size() == 1);
     CHECK(moved.report.warnings[0].find(
               " of 60 files of the earlier output are in another split now: ") !=

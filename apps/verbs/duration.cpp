@@ -1,0 +1,34 @@
+#include "apps/verbs/duration.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace melflow {
+
+std::optional<double> duration_seconds(std::string_view text) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"d", 86400}, {"h", 3600}, {"ms", 1e-3}, {"m", 60}, {"s", 1}};
+  double total = 0, before = std::numeric_limits<double>::infinity();
+  while (!text.empty()) {
+    double number = 0;
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+    if (error != std::errc() || !(number >= 0)) return std::nullopt;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    double unit = 0;
+    for (const auto& [name, seconds] : kUnits) {
+      if (!text.starts_with(name)) continue;
+      unit = seconds;
+      text.remove_prefix(name.size());
+      break;
+    }
+    if (unit == 0 || unit >= before) return std::nullopt;
+    before = unit;
+    total += number * unit;
+  }
+  return total > 0 && std::isfinite(total) ? std::optional(total) : std::nullopt;
+}
+
+}  // namespace melflow

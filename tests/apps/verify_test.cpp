@@ -1,0 +1,114 @@
+// melflow verify, and what relies on the hashes that it checks; times on a command line.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/verbs/duration.h"
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return test::run(folder, arguments);
+}
+
+void make_output(const TempFolder& folder, const std::string& sink) {
+  std::filesystem::create_directories(folder / "data");
+  for (unsigned i = 0; i < 6; ++i)
+    test::write_wav(folder / ("data/" + std::to_string(i) + ".wav"), 4000 + 500 * i, 8000, i);
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256, hop: 100") +
+                       "  write: {stage: " + sink + ", from: mel, overwrite: true}\n");
+  const Ended made = melflow_in(folder, {"run", "p.yaml", "-q"});
+  REQUIRE_MESSAGE(made.code == 0, made.err);
+}
+
+// Another byte, where there are rows.
+void spoil(const TempFolder& folder, const std::string& name) {
+  std::fstream file(folder / name, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(0, std::ios::end);
+  const auto size = static_cast<std::streamoff>(file.tellg());
+  const std::streamoff at = name.ends_with(".npy") ? (size - 4096) / 2 + 4096 : 64 * 1024 + 40000;
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+}  // namespace
+
+TEST_CASE("verify: rows that are another are found, in each format") {
+  for (const auto& [sink, name] :
+       {std::pair<std::string, std::string>{"hdf5_write, path: o.h5", "o.h5"},
+        {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
+        {"npy_write, path: o.npy", "o.npy"},
+        {"hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5"}}) {
+    CAPTURE(sink);
+    const TempFolder folder;
+    make_output(folder, sink);
+    const Ended right = melflow_in(folder, {"verify", name});
+    CHECK(right.code == 0);
+    CHECK(right.out == name + ": the rows of 6 files are what was written\n");
+    spoil(folder, name);
+    const Ended wrong = melflow_in(folder, {"verify", name, "--json"});
+    CHECK(wrong.code == 1);
+    const Json found = Json::parse(wrong.out);
+    CHECK(found["right"].get<int>() + static_cast<int>(found["wrong"].size()) == 6);
+    CHECK(found["wrong"].size() >= 1);
+    const Ended text = melflow_in(folder, {"verify", name});
+    CHECK(has(text.out, found["wrong"][0].get<std::string>()));
+    CHECK(has(text.out, "Is the disk sound?"));
+  }
+}
+
+TEST_CASE("verify: an update copies no rows that are another") {
+  const TempFolder folder;
+  make_output(folder, "npy_write, path: o.npy");
+  spoil(folder, "o.npy");
+  const std::string before = test::read_text(folder / "o.npy");
+  test::write_wav(folder / "data/new.wav", 4000, 8000, 9);
+  const Ended update = melflow_in(folder, {"update", "p.yaml", "-q"});
+  CHECK(update.code == 1);
+  CHECK(has(update.err, "are not what was written"));
+  CHECK(test::read_text(folder / "o.npy") == before);
+}
+
+TEST_CASE("duration: times with units, largest first") {
+  CHECK(duration_seconds("11h50m") == 42600);
+  CHECK(duration_seconds("90s") == 90);
+  CHECK(duration_seconds("1.5h") == 5400);
+  CHECK(duration_seconds("1d") == 86400);
+  CHECK(duration_seconds("2m250ms") == 120.25);
+  for (const char* text : {"", "10", "h", "5x", "-1s", "1m2h", "1s1s", "0s", "1e3s", "inf"})
+    CHECK_MESSAGE(!duration_seconds(text), text);
+}
+
+TEST_CASE("run: --stop-after ends a run that can go on") {
+  const TempFolder folder;
+  test::write_text(folder / "p.yaml",
+                   "version: 1\ngraph:\n  files: {stage: synthetic, count: 1000000}\n"
+                   "  mel: {stage: mel, from: batch}\n"
+                   "  segment: {stage: segment, from: files}\n"
+                   "  batch: {stage: batch, from: segment}\n"
+                   "  write: {stage: npy_write, from: mel, path: o.npy}\n");
+  const Ended e = melflow_in(folder, {"run", "p.yaml", "-q", "--stop-after", "300ms"});
+  INFO(e.err);
+  CHECK(e.code == 75);
+  CHECK(has(e.err, "the same command goes on from there"));
+  const Ended wrong = melflow_in(folder, {"run", "p.yaml", "--stop-after", "10"});
+  CHECK(wrong.code == 2);
+  CHECK(has(wrong.err, "--stop-after"));
+}
