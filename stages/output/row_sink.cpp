@@ -134,7 +134,8 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   const RunJournal::Facts facts = this->facts();
   resumption_ = std::make_unique<Resumption>(
       target_.path, Resumption::Uses{run, sections_, facts, [&](std::size_t section) {
-                                       return make_row_file(sections_.path(section), opening(true));
+                                       return make_row_file(sections_.path(section),
+                                                            opening(run, true));
                                      }});
   const bool may = update_of(run) == Update::none && resume_of(run).when != Resume::When::never;
   return may ? resumption_->files() : 0;
@@ -198,7 +199,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
   std::size_t committed = 0;
   if (done == 0) {
     for (const std::string& path : sections_.paths())
-      files_.push_back(make_row_file(path, opening(false)));
+      files_.push_back(make_row_file(path, opening(run, false)));
     journal = RunJournal::create(target_.path);
     journal->append(facts());
   } else {
@@ -219,6 +220,8 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
 }
 
 void RowSink::open_files(RunContext& run) {
+  mark_ = RunJournal::create(target_.path);
+  mark_->append(facts());
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     const auto rows =
         earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_, writer_->hashes());
@@ -228,6 +231,11 @@ void RowSink::open_files(RunContext& run) {
                                                                  : Existing::refuse));
     if (rows) files_.back()->extend(*rows, target_.sync);
   }
+}
+
+Opening RowSink::opening(const RunContext& run, bool resumes) const {
+  const bool may_be_there = target_.overwrite || update_of(run) != Update::none;
+  return {may_be_there ? Existing::replace : Existing::refuse, resumes};
 }
 
 void RowSink::warn_of_locks(RunContext& run) const {
@@ -243,11 +251,10 @@ void RowSink::warn_of_locks(RunContext& run) const {
 
 // All of them before the first is opened: nothing has been touched when one is refused.
 void RowSink::check_files(const RunContext& run) const {
-  const bool may_be_there = target_.overwrite || update_of(run) != Update::none;
   for (const std::string& path : sections_.paths()) {
     for (const std::string& file : files_of(path)) {
       PartFile::recover(file);
-      PartFile::check(file, stage_name(), may_be_there ? Existing::replace : Existing::refuse);
+      PartFile::check(file, stage_name(), opening(run, false).existing);
       check_is_no_input(file, run);
     }
   }
@@ -274,7 +281,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
     complete_ = ending == Ending::complete;
     if (!complete_ && earlier_.is_there()) {
       run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
-      return files_.clear();
+      return leave_work(run);
     }
     if (complete_) check_gives_rows(run, sections_.paths());
     if (checkpoints_ != nullptr) {
@@ -293,12 +300,12 @@ void RowSink::finish(RunContext& run, Ending ending) {
       return run.services.find<JointPublication>()->complete(target_.path, parts, target_.sync,
                                                              [this] {
                                                                written_ = true;
-                                                               if (checkpoints_ != nullptr)
-                                                                 checkpoints_->remove();
+                                                               remove_journal();
                                                              });
     }
     if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were in memory so far
     for (PartFile* part : parts) part->keep();
+    if (mark_ != nullptr) remove_journal();
     written_ = true;
   } catch (...) {
     leave_work(run);
@@ -328,6 +335,12 @@ void RowSink::leave_work(RunContext& run) {
     checkpoints_.reset();
   }
   files_.clear();
+  if (mark_ != nullptr) remove_journal();
+}
+
+void RowSink::remove_journal() const {
+  if (checkpoints_ != nullptr) checkpoints_->remove();
+  if (mark_ != nullptr) mark_->log().remove();
 }
 
 void RowSink::complete(RunContext& run) {

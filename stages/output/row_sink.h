@@ -92,10 +92,9 @@ class RowSink : public Sink<MelBatch>,
   void begin_journal(RunContext& run, std::size_t done);
   [[nodiscard]] RunJournal::Facts facts() const;
   void give_up_work(const Resume& resume);
-  [[nodiscard]] Opening opening(bool resumes) const {
-    return {target_.overwrite ? Existing::replace : Existing::refuse, resumes};
-  }
+  [[nodiscard]] Opening opening(const RunContext& run, bool resumes) const;
   void leave_work(RunContext& run);
+  void remove_journal() const;
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
   void normalize(RunContext& run, std::size_t section, std::int64_t rows);
@@ -112,7 +111,8 @@ class RowSink : public Sink<MelBatch>,
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<Resumption> resumption_;    // until begin()
   std::unique_ptr<Checkpoints> checkpoints_;  // but for updates
-  std::size_t resumed_ = 0;                   // files
+  std::unique_ptr<RunJournal> mark_;  // of updates: without commits, it says whose the work is
+  std::size_t resumed_ = 0;           // files
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report
   bool complete_ = false, written_ = false;

@@ -47,7 +47,8 @@ SAMPLES = """  segment: {stage: segment, from: decode}
 
 
 class Case:
-    def __init__(self, sink="hdf5_write", files="", read="", write="", mel="", more="", samples=False, checkpoint="1KiB"):
+    def __init__(self, sink="hdf5_write", updates=False, files="", read="", write="", mel="", more="", samples=False, checkpoint="1KiB"):
+        self.updates = updates  # an output of two folders of three
         self.text = dict(sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint,
                          ending="npy" if sink == "npy_write" else "h5",
                          before=SAMPLES if samples else MEL % mel,
@@ -70,6 +71,9 @@ CASES = {
     "samples": Case(write=", dtype: int16", samples=True),
     "preload": Case(files=", feed: preload"),
     "cache": Case(files=", feed: cache, cache_path: cache"),
+    "update": Case(updates=True),
+    "update_npy": Case("npy_write", updates=True),
+    "update_splits": Case(updates=True, files=SPLITS, write=", split_files: true, statistics: all"),
     "two": Case(more="  second: {stage: npy_write, from: mel, path: second.npy, checkpoint: 2KiB}\n"),
 }
 
@@ -98,8 +102,12 @@ class Walk:
         self.yaml = os.path.join(self.work, "job.yaml")
         with open(self.yaml, "w") as f:
             f.write(PIPELINE.format(root=os.path.join(work, "corpus"), **CASES[name].text))
-        clean = os.path.join(self.work, "clean")
-        os.makedirs(clean)
+        self.early = os.path.join(self.work, "early")
+        os.makedirs(self.early)
+        if CASES[name].updates:
+            made = self.start(self.early, {}, "run", ["--set", "files.include=[a/*.wav, b/*.wav]"])
+            assert made.returncode in (0, 3), made.stderr
+        clean = self.folder("clean")
         log = os.path.join(self.work, "log")
         ended = self.start(clean, {"MELFLOW_FAULT_LOG": log})
         assert ended.returncode in (0, 3), ended.stderr
@@ -108,8 +116,14 @@ class Walk:
         with open(log) as f:
             self.counts = {call: int(n) for call, n in (line.split() for line in f)}
 
-    def start(self, folder, environment):
-        command = [self.program, "run", self.yaml, "--workers", "2", "--json"]
+    def folder(self, name):
+        out = os.path.join(self.work, name)
+        shutil.copytree(self.early, out)
+        return out
+
+    def start(self, folder, environment, verb=None, more=()):
+        verb = verb or ("update" if CASES[self.name].updates else "run")
+        command = [self.program, verb, self.yaml, "--workers", "2", "--json", *more]
         return subprocess.run(command, cwd=folder, env={**os.environ, "LD_PRELOAD": self.library, **environment},
                               timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               stdin=subprocess.DEVNULL)
@@ -137,8 +151,7 @@ class Walk:
 
     def wrong(self, number, kills):
         """How it ended wrong, "" where it did not; and how many files were not computed again."""
-        folder = os.path.join(self.work, str(number))
-        os.makedirs(folder)
+        folder = self.folder(str(number))
         resumed = 0
         try:
             for call, n in kills:

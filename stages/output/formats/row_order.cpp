@@ -39,14 +39,21 @@ std::vector<std::int64_t> RowOrder::offsets() const {
   std::vector<std::int64_t> out;
   out.reserve(rows_.size());
   std::vector<std::int64_t> next = begins_;
+  std::int64_t end = 0;  // of the file before this one
   for (std::size_t i = 0, section = 0; i < rows_.size(); ++i) {
-    while (section + 1 < sections_.size() && i >= sections_[section + 1]) ++section;
+    while (section + 1 < sections_.size() && i >= sections_[section + 1]) {
+      ++section;
+      end = 0;
+    }
     if (stays(i)) {
       out.push_back(rows_begin_.at(i));
-      continue;
+    } else if (rows_[i] == 0) {
+      out.push_back(end);  // wherever new rows begin
+    } else {
+      out.push_back(next[section]);
+      next[section] += rows_[i];
     }
-    out.push_back(next[section]);
-    next[section] += rows_[i];
+    end = out.back() + rows_[i];
   }
   return out;
 }
