@@ -53,6 +53,8 @@ inline constexpr Property<std::shared_ptr<const FeatureInfo>> kFeatures{"feature
 inline constexpr Property<std::shared_ptr<Feed>> kFeed{"feed"};
 /// The source's hashes of files' contents, to be filled in by the first node that can.
 inline constexpr Property<std::shared_ptr<ContentHashes>> kContents{"contents"};
+/// The libraries that decide the samples, with their versions; nothing where there are none.
+inline constexpr Property<std::string> kLibraries{"libraries"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
 /// The chain on devices that an item is in.

@@ -69,8 +69,8 @@ inline constexpr Verb kVerbs[] = {
     {"show", "Files of features", "Draws the rows of one recording as a picture (PNG).", add_show},
     {"compare", "Files of features",
      "Says in which settings the features of two files or pipelines differ.", add_compare, kUsage},
-    {"verify", "Files of features",
-     "Checks whether the rows of a file are still what was written.", add_verify},
+    {"verify", "Files of features", "Checks whether the rows of a file are still what was written.",
+     add_verify},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
 };

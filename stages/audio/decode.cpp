@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/audio/audio_libraries.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"
 #include "stages/audio/decoders/sound_file.h"
@@ -37,7 +38,9 @@ class Decode final : public Expand<RawBytes, Waveform> {
                   "cuts recordings, and what is wanted of them are their utterances; leave it out");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
-    return given;
+    Properties out = given;
+    out.set(property::kLibraries, audio_libraries());
+    return out;
   }
 
   [[nodiscard]] StageResources resources() const override { return {.size_option = "block"}; }

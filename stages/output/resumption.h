@@ -39,7 +39,6 @@ class Resumption {
 
   /// How many files, from the first on, are done.
   [[nodiscard]] std::size_t files() const { return files_; }
-  [[nodiscard]] std::int64_t rows() const { return rows_; }
   /// Why work that is there cannot be gone on with; "" where it can, or there is none.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
@@ -76,7 +75,6 @@ class Resumption {
   Files files_of_sections_;
   std::vector<Section> sections_;
   std::size_t files_ = 0;
-  std::int64_t rows_ = 0;
   std::string refusal_;
   bool has_rows_ = false;     // though they cannot be gone on with
   std::string stamped_path_;  // of the last file looked at: utterances share theirs

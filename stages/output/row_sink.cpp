@@ -69,6 +69,7 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
   check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
+  libraries_ = given.get_or(property::kLibraries, std::string());
   if (info_ && target_.dtype == NumberType::int16 && !info_->is_full_scale)
     check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "
                                      "samples), and what arrives is {} in {}; store float32, "
@@ -147,6 +148,7 @@ RunJournal::Facts RowSink::facts() const {
           {"feature fingerprint", feature_fingerprint(feature_settings())},
           {"backend", info_->computed_by->backend},
           {"instruction set", info_->computed_by->instruction_set},
+          {"version of a library", libraries_},
           {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
           {"shape of rows", shape},
           {"layout", layout_facts()},
@@ -201,9 +203,10 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     journal->append(facts());
   } else {
     resumed_ = done;
-    const std::int64_t rows = resumption_->rows();
     journal = resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed);
     files_ = resumption_->take_files();
+    std::int64_t rows = 0;
+    for (std::size_t s = 0; s < files_.size(); ++s) rows += writer_->order().total(s);
     if (const Resume resume = resume_of(run); resume.tell)
       resume.tell(
           fmt::format("{}: goes on with the work of a run that was ended: {} of {} files are "
@@ -304,7 +307,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
 }
 
 // What is done stays, for a run that goes on with it, unless there is nothing.
-void RowSink::leave_work(RunContext& run) noexcept {
+void RowSink::leave_work(RunContext& run) {
   if (checkpoints_ != nullptr) {
     try {
       checkpoints_->commit();

@@ -95,7 +95,7 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] Opening opening(bool resumes) const {
     return {target_.overwrite ? Existing::replace : Existing::refuse, resumes};
   }
-  void leave_work(RunContext& run) noexcept;
+  void leave_work(RunContext& run);
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
   void normalize(RunContext& run, std::size_t section, std::int64_t rows);
@@ -103,6 +103,7 @@ class RowSink : public Sink<MelBatch>,
 
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
+  std::string libraries_;                   // that decide the samples
   mutable EarlierOutput earlier_{target_};  // the source asks for it before the run
   OutputSections sections_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section

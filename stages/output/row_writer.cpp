@@ -13,7 +13,8 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostQueued = 8;  // parts
+constexpr std::size_t kMostQueued = 8;        // parts
+constexpr std::size_t kMostAtOnce = 1 << 20;  // [bytes]: what fails at once is lost at once
 
 }  // namespace
 
@@ -29,20 +30,21 @@ RowWriter::RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t fil
           uses.sections.firsts()),
       hashes_(files, 0) {}
 
-// What is thrown ends the run. The files of `ready` are closed on its way, and are not written.
+// What is thrown ends the run. The files of `ready` are closed on its way; those from the part
+// number `written` on are not written.
 template <class F>
-void RowWriter::or_lose(std::vector<PlacedPart>& ready, F&& work) {
+void RowWriter::or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work) {
   try {
     work();
   } catch (...) {
     const std::lock_guard lock(mutex_);
-    lose(ready);
+    lose(std::span(ready).subspan(std::min(written, ready.size())));
     lose(queued_);
     throw;
   }
 }
 
-void RowWriter::lose(const std::vector<PlacedPart>& parts) {
+void RowWriter::lose(std::span<const PlacedPart> parts) {
   for (const PlacedPart& p : parts) lost_from_ = std::min(lost_from_, p.file);
 }
 
@@ -51,7 +53,8 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
   bool is_writer = false;
   refuse_unstorable(in, context);
   uses_.statistics.note(in, context);
-  or_lose(ready, [&] {
+  std::size_t written = 0;
+  or_lose(ready, written, [&] {
     {
       const std::lock_guard lock(mutex_);
       stage_ = context.stage();
@@ -63,7 +66,7 @@ void RowWriter::consume(const MelBatch& in, ItemContext& context) {
       }
       is_writer = admit(ready);
     }
-    write(ready, is_writer);
+    write(ready, is_writer, written);
   });
 }
 
@@ -102,8 +105,9 @@ void RowWriter::check() {
 
 void RowWriter::finish(RunContext& run) {
   std::vector<PlacedPart> ready;
+  std::size_t written = 0;
   order_.advance(ready);
-  write(ready, false);
+  write(ready, false, written);
   for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(run, s);
 }
 
@@ -112,7 +116,8 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
     if (outcome == Outcome::ok) return hash_overtaken(file);
     std::vector<PlacedPart> ready;
     bool is_writer = false;
-    or_lose(ready, [&] {
+    std::size_t written = 0;
+    or_lose(ready, written, [&] {
       {
         const std::lock_guard lock(mutex_);
         // Nothing more is written, so rows of an earlier output need not be copied.
@@ -122,7 +127,7 @@ void RowWriter::closed(std::size_t file, Outcome outcome) {
         order_.closed(file, ready);
         is_writer = admit(ready);
       }
-      write(ready, is_writer);
+      write(ready, is_writer, written);
     });
   } catch (...) {
     keep_error();
@@ -172,14 +177,17 @@ bool RowWriter::queue(std::vector<PlacedPart>& ready) {
   return false;
 }
 
-void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
+// `written` counts the parts of `ready` that are written.
+void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_t& written) {
   std::vector<RowRange> ranges;
   while (!ready.empty()) {
     for (std::size_t i = 0; i < ready.size();) {
       const std::size_t section = ready[i].section;
       ranges.clear();
       std::int64_t rows = 0;
-      for (; i < ready.size() && ready[i].section == section && ready[i].part; ++i) {
+      for (; i < ready.size() && ready[i].section == section && ready[i].part &&
+             values_of(rows) * size_of(uses_.target.dtype) < kMostAtOnce;
+           ++i) {
         const MelPart& part = *ready[i].part;
         if (part.row_count == 0 || part.pending) continue;
         ranges.push_back(
@@ -191,10 +199,12 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer) {
       }
       uses_.files[section]->write(ranges);
       bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
+      written = i;
       if (i < ready.size() && !ready[i].part)
         i = uses_.earlier.take_over(ready, i, *uses_.files[ready[i].section]);
     }
     ready.clear();  // may close files' records, and so come back here through closed()
+    written = 0;
     if (!is_writer) return;
     const std::lock_guard lock(mutex_);
     ready.swap(queued_);

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "pipeline/sink_ledger.h"
@@ -90,11 +91,11 @@ class RowWriter {
   void finish_values(const std::vector<PlacedPart>& ready);
   void hash_blocks(const std::vector<PlacedPart>& ready);
   void hash_overtaken(std::size_t file);
-  void lose(const std::vector<PlacedPart>& parts);
+  void lose(std::span<const PlacedPart> parts);
   template <class F>
-  void or_lose(std::vector<PlacedPart>& ready, F&& work);
+  void or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work);
   bool queue(std::vector<PlacedPart>& ready);
-  void write(std::vector<PlacedPart>& ready, bool is_writer);
+  void write(std::vector<PlacedPart>& ready, bool is_writer, std::size_t& written);
   [[nodiscard]] std::size_t values_of(std::int64_t rows) const;
   void close_gaps(RunContext& run, std::size_t section);
 

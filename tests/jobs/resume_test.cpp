@@ -22,7 +22,7 @@ std::string clip(unsigned i) { return fmt::format("{:02}.wav", i); }
 
 void make_corpus(const TempFolder& folder) {
   for (unsigned i = 0; i < kFiles; ++i)
-    write_wav(folder.file("clips/" + clip(i)), 8000 + 100 * i, 16000, i);
+    write_wav(folder.file("clips/" + clip(i)), 24000 + 100 * i, 16000, i);
   folder.write("clips/" + clip(5), "no sound");
 }
 

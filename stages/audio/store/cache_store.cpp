@@ -1,9 +1,5 @@
 #include "stages/audio/store/cache_store.h"
 
-#include <FLAC/format.h>
-#include <mpg123.h>
-#include <sndfile.h>
-#include <soxr.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -12,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
+#include "stages/audio/audio_libraries.h"
 #include "stages/version.h"
 
 namespace melflow {
 
 CachePlace cache_place(const std::string& folder, const Value& settings) {
-  const CacheKey key = cache_key(
-      fmt::format("{} melflow {} {} FLAC {} mpg123 {} {}", to_json(settings), kVersion,
-                  sf_version_string(), FLAC__VERSION_STRING, MPG123_API_VERSION, soxr_version()));
+  const CacheKey key =
+      cache_key(fmt::format("{} melflow {} {}", to_json(settings), kVersion, audio_libraries()));
   return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
 }
 
