@@ -214,8 +214,7 @@ bool GraphNode::begin(Work* work) {
     try_end();  // its turn may have come meanwhile, and another thread be through with it
     return false;
   }
-  places_.begin(now, work->came);
-  begin_visit(*work, now);
+  begin_visit(*work, places_.begin(now, work->came));
   if (GraphNode* maker = std::exchange(work->maker, nullptr))
     maker->free_place(now, up(*maker).branch);
   if (graph_.is_aborting()) [[unlikely]]
@@ -267,6 +266,7 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
   const Clock::time_point now = Clock::now();
   note_visit(*work, now,
              work->at - work->began_at + (outcome.rest == StageCalls::Rest::block ? 1 : 0));
+  Visit visit = visit_of(*work, f);
   Work* sent = nullptr;
   if (!work->out.empty()) {
     sent = goes_on ? new Work : work;
@@ -280,7 +280,8 @@ void GraphNode::finish(Work* work, const StageCalls::Outcome& outcome) {
     // the next node does not take its input for over.
     f.gave = !address(*sent, now);
   }
-  let_in(places_.finish(now, f));
+  let_in(places_.finish(now, f, &visit.ended));
+  if (VisitLog* log = graph_.visits()) log->add(visit);
   // A worker runs the task that was spawned last first, so what was made goes on before more is
   // made.
   if (goes_on) {

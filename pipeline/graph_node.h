@@ -28,6 +28,7 @@
 #include "pipeline/stage_calls.h"
 #include "pipeline/stage_meter.h"
 #include "pipeline/turns.h"
+#include "pipeline/visit_log.h"
 
 namespace melflow {
 
@@ -143,6 +144,7 @@ class GraphNode {
   bool has_turn_again(Work* work, Clock::time_point now);
   static void begin_visit(Work& work, Clock::time_point now);
   void note_visit(const Work& work, Clock::time_point now, std::size_t calls);
+  [[nodiscard]] Visit visit_of(const Work& work, const NodePlaces::Finish& f) const;
   // Asked while nothing is in the stage.
   [[nodiscard]] bool holds() const;
   void try_end();

@@ -44,6 +44,19 @@ void GraphNode::note_visit(const Work& work, Clock::time_point now, std::size_t 
               .is_of_files = !is_source() && !work.is_flush});
 }
 
+// Without its end.
+Visit GraphNode::visit_of(const Work& work, const NodePlaces::Finish& f) const {
+  return {.began = work.began,
+          .ended = {},
+          .node = id_,
+          .files = static_cast<std::uint32_t>(work.is_flush ? 0 : work.files),
+          .index = work.index,
+          .bytes_in = f.in.bytes,
+          .bytes_out = f.out.bytes,
+          .rows_in = f.in.rows,
+          .rows_out = f.out.rows};
+}
+
 void GraphNode::fill(RunReport& report, Clock::time_point now) const {
   const NodePlaces::Snapshot c = places_.snapshot(now);
   StageReport s;

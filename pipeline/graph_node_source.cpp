@@ -27,7 +27,11 @@ void GraphNode::make() {
   const Clock::time_point now = Clock::now();
   cursor_->cpu = measures_cpu ? StageMeter::thread_cpu() - cpu : -1;
   if (f.gave) note_visit(*cursor_, now, made->out.size());
-  let_in(places_.finish(now, f));
+  Visit visit = visit_of(*cursor_, f);
+  visit.index = made->index;
+  visit.files = static_cast<std::uint32_t>(made->out.size());
+  let_in(places_.finish(now, f, &visit.ended));
+  if (VisitLog* log = graph_.visits()) log->add(visit);
   if (f.goes_on) {
     const std::size_t files = made->out.size();
     Work* work = made.release();

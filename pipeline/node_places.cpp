@@ -116,12 +116,13 @@ std::optional<int> NodePlaces::open(Time now) {
 
 // ---- in the stage -------------------------------------------------------------------------------
 
-void NodePlaces::begin(Time now, Came came) {
+NodePlaces::Time NodePlaces::begin(Time now, Came came) {
   const Lock lock(mutex_);
   tick(now);
   if (came == Came::by_queue) --waiting_;
   --called_;
   peak_ = std::max(peak_, ++running_);
+  return since_;
 }
 
 int NodePlaces::put_off(Time now) {
@@ -139,9 +140,10 @@ void NodePlaces::leave_queue(Time now) {
   ++again_;
 }
 
-int NodePlaces::finish(Time now, const Finish& f) {
+int NodePlaces::finish(Time now, const Finish& f, Time* counted) {
   const Lock lock(mutex_);
   tick(now);
+  if (counted != nullptr) *counted = since_;
   --running_;
   if (f.goes_on) ++again_;
   if (!first_done_ && f.in.items > 0) [[unlikely]]

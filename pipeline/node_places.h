@@ -48,7 +48,8 @@ class NodePlaces {
 
   // ---- in the stage
 
-  void begin(Time now, Came came);
+  /// Returns the time from which it counts as busy: `now`, or a later one that is counted already.
+  Time begin(Time now, Came came);
   /// Puts back an item that was let in before its turn; one that has no place in the queue was
   /// announced by expect() before. It may have been let in again and be done before this call, so the
   /// node may end with this call.
@@ -60,7 +61,8 @@ class NodePlaces {
     bool gave = false;     ///< it gave an item, whose place stays taken until free_place()
     Passed in, out;
   };
-  [[nodiscard]] int finish(Time now, const Finish& f);
+  /// `counted`, unless it is null, gets the time until which it counted as busy.
+  [[nodiscard]] int finish(Time now, const Finish& f, Time* counted = nullptr);
   /// Notes that an item announced by expect() does not come.
   void forget(Time now);
   /// Frees the place of an item that has begun in the node behind `branch`.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -92,6 +93,7 @@ struct SlowFile {
 struct RunReport {
   Ending ending = Ending::complete;
   std::string error;  ///< why a failed run failed
+  std::chrono::steady_clock::time_point began, graph_began;
   double wall_seconds = 0;
   double graph_seconds = 0;    ///< the part in which the stages worked, to which their times add up
   double filling_seconds = 0;  ///< the part before that in which a filling pass ran

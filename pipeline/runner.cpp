@@ -17,8 +17,8 @@ namespace melflow {
 
 class Runner::Impl {
  public:
-  Impl(Plan plan, RunObserver* observer)
-      : plan_(std::move(plan)), pool_(plan_.host_memory), observer_(observer) {}
+  Impl(Plan plan, RunObserver* observer, VisitLog* visits)
+      : plan_(std::move(plan)), pool_(plan_.host_memory), observer_(observer), visits_(visits) {}
 
   RunReport run();
   void stop() {
@@ -62,6 +62,7 @@ class Runner::Impl {
   Plan plan_;
   BufferPool pool_;
   RunObserver* const observer_;
+  VisitLog* const visits_;
   std::size_t index_bytes_ = 0;
   std::size_t kept_bytes_ = 0;   // by stages, beside the items
   std::size_t reserve_ = 0;      // of the budget for the oldest item [bytes]
@@ -171,8 +172,8 @@ template <class F>
 void Runner::Impl::pass(RunContext& run, std::size_t nodes, F&& at_end) {
   {
     const std::lock_guard lock(graph_mutex_);
-    graph_ =
-        std::make_unique<TaskGraph>(plan_, run, reaches_.emplace_back(plan_, nodes), observer_);
+    graph_ = std::make_unique<TaskGraph>(plan_, run, reaches_.emplace_back(plan_, nodes), observer_,
+                                         visits_);
     run.budget->on_release([this] { graph_->memory_freed(); });
   }
   if (stop_requested_) graph_->stop();
@@ -288,6 +289,7 @@ void Runner::Impl::account(RunReport& report, const ProcessUsage& before, Clock:
                            Clock::time_point executed) const {
   const auto span = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
   const Clock::time_point now = Clock::now();
+  report.began = began_.load();
   report.wall_seconds = span(now - began_.load());
   report.start_seconds = span(started - began_.load());
   report.finish_seconds = span(now - executed);
@@ -377,7 +379,7 @@ RunSample Runner::Impl::sample() const {
   const Clock::time_point now = Clock::now();
   for (const auto& node : graph_->nodes()) {
     const NodePlaces::Snapshot at = node->places().snapshot(now);
-    s.nodes.push_back({at.waiting, at.time.busy});
+    s.nodes.push_back({at.waiting, at.time});
   }
   return s;
 }
@@ -393,8 +395,8 @@ std::vector<Remark> Runner::Impl::remarks() const {
   return out;
 }
 
-Runner::Runner(Plan plan, RunObserver* observer)
-    : impl_(std::make_unique<Impl>(std::move(plan), observer)) {}
+Runner::Runner(Plan plan, RunObserver* observer, VisitLog* visits)
+    : impl_(std::make_unique<Impl>(std::move(plan), observer, visits)) {}
 Runner::~Runner() = default;
 RunReport Runner::run() { return impl_->run(); }
 void Runner::stop() { impl_->stop(); }

@@ -7,6 +7,7 @@
 #include "pipeline/observer.h"
 #include "pipeline/plan.h"
 #include "pipeline/report.h"
+#include "pipeline/visit_log.h"
 
 namespace melflow {
 
@@ -26,15 +27,16 @@ struct RunSample {
   std::size_t reserved = 0;                         ///< of the memory budget [bytes]
   struct Node {
     std::size_t waiting = 0;  ///< items in the queue before it
-    double busy_seconds = 0;  ///< of its concurrency, so far
+    StageTime time;           ///< so far
   };
   std::vector<Node> nodes;  ///< in the order of the plan; none where no graph runs
 };
 
 class Runner {
  public:
-  /// `observer`, unless it is null, is called while nodes work; it must outlive the run.
-  explicit Runner(Plan plan, RunObserver* observer = nullptr);
+  /// `observer`, unless it is null, is called while nodes work, and `visits` gets what they did; both
+  /// must outlive the run.
+  explicit Runner(Plan plan, RunObserver* observer = nullptr, VisitLog* visits = nullptr);
   ~Runner();
 
   /// Runs the plan and waits for the end. Throws RunError when the run could not start; a run that

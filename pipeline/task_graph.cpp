@@ -10,11 +10,13 @@
 
 namespace melflow {
 
-TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer)
+TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer,
+                     VisitLog* visits)
     : plan_(plan),
       run_(run),
       reach_(reach),
       observer_(observer),
+      visits_(visits),
       began_(Clock::now()),
       core_wait_before_(core_wait_seconds()),
       arena_(tbb::task_arena::attach()),
@@ -137,6 +139,7 @@ std::exception_ptr TaskGraph::error() const {
 
 void TaskGraph::fill(RunReport& report) const {
   const Clock::time_point now = Clock::now();
+  report.graph_began = began_;
   report.graph_seconds = std::chrono::duration<double>(now - began_).count();
   for (const auto& n : nodes_) n->fill(report, now);
   report.memory_wait_seconds = gate_.wait_seconds();

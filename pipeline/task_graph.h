@@ -26,14 +26,16 @@
 #include "pipeline/observer.h"
 #include "pipeline/reach.h"
 #include "pipeline/task_files.h"
+#include "pipeline/visit_log.h"
 
 namespace melflow {
 
 class TaskGraph {
  public:
   /// Makes a graph of the nodes of the plan that are in `reach`, which outlives all items. It
-  /// belongs to the task arena in which it is made. `observer` may be null.
-  TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer);
+  /// belongs to the task arena in which it is made. `observer` and `visits` may be null.
+  TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserver* observer,
+            VisitLog* visits);
   ~TaskGraph();
 
   /// Runs until every node has ended; the calling thread is one of the workers.
@@ -59,6 +61,7 @@ class TaskGraph {
   [[nodiscard]] Plan& plan() { return plan_; }
   [[nodiscard]] RunContext& context() { return run_; }
   [[nodiscard]] RunObserver* observer() const { return observer_; }
+  [[nodiscard]] VisitLog* visits() const { return visits_; }
   [[nodiscard]] MemoryGate& gate() { return gate_; }
   [[nodiscard]] tbb::flow::graph& flow() { return graph_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GraphNode>>& nodes() const { return nodes_; }
@@ -93,6 +96,7 @@ class TaskGraph {
   RunContext& run_;
   const Reach& reach_;
   RunObserver* const observer_;
+  VisitLog* const visits_;
   const Clock::time_point began_;
   const double core_wait_before_;  // [s]
   tbb::task_arena arena_;

@@ -34,7 +34,7 @@ void Series::add(const RunSample& sample, std::size_t resident_bytes, double cpu
   disk_read_bytes.push_back(disk_read);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     nodes[i].waiting.push_back(sample.nodes[i].waiting);
-    nodes[i].busy_seconds.push_back(sample.nodes[i].busy_seconds);
+    nodes[i].time.push_back(sample.nodes[i].time);
   }
   if (size() > kMost) thin_out();
 }
@@ -51,7 +51,7 @@ void Series::thin_out() {
   keep_every_second(disk_read_bytes);
   for (Node& node : nodes) {
     keep_every_second(node.waiting);
-    keep_every_second(node.busy_seconds);
+    keep_every_second(node.time);
   }
 }
 

@@ -26,7 +26,7 @@ struct Series {
   struct Node {
     std::string name;
     std::vector<std::size_t> waiting;  ///< items in the queue before it
-    std::vector<double> busy_seconds;  ///< of its concurrency, so far
+    std::vector<StageTime> time;       ///< so far
   };
   std::vector<Node> nodes;
 

@@ -177,9 +177,12 @@ Json series_json(const Series& s) {
            {"resident", s.resident},
            {"cpu_seconds", rounded(s.cpu_seconds)}};
   out["nodes"] = Json::array();
-  for (const Series::Node& n : s.nodes)
+  for (const Series::Node& n : s.nodes) {
+    std::vector<double> busy;
+    for (const StageTime& t : n.time) busy.push_back(t.busy);
     out["nodes"].push_back(
-        {{"name", n.name}, {"waiting", n.waiting}, {"busy_seconds", rounded(n.busy_seconds)}});
+        {{"name", n.name}, {"waiting", n.waiting}, {"busy_seconds", rounded(busy)}});
+  }
   return out;
 }
 

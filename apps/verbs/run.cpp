@@ -14,6 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/report/report_text.h"
+#include "apps/report/trace_json.h"
 #include "apps/report/verdicts_text.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/plan_arguments.h"
@@ -35,6 +36,7 @@ struct RunArguments {
   PlanArguments plan;
   std::string json;  ///< "": none, "-": stdout, else a file
   std::string page;  ///< a file for the report as HTML; "": none
+  std::string trace;
   bool quiet = false;
   bool no_progress = false;
   Update update = Update::none;
@@ -43,12 +45,13 @@ struct RunArguments {
   bool dry_run = false;   ///< of an update
 };
 
-// Where the JSON document and the page go; that they can is known before the run.
+// Where the JSON document, the page and the trace go; that they can is known before the run.
 class Documents {
  public:
   explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
     if (json_ != "-") open(json_file_, "--json", json_, arguments);
     open(page_, "--report", arguments.page, arguments);
+    open(trace_, "--trace", arguments.trace, arguments);
   }
   [[nodiscard]] bool are_wanted() const { return !json_.empty() || page_; }
   /// Of a run that started.
@@ -56,6 +59,8 @@ class Documents {
     if (page_) page_->write(html_report(document));
     write_json(document);
   }
+  [[nodiscard]] bool has_trace() const { return trace_.has_value(); }
+  void write_trace(const std::string& text) { trace_->write(text); }
   void write_json(const nlohmann::ordered_json& document) {
     if (json_file_) return json_file_->write(json_text(document));
     if (json_.empty()) return;
@@ -75,7 +80,7 @@ class Documents {
   }
 
   std::string json_;
-  std::optional<WrittenFile> json_file_, page_;
+  std::optional<WrittenFile> json_file_, page_, trace_;
 };
 
 std::vector<Verdict> verdicts_on(const RunReport& report, const Plan& plan) {
@@ -105,7 +110,8 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
 WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
   Watch watch{.quiet = arguments.quiet,
               .seconds = arguments.stop_after,
-              .with_series = !arguments.json.empty() || !arguments.page.empty()};
+              .with_series =
+                  !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty()};
   if (arguments.quiet || arguments.no_progress) watch.progress = ProgressDisplay::Mode::none;
   return run_watched(runner, watch);
 }
@@ -159,8 +165,15 @@ int run(const RunArguments& arguments, Documents& documents) {
   for (const Problem& w : plan.warnings) say(stderr, "warning: {}\n", w.str());
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   const auto observer = timeline_observer(plan);
-  Runner runner(std::move(plan), observer.get());
-  const WatchedRun ran = run_watched(runner, arguments);
+  std::optional<VisitLog> visits;
+  if (documents.has_trace()) visits.emplace();
+  Runner runner(std::move(plan), observer.get(), visits ? &*visits : nullptr);
+  WatchedRun ran = run_watched(runner, arguments);
+  if (visits && visits->left_out() > 0) {
+    const std::string remark = left_out_text(*visits);
+    say(stderr, "warning: {}\n", remark);
+    ran.report.warnings.push_back(remark);
+  }
   const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
@@ -170,6 +183,7 @@ int run(const RunArguments& arguments, Documents& documents) {
   else
     put(stderr, warnings_text(report, runner.plan()) +
                     failures_text(report, remarks, kShownRemarks) + verdicts_text(unmet(judged)));
+  if (visits) documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
   if (documents.are_wanted()) {
     auto document = report_json(report, runner.plan(), remarks, code, judged);
     document["series"] = series_json(ran.series);
@@ -219,6 +233,11 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
                   "writes the report as a page for a browser: the flow with what is busy and what "
                   "holds back, rates, queues, memory and cores over time, files that took longest")
       ->type_name("FILE.html");
+  verb.add_option(
+          "--trace", arguments.trace,
+          "writes what each worker did when, for ui.perfetto.dev: a span for every call of a "
+          "stage, the way of the files, queues, memory")
+      ->type_name("FILE.json");
   verb.add_flag("-q,--quiet", arguments.quiet,
                 "prints no progress and no summary, only warnings and what failed");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");

@@ -16,7 +16,8 @@ RunSample sample(double seconds, std::size_t nodes = 2) {
   s.files = static_cast<std::size_t>(std::lround(seconds * 10));
   s.rows = 3 * s.files;
   s.reserved = 7;
-  for (std::size_t n = 0; n < nodes; ++n) s.nodes.push_back({n, seconds * static_cast<double>(n)});
+  for (std::size_t n = 0; n < nodes; ++n)
+    s.nodes.push_back({n, {.busy = seconds * static_cast<double>(n)}});
   return s;
 }
 
@@ -42,7 +43,7 @@ TEST_CASE("series: keeps every point of a short run, in the same places of all l
     CHECK(s.cpu_seconds[i] == 2.0 * static_cast<double>(i));
     CHECK(s.disk_read_bytes[i] == static_cast<std::int64_t>(i));
     CHECK(s.nodes[1].waiting[i] == 1);
-    CHECK(s.nodes[1].busy_seconds[i] == s.seconds[i]);
+    CHECK(s.nodes[1].time[i].busy == s.seconds[i]);
   }
 }
 
@@ -59,7 +60,7 @@ TEST_CASE("series: a long run has longer steps, and never more points than there
   CHECK(s.seconds.front() == 0);
   CHECK(s.seconds.back() > 10'000 - 2 * s.step);
   CHECK(s.nodes[0].waiting.size() == s.size());
-  CHECK(s.nodes[1].busy_seconds.back() == s.seconds.back());
+  CHECK(s.nodes[1].time.back().busy == s.seconds.back());
 }
 
 TEST_CASE("series: what is no point of the graph's run is left out") {

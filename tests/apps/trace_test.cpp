@@ -1,0 +1,67 @@
+// `--trace`: what is in it agrees with the accounts of the same run.
+#include "apps/report/trace_json.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/python.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+
+namespace {
+
+Ended traced(const TempFolder& folder, const std::string& set) {
+  std::filesystem::create_directories(folder / "data");
+  for (unsigned i = 0; i < 40; ++i)
+    test::write_wav(folder / fmt::format("data/\"{}\".wav", i), 16000 * (1 + i % 7), 16000, i);
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 16000, n_fft: 512") +
+                       "  write: {stage: hdf5_write, from: mel, path: o.h5, overwrite: true}\n");
+  return test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--set", set, "--trace", "t.json",
+                            "--json=r.json"});
+}
+
+}  // namespace
+
+TEST_CASE("trace: spans and counters add up to the report's accounts, flows begin and end") {
+  const char* rows[] = {"workers=2", "memory.host=64MiB", "read.engine=threads",
+                        "files.feed=preload", "files.files_per_task=1"};
+  for (const char* set : rows) {
+    CAPTURE(std::string(set));
+    const TempFolder folder;
+    const Ended ended = traced(folder, set);
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    CHECK(test::python_says("apps/check_trace.py",
+                            fmt::format("'{}' '{}'", folder / "t.json", folder / "r.json")) == "");
+  }
+}
+
+TEST_CASE("trace: a path that cannot be written is told before the run") {
+  const TempFolder folder;
+  test::write_toy(folder, 3);
+  const Ended ended =
+      test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "none/t.json"});
+  CHECK(ended.code == 1);
+  CHECK(has(ended.err, "--trace: none/t.json"));
+  CHECK(!std::filesystem::exists(folder / "toy.out"));
+}
+
+TEST_CASE("trace: what is over the bound is counted and told") {
+  VisitLog visits(3);
+  for (std::size_t i = 0; i < 5; ++i) visits.add({.index = i});
+  REQUIRE(visits.by_thread().size() == 1);
+  CHECK(visits.by_thread().front()->size() == 3);
+  CHECK(visits.by_thread().front()->back().index == 2);
+  CHECK(visits.left_out() == 2);
+  CHECK(has(left_out_text(visits), "the first 3 calls of stages are in the trace, 2 later ones"));
+}
