@@ -264,9 +264,9 @@ void RowWriter::finish_values(const std::vector<PlacedPart>& ready) {
     RowPartFile& file = *uses_.files[p.section];
     const auto columns = static_cast<std::uint64_t>(p.part->pending_columns);
     if (p.part->row_count > 0)
-      file.spill(static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float),
-                 p.part->values(),
-                 static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float));
+      file.spill().put(p.part->values(),
+                       static_cast<std::size_t>(p.part->row_count) * columns * sizeof(float),
+                       static_cast<std::uint64_t>(p.part->first_row) * columns * sizeof(float));
     if (p.file_rows <= 0) continue;
     RowHash hash;
     finish_spilled(file, *p.part->pending, p.file_rows, p.part->pending_columns,

@@ -20,7 +20,7 @@ class SpilledRows final : public UtteranceRows {
   const float* get(std::int64_t first, std::int64_t count,
                    std::vector<float>& room) const override {
     room.resize(size(count));
-    file_.unspill(at(first), room.data(), room.size() * sizeof(float));
+    file_.spill().get(room.data(), room.size() * sizeof(float), at(first));
     return room.data();
   }
   float* place(std::int64_t, std::int64_t count, std::vector<float>& room) override {
@@ -28,7 +28,7 @@ class SpilledRows final : public UtteranceRows {
     return room.data();
   }
   void put(std::int64_t first, std::int64_t count, const float* from) override {
-    file_.spill(at(first), from, size(count) * sizeof(float));
+    file_.spill().put(from, size(count) * sizeof(float), at(first));
   }
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
   [[nodiscard]] std::uint64_t end() const { return at(rows()); }

@@ -58,7 +58,11 @@ TEST_CASE("trace: a path that cannot be written is told before the run") {
 
 TEST_CASE("trace: what is over the bound is counted and told") {
   VisitLog visits(3);
-  for (std::size_t i = 0; i < 5; ++i) visits.add({.index = i});
+  for (std::size_t i = 0; i < 5; ++i) {
+    Visit visit;
+    visit.index = i;
+    visits.add(visit);
+  }
   REQUIRE(visits.by_thread().size() == 1);
   CHECK(visits.by_thread().front()->size() == 3);
   CHECK(visits.by_thread().front()->back().index == 2);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "pipeline/problem.h"
+#include "stages/output/formats/row_hash.h"
 #include "tests/support/complaint.h"
 #include "tests/support/h5_reader.h"
 #include "tests/support/printing.h"
@@ -201,6 +202,30 @@ TEST_CASE("chunked rows: many threads fill chunks together") {
   file.make_hdf5(std::vector<hsize_t>{kRows, 16}, nothing_more);
   file.publish(false);
   CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, kRows, 16));
+}
+
+TEST_CASE("chunked rows: one thread may be ahead of the rows that are missing, however far") {
+  const TempFolder folder;
+  ChunkedRowFile file(folder / "out.h5", "mel", NumberType::float32, {16}, Existing::refuse,
+                      {50, 1, true});
+  constexpr std::int64_t kRows = 12'000;
+  // Twice, so that the room on disk is used again.
+  for (const std::int64_t from : {kRows / 2, std::int64_t{0}}) {
+    file.write(from + 60, rows(from + 60, kRows / 2 - 60, 16).data(), kRows / 2 - 60);
+    CHECK(file.safe_rows() <= from);
+    if (from > 0) file.roll_back(from + kRows / 4);
+    if (from > 0) file.write(from + kRows / 4, rows(from + kRows / 4, kRows / 4, 16).data(), kRows / 4);
+  }
+  CHECK(file.safe_rows() == 0);
+  file.write(0, rows(0, 60, 16).data(), 60);
+  CHECK(file.safe_rows() == kRows / 2);
+  file.write(kRows / 2, rows(kRows / 2, 60, 16).data(), 60);
+  CHECK(file.safe_rows() == kRows);
+  CHECK(file.hash(100, 5000) == RowHash::of(rows(100, 5000, 16).data(), 5000 * 16, NumberType::float32, NumberType::float32));
+  file.make_hdf5(std::vector<hsize_t>{kRows, 16}, nothing_more);
+  file.publish(false);
+  CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, kRows, 16));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }
 
 TEST_CASE("chunked rows: voided rows leave nothing, wherever in their chunks they begin and end") {

@@ -187,10 +187,10 @@ TEST_CASE("row file: what is spilled comes back and leaves no file behind") {
   const TempFolder folder;
   RowFile file(folder / "out.h5", "mel", NumberType::float16, 3, Existing::refuse);
   const std::vector<float> v = values(300, 1e-3F);
-  file.spill(600, v.data() + 150, 600);
-  file.spill(0, v.data(), 600);
+  file.spill().put(v.data() + 150, 600, 600);
+  file.spill().put(v.data(), 600, 0);
   std::vector<float> back(300);
-  file.unspill(0, back.data(), 1200);
+  file.spill().get(back.data(), 1200, 0);
   CHECK(back == v);
   CHECK(names_in(folder.path()).size() == 1);
 }
@@ -415,7 +415,7 @@ TEST_CASE("row file: a file that may not grow is told with the system's reason")
     RowFile file(target, "mel", NumberType::float32, 100, Existing::refuse);
     const FileSizeLimit limit(200'000);
     CHECK(complaint([&] { file.write(0, v.data(), 1000); }) == target + too_large);
-    CHECK(complaint([&] { file.spill(0, v.data(), 400'000); }) == target + too_large);
+    CHECK(complaint([&] { file.spill().put(v.data(), 400'000, 0); }) == target + too_large);
   }
   CHECK(names_in(folder.path()).size() == 0);
 }

@@ -138,16 +138,9 @@ void ChunkedRowFile::copy_rows(const RowRange& range, std::byte* to) const {
 }
 
 void ChunkedRowFile::write(std::span<const RowRange> ranges) {
-  try {
-    for (const RowRange& range : ranges) {
-      check_type(range);
-      write_range(range);
-    }
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    has_failed_ = true;
-    packed_.notify_all();
-    throw;
+  for (const RowRange& range : ranges) {
+    check_type(range);
+    write_range(range);
   }
 }
 
@@ -186,36 +179,55 @@ void ChunkedRowFile::write_range(RowRange range) {
 }
 
 // Gives the chunk its place behind the one before it. Where that one is not packed yet, this one
-// waits in memory until it is.
+// is parked until it is.
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   const auto scratch = lease_scratch(*settings_.space);
   const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *scratch);
   std::unique_lock lock(mutex_);
-  packed_.wait(lock, [&] {
-    return has_failed_ || index <= next() || parked_.size() < most_parked(chunk.bytes().size());
-  });
-  if (has_failed_) throw RunError(part_path() + ": cannot be written");
-  if (index > next()) {
-    parked_[index] = {{packed.bytes.begin(), packed.bytes.end()}, packed.filter_mask};
-    return;
-  }
-  Place place = add_place(index, packed.bytes.size(), packed.filter_mask);
-  std::map<std::int64_t, Parked> more;
-  std::vector<Place> places;
-  while (!parked_.empty() && parked_.begin()->first == next()) {
-    auto first = parked_.extract(parked_.begin());
-    places.push_back(
-        add_place(first.key(), first.mapped().bytes.size(), first.mapped().filter_mask));
-    packing_.insert(first.key());
-    more.insert(std::move(first));
-  }
-  packed_.notify_all();
+  if (index > next()) return park(index, packed, most_parked(chunk.bytes().size()));
+  const Place place = add_place(index, packed.bytes.size(), packed.filter_mask);
   lock.unlock();
-  std::vector<std::unique_ptr<const Packing>> of_more;
-  for (const auto& [at, parked] : more) of_more.push_back(std::make_unique<Packing>(*this, at));
   put_packed(index, place, packed.bytes);
-  std::size_t i = 0;
-  for (const auto& [at, parked] : more) put_packed(at, places[i++], parked.bytes);
+  put_parked();
+}
+
+// Those whose turn has come.
+void ChunkedRowFile::put_parked() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    if (parked_.empty() || parked_.begin()->first > next()) return;
+    const auto first = parked_.extract(parked_.begin());
+    const std::int64_t index = first.key();
+    const Parked& parked = first.mapped();
+    const Place place = add_place(index, parked.place.bytes, parked.place.filter_mask);
+    packing_.insert(index);
+    lock.unlock();
+    const Packing packing(*this, index);
+    put_packed(index, place, bytes_of(parked));
+  }
+}
+
+// With the mutex.
+void ChunkedRowFile::park(std::int64_t index, const ChunkCodec::Packed& packed,
+                          std::size_t most) {
+  Parked parked;
+  parked.place = {0, packed.bytes.size(), packed.filter_mask};
+  if (parked_.size() < most) {
+    parked.bytes.assign(packed.bytes.begin(), packed.bytes.end());
+  } else {
+    if (spill_.use_count() == 1) spill_end_ = 0;
+    spill_->put(packed.bytes.data(), packed.bytes.size(), spill_end_);
+    parked.spill = spill_;
+    parked.place.at = std::exchange(spill_end_, spill_end_ + packed.bytes.size());
+  }
+  parked_[index] = std::move(parked);
+}
+
+std::vector<std::byte> ChunkedRowFile::bytes_of(const Parked& parked) {
+  if (!parked.spill) return parked.bytes;
+  std::vector<std::byte> out(parked.place.bytes);
+  parked.spill->get(out.data(), out.size(), parked.place.at);
+  return out;
 }
 
 // With the mutex.
@@ -244,7 +256,7 @@ void ChunkedRowFile::put_packed(std::int64_t index, const Place& place,
 bool ChunkedRowFile::load(std::int64_t index, std::span<std::byte> to) const {
   const auto scratch = lease_scratch(*settings_.space);
   if (const auto it = parked_.find(index); it != parked_.end())
-    return codec_.unpack(it->second.bytes, it->second.filter_mask, to, *scratch);
+    return codec_.unpack(bytes_of(it->second), it->second.place.filter_mask, to, *scratch);
   if (index >= next()) return false;
   const Place& place = places_[static_cast<std::size_t>(index)];
   std::vector<std::byte> packed(place.bytes);
@@ -313,7 +325,7 @@ std::optional<std::uint64_t> ChunkedRowFile::hash(std::int64_t row, std::int64_t
   for (const std::int64_t end = row + count; row < end;) {
     const std::int64_t index = chunk_of(row), first = row - index * settings_.rows;
     const std::int64_t n = std::min(end - row, settings_.rows - first);
-    packed_.wait(lock, [&] { return has_failed_ || !packing_.contains(index); });
+    packed_.wait(lock, [&] { return !packing_.contains(index); });
     const auto it = open_.find(index);
     if (it == open_.end() && !load(index, loaded->bytes())) return std::nullopt;
     const Chunk& chunk = it != open_.end() ? *it->second : *loaded;

@@ -51,7 +51,6 @@ class ChunkedRowFile final : public RowFile {
                  const ChunkSettings& settings);
 
   using RowFile::write;
-  /// A thread that is most_parked() chunks ahead of rows which are missing waits for these.
   void write(std::span<const RowRange> ranges) override;
   [[nodiscard]] bool is_serial(NumberType) const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
@@ -63,7 +62,8 @@ class ChunkedRowFile final : public RowFile {
                                                   std::int64_t count) const override;
   void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
 
-  /// Packed chunks of at most so many bytes that wait in memory for one before them.
+  /// How many packed chunks wait in memory for one before them; more do so on disk. Threads do
+  /// not wait: the rows which are missing may be of a block that no thread has taken up yet.
   static std::size_t most_parked(std::size_t chunk_bytes) {
     constexpr std::size_t kBytes = 4 << 20;
     return std::clamp<std::size_t>(kBytes / chunk_bytes, 1, 4);
@@ -87,8 +87,9 @@ class ChunkedRowFile final : public RowFile {
     std::uint32_t filter_mask = 0;
   };
   struct Parked {
-    std::vector<std::byte> bytes;
-    std::uint32_t filter_mask = 0;
+    Place place;                   // its size; where it was spilled to
+    std::vector<std::byte> bytes;  // or, where there is room for it
+    std::shared_ptr<Spill> spill;
   };
   struct Packing;
 
@@ -101,6 +102,9 @@ class ChunkedRowFile final : public RowFile {
   void put_chunk(std::int64_t index, const Chunk& chunk);
   [[nodiscard]] Place add_place(std::int64_t index, std::size_t bytes, std::uint32_t filter_mask);
   void put_packed(std::int64_t index, const Place& place, std::span<const std::byte> bytes) const;
+  void put_parked();
+  void park(std::int64_t index, const ChunkCodec::Packed& packed, std::size_t most);
+  [[nodiscard]] static std::vector<std::byte> bytes_of(const Parked& parked);
   [[nodiscard]] bool load(std::int64_t index, std::span<std::byte> to) const;
   void load_chunk(std::int64_t index, Chunk& chunk) const;
   void reopen(std::int64_t index, std::int64_t rows);
@@ -119,7 +123,8 @@ class ChunkedRowFile final : public RowFile {
   std::vector<Place> places_;  // of the chunks from the first on
   std::map<std::int64_t, Parked> parked_;
   std::uint64_t end_ = kDataOffset;  // of the log
-  bool has_failed_ = false;          // what is missing may never come
+  std::shared_ptr<Spill> spill_ = std::make_shared<Spill>(*this);  // of parked_, who use it, too
+  std::uint64_t spill_end_ = 0;
 };
 
 }  // namespace melflow

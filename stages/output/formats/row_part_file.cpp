@@ -130,21 +130,22 @@ void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t cou
   }
 }
 
-void RowPartFile::spill(std::uint64_t at, const void* data, std::size_t bytes) {
-  if (!spill_) {
-    spill_ = UniqueFd(::open(folder_of(target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
-    if (!spill_) {  // a file system without O_TMPFILE
-      std::string name = part_path() + ".XXXXXX";
-      spill_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
-      if (!spill_) fail("no temporary file can be made beside it", errno);
+void RowPartFile::Spill::put(const void* data, std::size_t bytes, std::uint64_t at) {
+  if (!fd_) {
+    fd_ = UniqueFd(
+        ::open(folder_of(beside_.target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+    if (!fd_) {  // a file system without O_TMPFILE
+      std::string name = beside_.part_path() + ".XXXXXX";
+      fd_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
+      if (!fd_) beside_.fail("no temporary file can be made beside it", errno);
       unlink(name.c_str());
     }
   }
-  put(spill_.get(), data, bytes, at);
+  beside_.put(fd_.get(), data, bytes, at);
 }
 
-void RowPartFile::unspill(std::uint64_t at, void* data, std::size_t bytes) const {
-  get(spill_.get(), data, bytes, at);
+void RowPartFile::Spill::get(void* data, std::size_t bytes, std::uint64_t at) const {
+  beside_.get(fd_.get(), data, bytes, at);
 }
 
 }  // namespace melflow

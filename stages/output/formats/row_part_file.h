@@ -79,10 +79,21 @@ class RowPartFile : public PartFile {
   /// Moves `count` rows from `from` to `to` < `from`; to be called when all rows are written.
   virtual void move_rows(std::int64_t from, std::int64_t to, std::int64_t count);
 
-  /// Writes to, or reads from, an unnamed temporary file beside the target, for the rows of one
-  /// recording that cannot be finished yet. Throws RunError.
-  void spill(std::uint64_t at, const void* data, std::size_t bytes);
-  void unspill(std::uint64_t at, void* data, std::size_t bytes) const;
+  /// An unnamed temporary file beside the target, for what has no place yet. Made with the first
+  /// put(), of which there may be one at a time.
+  class Spill {
+   public:
+    explicit Spill(const RowPartFile& beside) : beside_(beside) {}
+    /// Both throw RunError.
+    void put(const void* data, std::size_t bytes, std::uint64_t at);
+    void get(void* data, std::size_t bytes, std::uint64_t at) const;
+
+   private:
+    const RowPartFile& beside_;
+    UniqueFd fd_;
+  };
+  /// Of the rows of one recording that cannot be finished yet.
+  [[nodiscard]] Spill& spill() { return spill_; }
 
  protected:
   [[nodiscard]] NumberType type() const { return type_; }
@@ -99,7 +110,7 @@ class RowPartFile : public PartFile {
   NumberType type_;
   std::size_t values_per_row_;
   std::uint64_t data_offset_;
-  UniqueFd spill_;
+  Spill spill_{*this};
 };
 
 }  // namespace melflow
