@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,6 +122,11 @@ struct RunReport {
   std::vector<SlowFile> slowest;  ///< of all stages, the longest first
   std::vector<std::string> warnings;
 };
+
+/// Fills `slowest` from those of the stages; `name(i)`: of the source item with the index.
+void name_slowest(RunReport& report, const std::function<std::string(std::size_t)>& name);
+/// A run whose accounts do not balance has failed.
+void check_accounts(RunReport& report);
 
 /// A source item that is not ok, or ok with a remark: its index, name and record.
 struct Remark {

@@ -44,7 +44,6 @@ class Runner::Impl {
   void finish_stages(RunContext& run, RunReport& report);
   void account(RunReport& report, const ProcessUsage& before, Clock::time_point started,
                Clock::time_point executed) const;
-  void name_slowest(RunReport& report) const;
   void watch_failures();
   void resume_sinks(RunContext& run);
   std::vector<std::string> warnings_so_far();
@@ -297,17 +296,7 @@ void Runner::Impl::account(RunReport& report, const ProcessUsage& before, Clock:
     report.first_row_seconds += report.start_seconds + report.filling_seconds;
   report.usage = process_usage() - before;
   report.cores = available_cpus();
-  name_slowest(report);
-}
-
-void Runner::Impl::name_slowest(RunReport& report) const {
-  for (const StageReport& s : report.stages)
-    for (const SlowVisit& v : s.slowest) report.slowest.push_back({"", s.name, v});
-  std::stable_sort(
-      report.slowest.begin(), report.slowest.end(),
-      [](const SlowFile& a, const SlowFile& b) { return a.visit.seconds > b.visit.seconds; });
-  report.slowest.resize(std::min(report.slowest.size(), StageMeter::kSlowest));
-  for (SlowFile& f : report.slowest) f.name = source().name(f.visit.index);
+  name_slowest(report, [this](std::size_t i) { return source().name(i); });
 }
 
 RunReport Runner::Impl::run() {
@@ -343,14 +332,7 @@ RunReport Runner::Impl::run() {
   report.resident_peak = peak_resident_bytes();
   // Those of the report alone come last: an output does not say how many threads there were.
   report.warnings.insert(report.warnings.begin(), warnings_.begin(), warnings_.end());
-  const Ledger::Counts& c = report.counts;
-  if (c.ok + c.skipped + c.failed + c.not_run != c.found) {
-    report.ending = Ending::failed;
-    report.error = fmt::format(
-        "the accounts do not balance (a defect of melflow): {} ok + {} skipped + {} failed + {} "
-        "not run, but {} found",
-        c.ok, c.skipped, c.failed, c.not_run, c.found);
-  }
+  check_accounts(report);
   return report;
 }
 

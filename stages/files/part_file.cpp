@@ -159,6 +159,16 @@ void PartFile::get(int fd, void* data, std::size_t bytes, std::uint64_t at) cons
     fail("cannot be read back", error);
 }
 
+bool PartFile::try_get(void* data, std::size_t bytes, std::uint64_t at) const {
+  return read_whole(fd_.get(), data, bytes, at) == 0;
+}
+
+std::uint64_t PartFile::size() const {
+  struct stat st {};
+  if (fstat(fd_.get(), &st) != 0) fail("cannot be looked at", errno);
+  return static_cast<std::uint64_t>(st.st_size);
+}
+
 void PartFile::cut(std::uint64_t bytes) const {
   if (ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) fail("cannot be completed", errno);
 }

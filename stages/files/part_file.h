@@ -69,6 +69,10 @@ class PartFile {
   void get(void* data, std::size_t bytes, std::uint64_t at) const {
     get(fd_.get(), data, bytes, at);
   }
+  /// Likewise; false where they cannot be read.
+  [[nodiscard]] bool try_get(void* data, std::size_t bytes, std::uint64_t at) const;
+  /// How long the file is [bytes]. Throws RunError.
+  [[nodiscard]] std::uint64_t size() const;
   /// Cuts the file off after `bytes` bytes.
   void cut(std::uint64_t bytes) const;
   /// Checks that all writes have succeeded, with `sync` that they are on disk. Throws RunError.

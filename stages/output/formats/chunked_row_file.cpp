@@ -1,30 +1,15 @@
 #include "stages/output/formats/chunked_row_file.h"
 
-#include <sys/stat.h>
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 namespace {
-
-// Before each chunk in the log.
-struct ChunkHeader {
-  static constexpr std::uint32_t kMark = 0x6b63666d;  // "mfck"
-  std::uint32_t mark = kMark;
-  std::uint32_t filter_mask = 0;
-  std::uint64_t index = 0, bytes = 0;
-  std::uint64_t hash = 0;  // XXH3 of the packed bytes
-};
-
-constexpr std::size_t kLooksClosely = 64;  // at the last chunks of a log: the others were complete
 
 auto lease_scratch(ChunkSpace& space) {
   return space.scratch.lease([] { return std::make_unique<ChunkCodec::Scratch>(); });
@@ -37,7 +22,7 @@ std::size_t product(const std::vector<hsize_t>& shape) {
 }
 }  // namespace
 
-// A complete chunk on its way into the file; it is over when that failed, too.
+// A complete chunk on its way into the log; it is over when that failed, too.
 struct ChunkedRowFile::Packing {
   Packing(ChunkedRowFile& file, std::int64_t index) : file_(file), index_(index) {}
   Packing(const Packing&) = delete;
@@ -70,40 +55,12 @@ ChunkedRowFile::ChunkedRowFile(const std::string& target, std::string name, Numb
     : RowFile(target, std::move(name), type, product(row_shape), opening),
       settings_(settings),
       row_shape_(std::move(row_shape)),
-      codec_(size_of(type), settings.shuffle, settings.level) {
-  if (opening.resumes) scan();
+      codec_(size_of(type), settings.shuffle, settings.level),
+      log_(*this, kDataOffset, most_parked(chunk_bytes())) {
+  if (opening.resumes) log_.scan(chunk_bytes());
 }
 
-// Finds the chunks of a run that was ended. One that it was writing may be there in part.
-void ChunkedRowFile::scan() {
-  struct stat st {};
-  if (fstat(fd(), &st) != 0) fail("cannot be looked at", errno);
-  const auto size = static_cast<std::uint64_t>(st.st_size);
-  const std::uint64_t most = static_cast<std::uint64_t>(settings_.rows) * row_bytes();
-  std::vector<std::uint64_t> hashes;
-  for (ChunkHeader h; end_ + sizeof h <= size; end_ += sizeof h + h.bytes) {
-    if (read_whole(fd(), &h, sizeof h, end_) != 0 || h.mark != ChunkHeader::kMark ||
-        h.index != places_.size() || h.bytes > most || end_ + sizeof h + h.bytes > size)
-      break;
-    places_.push_back({end_ + sizeof h, h.bytes, h.filter_mask});
-    hashes.push_back(h.hash);
-  }
-  std::vector<char> bytes;
-  const std::size_t from = places_.size() - std::min(places_.size(), kLooksClosely);
-  for (std::size_t i = from; i < places_.size(); ++i) {
-    bytes.resize(places_[i].bytes);
-    if (read_whole(fd(), bytes.data(), bytes.size(), places_[i].at) == 0 &&
-        XXH3_64bits(bytes.data(), bytes.size()) == hashes[i])
-      continue;
-    end_ = places_[i].at - sizeof(ChunkHeader);
-    places_.resize(i);
-  }
-}
-
-std::int64_t ChunkedRowFile::safe_rows() const {
-  const std::lock_guard lock(mutex_);
-  return (packing_.empty() ? next() : std::min(next(), *packing_.begin())) * settings_.rows;
-}
+std::int64_t ChunkedRowFile::safe_rows() const { return log_.safe() * settings_.rows; }
 
 void ChunkedRowFile::resume_at(std::int64_t rows) {
   put(kMark.data(), kMark.size(), 0);
@@ -118,11 +75,7 @@ void ChunkedRowFile::reopen(std::int64_t index, std::int64_t rows) {
     chunk->mark(0, rows, true);
     open_[index] = chunk;
   }
-  parked_.erase(parked_.lower_bound(index), parked_.end());
-  if (index >= next()) return;
-  end_ = places_[static_cast<std::size_t>(index)].at - sizeof(ChunkHeader);
-  places_.resize(static_cast<std::size_t>(index));
-  cut(end_);
+  log_.cut(index);
 }
 
 std::shared_ptr<ChunkedRowFile::Chunk> ChunkedRowFile::new_chunk() const {
@@ -178,90 +131,16 @@ void ChunkedRowFile::write_range(RowRange range) {
   }
 }
 
-// Gives the chunk its place behind the one before it. Where that one is not packed yet, this one
-// is parked until it is.
 void ChunkedRowFile::put_chunk(std::int64_t index, const Chunk& chunk) {
   const auto scratch = lease_scratch(*settings_.space);
-  const ChunkCodec::Packed packed = codec_.pack(chunk.bytes(), *scratch);
-  std::unique_lock lock(mutex_);
-  if (index > next()) return park(index, packed, most_parked(chunk.bytes().size()));
-  const Place place = add_place(index, packed.bytes.size(), packed.filter_mask);
-  lock.unlock();
-  put_packed(index, place, packed.bytes);
-  put_parked();
+  log_.add(index, codec_.pack(chunk.bytes(), *scratch));
 }
 
-// Those whose turn has come.
-void ChunkedRowFile::put_parked() {
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    if (parked_.empty() || parked_.begin()->first > next()) return;
-    const auto first = parked_.extract(parked_.begin());
-    const std::int64_t index = first.key();
-    const Parked& parked = first.mapped();
-    const Place place = add_place(index, parked.place.bytes, parked.place.filter_mask);
-    packing_.insert(index);
-    lock.unlock();
-    const Packing packing(*this, index);
-    put_packed(index, place, bytes_of(parked));
-  }
-}
-
-// With the mutex.
-void ChunkedRowFile::park(std::int64_t index, const ChunkCodec::Packed& packed,
-                          std::size_t most) {
-  Parked parked;
-  parked.place = {0, packed.bytes.size(), packed.filter_mask};
-  if (parked_.size() < most) {
-    parked.bytes.assign(packed.bytes.begin(), packed.bytes.end());
-  } else {
-    if (spill_.use_count() == 1) spill_end_ = 0;
-    spill_->put(packed.bytes.data(), packed.bytes.size(), spill_end_);
-    parked.spill = spill_;
-    parked.place.at = std::exchange(spill_end_, spill_end_ + packed.bytes.size());
-  }
-  parked_[index] = std::move(parked);
-}
-
-std::vector<std::byte> ChunkedRowFile::bytes_of(const Parked& parked) {
-  if (!parked.spill) return parked.bytes;
-  std::vector<std::byte> out(parked.place.bytes);
-  parked.spill->get(out.data(), out.size(), parked.place.at);
-  return out;
-}
-
-// With the mutex.
-ChunkedRowFile::Place ChunkedRowFile::add_place(std::int64_t index, std::size_t bytes,
-                                                std::uint32_t filter_mask) {
-  const Place place{end_ + sizeof(ChunkHeader), bytes, filter_mask};
-  end_ = place.at + bytes;
-  if (index == next())
-    places_.push_back(place);
-  else
-    places_[static_cast<std::size_t>(index)] = place;  // rows were moved
-  return place;
-}
-
-void ChunkedRowFile::put_packed(std::int64_t index, const Place& place,
-                                std::span<const std::byte> bytes) const {
-  const ChunkHeader header{.filter_mask = place.filter_mask,
-                           .index = static_cast<std::uint64_t>(index),
-                           .bytes = bytes.size(),
-                           .hash = XXH3_64bits(bytes.data(), bytes.size())};
-  put(bytes.data(), bytes.size(), place.at);
-  put(&header, sizeof header, place.at - sizeof header);
-}
-
-// False where the file has no such chunk, or it is damaged. With the mutex, or alone.
+// False where the file has no such chunk, or it is damaged.
 bool ChunkedRowFile::load(std::int64_t index, std::span<std::byte> to) const {
+  const auto packed = log_.load(index);
   const auto scratch = lease_scratch(*settings_.space);
-  if (const auto it = parked_.find(index); it != parked_.end())
-    return codec_.unpack(bytes_of(it->second), it->second.place.filter_mask, to, *scratch);
-  if (index >= next()) return false;
-  const Place& place = places_[static_cast<std::size_t>(index)];
-  std::vector<std::byte> packed(place.bytes);
-  return read_whole(fd(), packed.data(), packed.size(), place.at) == 0 &&
-         codec_.unpack(packed, place.filter_mask, to, *scratch);
+  return packed && codec_.unpack(packed->bytes, packed->filter_mask, to, *scratch);
 }
 
 void ChunkedRowFile::load_chunk(std::int64_t index, Chunk& chunk) const {
@@ -282,8 +161,7 @@ void ChunkedRowFile::roll_back(std::int64_t row) {
     it->second->mark(first, settings_.rows, false);
   else if (it != open_.end())
     open_.erase(it);
-  const bool is_packed = index < next() || parked_.contains(index);
-  if (is_packed || !parked_.empty()) reopen(index, is_packed ? first : 0);
+  reopen(index, log_.has(index) ? first : 0);
 }
 
 void ChunkedRowFile::Chunk::mark(std::int64_t first, std::int64_t end, bool is_there) {
@@ -363,12 +241,12 @@ void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe, const Chec
   flush_open();
   const std::vector<char> head(kDataOffset, 0);
   put(head.data(), head.size(), 0);
-  cut(end_);
+  cut(log_.end());
   const std::lock_guard lock(hdf5_mutex());
   const QuietHdf5 quiet;
   Hdf5Descriptor to(fd());
   written(to, [&] {
-    Hid file = to.create_around(part_path(), kDataOffset, end_);
+    Hid file = to.create_around(part_path(), kDataOffset, log_.end());
     {
       Hid rows = make_rows(file, shape);
       link_chunks(to, rows, shape);
@@ -406,7 +284,7 @@ void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) co
   std::vector<char> bytes;
   std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
   for (std::int64_t i = 0; i * settings_.rows < count; ++i) {
-    const Place& place = places_.at(static_cast<std::size_t>(i));
+    const ChunkLog::Place& place = log_.place(i);
     bytes.resize(std::max<std::size_t>(bytes.size(), place.bytes));
     offset[0] = static_cast<hsize_t>(i * settings_.rows);
     const Hdf5Descriptor::There there(to, place.at, place.bytes);

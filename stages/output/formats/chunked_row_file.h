@@ -1,9 +1,9 @@
 // The HDF5 output with rows in chunks, each compressed by itself by the thread that completes it.
 //
 // In:  rows, nearly in order and from many threads.
-// Out: `<target>.part`, from byte kDataOffset on a log of chunks of ChunkSettings::rows rows,
-//      shuffled and deflated as HDF5's own filters do it, in the order of the rows; each behind a
-//      ChunkHeader. At the end HDF5 makes a file around them, whose chunks are where they are.
+// Out: `<target>.part`, from byte kDataOffset on a ChunkLog of chunks of ChunkSettings::rows rows,
+//      shuffled and deflated as HDF5's own filters do it, in the order of the rows. At the end HDF5
+//      makes a file around them, whose chunks are where they are.
 //
 // So what is in the log is there whatever becomes of the program, HDF5 writes no row, and the file
 // does not depend on who packs when. A chunk is kept in memory from its first row to its last. Rows
@@ -22,6 +22,7 @@
 #include "pipeline/memory.h"
 #include "pipeline/scratch_pool.h"
 #include "stages/output/formats/chunk_codec.h"
+#include "stages/output/formats/chunk_log.h"
 #include "stages/output/formats/row_file.h"
 
 namespace melflow {
@@ -62,8 +63,7 @@ class ChunkedRowFile final : public RowFile {
                                                   std::int64_t count) const override;
   void make_hdf5(Shape shape, const Describe& describe, const Check& check = {}) override;
 
-  /// How many packed chunks wait in memory for one before them; more do so on disk. Threads do
-  /// not wait: the rows which are missing may be of a block that no thread has taken up yet.
+  /// How many packed chunks of so many bytes wait in memory for one before them.
   static std::size_t most_parked(std::size_t chunk_bytes) {
     constexpr std::size_t kBytes = 4 << 20;
     return std::clamp<std::size_t>(kBytes / chunk_bytes, 1, 4);
@@ -81,30 +81,16 @@ class ChunkedRowFile final : public RowFile {
     std::vector<bool> has;    // rows that are there; blocks of a file may overtake each other
     std::int64_t filled = 0;  // how many
   };
-  // Of a packed chunk, in the file.
-  struct Place {
-    std::uint64_t at = 0, bytes = 0;
-    std::uint32_t filter_mask = 0;
-  };
-  struct Parked {
-    Place place;                   // its size; where it was spilled to
-    std::vector<std::byte> bytes;  // or, where there is room for it
-    std::shared_ptr<Spill> spill;
-  };
   struct Packing;
 
-  void scan();
   [[nodiscard]] std::shared_ptr<Chunk> new_chunk() const;
   void write_range(RowRange range);
+  [[nodiscard]] std::size_t chunk_bytes() const {
+    return static_cast<std::size_t>(settings_.rows) * row_bytes();
+  }
   [[nodiscard]] std::int64_t chunk_of(std::int64_t row) const { return row / settings_.rows; }
-  [[nodiscard]] std::int64_t next() const { return static_cast<std::int64_t>(places_.size()); }
   void copy_rows(const RowRange& range, std::byte* to) const;
   void put_chunk(std::int64_t index, const Chunk& chunk);
-  [[nodiscard]] Place add_place(std::int64_t index, std::size_t bytes, std::uint32_t filter_mask);
-  void put_packed(std::int64_t index, const Place& place, std::span<const std::byte> bytes) const;
-  void put_parked();
-  void park(std::int64_t index, const ChunkCodec::Packed& packed, std::size_t most);
-  [[nodiscard]] static std::vector<std::byte> bytes_of(const Parked& parked);
   [[nodiscard]] bool load(std::int64_t index, std::span<std::byte> to) const;
   void load_chunk(std::int64_t index, Chunk& chunk) const;
   void reopen(std::int64_t index, std::int64_t rows);
@@ -118,13 +104,9 @@ class ChunkedRowFile final : public RowFile {
 
   mutable std::mutex mutex_;  // of what follows
   std::map<std::int64_t, std::shared_ptr<Chunk>> open_;
-  std::set<std::int64_t> packing_;  // complete chunks that are not in the file yet, nor parked
+  std::set<std::int64_t> packing_;  // complete chunks that the log does not have yet
   mutable std::condition_variable packed_;
-  std::vector<Place> places_;  // of the chunks from the first on
-  std::map<std::int64_t, Parked> parked_;
-  std::uint64_t end_ = kDataOffset;  // of the log
-  std::shared_ptr<Spill> spill_ = std::make_shared<Spill>(*this);  // of parked_, who use it, too
-  std::uint64_t spill_end_ = 0;
+  ChunkLog log_;
 };
 
 }  // namespace melflow

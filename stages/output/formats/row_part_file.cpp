@@ -1,7 +1,6 @@
 #include "stages/output/formats/row_part_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -13,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "stages/files/whole_io.h"
 #include "stages/output/formats/row_hash.h"
 
 namespace melflow {
@@ -95,9 +93,7 @@ void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
 }
 
 std::int64_t RowPartFile::safe_rows() const {
-  struct stat st {};
-  if (fstat(fd(), &st) != 0) fail("cannot be looked at", errno);
-  const auto bytes = static_cast<std::uint64_t>(st.st_size);
+  const std::uint64_t bytes = size();
   return bytes < data_offset_ ? 0 : static_cast<std::int64_t>((bytes - data_offset_) / row_bytes());
 }
 
@@ -112,7 +108,7 @@ std::optional<std::uint64_t> RowPartFile::hash(std::int64_t row, std::int64_t co
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();
   for (std::uint64_t done = 0; done < bytes;) {
     const std::size_t n = std::min<std::uint64_t>(piece.size(), bytes - done);
-    if (read_whole(fd(), piece.data(), n, place_of(row) + done) != 0) return std::nullopt;
+    if (!try_get(piece.data(), n, place_of(row) + done)) return std::nullopt;
     out.add(piece.data(), n);
     done += n;
   }

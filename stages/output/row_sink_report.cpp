@@ -1,0 +1,52 @@
+// What a row sink says of its output in the report.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "stages/manifest.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+
+std::vector<std::pair<std::string, Value>> RowSink::summary() const {
+  if (!written_) return {};
+  std::vector<Value> shape;
+  for (const std::uint64_t n : shape_of(rows_)) shape.push_back(Value::scalar(std::to_string(n)));
+  std::vector<std::string> paths;
+  for (const auto& f : files_) paths.push_back(complete_ ? f->target() : f->part_path());
+  std::vector<std::pair<std::string, Value>> out{
+      {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
+      {"complete", Value::scalar(complete_ ? "true" : "false")},
+      {"rows", Value::scalar(std::to_string(rows_))},
+      {"shape", Value::list(std::move(shape))},
+      {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
+  for (const auto& [name, files] :
+       {std::pair{"kept_files", earlier_.kept_files()},
+        std::pair{"dropped_files", earlier_.dropped_files()},
+        std::pair{"left_out_files", ledger_->left_out()}, std::pair{"resumed_files", resumed_}})
+    if (files > 0) out.emplace_back(name, Value::scalar(std::to_string(files)));
+  if (!layout_name().empty()) out.emplace_back("layout", Value::scalar(layout_name()));
+  out.emplace_back("bytes", Value::scalar(std::to_string(static_cast<std::uint64_t>(rows_) *
+                                                         files_.front()->row_bytes())));
+  if (!splits_.empty()) out.emplace_back("splits", Value::list(splits_));
+  return out;
+}
+
+// As `inspect --json` has them.
+std::vector<Value> RowSink::split_counts(const RunContext& run) const {
+  const Manifest* manifest = manifest_with_splits(run);
+  if (manifest == nullptr) return {};
+  std::vector<Value> out;
+  for (const Manifest::SplitRange& range : manifest->split_ranges()) {
+    std::int64_t rows = 0;
+    for (std::size_t i = range.first; i < range.last; ++i) rows += writer_->order().rows(i);
+    Value split = Value::map({});
+    split.set("name", range.split < 0 ? Value()
+                                      : Value::scalar(manifest->split_name(range.split), {}, true));
+    split.set("files", Value::scalar(std::to_string(range.last - range.first)));
+    split.set("rows", Value::scalar(std::to_string(rows)));
+    out.push_back(std::move(split));
+  }
+  return out;
+}
+
+}  // namespace melflow
