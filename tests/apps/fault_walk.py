@@ -245,7 +245,7 @@ class Walk:
         if ended.returncode in (0, 3):
             try:
                 out = Output(path)
-            except (OSError, KeyError, ValueError) as e:
+            except (OSError, KeyError, ValueError, RuntimeError) as e:
                 if error in SILENT and "deflate" in self.case.write:
                     return ""  # nor chunks of them
                 return f"the output cannot be read: {e}"
@@ -263,7 +263,7 @@ class Walk:
         try:
             if Output(path).is_same(self.clean):
                 return ""
-        except (OSError, KeyError, ValueError):
+        except (OSError, KeyError, ValueError, RuntimeError):
             pass
         left = ", ".join(sorted(os.listdir(folder)))
         return f"the earlier output is not what it was; there are {left}"

@@ -214,14 +214,16 @@ TEST_CASE("chunked rows: one thread may be ahead of the rows that are missing, h
     file.write(from + 60, rows(from + 60, kRows / 2 - 60, 16).data(), kRows / 2 - 60);
     CHECK(file.safe_rows() <= from);
     if (from > 0) file.roll_back(from + kRows / 4);
-    if (from > 0) file.write(from + kRows / 4, rows(from + kRows / 4, kRows / 4, 16).data(), kRows / 4);
+    if (from > 0)
+      file.write(from + kRows / 4, rows(from + kRows / 4, kRows / 4, 16).data(), kRows / 4);
   }
   CHECK(file.safe_rows() == 0);
   file.write(0, rows(0, 60, 16).data(), 60);
   CHECK(file.safe_rows() == kRows / 2);
   file.write(kRows / 2, rows(kRows / 2, 60, 16).data(), 60);
   CHECK(file.safe_rows() == kRows);
-  CHECK(file.hash(100, 5000) == RowHash::of(rows(100, 5000, 16).data(), 5000 * 16, NumberType::float32, NumberType::float32));
+  CHECK(file.hash(100, 5000) == RowHash::of(rows(100, 5000, 16).data(), 5000 * 16,
+                                            NumberType::float32, NumberType::float32));
   file.make_hdf5(std::vector<hsize_t>{kRows, 16}, nothing_more);
   file.publish(false);
   CHECK(H5File(folder / "out.h5").floats("mel") == rows(0, kRows, 16));

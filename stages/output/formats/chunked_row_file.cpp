@@ -255,7 +255,11 @@ void ChunkedRowFile::make_hdf5(Shape shape, const Describe& describe, const Chec
     }
     file.close("cannot complete " + part_path());
   });
-  read_back(check);
+  if (check)
+    read_back([&](hid_t file) {
+      check(file);
+      check_chunks(file, shape);
+    });
 }
 
 Hid ChunkedRowFile::make_rows(hid_t file, Shape shape) const {
@@ -278,19 +282,37 @@ Hid ChunkedRowFile::make_rows(hid_t file, Shape shape) const {
           name()};
 }
 
+std::vector<hsize_t> ChunkedRowFile::first_of(std::int64_t index) const {
+  std::vector<hsize_t> out(1 + row_shape_.size(), 0);
+  out[0] = static_cast<hsize_t>(index * settings_.rows);
+  return out;
+}
+
 // HDF5 believes that it writes them.
 void ChunkedRowFile::link_chunks(Hdf5Descriptor& to, hid_t rows, Shape shape) const {
   const auto count = static_cast<std::int64_t>(shape.front());
   std::vector<char> bytes;
-  std::vector<hsize_t> offset(1 + row_shape_.size(), 0);
   for (std::int64_t i = 0; i * settings_.rows < count; ++i) {
     const ChunkLog::Place& place = log_.place(i);
     bytes.resize(std::max<std::size_t>(bytes.size(), place.bytes));
-    offset[0] = static_cast<hsize_t>(i * settings_.rows);
     const Hdf5Descriptor::There there(to, place.at, place.bytes);
-    h5_check(H5Dwrite_chunk(rows, H5P_DEFAULT, place.filter_mask, offset.data(), place.bytes,
+    h5_check(H5Dwrite_chunk(rows, H5P_DEFAULT, place.filter_mask, first_of(i).data(), place.bytes,
                             bytes.data()),
              "cannot write " + part_path());
+  }
+}
+
+void ChunkedRowFile::check_chunks(hid_t file, Shape shape) const {
+  const Hid rows(H5Dopen2(file, name().c_str(), H5P_DEFAULT), H5Dclose, name());
+  for (std::int64_t i = 0; i * settings_.rows < static_cast<std::int64_t>(shape.front()); ++i) {
+    const ChunkLog::Place& place = log_.place(i);
+    unsigned filter_mask = 0;
+    haddr_t at = 0;
+    hsize_t bytes = 0;
+    if (H5Dget_chunk_info_by_coord(rows, first_of(i).data(), &filter_mask, &at, &bytes) < 0 ||
+        at != place.at || bytes != place.bytes || filter_mask != place.filter_mask)
+      throw RunError(
+          fmt::format("{}: the place of its chunk {} is not what was written", part_path(), i));
   }
 }
 
