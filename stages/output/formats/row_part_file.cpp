@@ -128,8 +128,8 @@ void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t cou
 
 void RowPartFile::Spill::put(const void* data, std::size_t bytes, std::uint64_t at) {
   if (!fd_) {
-    fd_ = UniqueFd(
-        ::open(folder_of(beside_.target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+    fd_ =
+        UniqueFd(::open(folder_of(beside_.target()).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
     if (!fd_) {  // a file system without O_TMPFILE
       std::string name = beside_.part_path() + ".XXXXXX";
       fd_ = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
