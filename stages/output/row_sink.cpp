@@ -364,7 +364,7 @@ void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows)
   on_threads(run.workers, [&] {
     for (std::size_t i = 0; (i = next.fetch_add(1)) < sections_.end(section);)
       if (const std::int64_t n = writer_->order().rows(i); n > 0)
-        writer_->hashes()[i] = files_[section]->hash(offsets[i], n).value_or(0);
+        writer_->hashes()[i] = files_[section]->hash_written(offsets[i], n);
   });
 }
 

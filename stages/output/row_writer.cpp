@@ -248,9 +248,7 @@ void RowWriter::hash_overtaken(std::size_t file) {
     at = it->second;
     rows = order_.rows(file);
   }
-  const auto hash = uses_.files[at.section]->hash(at.row, rows);
-  if (!hash) throw RunError(uses_.files[at.section]->part_path() + ": cannot be read back");
-  hashes_[file] = *hash;
+  hashes_[file] = uses_.files[at.section]->hash_written(at.row, rows);
   const std::lock_guard lock(mutex_);
   overtaken_.erase(file);
   --overtaken_count_;

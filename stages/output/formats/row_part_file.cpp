@@ -115,6 +115,12 @@ std::optional<std::uint64_t> RowPartFile::hash(std::int64_t row, std::int64_t co
   return out.value();
 }
 
+std::uint64_t RowPartFile::hash_written(std::int64_t row, std::int64_t count) const {
+  const auto out = hash(row, count);
+  if (!out) throw RunError(part_path() + ": cannot be read back");
+  return *out;
+}
+
 void RowPartFile::move_rows(std::int64_t from, std::int64_t to, std::int64_t count) {
   std::vector<char> piece(1 << 20);
   const std::uint64_t bytes = static_cast<std::uint64_t>(count) * row_bytes();

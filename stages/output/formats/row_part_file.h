@@ -47,6 +47,8 @@ class RowPartFile : public PartFile {
   /// XXH3 of rows [row, row + count) as they are stored; nothing where they cannot be read.
   [[nodiscard]] virtual std::optional<std::uint64_t> hash(std::int64_t row,
                                                           std::int64_t count) const;
+  /// Likewise of rows that this run has written. Throws RunError.
+  [[nodiscard]] std::uint64_t hash_written(std::int64_t row, std::int64_t count) const;
 
   /// All files of the output, in the order in which they get their names.
   [[nodiscard]] virtual std::vector<PartFile*> parts() { return {this}; }
