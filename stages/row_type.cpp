@@ -21,6 +21,18 @@ NumberType required_rows(const Requirements& required) {
   return types.size() == 1 ? *types.begin() : NumberType::float32;
 }
 
+void check_dtype(const FeatureInfo& info, NumberType dtype, PlanCheck& check) {
+  if (dtype == NumberType::int16 && !info.is_full_scale)
+    check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "
+                                     "samples), and what arrives is {} in {}; store float32, "
+                                     "float16 or bfloat16",
+                                     info.name, info.unit));
+  if (dtype == NumberType::float16 && !info.is_log && !info.is_full_scale)
+    check.warning("dtype",
+                  "float16 holds 6e-8 to 65504, and these values are not logarithms: quiet ones "
+                  "become 0, and files with louder ones fail");
+}
+
 std::optional<ItemError> unstorable(const float* values, std::int64_t first_row, std::int64_t rows,
                                     const FeatureInfo& info, NumberType type) {
   const auto width = static_cast<std::int64_t>(info.values_per_row());

@@ -9,19 +9,34 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "pipeline/facts.h"
 #include "pipeline/number_type.h"
+#include "pipeline/option_type.h"
 #include "pipeline/result.h"
+#include "pipeline/stage.h"
 #include "stages/items.h"
 
 namespace melflow {
+
+template <>
+struct EnumNames<NumberType> {
+  static constexpr std::pair<const char*, NumberType> values[] = {
+      {"float32", NumberType::float32},
+      {"float16", NumberType::float16},
+      {"bfloat16", NumberType::bfloat16},
+      {"int16", NumberType::int16}};
+};
 
 /// Requires rows of type `wanted`, for a reader of rows. A stage that computes with values wants
 /// float32.
 void require_rows(Requirements& above, NumberType wanted);
 /// The type that rows may have: float32 unless all readers want the same other type.
 NumberType required_rows(const Requirements& required);
+
+/// Checks the option `dtype` of a stage that stores or gives rows in another type.
+void check_dtype(const FeatureInfo& info, NumberType dtype, PlanCheck& check);
 
 /// The error of rows [rows, frames, columns], from `first_row` of their file on, that cannot be
 /// stored as `type`, since a value would not be finite; nothing when all would.

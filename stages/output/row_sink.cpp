@@ -70,19 +70,11 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
-  if (info_ && target_.dtype == NumberType::int16 && !info_->is_full_scale)
-    check.error("dtype", fmt::format("int16 holds samples of which 1 is full scale (stage "
-                                     "samples), and what arrives is {} in {}; store float32, "
-                                     "float16 or bfloat16",
-                                     info_->name, info_->unit));
+  if (info_) check_dtype(*info_, target_.dtype, check);
   if (target_.dtype == NumberType::int16 && target_.normalize)
     check.error("normalize",
                 "normalised values go beyond full scale, which int16 cannot hold; "
                 "set dtype: float32, or leave the samples as they are");
-  if (info_ && target_.dtype == NumberType::float16 && !info_->is_log && !info_->is_full_scale)
-    check.warning("dtype",
-                  "float16 holds 6e-8 to 65504, and these values are not logarithms: quiet ones "
-                  "become 0, and files with louder ones fail");
   if (target_.normalize && target_.statistics == StatisticsOf::none)
     check.error("normalize", "by which statistics? Set statistics: train");
   if (info_ && target_.normalize) {

@@ -4,20 +4,11 @@
 #include <string>
 #include <utility>
 
-#include "pipeline/number_type.h"
 #include "pipeline/plan.h"
 #include "pipeline/schema.h"
+#include "stages/row_type.h"
 
 namespace melflow {
-
-template <>
-struct EnumNames<NumberType> {
-  static constexpr std::pair<const char*, NumberType> values[] = {
-      {"float32", NumberType::float32},
-      {"float16", NumberType::float16},
-      {"bfloat16", NumberType::bfloat16},
-      {"int16", NumberType::int16}};
-};
 
 enum class StatisticsOf { none, train, all };
 template <>

@@ -1,0 +1,108 @@
+#include "apps/python/batch_run.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "stages/output/formats/feature_fingerprint.h"
+#include "stages/output/training/batch_source.h"
+
+namespace melflow {
+namespace {
+
+Plan load(const BatchRun::Settings& settings, const std::vector<Assignment>& sets) {
+  LoadOptions options;
+  options.vars = settings.vars;
+  options.sets = sets;
+  options.workers = settings.workers;
+  return settings.text.empty() ? load_plan(settings.pipeline, options)
+                               : load_plan_text(settings.text, settings.pipeline, options);
+}
+
+const PlanNode& node_of_batches(const Plan& plan) {
+  const PlanNode* found = nullptr;
+  int sinks = 0;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.info->traits.kind != StageKind::sink) continue;
+    ++sinks;
+    if (dynamic_cast<const BatchSource*>(n.stage.get()) != nullptr) found = &n;
+  }
+  if (found == nullptr || sinks != 1)
+    throw RunError(fmt::format(
+        "{}: a pipeline to train from ends in one node of the stage batches, and this one has {}; "
+        "put 'train: {{stage: batches, from: mel}}' in the place of what writes rows",
+        plan.settings.file.empty() ? "the pipeline" : plan.settings.file,
+        found == nullptr ? "none" : "other outputs beside it"));
+  return *found;
+}
+
+}  // namespace
+
+// oneTBB's threads are not there in a child that was forked off, and it does not know.
+void BatchRun::check_process() {
+  static std::atomic<pid_t> process{0};
+  pid_t none = 0;
+  if (!process.compare_exchange_strong(none, getpid()) && none != getpid())
+    throw RunError(
+        "this process was forked off after melflow had started its threads, which it does not "
+        "have: start processes by spawn (multiprocessing.set_start_method('spawn')), or make the "
+        "first Loader after the fork. A Loader needs no worker processes (num_workers=0)");
+}
+
+BatchRun::BatchRun(const Settings& settings) {
+  check_process();
+  std::vector<Assignment> sets = settings.sets;
+  const std::string name = node_of_batches(load(settings, sets)).name;
+  for (const auto& [option, value] : settings.options) sets.push_back({name + "." + option, value});
+  Plan plan = load(settings, sets);
+  const PlanNode& node = node_of_batches(plan);
+  const auto& batches = dynamic_cast<const BatchSource&>(*node.stage);
+  info_ = batches.rows();
+  fingerprint_ = feature_fingerprint(node.stage->feature_settings());
+  queue_ = std::make_shared<BatchQueue>(batches.prefetch());
+  const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());
+  if (source == nullptr)
+    throw RunError("a pipeline to train from lists files (file_list), and this one does not");
+  manifest_ = &source->manifest();
+  plan.services.add(std::make_shared<BatchDelivery>(BatchDelivery{
+      queue_, settings.epoch, settings.skip, settings.rank, settings.ranks}));
+  runner_ = std::make_unique<Runner>(std::move(plan));
+  thread_ = std::thread([this] { run(); });
+}
+
+BatchRun::~BatchRun() { stop(); }
+
+void BatchRun::run() {
+  try {
+    report_ = runner_->run();
+    if (report_.ending == Ending::failed) error_ = report_.error;
+  } catch (const std::exception& e) {
+    error_ = e.what();
+  }
+  queue_->end();
+}
+
+BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
+  check_process();
+  const BatchQueue::State state = queue_->take(out, seconds);
+  if (state != BatchQueue::State::ended) return state;
+  join();
+  if (!error_.empty()) throw RunError(error_);
+  return state;
+}
+
+void BatchRun::stop() {
+  if (!thread_.joinable()) return;
+  queue_->close();
+  runner_->stop();
+  join();
+}
+
+void BatchRun::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace melflow

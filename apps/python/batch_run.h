@@ -1,0 +1,71 @@
+// One pass over a corpus, on threads of its own, for a program that takes its batches.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "config/load.h"
+#include "pipeline/runner.h"
+#include "stages/items.h"
+#include "stages/manifest.h"
+#include "stages/output/training/sample_batch.h"
+
+namespace melflow {
+
+class BatchRun {
+ public:
+  struct Settings {
+    std::string pipeline;  ///< a path
+    std::string text;      ///< or the configuration itself
+    std::vector<Assignment> vars, sets;
+    std::map<std::string, std::string> options;  ///< of the node that gives batches
+    std::optional<int> workers;
+    std::uint64_t epoch = 0, skip = 0;
+    std::size_t rank = 0, ranks = 1;
+  };
+  /// Begins. Throws ConfigError, and RunError where the process was forked since the first pass.
+  explicit BatchRun(const Settings& settings);
+  /// Breaks the pass off.
+  ~BatchRun();
+  BatchRun(const BatchRun&) = delete;
+  BatchRun& operator=(const BatchRun&) = delete;
+
+  /// Waits for a batch, so long at most [s]. Throws RunError where the run failed, after its last
+  /// batch.
+  BatchQueue::State take(SampleBatch& out, double seconds);
+  /// Breaks the pass off and waits until it has ended.
+  void stop();
+
+  /// The list of recordings; valid once there was a batch.
+  [[nodiscard]] const Manifest& manifest() const { return *manifest_; }
+  [[nodiscard]] const FeatureInfo& info() const { return *info_; }
+  [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
+  /// After the last batch.
+  [[nodiscard]] const RunReport& report() const { return report_; }
+  [[nodiscard]] std::vector<Remark> remarks() const { return runner_->remarks(); }
+  [[nodiscard]] Progress progress() const { return runner_->progress(); }
+
+ private:
+  void run();
+  void join();
+  static void check_process();
+
+  std::shared_ptr<BatchQueue> queue_;
+  std::unique_ptr<Runner> runner_;
+  const Manifest* manifest_ = nullptr;
+  std::shared_ptr<const FeatureInfo> info_;
+  std::string fingerprint_;
+  RunReport report_;
+  std::string error_;
+  std::thread thread_;
+};
+
+}  // namespace melflow

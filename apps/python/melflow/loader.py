@@ -1,0 +1,172 @@
+"""Batches from audio: a pipeline's graph, read by a training loop."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, Dict, Iterator, Mapping, Optional
+
+from ._melflow import BatchRun
+
+Batch = Dict[str, Any]
+
+_WAIT = 0.1  # seconds between two looks at signals
+
+
+def _text(value: Any) -> str:
+    """A value as YAML has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+class Loader:
+    """Goes over a corpus once for each `for`, which is an epoch, and gives dicts of arrays.
+
+    pipeline: a YAML file, or its text (with a line break in it), that ends in one node of the stage `batches`.
+    batch_size, max_rows, shuffle, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
+      the YAML. `melflow stages batches` explains them.
+    workers: threads that compute; not given: as many as there are cores.
+    rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording.
+    vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program.
+
+    A batch has the rows by their name ("mel", "waveform", "windows", ...): float32 [samples, frames, columns], or
+    where a sample is a recording [samples, rows, columns], padded with zeros, with "length" [samples]. Besides
+    "path", "file" and "offset" (where in the list, and at which row of the recording, a sample begins), and where the
+    list has them "label" or "labels", "split", "target" and texts by their names. Arrays are views of the batch's own
+    memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
+
+    What comes depends on the corpus, the settings, seed and epoch, and not on the number of workers.
+    """
+
+    def __init__(
+        self,
+        pipeline: "os.PathLike[str] | str",
+        *,
+        batch_size: Optional[int] = None,
+        max_rows: Optional[int] = None,
+        shuffle: Optional[int] = None,
+        seed: Optional[int] = None,
+        drop_last: Optional[bool] = None,
+        prefetch: Optional[int] = None,
+        dtype: Optional[str] = None,
+        workers: Optional[int] = None,
+        rank: int = 0,
+        world_size: int = 1,
+        vars: Optional[Mapping[str, Any]] = None,
+        sets: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        if world_size < 1 or not 0 <= rank < world_size:
+            raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
+        name = os.fspath(pipeline)
+        self._pipeline, self._yaml = (name, "") if "\n" not in name else ("pipeline", name)
+        given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, seed=seed, drop_last=drop_last,
+                     prefetch=prefetch, dtype=dtype)
+        self._options = {k: _text(v) for k, v in given.items() if v is not None}
+        self._vars = {k: _text(v) for k, v in (vars or {}).items()}
+        self._sets = {k: _text(v) for k, v in (sets or {}).items()}
+        self._workers, self._rank, self._world_size = workers, rank, world_size
+        self._epoch, self._delivered = 0, 0
+        self._run: Optional[BatchRun] = None
+        self._report: Optional[Dict[str, Any]] = None
+        self._facts: Dict[str, Any] = {}
+
+    # ---- epochs
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is this epoch, from its beginning."""
+        self._epoch, self._delivered = int(epoch), 0
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def __iter__(self) -> Iterator[Batch]:
+        self.close()
+        run = self._run = self._begin()
+        try:
+            while True:
+                batch = run.take(_WAIT)
+                if batch is None:
+                    break
+                if batch is False:  # nothing yet; Python looks at its signals here
+                    continue
+                self._facts = dict(name=run.name, unit=run.unit, labels=run.label_names, splits=run.split_names,
+                                   targets=run.target_names)
+                self._delivered += len(batch["file"])
+                yield batch
+            self._report = run.report()
+            self._epoch, self._delivered = self._epoch + 1, 0
+        finally:
+            run.stop()
+            if self._run is run:
+                self._run = None
+
+    def _begin(self) -> BatchRun:
+        return BatchRun(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers,
+                        self._epoch, self._delivered, self._rank, self._world_size)
+
+    def close(self) -> None:
+        """Breaks off the epoch that is under way."""
+        if self._run is not None:
+            self._run.stop()
+            self._run = None
+
+    # ---- what is known
+
+    @property
+    def report(self) -> Optional[Dict[str, Any]]:
+        """What became of every recording in the last epoch that was gone through: counts, remarks (path, outcome,
+        node, reason), seconds; None before."""
+        return self._report
+
+    @property
+    def label_names(self) -> list:
+        """The names of the labels, by number; there after the first batch."""
+        return self._facts.get("labels", [])
+
+    @property
+    def split_names(self) -> list:
+        return self._facts.get("splits", [])
+
+    @property
+    def target_names(self) -> list:
+        return self._facts.get("targets", [])
+
+    # ---- going on
+
+    def _identity(self) -> str:
+        what = "" if self._yaml else open(self._pipeline, encoding="utf-8").read()
+        order = {k: v for k, v in self._options.items() if k in ("shuffle", "seed", "dtype")}
+        parts = (self._yaml, what, order, self._vars, self._sets, self._rank, self._world_size)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+    def state_dict(self) -> Dict[str, Any]:
+        """Where training is: after the last batch that was taken. Some hundred bytes."""
+        return {"epoch": self._epoch, "delivered": self._delivered, "pipeline": self._identity()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next `for` goes on behind the last batch that had been taken: the same samples in the same order follow.
+        What was delivered of the epoch is read once more."""
+        missing = [k for k in ("epoch", "delivered", "pipeline") if k not in state]
+        if missing:
+            raise ValueError(f"not a state of a melflow.Loader: it lacks {', '.join(missing)}")
+        if state["pipeline"] != self._identity():
+            raise ValueError("the state is of another pipeline, seed, shuffle, rank or world_size, so other samples would "
+                             "follow; make the Loader as it was, or use set_epoch()")
+        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
+
+    def as_torch(self) -> Any:
+        """A torch.utils.data.IterableDataset whose items are batches, for DataLoader(..., batch_size=None)."""
+        from torch.utils.data import IterableDataset, get_worker_info
+
+        loader = self
+
+        class Batches(IterableDataset):  # type: ignore[misc]
+            def __iter__(self) -> Iterator[Batch]:
+                if get_worker_info() is not None:
+                    raise RuntimeError("a melflow.Loader has threads of its own and is used without worker processes: "
+                                       "DataLoader(..., batch_size=None, num_workers=0)")
+                return iter(loader)
+
+        return Batches()

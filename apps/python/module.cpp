@@ -1,0 +1,175 @@
+// The module melflow._melflow: what the package melflow is made of. Nothing here is called by users.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <utility>
+
+#include "apps/python/batch_run.h"
+#include "pipeline/problem.h"
+#include "stages/version.h"
+
+namespace nb = nanobind;
+using namespace melflow;
+
+namespace {
+
+nb::dlpack::dtype dtype_of(NumberType type) {
+  using Code = nb::dlpack::dtype_code;
+  switch (type) {
+    case NumberType::float32:
+      return {static_cast<std::uint8_t>(Code::Float), 32, 1};
+    case NumberType::float16:
+      return {static_cast<std::uint8_t>(Code::Float), 16, 1};
+    case NumberType::bfloat16:
+      return {static_cast<std::uint8_t>(Code::Bfloat), 16, 1};
+    case NumberType::int16:
+      break;
+  }
+  return {static_cast<std::uint8_t>(Code::Int), 16, 1};
+}
+
+// An array that owns what it shows.
+template <class Owner>
+nb::object array(std::unique_ptr<Owner> owner, void* data, const std::vector<std::size_t>& shape,
+                 nb::dlpack::dtype type) {
+  const nb::capsule keeper(owner.release(),
+                           [](void* p) noexcept { delete static_cast<Owner*>(p); });
+  // NumPy has no bfloat16: that goes by DLPack alone.
+  if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat))
+    return nb::cast(nb::ndarray<>(data, shape.size(), shape.data(), keeper, nullptr, type));
+  return nb::cast(
+      nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type));
+}
+
+template <class T>
+nb::object array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+  if (shape.empty()) shape = {values.size()};
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  void* data = owner->data();
+  return array(std::move(owner), data, shape, nb::dtype<T>());
+}
+
+// What is known of the recordings of a batch.
+void describe(const BatchRun& run, const std::vector<std::int64_t>& files, nb::dict& out) {
+  const Manifest& list = run.manifest();
+  nb::list paths, texts, sets;
+  std::vector<std::int32_t> labels, splits;
+  std::vector<float> targets;
+  const std::size_t target_count = list.target_names().size();
+  for (const std::int64_t file : files) {
+    const auto i = static_cast<std::size_t>(file);
+    paths.append(list.name(i));
+    splits.push_back(list.split(i));
+    if (list.has_label_sets()) {
+      const auto set = list.labels(i);
+      sets.append(array(std::vector<std::int32_t>(set.begin(), set.end())));
+    } else {
+      labels.push_back(list.label(i));
+    }
+    for (std::size_t t = 0; t < target_count; ++t) targets.push_back(list.target(i, t));
+  }
+  out["path"] = paths;
+  if (list.has_label_sets())
+    out["labels"] = sets;
+  else if (!list.label_names().empty())
+    out["label"] = array(std::move(labels));
+  if (!list.split_names().empty()) out["split"] = array(std::move(splits));
+  if (target_count > 0) out["target"] = array(std::move(targets), {files.size(), target_count});
+  for (std::size_t t = 0; t < list.text_names().size(); ++t) {
+    nb::list column;
+    for (const std::int64_t file : files)
+      column.append(std::string(list.text(static_cast<std::size_t>(file), t)));
+    out[list.text_names()[t].c_str()] = column;
+  }
+}
+
+nb::object dict_of(const BatchRun& run, SampleBatch batch) {
+  nb::dict out;
+  auto owner = std::make_unique<Buffer>(std::move(batch.data));
+  void* data = owner->data();
+  out[run.info().name.c_str()] = array(std::move(owner), data, batch.shape, dtype_of(batch.type));
+  if (!batch.lengths.empty()) out["length"] = array(std::move(batch.lengths));
+  describe(run, batch.files, out);
+  out["file"] = array(std::move(batch.files));
+  out["offset"] = array(std::move(batch.offsets));
+  return out;
+}
+
+// None: the pass is over; False: nothing yet.
+nb::object take(BatchRun& run, double seconds) {
+  SampleBatch batch;
+  BatchQueue::State state{};
+  {
+    const nb::gil_scoped_release free;
+    state = run.take(batch, seconds);
+  }
+  if (state == BatchQueue::State::ended) return nb::none();
+  if (state == BatchQueue::State::nothing_yet) return nb::bool_(false);
+  return dict_of(run, std::move(batch));
+}
+
+nb::dict report_of(const BatchRun& run) {
+  const RunReport& r = run.report();
+  nb::dict out;
+  out["files"] = r.counts.found;
+  out["ok"] = r.counts.ok;
+  out["skipped"] = r.counts.skipped;
+  out["failed"] = r.counts.failed;
+  out["not_run"] = r.counts.not_run;
+  out["seconds"] = r.wall_seconds;
+  out["memory_peak"] = r.memory_peak;
+  nb::list remarks;
+  for (const Remark& m : run.remarks())
+    remarks.append(nb::make_tuple(m.name, to_text(m.entry.outcome), m.entry.stage, m.entry.reason));
+  out["remarks"] = remarks;
+  nb::list warnings;
+  for (const std::string& w : r.warnings) warnings.append(w);
+  out["warnings"] = warnings;
+  return out;
+}
+
+std::vector<Assignment> assignments(const std::map<std::string, std::string>& of) {
+  std::vector<Assignment> out;
+  for (const auto& [name, value] : of) out.push_back({name, value});
+  return out;
+}
+
+}  // namespace
+
+NB_MODULE(_melflow, m) {
+  m.attr("version") = kVersion;
+  nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError);
+  nb::exception<RunError>(m, "RunError", PyExc_RuntimeError);
+
+  nb::class_<BatchRun>(m, "BatchRun")
+      .def(
+          "__init__",
+          [](BatchRun* self, std::string pipeline, std::string text,
+             const std::map<std::string, std::string>& vars,
+             const std::map<std::string, std::string>& sets,
+             std::map<std::string, std::string> options, std::optional<int> workers,
+             std::uint64_t epoch, std::uint64_t skip, std::size_t rank, std::size_t ranks) {
+            const nb::gil_scoped_release free;
+            new (self) BatchRun({std::move(pipeline), std::move(text), assignments(vars),
+                                 assignments(sets), std::move(options), workers, epoch, skip, rank,
+                                 ranks});
+          },
+          nb::arg("pipeline"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"),
+          nb::arg("options"), nb::arg("workers").none(), nb::arg("epoch"), nb::arg("skip"),
+          nb::arg("rank"), nb::arg("ranks"))
+      .def("take", &take, nb::arg("seconds"))
+      .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
+      .def("report", &report_of)
+      .def_prop_ro("name", [](const BatchRun& r) { return r.info().name; })
+      .def_prop_ro("unit", [](const BatchRun& r) { return r.info().unit; })
+      .def_prop_ro("fingerprint", &BatchRun::fingerprint)
+      .def_prop_ro("label_names", [](const BatchRun& r) { return r.manifest().label_names(); })
+      .def_prop_ro("split_names", [](const BatchRun& r) { return r.manifest().split_names(); })
+      .def_prop_ro("target_names", [](const BatchRun& r) { return r.manifest().target_names(); });
+}

@@ -1,0 +1,330 @@
+// batches: gives rows to a program that trains, in batches that wait in a short queue.
+//
+// In:  MelBatch: rows of features, or of samples.
+// Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one, as under `melflow
+//      run`, batches are made, counted and dropped.
+//
+// A recording's rows are given when it is complete, in the order of the list: what comes does not
+// depend on which thread is first, nor on where a recording was found to be broken. From then on
+// they are no part of the memory budget, so a program that keeps them does not stop the run.
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "pipeline/registry.h"
+#include "pipeline/threads.h"
+#include "stages/corpus/update.h"
+#include "stages/facts.h"
+#include "stages/items.h"
+#include "stages/output/formats/row_order.h"
+#include "stages/output/training/batch_source.h"
+#include "stages/output/training/sample_batcher.h"
+#include "stages/row_type.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::size_t kMostReady = 64;  // parts that wait for the thread that makes batches
+
+struct BatchesOptions {
+  int size = 32;
+  int max_rows = 0;
+  int shuffle = 0;
+  std::uint64_t seed = 0;
+  bool drop_last = false;
+  int prefetch = 4;
+  NumberType dtype = NumberType::float32;
+
+  void describe(Schema& s) {
+    s.field("size", size, "samples in a batch: rows where recordings are cut, else recordings")
+        .range(1, 1 << 20)
+        .tuning();
+    s.field(
+         "max_rows", max_rows,
+         "where a sample is a recording: the most rows of a batch, padding included; one that is "
+         "longer is a batch by itself; 0: any number")
+        .range(0, 1 << 30)
+        .tuning();
+    s.field(
+         "shuffle", shuffle,
+         "so many samples are held, of which the next one is drawn by chance; 0: samples come in "
+         "the order of the list")
+        .range(0, 1 << 24)
+        .tuning();
+    s.field("seed", seed, "of the draw; with the number of the epoch it decides the order")
+        .tuning();
+    s.field("drop_last", drop_last, "leaves out the last batch where it is not full").tuning();
+    s.field("prefetch", prefetch, "batches that wait for the program at most").range(1, 1024).tuning();
+    s.field(
+        "dtype", dtype,
+        "number type of the values; int16: samples (stage samples) times 32768, clipped at full "
+        "scale");
+  }
+};
+
+// The rows of a recording that came in blocks.
+class Recording {
+ public:
+  void add(const MelPart& part, std::size_t row_bytes) {
+    const std::size_t at = static_cast<std::size_t>(part.first_row) * row_bytes;
+    const std::size_t bytes = static_cast<std::size_t>(part.row_count) * row_bytes;
+    bytes_.resize(std::max(bytes_.size(), at + bytes));
+    if (bytes > 0) std::copy_n(part.data->data(), bytes, bytes_.data() + at);
+  }
+  [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
+  void clear() { bytes_.clear(); }
+  // Takes the steps that need all rows [rows, columns] of float32.
+  void finish(const UtteranceSteps& steps, std::int64_t rows, int columns) {
+    for (const auto& step : steps.steps()) {
+      const int wanted = step->values_out(columns);
+      MemoryRows in(floats(bytes_), rows, columns);
+      if (wanted == columns) {
+        step->run(in, in);
+        continue;
+      }
+      std::vector<std::byte> next(static_cast<std::size_t>(rows) *
+                                  static_cast<std::size_t>(wanted) * sizeof(float));
+      MemoryRows out(floats(next), rows, wanted);
+      step->run(in, out);
+      bytes_.swap(next);
+      columns = wanted;
+    }
+  }
+
+ private:
+  static float* floats(std::vector<std::byte>& bytes) {
+    return reinterpret_cast<float*>(bytes.data());
+  }
+  std::vector<std::byte> bytes_;
+};
+
+class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSource {
+ public:
+  explicit Batches(BatchesOptions options) : options_(options) { traits_.max_concurrency = 1; }
+  ~Batches() override { end(); }
+
+  [[nodiscard]] StageResources resources() const override {
+    return {.blocking = true, .default_concurrency = 1};
+  }
+  [[nodiscard]] Requirements require(const Requirements& below) const override {
+    Requirements above = below;
+    require_rows(above, options_.dtype);
+    return above;
+  }
+  Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
+    info_ = given.get_or(property::kFeatures, nullptr);
+    if (info_) check_dtype(*info_, options_.dtype, check);
+    return given;
+  }
+  [[nodiscard]] std::optional<Value> settings() const override {
+    Value out = Value::map({});
+    out.set("dtype", OptionType<NumberType>::echo(options_.dtype));
+    return out;
+  }
+
+  [[nodiscard]] std::shared_ptr<const FeatureInfo> rows() const override { return info_; }
+  [[nodiscard]] std::size_t prefetch() const override {
+    return static_cast<std::size_t>(options_.prefetch);
+  }
+
+  void start(RunContext& run) override {
+    if (update_of(run) != Update::none)
+      throw RunError(
+          "batches: keeps nothing, so there is nothing to update; use melflow run instead");
+    delivery_ = run.services.find<BatchDelivery>();
+    const std::size_t files = run.ledger.counts().found;
+    order_ = std::make_unique<RowOrder>(files, [&ledger = run.ledger](std::size_t i) {
+      const Outcome o = ledger.outcome(i);
+      return o != Outcome::open && o != Outcome::ok;
+    });
+    batcher_ = std::make_unique<SampleBatcher>(batcher_settings(), [this](SampleBatch batch) {
+      ++batches_;
+      samples_ += batch.files.size();
+      return delivery_ == nullptr || delivery_->queue->put(std::move(batch));
+    });
+    run.ledger.subscribe([this](std::size_t file, Outcome outcome) {
+      if (outcome != Outcome::ok) closed(file);
+    });
+    leave_to_others(run, files);
+    if (!add_thread(thread_, [this] { make_batches(); })) throw RunError(no_thread_text("batches"));
+  }
+
+  std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
+                                   ItemContext& context) override {
+    refuse_unstorable(*in, context);
+    std::unique_lock lock(mutex_);
+    std::vector<PlacedPart> ready;
+    for (std::size_t i = 0; i < in->parts.size(); ++i) {
+      const Origin& origin = context.origin(i);
+      if (in->parts[i] && !context.is_lost(i))
+        order_->take(origin.stream->index(), in->parts[i], origin, ready);
+    }
+    add(ready);
+    changed_.wait(lock, [this] { return ready_.size() < kMostReady || !is_wanted_; });
+    return std::nullopt;
+  }
+
+  void drop_waiting() override {
+    std::vector<PlacedPart> dropped;
+    {
+      const std::lock_guard lock(mutex_);
+      dropped = order_->take_waiting();
+    }
+    dropped.clear();
+    end();
+  }
+
+  [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
+    return {{"batches", Value::scalar(std::to_string(batches_.load()))},
+            {"samples", Value::scalar(std::to_string(samples_.load()))}};
+  }
+
+ private:
+  [[nodiscard]] bool is_ragged() const { return info_->frames == 0; }
+  [[nodiscard]] SampleBatcher::Settings batcher_settings() const {
+    SampleBatcher::Settings s;
+    s.size = static_cast<std::size_t>(options_.size);
+    s.max_rows = static_cast<std::size_t>(options_.max_rows);
+    s.shuffle = static_cast<std::size_t>(options_.shuffle);
+    s.seed = options_.seed;
+    if (delivery_ != nullptr) {
+      s.epoch = delivery_->epoch;
+      s.skip = delivery_->skip;
+    }
+    s.drop_last = options_.drop_last;
+    s.is_ragged = is_ragged();
+    s.type = options_.dtype;
+    if (!is_ragged()) s.row_shape.push_back(static_cast<std::size_t>(info_->frames));
+    if (!info_->is_samples()) s.row_shape.push_back(static_cast<std::size_t>(info_->columns));
+    return s;
+  }
+  void leave_to_others(RunContext& run, std::size_t files) const {
+    if (delivery_ == nullptr || delivery_->ranks <= 1) return;
+    for (std::size_t i = 0; i < files; ++i)
+      if (i % delivery_->ranks != delivery_->rank)
+        run.ledger.close(i, Outcome::skipped, -1, "is for another rank");
+  }
+  void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
+    for (std::size_t i = 0; i < batch.parts.size(); ++i) {
+      const MelPart* part = batch.parts[i].get();
+      if (part == nullptr || part->pending || part->type == options_.dtype) continue;
+      if (auto error =
+              unstorable(part->values(), part->first_row, part->row_count, *info_, options_.dtype))
+        context.fail(i, std::move(*error));
+    }
+  }
+
+  void closed(std::size_t file) {
+    const std::lock_guard lock(mutex_);
+    std::vector<PlacedPart> ready;
+    order_->closed(file, ready);
+    add(ready);
+  }
+  // With the mutex.
+  void add(std::vector<PlacedPart>& ready) {
+    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
+    ready.clear();
+    changed_.notify_all();
+  }
+
+  void make_batches() {
+    std::deque<PlacedPart> taken;
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return is_over_ || !ready_.empty(); });
+        if (ready_.empty()) break;
+        taken.swap(ready_);
+        changed_.notify_all();
+      }
+      // One by one, without the mutex: the last part of a recording closes its record.
+      for (; !taken.empty(); taken.pop_front()) take(taken.front());
+    }
+    batcher_->end();
+    if (delivery_ != nullptr) delivery_->queue->end();
+  }
+
+  void take(const PlacedPart& placed) {
+    if (!is_wanted_) return;
+    const MelPart& part = *placed.part;
+    if (placed.file != file_) {
+      file_ = placed.file;
+      recording_.clear();
+    }
+    if (part.is_whole() && !part.pending)
+      return give(placed.file, part.data->data(), part.row_count, part.type);
+    const auto columns = static_cast<std::size_t>(part.pending_columns);
+    recording_.add(part, part.pending ? columns * sizeof(float)
+                                      : info_->values_per_row() * size_of(part.type));
+    if (placed.file_rows < 0) return;
+    if (part.pending) recording_.finish(*part.pending, placed.file_rows, part.pending_columns);
+    give(placed.file, recording_.data(), placed.file_rows, part.type);
+    recording_.clear();
+  }
+
+  void give(std::size_t file, const std::byte* rows, std::int64_t count, NumberType type) {
+    const std::size_t values = static_cast<std::size_t>(count) * info_->values_per_row();
+    if (type != options_.dtype) {
+      converted_.resize(values * size_of(options_.dtype));
+      from_float({reinterpret_cast<const float*>(rows), values}, options_.dtype, converted_.data());
+      rows = converted_.data();
+    }
+    const auto index = static_cast<std::int64_t>(file);
+    const std::size_t row_bytes = info_->values_per_row() * size_of(options_.dtype);
+    bool is_wanted = true;
+    if (is_ragged()) {
+      if (count > 0) is_wanted = batcher_->add({rows, count, index, 0});
+    } else {
+      for (std::int64_t r = 0; r < count && is_wanted; ++r)
+        is_wanted = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, index, r});
+    }
+    if (is_wanted) return;
+    const std::lock_guard lock(mutex_);
+    is_wanted_ = false;
+    changed_.notify_all();
+  }
+
+  // All parts that are ready are taken first.
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+      changed_.notify_all();
+    }
+    for (std::thread& t : thread_) t.join();
+    thread_.clear();
+  }
+
+  BatchesOptions options_;
+  std::shared_ptr<const FeatureInfo> info_;
+  std::shared_ptr<BatchDelivery> delivery_;
+  std::vector<std::thread> thread_;  // one, during the run
+  std::atomic<std::uint64_t> batches_{0}, samples_{0};
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::unique_ptr<RowOrder> order_;
+  std::deque<PlacedPart> ready_;
+  bool is_over_ = false;
+  std::atomic<bool> is_wanted_{true};
+
+  // Of the thread.
+  std::unique_ptr<SampleBatcher> batcher_;
+  std::size_t file_ = static_cast<std::size_t>(-1);
+  Recording recording_;
+  std::vector<std::byte> converted_;
+};
+
+const RegisterStage<Batches, BatchesOptions> registered{
+    "batches", "Gives rows in batches to a program that trains.", true};
+
+}  // namespace
+}  // namespace melflow

@@ -1,0 +1,74 @@
+// Puts samples into batches, in their order or shuffled.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "pipeline/memory.h"
+#include "stages/output/training/sample_batch.h"
+
+namespace melflow {
+
+/// A sample that lies elsewhere; valid for one call.
+struct SampleView {
+  const std::byte* data = nullptr;
+  std::int64_t rows = 1;  ///< 1 for a row of frames
+  std::int64_t file = 0, offset = 0;
+};
+
+/// Not thread-safe.
+class SampleBatcher {
+ public:
+  struct Settings {
+    std::size_t size = 32;     ///< samples of a batch
+    std::size_t max_rows = 0;  ///< of a batch, with its padding; 0: any number
+    std::size_t shuffle = 0;   ///< of so many samples the next one is drawn; 0: in their order
+    std::uint64_t seed = 0, epoch = 0;
+    std::uint64_t skip = 0;  ///< the first samples that are not given
+    bool drop_last = false;  ///< no batch that is not full
+    bool is_ragged = false;  ///< a sample is a recording
+    NumberType type = NumberType::float32;
+    std::vector<std::size_t> row_shape;  ///< [frames, columns], [columns], ...
+  };
+  /// False from `give`: no more batches are wanted.
+  using Give = std::function<bool(SampleBatch)>;
+  SampleBatcher(Settings settings, Give give);
+
+  /// False: no more batches are wanted.
+  [[nodiscard]] bool add(const SampleView& sample);
+  /// No more samples come.
+  void end();
+
+ private:
+  struct Held {
+    Buffer data;
+    std::int64_t rows = 1, file = 0, offset = 0;
+  };
+  [[nodiscard]] std::size_t bytes_of(std::int64_t rows) const {
+    return static_cast<std::size_t>(rows) * row_bytes_;
+  }
+  [[nodiscard]] Held hold(const SampleView& sample);
+  [[nodiscard]] bool draw(const SampleView* next);
+  [[nodiscard]] bool place(const SampleView& sample);
+  [[nodiscard]] bool place_row(const SampleView& sample);
+  [[nodiscard]] bool place_recording(const SampleView& sample);
+  void begin(std::size_t rows);
+  [[nodiscard]] bool give();
+  [[nodiscard]] bool give_recordings();
+
+  Settings settings_;
+  Give give_;
+  std::size_t row_bytes_;
+  std::mt19937_64 random_;
+  BufferPool pool_;
+  std::vector<Held> shuffled_;
+  std::vector<Held> recordings_;  // of the batch
+  SampleBatch batch_;             // of rows
+  std::uint64_t passed_over_ = 0;
+  bool is_wanted_ = true;
+};
+
+}  // namespace melflow
