@@ -46,8 +46,14 @@ Result<Emission> through(Engine& engine, const Item& item, const ItemContext& co
 }  // namespace
 
 StageRunner::StageRunner(const std::string& stage, const Value& options)
-    : config_(configured(stage, options)),
-      stage_(config_->make()),
+    : StageRunner(configured(stage, options), nullptr) {}
+
+StageRunner::StageRunner(PlanNode&& node)
+    : StageRunner(std::move(node.config), std::move(node.stage)) {}
+
+StageRunner::StageRunner(std::unique_ptr<StageConfig> config, std::unique_ptr<Stage> stage)
+    : config_(std::move(config)),
+      stage_(stage ? std::move(stage) : config_->make()),
       faces_(*stage_),
       no_source_(std::make_unique<NoSource>()),
       pool_(kPool),

@@ -1,5 +1,5 @@
-// One stage, made from the registry as a plan makes it, and run on its own, for tests: no graph, no
-// threads of its own.
+// One stage run on its own: no graph, no threads of its own. Made from the registry as a plan makes
+// it, for tests; or a plan's.
 //
 //   StageRunner runner("loudness", {{"min_db", -40}});
 //   const auto result = runner.stream<Waveform>(waveform(samples, 16000, 4096));
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "pipeline/option_list.h"
-#include "pipeline/registry.h"
+#include "pipeline/plan.h"
 
 namespace melflow {
 
@@ -41,6 +41,8 @@ class StageRunner {
   explicit StageRunner(const std::string& stage, const Value& options);
   explicit StageRunner(const std::string& stage, const OptionList& options = {})
       : StageRunner(stage, map_of(options)) {}
+  /// Takes over a stage of a plan, which has been planned there.
+  explicit StageRunner(PlanNode&& node);
   StageRunner(const StageRunner&) = delete;
   StageRunner& operator=(const StageRunner&) = delete;
   ~StageRunner();
@@ -61,6 +63,11 @@ class StageRunner {
 
   /// Stage::plan(), with what comes and what the stages behind it require.
   Planned plan(const Properties& given = {}, const Requirements& required = {});
+
+  /// Hands the payloads `in` of one stream to the stage, in order, until it is over; likewise.
+  /// `out` gets what it gives, and the result is what became of the stream.
+  Ledger::Entry pass(const std::vector<std::shared_ptr<const void>>& in,
+                     std::vector<std::shared_ptr<const void>>& out);
 
   /// Hands the blocks of one stream to the stage, in order, until it is over. From any number of
   /// threads at once, each with a stream of its own; item stages only.
@@ -89,8 +96,7 @@ class StageRunner {
   }
 
  private:
-  Ledger::Entry pass(const std::vector<std::shared_ptr<const void>>& in,
-                     std::vector<std::shared_ptr<const void>>& out);
+  StageRunner(std::unique_ptr<StageConfig> config, std::unique_ptr<Stage> stage);
   static void on_threads(std::size_t count, const std::function<void(std::size_t)>& work);
 
   std::unique_ptr<StageConfig> config_;

@@ -67,8 +67,8 @@ BatchRun::BatchRun(const Settings& settings) {
   if (source == nullptr)
     throw RunError("a pipeline to train from lists files (file_list), and this one does not");
   manifest_ = &source->manifest();
-  plan.services.add(std::make_shared<BatchDelivery>(BatchDelivery{
-      queue_, settings.epoch, settings.skip, settings.rank, settings.ranks}));
+  plan.services.add(std::make_shared<BatchDelivery>(
+      BatchDelivery{queue_, settings.epoch, settings.skip, settings.rank, settings.ranks}));
   runner_ = std::make_unique<Runner>(std::move(plan));
   thread_ = std::thread([this] { run(); });
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <utility>
 
+#include "apps/python/arrays.h"
 #include "apps/python/batch_run.h"
 #include "pipeline/problem.h"
 #include "stages/version.h"
@@ -18,42 +19,6 @@ namespace nb = nanobind;
 using namespace melflow;
 
 namespace {
-
-nb::dlpack::dtype dtype_of(NumberType type) {
-  using Code = nb::dlpack::dtype_code;
-  switch (type) {
-    case NumberType::float32:
-      return {static_cast<std::uint8_t>(Code::Float), 32, 1};
-    case NumberType::float16:
-      return {static_cast<std::uint8_t>(Code::Float), 16, 1};
-    case NumberType::bfloat16:
-      return {static_cast<std::uint8_t>(Code::Bfloat), 16, 1};
-    case NumberType::int16:
-      break;
-  }
-  return {static_cast<std::uint8_t>(Code::Int), 16, 1};
-}
-
-// An array that owns what it shows.
-template <class Owner>
-nb::object array(std::unique_ptr<Owner> owner, void* data, const std::vector<std::size_t>& shape,
-                 nb::dlpack::dtype type) {
-  const nb::capsule keeper(owner.release(),
-                           [](void* p) noexcept { delete static_cast<Owner*>(p); });
-  // NumPy has no bfloat16: that goes by DLPack alone.
-  if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat))
-    return nb::cast(nb::ndarray<>(data, shape.size(), shape.data(), keeper, nullptr, type));
-  return nb::cast(
-      nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type));
-}
-
-template <class T>
-nb::object array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
-  if (shape.empty()) shape = {values.size()};
-  auto owner = std::make_unique<std::vector<T>>(std::move(values));
-  void* data = owner->data();
-  return array(std::move(owner), data, shape, nb::dtype<T>());
-}
 
 // What is known of the recordings of a batch.
 void describe(const BatchRun& run, const std::vector<std::int64_t>& files, nb::dict& out) {
@@ -142,7 +107,12 @@ std::vector<Assignment> assignments(const std::map<std::string, std::string>& of
 
 }  // namespace
 
+void bind_rows(nb::module_& m);      // row_bindings.cpp
+void bind_features(nb::module_& m);  // feature_bindings.cpp
+
 NB_MODULE(_melflow, m) {
+  bind_rows(m);
+  bind_features(m);
   m.attr("version") = kVersion;
   nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError);
   nb::exception<RunError>(m, "RunError", PyExc_RuntimeError);

@@ -1,9 +1,255 @@
-from typing import Any
+"""Rows that melflow has written to HDF5: by number, by recording, and in batches."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+import numpy as np
+
+from ._melflow import RowBatches, RowReader
+
+Batch = Dict[str, Any]
+
+_WAIT = 0.1  # seconds between two looks at signals
+_FORMAT = 2
+
+
+def open(path: "os.PathLike[str] | str") -> "Rows":
+    """The rows of a file that melflow has written. Raises ValueError where it is no such file."""
+    return Rows(path)
+
+
+def _texts(values: Any) -> List[str]:
+    return [v.decode() if isinstance(v, bytes) else str(v) for v in values]
 
 
 class Rows:
-    pass
+    """A map-style dataset: len(rows), rows[i] and rows[a:b] are rows, rows.recording(i) all rows of a recording.
+
+    name, unit, shape, dtype: of the rows. path, label (or labels, 1 for each that it has), target, split, status, offset,
+    count, columns (texts by name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what the file says of itself.
+
+    It reads through a map of the file, or unpacks its chunks, without HDF5: any number of threads may use it, and so may
+    processes that open the file themselves.
+    """
+
+    def __init__(self, path: "os.PathLike[str] | str") -> None:
+        import h5py  # only here: it opens the file to find what is where
+
+        name = os.fspath(path)
+        with h5py.File(name, "r") as file:
+            if "rows" not in file.attrs or "files" not in file:
+                raise ValueError(f"{name}: is not an output of melflow")
+            version = int(file.attrs.get("format", 1))
+            if version != _FORMAT:
+                raise ValueError(f"{name}: has the format {version}, this reads {_FORMAT}; make the file again, or use the "
+                                 "melflow that has made it")
+            self.attributes = {k: (v.decode() if isinstance(v, bytes) else v) for k, v in file.attrs.items()}
+            self.name = str(self.attributes["rows"])
+            rows = file[self.name]
+            self.unit = str(rows.attrs.get("unit", ""))
+            self.shape = tuple(rows.shape)
+            self._reader = self._reader_of(name, rows)
+            files = file["files"]
+            self.offset, self.count = files["offset"][:], files["count"][:]
+            self.status = files["status"][:]
+            self.path = _texts(files["path"][:])
+            self.label = files["label"][:] if "label" in files else None
+            self.split = files["split"][:] if "split" in files else None
+            self.label_names = _texts(file["labels/name"][:]) if "labels/name" in file else []
+            self.split_names = _texts(file["splits/name"][:]) if "splits/name" in file else []
+            self.target = files["targets"][:] if "targets" in files else None
+            self.labels = files["labels"][:] if "labels" in files else None
+            self.columns = {k: _texts(v[:]) for k, v in file["columns"].items()} if "columns" in file else {}
+            self._hashes = files["rows_hash"][:] if "rows_hash" in files else np.zeros(0, np.uint64)
+            statistics = file.get("statistics")
+            self.is_normalized = statistics is not None and int(statistics.attrs.get("applied", 0)) == 1
+            self.mean = statistics["mean"][:] if statistics is not None else None
+            self.std = statistics["std"][:] if statistics is not None else None
+        # A row is a frame, or a sample, of a recording, and not a window.
+        self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
+        present = np.flatnonzero(self.count > 0)
+        self._by_offset = present[np.argsort(self.offset[present], kind="stable")]
+
+    def _reader_of(self, name: str, rows: Any) -> RowReader:
+        dtype = rows.dtype
+        # h5py gives bfloat16 as float32.
+        self.dtype = "bfloat16" if dtype == "f4" and rows.id.get_type().get_size() == 2 else str(dtype)
+        if rows.chunks is None:
+            at = rows.id.get_offset() or 0
+            return RowReader(name, self.dtype, list(rows.shape[1:]), rows.shape[0], at, 0, False, False, [])
+        chunks = []
+        for first in range(0, rows.shape[0], rows.chunks[0]):
+            info = rows.id.get_chunk_info_by_coord((first,) + (0,) * (len(rows.shape) - 1))
+            chunks.append((info.byte_offset, info.size, info.filter_mask))
+        return RowReader(name, self.dtype, list(rows.shape[1:]), rows.shape[0], 0, rows.chunks[0], bool(rows.shuffle),
+                         rows.compression == "gzip", chunks)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        if isinstance(at, slice):
+            first, end, step = at.indices(len(self))
+            if step != 1:
+                raise ValueError("rows are read in one piece: a slice has no step")
+            return self._reader.read(first, max(0, end - first))
+        i = int(at)
+        if i < 0:
+            i += len(self)
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {at} of {len(self)}")
+        return self._reader.read(i, 1)[0]
+
+    def recording(self, i: int) -> np.ndarray:
+        """All rows of the recording with that number."""
+        return self._reader.read(int(self.offset[i]), int(self.count[i]))
+
+    def recording_of(self, rows: Any) -> np.ndarray:
+        """The numbers of the recordings that rows are of."""
+        starts = self.offset[self._by_offset]
+        return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
+
+    def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
+        """Batches of the rows, shuffled anew in each epoch: see RowLoader."""
+        return RowLoader(self, batch_size, **options)
 
 
-def open(path: Any) -> Rows:
-    raise NotImplementedError
+class RowLoader:
+    """Goes over the rows of a file once for each `for`, and gives dicts of arrays, as melflow.Loader does.
+
+    A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
+    "length". `recordings`: takes one of the two whatever the rows are.
+    split: name of the split whose samples it takes; not given: all.
+    shuffle: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
+    rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
+    normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
+    prefetch, workers: batches that are made ahead, and threads that do so.
+
+    len() is exact. state_dict() says how many samples all ranks together have had, so that training goes on at once, also
+    with another number of workers or ranks, or another batch size.
+    """
+
+    def __init__(self, rows: Rows, batch_size: int = 32, *, split: Optional[str] = None, shuffle: bool = True,
+                 seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
+                 dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
+                 workers: int = 1) -> None:
+        if world_size < 1 or not 0 <= rank < world_size:
+            raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
+        if batch_size < 1 or prefetch < 1 or workers < 1:
+            raise ValueError("batch_size, prefetch and workers are 1 or more")
+        if dtype not in (None, "float32", rows.dtype):
+            raise ValueError(f"dtype {dtype}: rows of {rows.dtype} come as they are, or as float32")
+        if normalize and rows.mean is None:
+            raise ValueError("the file has no statistics to normalize by: make it with `statistics: train`")
+        if normalize and rows.is_normalized:
+            raise ValueError("the rows are normalized already")
+        taken = rows.count > 0
+        if split is not None:
+            if split not in rows.split_names:
+                raise ValueError(f"there is no split {split!r}; there are: {', '.join(rows.split_names) or 'none'}")
+            taken &= rows.split == rows.split_names.index(split)
+        self.rows = rows
+        self._files = np.flatnonzero(taken)
+        self._is_ragged = rows.is_ragged if recordings is None else recordings
+        order = np.argsort(rows.offset[self._files], kind="stable")
+        self._files = self._files[order]
+        self._starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
+        self._counts = np.ascontiguousarray(rows.count[self._files], np.int64)
+        if not self._is_ragged and len(self._starts) > 0:  # what follows each other is one range
+            begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
+            self._counts = np.add.reduceat(self._counts, begins)
+            self._starts = self._starts[begins]
+        self._ends = np.cumsum(self._counts)
+        self._batch_size, self._shuffle, self._seed = batch_size, shuffle, seed
+        self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
+        self._as_float32, self._normalize = dtype == "float32", normalize
+        self._prefetch, self._workers = prefetch, workers
+        self._epoch, self._delivered = 0, 0
+        self._identity = self._identify(split)
+
+    def _identify(self, split: Optional[str]) -> str:
+        what = hashlib.sha256(repr((self.rows.attributes.get("feature_fingerprint"), split, self._shuffle, self._seed,
+                                    self._is_ragged)).encode())
+        for column in (self._starts, self._counts, self.rows._hashes):
+            what.update(column.tobytes())
+        return what.hexdigest()[:16]
+
+    @property
+    def samples(self) -> int:
+        """How many there are in an epoch, for all ranks together."""
+        return len(self._starts) if self._is_ragged else int(self._counts.sum())
+
+    def __len__(self) -> int:
+        """Batches of an epoch, for each rank."""
+        together = self._batch_size * self._world_size
+        rest = self.samples % together
+        return self.samples // together + (not self._drop_last and rest >= self._world_size)
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is this epoch, from its beginning."""
+        self._epoch, self._delivered = int(epoch), 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"epoch": self._epoch, "delivered": self._delivered, "rows": self._identity}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        missing = [k for k in ("epoch", "delivered", "rows") if k not in state]
+        if missing:
+            raise ValueError(f"not a state of batches of rows: it lacks {', '.join(missing)}")
+        if state["rows"] != self._identity:
+            raise ValueError("the state is of other rows, another split, seed or shuffle, so other samples would follow; "
+                             "open the file and make the batches as they were, or use set_epoch()")
+        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
+
+    def __iter__(self) -> Iterator[Batch]:
+        rows = self.rows
+        mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
+        made = RowBatches(rows._reader, self._starts, self._counts, self._is_ragged, self._shuffle, self._seed,
+                          self._epoch, self._batch_size, self._rank, self._world_size, self._drop_last,
+                          self._delivered, self._prefetch, self._workers, self._as_float32, mean, std)
+        together = self._batch_size * self._world_size
+        try:
+            while True:
+                taken = made.take(_WAIT)
+                if taken is None:
+                    break
+                if taken is False:  # nothing yet; Python looks at its signals here
+                    continue
+                self._delivered = min(self._delivered + together, self.samples)
+                yield self._described(*taken)
+            self._epoch, self._delivered = self._epoch + 1, 0
+        finally:
+            made.stop()
+
+    def _described(self, data: Any, samples: np.ndarray, lengths: np.ndarray) -> Batch:
+        rows = self.rows
+        if self._is_ragged:
+            files, offset = self._files[samples], np.zeros(len(samples), np.int64)
+        else:
+            at = np.searchsorted(self._ends, samples, side="right")
+            row = self._starts[at] + samples - (self._ends[at] - self._counts[at])
+            files = rows.recording_of(row)
+            offset = row - rows.offset[files]
+        out: Batch = {rows.name: data}
+        if self._is_ragged:
+            out["length"] = lengths
+        out["path"] = [rows.path[i] for i in files]
+        if rows.labels is not None:
+            out["labels"] = rows.labels[files]
+        elif rows.label is not None and rows.label_names:
+            out["label"] = rows.label[files]
+        if rows.split_names:
+            out["split"] = rows.split[files]
+        if rows.target is not None:
+            out["target"] = rows.target[files]
+        for name, texts in rows.columns.items():
+            out[name] = [texts[i] for i in files]
+        out["file"], out["offset"] = files, offset
+        return out

@@ -12,15 +12,16 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
+#include <iterator>
+#include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
-#include "pipeline/threads.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/items.h"
@@ -32,7 +33,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMostReady = 64;  // parts that wait for the thread that makes batches
+constexpr std::size_t kMostReady = 64;  // parts that wait for who makes batches
 
 struct BatchesOptions {
   int size = 32;
@@ -62,7 +63,9 @@ struct BatchesOptions {
     s.field("seed", seed, "of the draw; with the number of the epoch it decides the order")
         .tuning();
     s.field("drop_last", drop_last, "leaves out the last batch where it is not full").tuning();
-    s.field("prefetch", prefetch, "batches that wait for the program at most").range(1, 1024).tuning();
+    s.field("prefetch", prefetch, "batches that wait for the program at most")
+        .range(1, 1024)
+        .tuning();
     s.field(
         "dtype", dtype,
         "number type of the values; int16: samples (stage samples) times 32768, clipped at full "
@@ -108,8 +111,9 @@ class Recording {
 
 class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSource {
  public:
+  static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
+
   explicit Batches(BatchesOptions options) : options_(options) { traits_.max_concurrency = 1; }
-  ~Batches() override { end(); }
 
   [[nodiscard]] StageResources resources() const override {
     return {.blocking = true, .default_concurrency = 1};
@@ -154,7 +158,6 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
       if (outcome != Outcome::ok) closed(file);
     });
     leave_to_others(run, files);
-    if (!add_thread(thread_, [this] { make_batches(); })) throw RunError(no_thread_text("batches"));
   }
 
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
@@ -167,8 +170,10 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
       if (in->parts[i] && !context.is_lost(i))
         order_->take(origin.stream->index(), in->parts[i], origin, ready);
     }
-    add(ready);
-    changed_.wait(lock, [this] { return ready_.size() < kMostReady || !is_wanted_; });
+    if (error_) std::rethrow_exception(error_);
+    make_batches(lock, ready);
+    changed_.wait(lock, [this] { return !is_making_ || ready_.size() < kMostReady; });
+    if (error_) std::rethrow_exception(error_);
     return std::nullopt;
   }
 
@@ -179,7 +184,12 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
       dropped = order_->take_waiting();
     }
     dropped.clear();
-    end();
+    if (!error_) batcher_->end();
+    if (delivery_ != nullptr) delivery_->queue->end();
+  }
+
+  void finish(RunContext&, Ending) override {
+    if (error_) std::rethrow_exception(error_);
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
@@ -223,33 +233,36 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   }
 
   void closed(std::size_t file) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     std::vector<PlacedPart> ready;
     order_->closed(file, ready);
-    add(ready);
-  }
-  // With the mutex.
-  void add(std::vector<PlacedPart>& ready) {
-    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
-    ready.clear();
-    changed_.notify_all();
+    make_batches(lock, ready);
   }
 
-  void make_batches() {
-    std::deque<PlacedPart> taken;
-    for (;;) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [this] { return is_over_ || !ready_.empty(); });
-        if (ready_.empty()) break;
-        taken.swap(ready_);
-        changed_.notify_all();
+  // With the mutex. One thread makes batches, of what others find ready, too.
+  void make_batches(std::unique_lock<std::mutex>& lock, std::vector<PlacedPart>& ready) {
+    std::move(ready.begin(), ready.end(), std::back_inserter(ready_));
+    if (is_making_) return;
+    is_making_ = true;
+    while (!ready_.empty()) {
+      std::deque<PlacedPart> taken;
+      taken.swap(ready_);
+      changed_.notify_all();
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        // One by one: the last part of a recording closes its record, which comes back to closed().
+        for (; !taken.empty(); taken.pop_front()) take(taken.front());
+      } catch (...) {
+        error = std::current_exception();
+        is_wanted_ = false;
       }
-      // One by one, without the mutex: the last part of a recording closes its record.
-      for (; !taken.empty(); taken.pop_front()) take(taken.front());
+      taken.clear();
+      lock.lock();
+      if (error) error_ = error;
     }
-    batcher_->end();
-    if (delivery_ != nullptr) delivery_->queue->end();
+    is_making_ = false;
+    changed_.notify_all();
   }
 
   void take(const PlacedPart& placed) {
@@ -279,44 +292,28 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     }
     const auto index = static_cast<std::int64_t>(file);
     const std::size_t row_bytes = info_->values_per_row() * size_of(options_.dtype);
-    bool is_wanted = true;
     if (is_ragged()) {
-      if (count > 0) is_wanted = batcher_->add({rows, count, index, 0});
+      if (count > 0) is_wanted_ = batcher_->add({rows, count, index, 0});
     } else {
-      for (std::int64_t r = 0; r < count && is_wanted; ++r)
-        is_wanted = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, index, r});
+      for (std::int64_t r = 0; r < count && is_wanted_; ++r)
+        is_wanted_ = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, index, r});
     }
-    if (is_wanted) return;
-    const std::lock_guard lock(mutex_);
-    is_wanted_ = false;
-    changed_.notify_all();
-  }
-
-  // All parts that are ready are taken first.
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      is_over_ = true;
-      changed_.notify_all();
-    }
-    for (std::thread& t : thread_) t.join();
-    thread_.clear();
   }
 
   BatchesOptions options_;
   std::shared_ptr<const FeatureInfo> info_;
   std::shared_ptr<BatchDelivery> delivery_;
-  std::vector<std::thread> thread_;  // one, during the run
   std::atomic<std::uint64_t> batches_{0}, samples_{0};
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::unique_ptr<RowOrder> order_;
   std::deque<PlacedPart> ready_;
-  bool is_over_ = false;
-  std::atomic<bool> is_wanted_{true};
+  bool is_making_ = false;
+  std::exception_ptr error_;
 
-  // Of the thread.
+  // Of the thread that makes batches.
+  bool is_wanted_ = true;
   std::unique_ptr<SampleBatcher> batcher_;
   std::size_t file_ = static_cast<std::size_t>(-1);
   Recording recording_;

@@ -1,0 +1,54 @@
+// Arrays for Python that own what they show.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "pipeline/number_type.h"
+
+namespace melflow {
+
+namespace nb = nanobind;
+
+inline nb::dlpack::dtype dtype_of(NumberType type) {
+  using Code = nb::dlpack::dtype_code;
+  switch (type) {
+    case NumberType::float32:
+      return {static_cast<std::uint8_t>(Code::Float), 32, 1};
+    case NumberType::float16:
+      return {static_cast<std::uint8_t>(Code::Float), 16, 1};
+    case NumberType::bfloat16:
+      return {static_cast<std::uint8_t>(Code::Bfloat), 16, 1};
+    case NumberType::int16:
+      break;
+  }
+  return {static_cast<std::uint8_t>(Code::Int), 16, 1};
+}
+
+/// An array that owns what it shows.
+template <class Owner>
+nb::object array(std::unique_ptr<Owner> owner, void* data, const std::vector<std::size_t>& shape,
+                 nb::dlpack::dtype type) {
+  const nb::capsule keeper(owner.release(),
+                           [](void* p) noexcept { delete static_cast<Owner*>(p); });
+  // NumPy has no bfloat16: that goes by DLPack alone.
+  if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat))
+    return nb::cast(
+        nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), keeper, nullptr, type));
+  return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(), keeper, nullptr, type));
+}
+
+template <class T>
+nb::object array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
+  if (shape.empty()) shape = {values.size()};
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  void* data = owner->data();
+  return array(std::move(owner), data, shape, nb::dtype<T>());
+}
+
+}  // namespace melflow

@@ -1,0 +1,67 @@
+// The part of the module that computes rows of samples in memory.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include <stdexcept>
+
+#include "apps/python/arrays.h"
+#include "apps/python/feature_chain.h"
+#include "pipeline/problem.h"
+
+using namespace melflow;
+
+namespace {
+
+using Array = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+Samples samples_of(const Array& array) {
+  Samples out;
+  out.data = static_cast<const std::byte*>(array.data());
+  out.count = static_cast<std::int64_t>(array.shape(0));
+  if (array.dtype() == nb::dtype<std::int16_t>())
+    out.type = SampleType::int16;
+  else if (array.dtype() == nb::dtype<float>())
+    out.type = SampleType::float32;
+  else
+    throw std::invalid_argument("samples are float32 (1 is full scale) or int16");
+  return out;
+}
+
+nb::object rows_of(const FeatureChain& chain, const Array& samples, int sample_rate) {
+  const Samples in = samples_of(samples);
+  if (in.count == 0) throw std::invalid_argument("there are no samples");
+  std::shared_ptr<const MelPart> part;
+  {
+    const nb::gil_scoped_release free;
+    part = chain.rows(in, sample_rate);
+  }
+  std::vector<std::size_t> shape{static_cast<std::size_t>(part->row_count)};
+  if (chain.info().frames > 0) shape.push_back(static_cast<std::size_t>(chain.info().frames));
+  if (!chain.info().is_samples()) shape.push_back(static_cast<std::size_t>(chain.info().columns));
+  void* data = part->data->data();
+  const NumberType type = part->type;
+  return array(std::make_unique<std::shared_ptr<const MelPart>>(std::move(part)), data, shape,
+               dtype_of(type));
+}
+
+}  // namespace
+
+void bind_features(nb::module_& m);
+void bind_features(nb::module_& m) {
+  nb::class_<FeatureChain>(m, "FeatureChain")
+      .def(
+          "__init__",
+          [](FeatureChain* self, const std::string& name, const std::string& text,
+             const std::map<std::string, std::string>& vars,
+             const std::map<std::string, std::string>& sets) {
+            LoadOptions options;
+            for (const auto& [key, value] : vars) options.vars.push_back({key, value});
+            for (const auto& [key, value] : sets) options.sets.push_back({key, value});
+            new (self) FeatureChain(name, text, options);
+          },
+          nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"))
+      .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
+      .def_prop_ro("fingerprint", &FeatureChain::fingerprint)
+      .def_prop_ro("unit", [](const FeatureChain& c) { return c.info().unit; })
+      .def_prop_ro("name", [](const FeatureChain& c) { return c.info().name; });
+}

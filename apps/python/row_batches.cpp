@@ -1,0 +1,183 @@
+#include "apps/python/row_batches.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "pipeline/problem.h"
+#include "pipeline/threads.h"
+
+namespace melflow {
+namespace {
+
+// Batches of all ranks together take `size` samples from `left`; the last one is shared evenly, and
+// left out where a rank would have none of it: all have as many batches.
+std::uint64_t batches_of(std::uint64_t left, std::uint64_t size, std::uint64_t ranks,
+                         bool drop_last) {
+  return left / size + (!drop_last && left % size >= ranks ? 1 : 0);
+}
+
+// And the number of samples up to the end of each range.
+std::uint64_t samples_in(const RowBatches::Settings& settings, std::vector<std::int64_t>& ends) {
+  if (settings.is_ragged) return settings.starts.size();
+  std::partial_sum(settings.counts.begin(), settings.counts.end(), std::back_inserter(ends));
+  return ends.empty() ? 0 : static_cast<std::uint64_t>(ends.back());
+}
+
+}  // namespace
+
+RowBatches::RowBatches(std::shared_ptr<const RowReader> reader, Settings settings)
+    : reader_(std::move(reader)),
+      settings_(std::move(settings)),
+      samples_(samples_in(settings_, ends_)),
+      order_(samples_, settings_.shuffles, settings_.seed, settings_.epoch),
+      pool_(std::numeric_limits<std::size_t>::max()) {
+  if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
+  const std::uint64_t n = samples_;
+  count_ = batches_of(n - std::min(n, settings_.begin), settings_.size * settings_.ranks,
+                      settings_.ranks, settings_.drop_last);
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, settings_.threads); ++i)
+    if (!add_thread(threads_, [this] { work(); }) && threads_.empty())
+      throw RunError(no_thread_text("the loader of rows"));
+}
+
+RowBatches::~RowBatches() { stop(); }
+
+std::uint64_t RowBatches::count() const {
+  return batches_of(samples_, settings_.size * settings_.ranks, settings_.ranks,
+                    settings_.drop_last);
+}
+
+std::vector<std::int64_t> RowBatches::samples_of(std::uint64_t batch) const {
+  const std::uint64_t all = settings_.size * settings_.ranks;
+  const std::uint64_t first = settings_.begin + batch * all;
+  const std::uint64_t there = std::min<std::uint64_t>(all, samples_ - first);
+  const std::uint64_t begin = first + there * settings_.rank / settings_.ranks;
+  const std::uint64_t end = first + there * (settings_.rank + 1) / settings_.ranks;
+  std::vector<std::int64_t> out;
+  for (std::uint64_t i = begin; i < end; ++i) out.push_back(static_cast<std::int64_t>(order_(i)));
+  return out;
+}
+
+std::uint64_t RowBatches::first_row(std::int64_t sample) const {
+  if (settings_.is_ragged)
+    return static_cast<std::uint64_t>(settings_.starts[static_cast<std::size_t>(sample)]);
+  const auto range = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), sample) -
+                                              ends_.begin());
+  const std::int64_t before = range > 0 ? ends_[range - 1] : 0;
+  return static_cast<std::uint64_t>(settings_.starts[range] + sample - before);
+}
+
+RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch) {
+  const bool is_ragged = settings_.is_ragged;
+  const RowReader::Layout& layout = reader_->layout();
+  const bool as_float =
+      scale_ != nullptr || (settings_.as_float32 && layout.type != NumberType::float32);
+  Batch out;
+  out.type = as_float ? NumberType::float32 : layout.type;
+  std::int64_t longest = 1;
+  for (const std::int64_t s : samples) longest = std::max(longest, rows_of(s));
+  const std::size_t values = reader_->values_per_row();
+  const std::size_t row_bytes = values * size_of(out.type);
+  const std::size_t sample_bytes = static_cast<std::size_t>(longest) * row_bytes;
+  out.data = pool_.lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
+  // By their places, so that a chunk is unpacked once.
+  std::vector<std::size_t> by_place(samples.size());
+  std::iota(by_place.begin(), by_place.end(), 0);
+  if (layout.chunk_rows > 0)
+    std::sort(by_place.begin(), by_place.end(), [&](std::size_t a, std::size_t b) {
+      return first_row(samples[a]) < first_row(samples[b]);
+    });
+  out.lengths.resize(is_ragged ? samples.size() : 0);
+  std::vector<std::byte> stored;
+  for (const std::size_t place : by_place) {
+    const std::int64_t rows = rows_of(samples[place]);
+    std::byte* to = out.data.data() + place * sample_bytes;
+    const auto n = static_cast<std::uint64_t>(rows);
+    const std::uint64_t first = first_row(samples[place]);
+    if (as_float && layout.type != NumberType::float32) {
+      stored.resize(n * reader_->row_bytes());
+      reader_->read(first, n, stored.data(), scratch);
+      to_float(stored.data(), n * values, layout.type, reinterpret_cast<float*>(to));
+    } else {
+      reader_->read(first, n, to, scratch);
+    }
+    if (scale_ != nullptr) {
+      const std::size_t columns = layout.row_shape.empty() ? 1 : layout.row_shape.back();
+      MemoryRows scaled(reinterpret_cast<float*>(to),
+                        rows * static_cast<std::int64_t>(values / columns),
+                        static_cast<int>(columns));
+      scale_->run(scaled, scaled);
+    }
+    std::memset(to + n * row_bytes, 0, sample_bytes - n * row_bytes);
+    if (is_ragged) out.lengths[place] = rows;
+  }
+  out.shape = {samples.size()};
+  if (is_ragged) out.shape.push_back(static_cast<std::size_t>(longest));
+  out.shape.insert(out.shape.end(), layout.row_shape.begin(), layout.row_shape.end());
+  out.samples = std::move(samples);
+  return out;
+}
+
+void RowBatches::work() {
+  RowReader::Scratch scratch;
+  for (;;) {
+    std::uint64_t batch = 0;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] {
+        return is_over_ || begun_ == count_ || begun_ < taken_ + settings_.prefetch;
+      });
+      if (is_over_ || begun_ == count_) return;
+      batch = begun_++;
+    }
+    std::optional<Batch> made;
+    std::exception_ptr error;
+    try {
+      made = make(samples_of(batch), scratch);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    if (made)
+      made_.emplace(batch, std::move(*made));
+    else if (!error_)
+      error_ = error;
+    is_over_ = is_over_ || error_;
+    changed_.notify_all();
+    if (is_over_) return;
+  }
+}
+
+std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                    [this] { return is_over_ || taken_ == count_ || made_.contains(taken_); });
+  over = taken_ == count_;
+  if (const auto it = made_.find(taken_); it != made_.end()) {
+    Batch out = std::move(it->second);
+    made_.erase(it);
+    ++taken_;
+    changed_.notify_all();
+    return out;
+  }
+  if (error_) std::rethrow_exception(error_);
+  over = over || is_over_;
+  return std::nullopt;
+}
+
+void RowBatches::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+  }
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
+}  // namespace melflow

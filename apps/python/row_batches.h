@@ -1,0 +1,86 @@
+// Batches of the rows of a file, made ahead of who takes them.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "apps/python/row_reader.h"
+#include "apps/python/sample_order.h"
+#include "pipeline/memory.h"
+#include "stages/features/mel/utterance_steps.h"
+
+namespace melflow {
+
+class RowBatches {
+ public:
+  struct Settings {
+    /// Rows [starts[i], starts[i] + counts[i]) are the sample i, or with `is_ragged` = false so many
+    /// samples of one row.
+    std::vector<std::int64_t> starts, counts;
+    bool is_ragged = false;
+    bool shuffles = true;
+    std::uint64_t seed = 0, epoch = 0;
+    std::size_t size = 32;
+    std::size_t rank = 0, ranks = 1;
+    bool drop_last = false;
+    std::uint64_t begin =
+        0;  ///< so many samples of the epoch were delivered, to all ranks together
+    std::size_t prefetch = 4, threads = 1;
+    bool as_float32 = false;
+    std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
+  };
+  struct Batch {
+    Buffer data;  ///< [samples, rows..., columns], padded with 0
+    NumberType type = NumberType::float32;
+    std::vector<std::size_t> shape;
+    std::vector<std::int64_t> samples;  ///< their numbers
+    std::vector<std::int64_t> lengths;  ///< [rows]; of ragged ones
+  };
+
+  RowBatches(std::shared_ptr<const RowReader> reader, Settings settings);
+  ~RowBatches();
+  RowBatches(const RowBatches&) = delete;
+  RowBatches& operator=(const RowBatches&) = delete;
+
+  /// How many there are, from the beginning of the epoch, for each rank.
+  [[nodiscard]] std::uint64_t count() const;
+  /// Waits for the next one, so long at most [s]. Throws RunError. `over`: there is none.
+  [[nodiscard]] std::optional<Batch> take(double seconds, bool& over);
+  void stop();
+
+ private:
+  [[nodiscard]] std::vector<std::int64_t> samples_of(std::uint64_t batch) const;
+  [[nodiscard]] std::uint64_t first_row(std::int64_t sample) const;
+  [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
+    return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;
+  }
+  [[nodiscard]] Batch make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch);
+  void work();
+
+  const std::shared_ptr<const RowReader> reader_;
+  const Settings settings_;
+  std::vector<std::int64_t> ends_;  // of the samples of each range of rows
+  const std::uint64_t samples_;
+  const SampleOrder order_;
+  std::shared_ptr<const FinishStep> scale_;
+  BufferPool pool_;
+  std::uint64_t count_ = 0;  // from `begin` on
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  std::uint64_t begun_ = 0, taken_ = 0;
+  std::map<std::uint64_t, Batch> made_;
+  std::exception_ptr error_;
+  bool is_over_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,103 @@
+// The part of the module that reads rows which are there.
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <tuple>
+
+#include "apps/python/arrays.h"
+#include "apps/python/row_batches.h"
+
+using namespace melflow;
+
+namespace {
+
+NumberType type_of(const std::string& name) {
+  for (const NumberType t :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
+    if (name == to_text(t)) return t;
+  throw std::invalid_argument("rows of " + name);
+}
+
+nb::object take(RowBatches& batches, double seconds) {
+  bool is_over = false;
+  std::optional<RowBatches::Batch> batch;
+  {
+    const nb::gil_scoped_release free;
+    batch = batches.take(seconds, is_over);
+  }
+  if (!batch) return is_over ? nb::none() : nb::object(nb::bool_(false));
+  auto owner = std::make_unique<Buffer>(std::move(batch->data));
+  void* data = owner->data();
+  return nb::make_tuple(array(std::move(owner), data, batch->shape, dtype_of(batch->type)),
+                        array(std::move(batch->samples)), array(std::move(batch->lengths)));
+}
+
+using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+std::vector<std::int64_t> copy_of(const Numbers& numbers) {
+  return {numbers.data(), numbers.data() + numbers.shape(0)};
+}
+
+using Chunks = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>>;
+
+RowReader::Layout layout_of(std::string path, const std::string& type,
+                            std::vector<std::size_t> row_shape, std::uint64_t rows,
+                            std::uint64_t at, std::uint64_t chunk_rows, bool is_shuffled,
+                            bool is_deflated, const Chunks& chunks) {
+  RowReader::Layout out{std::move(path), type_of(type), std::move(row_shape), rows, at,
+                        chunk_rows,      is_shuffled,   is_deflated,          {}};
+  for (const auto& [chunk_at, bytes, mask] : chunks) out.chunks.push_back({chunk_at, bytes, mask});
+  return out;
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m);
+void bind_rows(nb::module_& m) {
+  nb::class_<RowReader>(m, "RowReader")
+      .def(
+          "__init__",
+          [](RowReader* self, std::string path, const std::string& type,
+             std::vector<std::size_t> row_shape, std::uint64_t rows, std::uint64_t at,
+             std::uint64_t chunk_rows, bool is_shuffled, bool is_deflated, const Chunks& chunks) {
+            new (self) RowReader(layout_of(std::move(path), type, std::move(row_shape), rows, at,
+                                           chunk_rows, is_shuffled, is_deflated, chunks));
+          },
+          nb::arg("path"), nb::arg("type"), nb::arg("row_shape"), nb::arg("rows"), nb::arg("at"),
+          nb::arg("chunk_rows"), nb::arg("is_shuffled"), nb::arg("is_deflated"), nb::arg("chunks"))
+      .def("read", [](const RowReader& reader, std::uint64_t first, std::uint64_t count) {
+        RowReader::Scratch scratch;
+        auto rows = std::make_unique<std::vector<std::byte>>(count * reader.row_bytes());
+        {
+          const nb::gil_scoped_release free;
+          reader.read(first, count, rows->data(), scratch);
+        }
+        std::vector<std::size_t> shape{count};
+        for (const std::size_t n : reader.layout().row_shape) shape.push_back(n);
+        void* data = rows->data();
+        return array(std::move(rows), data, shape, dtype_of(reader.layout().type));
+      });
+
+  nb::class_<RowBatches>(m, "RowBatches")
+      .def(
+          "__init__",
+          [](RowBatches* self, std::shared_ptr<RowReader> reader, const Numbers& starts,
+             const Numbers& counts, bool is_ragged, bool shuffles, std::uint64_t seed,
+             std::uint64_t epoch, std::size_t size, std::size_t rank, std::size_t ranks,
+             bool drop_last, std::uint64_t begin, std::size_t prefetch, std::size_t threads,
+             bool as_float32, std::vector<double> mean, std::vector<double> std) {
+            new (self) RowBatches(std::move(reader),
+                                  {copy_of(starts), copy_of(counts), is_ragged, shuffles, seed,
+                                   epoch, size, rank, ranks, drop_last, begin, prefetch, threads,
+                                   as_float32, std::move(mean), std::move(std)});
+          },
+          nb::arg("reader"), nb::arg("starts"), nb::arg("counts"), nb::arg("is_ragged"),
+          nb::arg("shuffles"), nb::arg("seed"), nb::arg("epoch"), nb::arg("size"), nb::arg("rank"),
+          nb::arg("ranks"), nb::arg("drop_last"), nb::arg("begin"), nb::arg("prefetch"),
+          nb::arg("threads"), nb::arg("as_float32"), nb::arg("mean"), nb::arg("std"))
+      .def("take", &take, nb::arg("seconds"))
+      .def("count", &RowBatches::count)
+      .def("stop", &RowBatches::stop, nb::call_guard<nb::gil_scoped_release>());
+}

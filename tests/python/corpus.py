@@ -1,0 +1,57 @@
+"""What the tests of the Python package share: a corpus, its pipelines, and the rows that the program writes for them."""
+
+import os
+import subprocess
+import wave
+
+import numpy as np
+
+RATE = 8000
+
+HEAD = """version: 1
+memory: {{host: {memory}}}
+graph:
+  files: {{stage: file_list, root: {root}, labels: top_dir{files}}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read, truncated: fail, block: 64KiB}}
+  segment: {{stage: segment, from: decode{segment}}}
+"""
+MEL = """  batch: {stage: batch, from: segment, files: 4}
+  rows: {stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20, n_jobs}
+""".replace(", n_jobs", "")
+SAMPLES = "  rows: {stage: samples, from: segment, sample_rate: 8000}\n"
+
+
+def make_corpus(root, files=60):
+    """Recordings of 0.1 to 8 s in three folders; every thirteenth is broken in the middle, one is empty."""
+    random = np.random.default_rng(1)
+    for i in range(files):
+        folder = os.path.join(root, ("ant", "bee", "cat")[i % 3])
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, f"{i:03}.wav")
+        count = int(random.integers(800, 8 * RATE)) if i != 7 else 0
+        if i == 20:
+            count = 60 * RATE  # in many blocks
+        values = (random.standard_normal(count) * 3000).astype(np.int16)
+        with wave.open(path, "wb") as out:
+            out.setnchannels(1)
+            out.setsampwidth(2)
+            out.setframerate(RATE)
+            out.writeframes(values.tobytes())
+        if i % 13 == 12:
+            os.truncate(path, 44 + count)
+
+
+def pipeline(root, sink, *, segment="", files="", chain=MEL, memory="64MiB"):
+    return HEAD.format(root=root, segment=segment, files=files, memory=memory) + chain + f"  out: {{{sink}, from: rows}}\n"
+
+
+def write_rows(folder, name, text):
+    """Runs the program on a pipeline that writes NAME.h5."""
+    path = os.path.join(folder, name + ".yaml")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], "run", path, "--quiet"], capture_output=True, text=True)
+    if ended.returncode not in (0, 3):
+        raise RuntimeError(ended.stderr)
+    return os.path.join(folder, name + ".h5")

@@ -1,0 +1,216 @@
+"""melflow.Loader beside the rows that the program writes for the same pipeline."""
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+
+def key(batch):
+    return list(zip(batch["file"].tolist(), batch["offset"].tolist()))
+
+
+def in_a_child(text):
+    try:
+        next(iter(melflow.Loader(text)))
+        return "a batch"
+    except melflow.RunError as error:
+        return str(error)
+
+
+class LoaderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = os.path.join(cls.folder.name, "audio")
+        corpus.make_corpus(cls.root)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def text(self, sink="stage: batches", **options):
+        return corpus.pipeline(self.root, sink, **options)
+
+    def rows(self, name, **options):
+        out = os.path.join(self.folder.name, name + ".h5")
+        text = self.text(f"stage: hdf5_write, path: {out}, overwrite: true", **options)
+        return corpus.write_rows(self.folder.name, name, text)
+
+    def test_recordings_are_those_of_a_file(self):
+        with h5py.File(self.rows("whole")) as file:
+            rows, offset, count = file["mel"][:], file["files/offset"][:], file["files/count"][:]
+            labels, names = file["files/label"][:], file["labels/name"].asstr()[:]
+            paths = file["files/path"].asstr()[:]
+            fingerprint = file.attrs["feature_fingerprint"]
+        loader = melflow.Loader(self.text(), batch_size=8)
+        seen = []
+        for batch in loader:
+            self.assertLessEqual(len(batch["path"]), 8)
+            self.assertEqual(batch["mel"].shape, (len(batch["path"]), batch["length"].max(), 20))
+            self.assertEqual(batch["mel"].ctypes.data % 64, 0)
+            for i, f in enumerate(batch["file"]):
+                n = batch["length"][i]
+                np.testing.assert_array_equal(batch["mel"][i, :n], rows[offset[f]:offset[f] + count[f]])
+                self.assertTrue((batch["mel"][i, n:] == 0).all())
+                self.assertEqual(batch["path"][i], paths[f])
+                self.assertEqual(loader.label_names[batch["label"][i]], names[labels[f]])
+            seen += batch["file"].tolist()
+        self.assertEqual(seen, np.flatnonzero(count > 0).tolist())
+        self.assertEqual(loader.report["failed"], 4)
+        self.assertEqual(loader.report["skipped"], 1)
+        self.assertEqual(len(loader.report["remarks"]), 5)
+        self.assertEqual(melflow.Features(self.text()).fingerprint, fingerprint)
+
+    def test_windows_are_those_of_a_file(self):
+        segment = ", length: 2000, hop: 1500"
+        with h5py.File(self.rows("windows", segment=segment)) as file:
+            rows = file["mel"][:]
+        batches = list(melflow.Loader(self.text(segment=segment), batch_size=7))
+        np.testing.assert_array_equal(np.concatenate([b["mel"] for b in batches]), rows)
+        self.assertTrue(all(len(b["mel"]) == 7 for b in batches[:-1]))
+        self.assertEqual([len(b["mel"]) for b in melflow.Loader(self.text(segment=segment), batch_size=7, drop_last=True)],
+                         [7] * (len(rows) // 7))
+
+    def test_samples(self):
+        segment = ", length: 3000"
+        with h5py.File(self.rows("samples", segment=segment, chain=corpus.SAMPLES)) as file:
+            rows = file["windows"][:]
+        text = self.text(segment=segment, chain=corpus.SAMPLES)
+        for dtype, factor in (("float32", 1), ("int16", 32768)):
+            got = np.concatenate([b["windows"] for b in melflow.Loader(text, dtype=dtype)])
+            self.assertEqual(got.dtype, dtype)
+            np.testing.assert_array_equal(got, rows * factor)
+        half = next(iter(melflow.Loader(text, dtype="bfloat16", batch_size=3)))["windows"]
+        self.assertTrue(hasattr(half, "__dlpack__"))
+
+    def test_the_order_depends_on_seed_and_epoch_alone(self):
+        def order(**options):
+            epoch = options.pop("epoch", 0)
+            loader = melflow.Loader(self.text(segment=", length: 2000"), batch_size=16, **options)
+            loader.set_epoch(epoch)
+            return [(key(b), b["mel"].tobytes()) for b in loader]
+
+        first = order(shuffle=50, seed=3, workers=1)
+        plain = order()
+        for workers in (2, 7):
+            self.assertEqual(order(shuffle=50, seed=3, workers=workers), first)
+        others = [order(shuffle=50, seed=4), order(shuffle=50, seed=3, epoch=1), order(shuffle=7, seed=3), plain]
+        for i, other in enumerate(others):
+            self.assertNotEqual(other, first)
+            self.assertEqual(sorted(sum((k for k, _ in other), [])), sorted(sum((k for k, _ in first), [])), i)
+            self.assertTrue(all(other != o for o in others[:i]))
+
+    def test_epochs_follow_each_other(self):
+        loader = melflow.Loader(self.text(), shuffle=10, seed=1)
+        first, second = [[key(b) for b in loader] for _ in range(2)]
+        self.assertNotEqual(first, second)
+        self.assertEqual(loader.epoch, 2)
+        loader.set_epoch(0)
+        self.assertEqual([key(b) for b in loader], first)
+
+    def test_a_state_goes_on_with_the_same_samples(self):
+        def loader(workers=2):
+            return melflow.Loader(self.text(segment=", length: 2000"), batch_size=5, shuffle=30, seed=9, workers=workers)
+
+        whole = [(key(b), b["mel"].tobytes()) for b in loader()]
+        for stop in (0, 1, 2, 11, len(whole) - 1, len(whole)):
+            one = loader()
+            batches = iter(one)
+            for _ in range(stop):
+                next(batches)
+            state = json.loads(json.dumps(one.state_dict()))
+            self.assertLess(len(json.dumps(state)), 200)
+            batches.close()
+            other = loader(workers=1)
+            other.load_state_dict(state)
+            self.assertEqual([(key(b), b["mel"].tobytes()) for b in other], whole[stop:])
+            self.assertEqual(other.epoch, 1)
+        for wrong, said in (({}, "lacks epoch"), ({**state, "pipeline": "0"}, "another pipeline")):
+            with self.assertRaisesRegex(ValueError, said):
+                loader().load_state_dict(wrong)
+
+    def test_ranks_share_the_recordings(self):
+        parts = [sum((b["file"].tolist() for b in melflow.Loader(self.text(), rank=r, world_size=3)), []) for r in range(3)]
+        whole = sum((b["file"].tolist() for b in melflow.Loader(self.text())), [])
+        self.assertEqual(sorted(sum(parts, [])), whole)
+        for rank, part in enumerate(parts):
+            self.assertTrue(all(f % 3 == rank for f in part))
+        with self.assertRaisesRegex(ValueError, "rank 3 of 3"):
+            melflow.Loader(self.text(), rank=3, world_size=3)
+
+    def test_max_rows_counts_the_padding(self):
+        batches = list(melflow.Loader(self.text(), batch_size=100, max_rows=2000))
+        for b in batches:
+            self.assertTrue(b["mel"].shape[0] == 1 or b["mel"].shape[0] * b["mel"].shape[1] <= 2000)
+        self.assertTrue(any(b["mel"].shape[0] > 1 for b in batches))
+
+    def test_who_keeps_all_batches_does_not_stop_the_run(self):
+        # Together they are more than the budget.
+        kept = list(melflow.Loader(self.text(segment=", length: 2000, hop: 50", memory="14MiB"), batch_size=64))
+        self.assertGreater(sum(b["mel"].nbytes for b in kept), 16 << 20)
+
+    def test_an_epoch_can_be_broken_off(self):
+        list(melflow.Loader(self.text()))  # what is made once is there
+
+        def held():
+            return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+        before = held()
+        for taken in (0, 1, 3) * 5:
+            loader = melflow.Loader(self.text(), batch_size=2, prefetch=1)
+            batches = iter(loader)
+            for _ in range(taken):
+                next(batches)
+            loader.close()
+            del batches
+        self.assertLessEqual(held()[0], before[0])
+        self.assertLessEqual(held()[1], before[1] + 2)  # oneTBB keeps threads
+
+    def test_a_run_that_fails_says_why(self):
+        bad = os.path.join(self.folder.name, "bad", "a")
+        os.makedirs(bad, exist_ok=True)
+        with open(os.path.join(bad, "x.wav"), "w", encoding="utf-8") as out:
+            out.write("this is no sound")
+        with self.assertRaisesRegex(melflow.RunError, "all files failed"):
+            list(melflow.Loader(corpus.pipeline(os.path.dirname(bad), "stage: batches")))
+        with self.assertRaisesRegex(melflow.ConfigError, "unknown option of batches"):
+            next(iter(melflow.Loader(self.text("stage: batches, sise: 3"))))
+        with self.assertRaisesRegex(melflow.RunError, "ends in one node of the stage batches, and this one has none"):
+            next(iter(melflow.Loader(self.text("stage: discard"))))
+        with self.assertRaisesRegex(melflow.ConfigError, "nothing.yaml: cannot be read"):
+            next(iter(melflow.Loader("nothing.yaml")))
+
+    def test_a_fork_is_told_what_to_do(self):
+        self.assertTrue(next(iter(melflow.Loader(self.text()))))
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            self.assertIn("forked off", pool.apply(in_a_child, (self.text(),)))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            self.assertEqual(pool.apply(in_a_child, (self.text(),)), "a batch")
+
+    def test_control_c(self):
+        program = ("import melflow, sys, itertools\n"
+                   "for i in itertools.count():\n"
+                   "    for b in melflow.Loader(sys.argv[1], batch_size=2):\n"
+                   "        print('batch', flush=True)\n")
+        child = subprocess.Popen([sys.executable, "-c", program, self.text()], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        self.assertIn("KeyboardInterrupt", err)
+        self.assertNotEqual(child.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,165 @@
+"""melflow.open beside h5py."""
+
+import os
+import tempfile
+import unittest
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+CASES = {
+    "whole": dict(sink="statistics: all"),
+    "windows": dict(sink="statistics: train", segment=", length: 2000, hop: 1500",
+                    files=', splits: ratio, split_ratios: {train: 70, val: 30}'),
+    "packed": dict(sink="compression: deflate, chunk: 8KiB", segment=", length: 2000"),
+    "chunked": dict(sink="layout: chunked, chunk: 4KiB"),
+    "half": dict(sink="dtype: float16", segment=", length: 2000"),
+    "int16": dict(sink="dtype: int16, compression: deflate, access: shuffled", segment=", length: 2000",
+                  chain=corpus.SAMPLES),
+}
+
+
+def places(batch):
+    return np.stack([batch["file"], batch["offset"]], 1).tolist()
+
+
+class RowsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        root = os.path.join(cls.folder.name, "audio")
+        corpus.make_corpus(root)
+        cls.files = {}
+        for name, case in CASES.items():
+            case = dict(case)
+            out = os.path.join(cls.folder.name, name + ".h5")
+            sink = f"stage: hdf5_write, path: {out}, {case.pop('sink')}"
+            cls.files[name] = corpus.write_rows(cls.folder.name, name, corpus.pipeline(root, sink, **case))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def test_rows_are_those_of_h5py(self):
+        for name, path in self.files.items():
+            with self.subTest(name), h5py.File(path) as file:
+                expected = file[file.attrs["rows"]][:]
+                rows = melflow.open(path)
+                self.assertEqual(rows.shape, expected.shape)
+                self.assertEqual(rows.dtype, str(expected.dtype))
+                np.testing.assert_array_equal(rows[:], expected)
+                np.testing.assert_array_equal(rows[-1], expected[-1])
+                np.testing.assert_array_equal(rows[5:17], expected[5:17])
+                offset, count = file["files/offset"][3], file["files/count"][3]
+                np.testing.assert_array_equal(rows.recording(3), expected[offset:offset + count])
+                self.assertEqual(rows.path, file["files/path"].asstr()[:].tolist())
+                self.assertEqual(rows.is_ragged, name in ("whole", "chunked"))
+                with self.assertRaises(IndexError):
+                    rows[len(expected)]
+
+    def test_batches_have_every_sample_once(self):
+        for name, path in self.files.items():
+            with self.subTest(name), h5py.File(path) as file:
+                expected, offset, count = file[file.attrs["rows"]][:], file["files/offset"][:], file["files/count"][:]
+                rows = melflow.open(path)
+                loader = rows.batches(16, seed=2, workers=2)
+                seen = []
+                for batch in loader:
+                    for i, (f, o) in enumerate(places(batch)):
+                        at = offset[f] + o
+                        if rows.is_ragged:
+                            n = batch["length"][i]
+                            self.assertEqual((o, n), (0, count[f]))
+                            np.testing.assert_array_equal(batch[rows.name][i, :n], expected[at:at + n])
+                            self.assertTrue((batch[rows.name][i, n:] == 0).all())
+                        else:
+                            np.testing.assert_array_equal(batch[rows.name][i], expected[at])
+                    self.assertEqual(batch["path"], [rows.path[f] for f in batch["file"]])
+                    np.testing.assert_array_equal(batch["label"], rows.label[batch["file"]])
+                    seen += places(batch)
+                wanted = [[f, 0] for f in np.flatnonzero(count > 0)] if rows.is_ragged else \
+                    [[f, o] for f in range(len(count)) for o in range(count[f])]
+                self.assertEqual(sorted(seen), wanted)
+                self.assertNotEqual(seen, wanted)
+                self.assertEqual(loader.samples, len(wanted))
+                in_order = sum((places(b) for b in rows.batches(16, shuffle=False)), [])
+                self.assertEqual(in_order, wanted)
+
+    def test_splits_and_statistics(self):
+        rows = melflow.open(self.files["windows"])
+        of_val = sum((b["split"].tolist() for b in rows.batches(9, split="val")), [])
+        self.assertEqual(set(of_val), {rows.split_names.index("val")})
+        self.assertEqual(len(of_val), rows.count[rows.split == rows.split_names.index("val")].sum())
+        train = rows.batches(10_000, split="train", normalize=True)
+        values = next(iter(train))["mel"].astype(np.float64).reshape(-1, 20)
+        np.testing.assert_allclose(values.mean(0), 0, atol=1e-5)
+        np.testing.assert_allclose(values.std(0), 1, atol=1e-5)
+        for wrong, said in ((dict(split="test"), "there are: train, val"), (dict(dtype="float16"), "float32"),
+                            (dict(batch_size=0), "1 or more"), (dict(rank=2, world_size=2), "rank 2 of 2")):
+            with self.assertRaisesRegex(ValueError, said):
+                rows.batches(**wrong)
+        with self.assertRaisesRegex(ValueError, "no statistics"):
+            melflow.open(self.files["half"]).batches(normalize=True)
+        as_float = next(iter(melflow.open(self.files["half"]).batches(dtype="float32")))["mel"]
+        self.assertEqual(as_float.dtype, np.float32)
+
+    def test_ranks_together_are_one(self):
+        rows = melflow.open(self.files["windows"])
+        for ranks in (2, 3):
+            one = [places(b) for b in rows.batches(8 * ranks, seed=4)]
+            loaders = [rows.batches(8, seed=4, rank=r, world_size=ranks) for r in range(ranks)]
+            parts = [[places(b) for b in loader] for loader in loaders]
+            self.assertEqual({len(p) for p in parts}, {len(loaders[0])})
+            self.assertEqual([sum(batch, []) for batch in zip(*parts)], one[:len(loaders[0])])
+
+    def test_a_state_goes_on_at_once_with_other_ranks(self):
+        rows = melflow.open(self.files["windows"])
+        whole = sum((places(b) for b in rows.batches(6, seed=4)), [])
+        for stop in (0, 1, 9):
+            one = rows.batches(3, seed=4, rank=1, world_size=2, workers=2)
+            batches = iter(one)
+            for _ in range(stop):
+                next(batches)
+            state = one.state_dict()
+            batches.close()
+            other = rows.batches(5, seed=4)
+            other.load_state_dict(state)
+            self.assertEqual(sum((places(b) for b in other), []), whole[6 * stop:])
+        with self.assertRaisesRegex(ValueError, "other rows"):
+            rows.batches(3, seed=5).load_state_dict(state)
+
+    def test_epochs(self):
+        rows = melflow.open(self.files["windows"])
+        loader = rows.batches(8, seed=1)
+        first, second = [sum((places(b) for b in loader), []) for _ in range(2)]
+        self.assertNotEqual(first, second)
+        self.assertEqual(sorted(first), sorted(second))
+        self.assertEqual(sum((places(b) for b in rows.batches(8, seed=1, workers=3)), []), first)
+
+    def test_damage_is_told(self):
+        path = os.path.join(self.folder.name, "damaged.h5")
+        with open(self.files["packed"], "rb") as good:
+            data = bytearray(good.read())
+        with h5py.File(self.files["packed"]) as file:
+            info = file["mel"].id.get_chunk_info(2)
+        data[info.byte_offset + 5] ^= 0xFF
+        with open(path, "wb") as out:
+            out.write(data)
+        with self.assertRaisesRegex(melflow.RunError, "chunk 2 of the rows is damaged"):
+            for _ in melflow.open(path).batches(8):
+                pass
+        with open(path, "wb") as out:
+            out.write(b"nothing")
+        with self.assertRaises(OSError):
+            melflow.open(path)
+        with h5py.File(path, "w") as file:
+            file["x"] = [1]
+        with self.assertRaisesRegex(ValueError, "no output of melflow|not an output of melflow"):
+            melflow.open(path)
+
+
+if __name__ == "__main__":
+    unittest.main()
