@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/stage.h"
+#include "stages/permutation.h"
 
 namespace melflow {
 
@@ -261,6 +262,21 @@ void Manifest::order_by_recording() {
   }
   std::stable_sort(order.begin(), order.end(), before);
   if (!std::is_sorted(order.begin(), order.end())) reorder(order);
+}
+
+// Utterances that are cut out of a recording in one go stay together.
+void Manifest::shuffle(std::uint64_t seed) {
+  std::vector<std::size_t> firsts;
+  for (std::size_t i = 0; i < size(); i += entries_of_recording(i)) firsts.push_back(i);
+  const Permutation of(firsts.size(), seed);
+  std::vector<std::size_t> order;
+  order.reserve(size());
+  for (std::size_t k = 0; k < firsts.size(); ++k) {
+    const std::size_t first = firsts[of(k)];
+    for (std::size_t i = 0; i < entries_of_recording(first); ++i) order.push_back(first + i);
+  }
+  reorder(order);
+  listed_.assign(order.begin(), order.end());
 }
 
 std::string Manifest::path(std::size_t i) const {

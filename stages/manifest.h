@@ -67,6 +67,12 @@ class Manifest {
   /// The splits in `first` come first, then the others in the order of their appearance; files
   /// without a split come last.
   void order_by_split(const std::vector<std::string>& first);
+  /// Reorders recordings by chance; after all else.
+  void shuffle(std::uint64_t seed);
+  /// The place that the entry had in the list before shuffle().
+  [[nodiscard]] std::size_t listed(std::size_t i) const {
+    return listed_.empty() ? i : listed_[i];
+  }
   /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
   void close();
 
@@ -136,6 +142,7 @@ class Manifest {
   std::vector<std::uint32_t> folder_of_;
   std::vector<std::int32_t> labels_;  // or which set of them
   std::vector<std::int8_t> splits_;
+  std::vector<std::uint32_t> listed_;  // none: as it was listed
   std::optional<SpanUnit> span_unit_;
   std::vector<Span> spans_;  // where there is a unit
   std::vector<std::string> target_names_;
@@ -152,6 +159,11 @@ class Manifest {
   Names label_names_, split_names_;
   std::vector<std::vector<std::int32_t>> label_sets_;         // none, or the empty one first
   std::map<std::vector<std::int32_t>, std::int32_t> set_of_;  // its number; until close()
+};
+
+/// A service of a run whose recordings come in an order by chance.
+struct ListOrder {
+  std::uint64_t seed = 0;
 };
 
 /// The size and time of a file, by which it counts as the same as before.

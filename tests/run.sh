@@ -8,12 +8,14 @@
 # the benchmarks, nor kernels, which run on a device (their phases, on the host, are in it).
 # ThreadSanitizer: the framework and whole jobs, which is where threads meet.
 #
-# In:  tests/run.sh [--repeat N] [--busy N] [PRESET...]     default: release asan tsan
+# At the end the Python package is built and tested, beside the program as released.
+#
+# In:  tests/run.sh [--repeat N] [--busy N] [PRESET...]     default: release asan tsan python
 #      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
 #      round: that no test depends on timing. --busy: so many loops beside them that take a core each.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
 #      test passed. What a machine cannot test (no pseudo terminal, no io_uring) ctest lists as
-#      skipped.
+#      skipped, and so it is with Python's packages.
 set -euo pipefail
 
 presets=() rounds=1 busy=0
@@ -24,7 +26,7 @@ while [[ $# -gt 0 ]]; do
     *) presets+=("$1"); shift ;;
   esac
 done
-[[ ${#presets[@]} -gt 0 ]] || presets=(release asan tsan)
+[[ ${#presets[@]} -gt 0 ]] || presets=(release asan tsan python)
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$repository"
@@ -69,6 +71,10 @@ run_tests() {
 
 for preset in "${presets[@]}"; do
   printf '\n== %s\n' "$preset"
+  if [[ $preset == python ]]; then
+    bash tests/python/run.sh || [[ $? == 77 ]]
+    continue
+  fi
   cmake --preset "$preset"
   targets=() tests=()
   case $preset in

@@ -9,6 +9,7 @@
 
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/training/batch_source.h"
+#include "stages/permutation.h"
 
 namespace melflow {
 namespace {
@@ -67,8 +68,11 @@ BatchRun::BatchRun(const Settings& settings) {
   if (source == nullptr)
     throw RunError("a pipeline to train from lists files (file_list), and this one does not");
   manifest_ = &source->manifest();
-  plan.services.add(std::make_shared<BatchDelivery>(
-      BatchDelivery{queue_, settings.epoch, settings.skip, settings.rank, settings.ranks}));
+  plan.services.add(std::make_shared<BatchDelivery>(BatchDelivery{
+      queue_, settings.epoch, settings.skip, settings.split, settings.rank, settings.ranks}));
+  if (settings.order)
+    plan.services.add(std::make_shared<ListOrder>(
+        ListOrder{Permutation::of_epoch(*settings.order, settings.epoch)}));
   runner_ = std::make_unique<Runner>(std::move(plan));
   thread_ = std::thread([this] { run(); });
 }

@@ -29,6 +29,8 @@ class BatchRun {
     std::map<std::string, std::string> options;  ///< of the node that gives batches
     std::optional<int> workers;
     std::uint64_t epoch = 0, skip = 0;
+    std::optional<std::uint64_t> order;  ///< seed of the order of recordings; not set: as listed
+    std::string split;                   ///< "": all
     std::size_t rank = 0, ranks = 1;
   };
   /// Begins. Throws ConfigError, and RunError where the process was forked since the first pass.

@@ -61,6 +61,8 @@ nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   out[run.info().name.c_str()] = array(std::move(owner), data, batch.shape, dtype_of(batch.type));
   if (!batch.lengths.empty()) out["length"] = array(std::move(batch.lengths));
   describe(run, batch.files, out);
+  for (std::int64_t& file : batch.files)
+    file = static_cast<std::int64_t>(run.manifest().listed(static_cast<std::size_t>(file)));
   out["file"] = array(std::move(batch.files));
   out["offset"] = array(std::move(batch.offsets));
   return out;
@@ -124,15 +126,16 @@ NB_MODULE(_melflow, m) {
              const std::map<std::string, std::string>& vars,
              const std::map<std::string, std::string>& sets,
              std::map<std::string, std::string> options, std::optional<int> workers,
-             std::uint64_t epoch, std::uint64_t skip, std::size_t rank, std::size_t ranks) {
+             std::uint64_t epoch, std::uint64_t skip, std::optional<std::uint64_t> order,
+             std::string split, std::size_t rank, std::size_t ranks) {
             const nb::gil_scoped_release free;
             new (self) BatchRun({std::move(pipeline), std::move(text), assignments(vars),
-                                 assignments(sets), std::move(options), workers, epoch, skip, rank,
-                                 ranks});
+                                 assignments(sets), std::move(options), workers, epoch, skip, order,
+                                 std::move(split), rank, ranks});
           },
           nb::arg("pipeline"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"),
           nb::arg("options"), nb::arg("workers").none(), nb::arg("epoch"), nb::arg("skip"),
-          nb::arg("rank"), nb::arg("ranks"))
+          nb::arg("order").none(), nb::arg("split"), nb::arg("rank"), nb::arg("ranks"))
       .def("take", &take, nb::arg("seconds"))
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)

@@ -34,7 +34,7 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader, Settings setting
     : reader_(std::move(reader)),
       settings_(std::move(settings)),
       samples_(samples_in(settings_, ends_)),
-      order_(samples_, settings_.shuffles, settings_.seed, settings_.epoch),
+      order_(samples_, Permutation::of_epoch(settings_.seed, settings_.epoch)),
       pool_(std::numeric_limits<std::size_t>::max()) {
   if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
   const std::uint64_t n = samples_;
@@ -59,7 +59,8 @@ std::vector<std::int64_t> RowBatches::samples_of(std::uint64_t batch) const {
   const std::uint64_t begin = first + there * settings_.rank / settings_.ranks;
   const std::uint64_t end = first + there * (settings_.rank + 1) / settings_.ranks;
   std::vector<std::int64_t> out;
-  for (std::uint64_t i = begin; i < end; ++i) out.push_back(static_cast<std::int64_t>(order_(i)));
+  for (std::uint64_t i = begin; i < end; ++i)
+    out.push_back(static_cast<std::int64_t>(settings_.shuffles ? order_(i) : i));
   return out;
 }
 

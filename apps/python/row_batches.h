@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "apps/python/row_reader.h"
-#include "apps/python/sample_order.h"
 #include "pipeline/memory.h"
 #include "stages/features/mel/utterance_steps.h"
+#include "stages/permutation.h"
 
 namespace melflow {
 
@@ -69,7 +69,7 @@ class RowBatches {
   const Settings settings_;
   std::vector<std::int64_t> ends_;  // of the samples of each range of rows
   const std::uint64_t samples_;
-  const SampleOrder order_;
+  const Permutation order_;
   std::shared_ptr<const FinishStep> scale_;
   BufferPool pool_;
   std::uint64_t count_ = 0;  // from `begin` on

@@ -90,6 +90,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     note_file_read(run, options_.label_file);
     manifest_ =
         list_corpus(options_, run.warn, update_of(run) == Update::none ? nullptr : earlier_.get());
+    if (const auto order = run.services.find<ListOrder>()) manifest_.shuffle(order->seed);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
   }

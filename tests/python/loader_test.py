@@ -111,6 +111,20 @@ class LoaderTest(unittest.TestCase):
             self.assertEqual(sorted(sum((k for k, _ in other), [])), sorted(sum((k for k, _ in first), [])), i)
             self.assertTrue(all(other != o for o in others[:i]))
 
+    def test_recordings_are_shuffled(self):
+        listed = sum((b["file"].tolist() for b in melflow.Loader(self.text())), [])
+        for options in (dict(seed=1), dict(shuffle_recordings=True), dict(shuffle_recordings=True, workers=5)):
+            loader = melflow.Loader(self.text(), **options)
+            files, labels = [], []
+            for batch in loader:
+                files += batch["file"].tolist()
+                labels += [loader.label_names[i] == path.split("/")[0] for i, path in zip(batch["label"], batch["path"])]
+            self.assertEqual(sorted(files), listed)
+            self.assertNotEqual(files, listed)
+            self.assertTrue(all(labels))
+        self.assertEqual(sum((b["file"].tolist() for b in melflow.Loader(self.text(), seed=1, shuffle_recordings=False)), []),
+                         listed)
+
     def test_epochs_follow_each_other(self):
         loader = melflow.Loader(self.text(), shuffle=10, seed=1)
         first, second = [[key(b) for b in loader] for _ in range(2)]
@@ -141,13 +155,25 @@ class LoaderTest(unittest.TestCase):
                 loader().load_state_dict(wrong)
 
     def test_ranks_share_the_recordings(self):
-        parts = [sum((b["file"].tolist() for b in melflow.Loader(self.text(), rank=r, world_size=3)), []) for r in range(3)]
         whole = sum((b["file"].tolist() for b in melflow.Loader(self.text())), [])
-        self.assertEqual(sorted(sum(parts, [])), whole)
-        for rank, part in enumerate(parts):
-            self.assertTrue(all(f % 3 == rank for f in part))
+        for seed in (None, 5):
+            parts = [sum((b["file"].tolist() for b in melflow.Loader(self.text(), seed=seed, rank=r, world_size=3)), [])
+                     for r in range(3)]
+            self.assertEqual(sorted(sum(parts, [])), whole)
         with self.assertRaisesRegex(ValueError, "rank 3 of 3"):
             melflow.Loader(self.text(), rank=3, world_size=3)
+
+    def test_splits(self):
+        text = self.text(files=", splits: ratio, split_ratios: {train: 70, val: 30}")
+        whole = {f: s for b in melflow.Loader(text) for f, s in zip(b["file"].tolist(), b["split"].tolist())}
+        for number, split in enumerate(("train", "val")):
+            for options in (dict(), dict(seed=3)):
+                loader = melflow.Loader(text, split=split, **options)
+                files = sum((b["file"].tolist() for b in loader), [])
+                self.assertEqual(sorted(files), sorted(f for f, s in whole.items() if s == number))
+            self.assertEqual(loader.split_names, ["train", "val"])
+        with self.assertRaisesRegex(melflow.RunError, "no split 'test'; there are: train, val"):
+            next(iter(melflow.Loader(text, split="test")))
 
     def test_max_rows_counts_the_padding(self):
         batches = list(melflow.Loader(self.text(), batch_size=100, max_rows=2000))

@@ -27,6 +27,10 @@ class Loader:
     batch_size, max_rows, shuffle, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
       the YAML. `melflow stages batches` explains them.
     workers: threads that compute; not given: as many as there are cores.
+    shuffle_recordings: recordings come in an order by chance, another one in each epoch, and not as they are listed. Not
+      given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is
+      near in that order.
+    split: name of the split whose recordings it takes; not given: all.
     rank, world_size: of `world_size` programs, this one takes each `world_size`-th recording.
     vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program.
 
@@ -50,6 +54,8 @@ class Loader:
         drop_last: Optional[bool] = None,
         prefetch: Optional[int] = None,
         dtype: Optional[str] = None,
+        shuffle_recordings: Optional[bool] = None,
+        split: Optional[str] = None,
         workers: Optional[int] = None,
         rank: int = 0,
         world_size: int = 1,
@@ -63,8 +69,12 @@ class Loader:
         given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, seed=seed, drop_last=drop_last,
                      prefetch=prefetch, dtype=dtype)
         self._options = {k: _text(v) for k, v in given.items() if v is not None}
+        self._seed: Optional[int] = None
+        if shuffle or seed is not None if shuffle_recordings is None else shuffle_recordings:
+            self._seed = int(seed or 0)
         self._vars = {k: _text(v) for k, v in (vars or {}).items()}
         self._sets = {k: _text(v) for k, v in (sets or {}).items()}
+        self._split = split or ""
         self._workers, self._rank, self._world_size = workers, rank, world_size
         self._epoch, self._delivered = 0, 0
         self._run: Optional[BatchRun] = None
@@ -104,7 +114,7 @@ class Loader:
 
     def _begin(self) -> BatchRun:
         return BatchRun(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers,
-                        self._epoch, self._delivered, self._rank, self._world_size)
+                        self._epoch, self._delivered, self._seed, self._split, self._rank, self._world_size)
 
     def close(self) -> None:
         """Breaks off the epoch that is under way."""
@@ -137,8 +147,8 @@ class Loader:
 
     def _identity(self) -> str:
         what = "" if self._yaml else open(self._pipeline, encoding="utf-8").read()
-        order = {k: v for k, v in self._options.items() if k in ("shuffle", "seed", "dtype")}
-        parts = (self._yaml, what, order, self._vars, self._sets, self._rank, self._world_size)
+        order = self._seed, {k: v for k, v in self._options.items() if k in ("shuffle", "seed", "dtype")}
+        parts = (self._yaml, what, order, self._vars, self._sets, self._split, self._rank, self._world_size)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def state_dict(self) -> Dict[str, Any]:

@@ -20,11 +20,15 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "pipeline/problem.h"
 #include "pipeline/registry.h"
+#include "pipeline/text.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/manifest.h"
 #include "stages/output/formats/row_order.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batcher.h"
@@ -216,11 +220,29 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     if (!info_->is_samples()) s.row_shape.push_back(static_cast<std::size_t>(info_->columns));
     return s;
   }
+  // What this program does not get: other splits, and what is for other ranks.
   void leave_to_others(RunContext& run, std::size_t files) const {
-    if (delivery_ == nullptr || delivery_->ranks <= 1) return;
-    for (std::size_t i = 0; i < files; ++i)
-      if (i % delivery_->ranks != delivery_->rank)
+    if (delivery_ == nullptr || (delivery_->ranks <= 1 && delivery_->split.empty())) return;
+    const ManifestSource* listed = manifest_source(run);
+    const int split = listed != nullptr ? number_of(listed->manifest()) : -1;
+    std::size_t mine = 0;
+    for (std::size_t i = 0; i < files; ++i) {
+      if (!delivery_->split.empty() && listed->manifest().split(i) != split)
+        run.ledger.close(i, Outcome::skipped, -1, "is in another split");
+      else if (mine++ % delivery_->ranks != delivery_->rank)
         run.ledger.close(i, Outcome::skipped, -1, "is for another rank");
+    }
+  }
+  [[nodiscard]] int number_of(const Manifest& manifest) const {
+    if (delivery_->split.empty()) return -1;
+    const auto& names = manifest.split_names();
+    const auto it = std::find(names.begin(), names.end(), delivery_->split);
+    if (it == names.end())
+      throw RunError(fmt::format("there is no split '{}'; {}", excerpt(delivery_->split),
+                                 names.empty()
+                                     ? "the list has none (file_list.splits)"
+                                     : fmt::format("there are: {}", fmt::join(names, ", "))));
+    return static_cast<int>(it - names.begin());
   }
   void refuse_unstorable(const MelBatch& batch, const ItemContext& context) const {
     for (std::size_t i = 0; i < batch.parts.size(); ++i) {

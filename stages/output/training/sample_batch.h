@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "pipeline/memory.h"
@@ -57,7 +58,8 @@ struct BatchDelivery {
   std::shared_ptr<BatchQueue> queue;
   std::uint64_t epoch = 0;
   std::uint64_t skip = 0;  ///< so many samples were delivered before the pass was broken off
-  /// Of `ranks` programs this one takes the recordings whose place in the list leaves the rest `rank`.
+  std::string split;  ///< whose recordings it takes; "": all
+  /// Of `ranks` programs this one takes every `ranks`-th of these recordings, from the number `rank` on.
   std::size_t rank = 0, ranks = 1;
 };
 

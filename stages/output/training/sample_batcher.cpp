@@ -5,16 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include <xxhash.h>
+#include "stages/permutation.h"
 
 namespace melflow {
 namespace {
-
-// Another order for each epoch, of every seed.
-std::uint64_t mixed(std::uint64_t seed, std::uint64_t epoch) {
-  const std::uint64_t both[] = {seed, epoch};
-  return XXH3_64bits(both, sizeof both);
-}
 
 // Below `n`, by the high bits of a product, which every machine computes alike.
 std::size_t below(std::mt19937_64& random, std::size_t n) {
@@ -28,7 +22,7 @@ SampleBatcher::SampleBatcher(Settings settings, Give give)
     : settings_(std::move(settings)),
       give_(std::move(give)),
       row_bytes_(size_of(settings_.type)),
-      random_(mixed(settings_.seed, settings_.epoch)),
+      random_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
       pool_(std::numeric_limits<std::size_t>::max()) {
   for (const std::size_t n : settings_.row_shape) row_bytes_ *= n;
 }

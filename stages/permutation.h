@@ -1,5 +1,5 @@
-// The order of samples in an epoch, as a function of its seed and number: nothing of the size of
-// the epoch is kept, and any place in it is known at once.
+// An order by chance, as a function of a seed: nothing of its size is kept, and any place in it is
+// known at once.
 #pragma once
 
 #include <bit>
@@ -10,17 +10,19 @@ namespace melflow {
 
 /// A permutation of 0 to n - 1: a Feistel network of four rounds over the next power of four, gone
 /// through again until it gives one below n.
-class SampleOrder {
+class Permutation {
  public:
-  /// `shuffles`: false: every sample is at its own place.
-  SampleOrder(std::uint64_t n, bool shuffles, std::uint64_t seed, std::uint64_t epoch)
-      : n_(n), shuffles_(shuffles && n > 1) {
+  Permutation(std::uint64_t n, std::uint64_t seed) : n_(n) {
     const auto bits = static_cast<unsigned>(std::bit_width(n - (n > 0 ? 1 : 0)));
     half_ = (bits + 1) / 2;
-    for (std::uint64_t i = 0; i < kRounds; ++i) keys_[i] = mixed(mixed(mixed(seed) ^ epoch) + i);
+    for (std::uint64_t i = 0; i < kRounds; ++i) keys_[i] = mixed(mixed(seed) + i);
+  }
+  /// Another seed for each epoch of every seed.
+  static std::uint64_t of_epoch(std::uint64_t seed, std::uint64_t epoch) {
+    return mixed(mixed(seed) ^ epoch);
   }
   [[nodiscard]] std::uint64_t operator()(std::uint64_t place) const {
-    if (!shuffles_) return place;
+    if (n_ <= 1) return place;
     do {
       place = round_trip(place);
     } while (place >= n_);
@@ -48,7 +50,6 @@ class SampleOrder {
   }
 
   std::uint64_t n_;
-  bool shuffles_;
   unsigned half_ = 0;  // bits
   std::uint64_t keys_[kRounds] = {};
 };

@@ -1,0 +1,61 @@
+"""Trains a small PyTorch classifier on batches that melflow makes: straight from audio, or from rows in a file.
+
+train_torch.py PIPELINE.yaml|FEATURES.h5 [EPOCHS]
+A pipeline cuts recordings into windows, gives them labels and the splits train and val, and ends in `batches`.
+Prints the share of validation recordings whose label is found.
+"""
+import sys
+
+import melflow
+import torch
+
+
+def batches(source, split, epoch):
+    """The batches of a split; of `train` in another order each epoch."""
+    training = split == "train"
+    if source.endswith(".h5"):
+        loader = melflow.open(source).batches(64, split=split, shuffle=training, seed=1)
+    elif training:
+        loader = melflow.Loader(source, batch_size=64, split=split, shuffle=2048, seed=1)
+    else:
+        loader = melflow.Loader(source, batch_size=64, split=split)
+    loader.set_epoch(epoch)
+    return loader
+
+
+def inputs(batch):
+    return torch.from_numpy(batch["mel"]).unsqueeze(1), torch.from_numpy(batch["label"]).long()
+
+
+def main(source, epochs=3):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.BatchNorm2d(1), torch.nn.Conv2d(1, 16, 5, stride=2), torch.nn.ReLU(),
+        torch.nn.Conv2d(16, 32, 5, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
+        torch.nn.Flatten(), torch.nn.LazyLinear(8))
+    optimizer = None
+    for epoch in range(int(epochs)):
+        total, count = 0.0, 0
+        net.train()
+        for batch in batches(source, "train", epoch):
+            x, y = inputs(batch)
+            loss = torch.nn.functional.cross_entropy(net(x), y)
+            optimizer = optimizer or torch.optim.Adam(net.parameters(), 2e-3)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total, count = total + loss.item() * len(y), count + len(y)
+        print(f"epoch {epoch}: {count} windows, loss {total / count:.3f}")
+    net.eval()
+    levels, truth = {}, {}
+    with torch.no_grad():
+        for batch in batches(source, "val", 0):
+            x, y = inputs(batch)
+            for path, level, label in zip(batch["path"], net(x).log_softmax(1), y):
+                levels[path] = levels.get(path, 0) + level
+                truth[path] = int(label)
+    right = sum(int(levels[p].argmax()) == truth[p] for p in truth)
+    print(f"val: {right} of {len(truth)} recordings ({right / len(truth):.1%})")
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Builds the Python package as users do, into an environment of its own, and tests it.
+#
+# In:  tests/python/run.sh [MELFLOW]     MELFLOW: the program, which writes the rows to compare with;
+#      default: build/release/bin/melflow. PYTHON: which Python; default: python3.
+# Out: build/python-env/; exit status 0 when every test passed, 77 where Python, its headers or its
+#      packages cannot be had.
+set -euo pipefail
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$repository"
+program=$(realpath "${1:-build/release/bin/melflow}")
+python=${PYTHON:-python3}
+environment=build/python-env
+
+skip() {
+  echo "tests/python: skipped: $*"
+  exit 77
+}
+
+[[ -x $program ]] || { echo "tests/python: $program is not there; build it first (cmake --preset release)" >&2; exit 1; }
+"$python" -c 'import os, sysconfig
+raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' ||
+  skip "$python has no headers (apt-get install python3-dev)"
+"$python" -m venv --system-site-packages "$environment" >/dev/null 2>&1 ||
+  skip "$python makes no environments (apt-get install python3-venv)"
+"$environment/bin/pip" install -q --disable-pip-version-check nanobind scikit-build-core numpy h5py ||
+  skip "nanobind, scikit-build-core, numpy or h5py cannot be had"
+"$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
+
+cd tests/python
+for test in *_test.py; do
+  echo "-- $test"
+  MELFLOW_PROGRAM=$program "../../$environment/bin/python" -W error::ResourceWarning -m unittest -q "${test%.py}"
+done
