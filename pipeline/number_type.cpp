@@ -13,6 +13,14 @@ namespace {
 
 constexpr float kInt16Steps = 32768;  // to full scale
 
+// Compiled for the processor at hand, too, which the loader of programs chooses; sanitizers see to what is
+// loaded themselves.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define MELFLOW_FOR_WIDE_VECTORS __attribute__((target_clones("avx2", "default")))
+#else
+#define MELFLOW_FOR_WIDE_VECTORS
+#endif
+
 // So that the compiler makes vectors of a loop of it.
 inline std::int16_t to_int16(float value) {
   constexpr float kWhole = 3 << 22;  // floats from half of it to its double are whole numbers
@@ -23,6 +31,25 @@ inline std::int16_t to_int16(float value) {
                                    std::bit_cast<std::int32_t>(kWhole));
 }
 
+MELFLOW_FOR_WIDE_VECTORS void to_int16(const float* values, std::size_t count, std::int16_t* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = to_int16(values[i]);
+}
+MELFLOW_FOR_WIDE_VECTORS void from_int16(const std::int16_t* values, std::size_t count,
+                                         float* out) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i]) / kInt16Steps;
+}
+MELFLOW_FOR_WIDE_VECTORS std::int32_t largest_of(const std::int32_t* values, std::size_t count) {
+  std::int32_t largest = 0;
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, values[i] & 0x7FFFFFFF);
+  return largest;
+}
+std::int16_t largest_of(const std::int16_t* values, std::size_t count) {
+  std::int16_t largest = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    largest = std::max(largest, static_cast<std::int16_t>(values[i] & 0x7FFF));
+  return largest;
+}
+
 // Of bits without their sign, the first from `limit` on; vectors look at a piece at once.
 template <class Bits>
 std::int64_t first_from(const Bits* values, std::size_t count, Bits limit) {
@@ -30,10 +57,7 @@ std::int64_t first_from(const Bits* values, std::size_t count, Bits limit) {
   constexpr Bits kSize = std::numeric_limits<Bits>::max();  // all but the sign
   for (std::size_t at = 0; at < count; at += kPiece) {
     const std::size_t end = std::min(count, at + kPiece);
-    Bits largest = 0;
-    for (std::size_t i = at; i < end; ++i)
-      largest = std::max(largest, static_cast<Bits>(values[i] & kSize));
-    if (largest < limit) continue;
+    if (largest_of(values + at, end - at) < limit) continue;
     std::size_t i = at;
     while (static_cast<Bits>(values[i] & kSize) < limit) ++i;
     return static_cast<std::int64_t>(i);
@@ -65,8 +89,7 @@ void from_float(std::span<const float> values, NumberType type, void* out) {
   else if (type == NumberType::float16)
     to_float16(values, halves);
   else if (type == NumberType::int16)
-    for (std::size_t i = 0; i < values.size(); ++i)
-      halves[i] = static_cast<std::uint16_t>(to_int16(values[i]));
+    to_int16(values.data(), values.size(), static_cast<std::int16_t*>(out));
   else
     std::transform(values.begin(), values.end(), halves, to_bfloat16);
 }
@@ -77,9 +100,7 @@ void to_float(const void* values, std::size_t count, NumberType type, float* out
   if (type == NumberType::float32)
     std::memcpy(out, values, count * sizeof(float));
   else if (type == NumberType::int16)
-    std::transform(static_cast<const std::int16_t*>(values),
-                   static_cast<const std::int16_t*>(values) + count, out,
-                   [](std::int16_t v) { return static_cast<float>(v) / kInt16Steps; });
+    from_int16(static_cast<const std::int16_t*>(values), count, out);
   else
     std::transform(halves, halves + count, out,
                    type == NumberType::float16 ? from_float16 : from_bfloat16);
