@@ -68,8 +68,9 @@ BatchRun::BatchRun(const Settings& settings) {
   if (source == nullptr)
     throw RunError("a pipeline to train from lists files (file_list), and this one does not");
   manifest_ = &source->manifest();
-  plan.services.add(std::make_shared<BatchDelivery>(BatchDelivery{
-      queue_, settings.epoch, settings.skip, settings.split, settings.rank, settings.ranks}));
+  plan.services.add(std::make_shared<BatchDelivery>(
+      BatchDelivery{queue_, settings.pool, settings.epoch, settings.skip, settings.split,
+                    settings.rank, settings.ranks}));
   if (settings.order)
     plan.services.add(std::make_shared<ListOrder>(
         ListOrder{Permutation::of_epoch(*settings.order, settings.epoch)}));

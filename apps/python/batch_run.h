@@ -30,6 +30,7 @@ class BatchRun {
     std::optional<int> workers;
     std::uint64_t epoch = 0, skip = 0;
     std::optional<std::uint64_t> order;  ///< seed of the order of recordings; not set: as listed
+    std::shared_ptr<BufferPool> pool;    ///< of batches, for passes that follow each other
     std::string split;                   ///< "": all
     std::size_t rank = 0, ranks = 1;
   };

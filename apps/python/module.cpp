@@ -4,9 +4,11 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -119,6 +121,9 @@ NB_MODULE(_melflow, m) {
   nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError);
   nb::exception<RunError>(m, "RunError", PyExc_RuntimeError);
 
+  nb::class_<BufferPool>(m, "Memory").def("__init__", [](BufferPool* self) {
+    new (self) BufferPool(std::numeric_limits<std::size_t>::max());
+  });
   nb::class_<BatchRun>(m, "BatchRun")
       .def(
           "__init__",
@@ -127,15 +132,17 @@ NB_MODULE(_melflow, m) {
              const std::map<std::string, std::string>& sets,
              std::map<std::string, std::string> options, std::optional<int> workers,
              std::uint64_t epoch, std::uint64_t skip, std::optional<std::uint64_t> order,
-             std::string split, std::size_t rank, std::size_t ranks) {
+             std::shared_ptr<BufferPool> pool, std::string split, std::size_t rank,
+             std::size_t ranks) {
             const nb::gil_scoped_release free;
             new (self) BatchRun({std::move(pipeline), std::move(text), assignments(vars),
                                  assignments(sets), std::move(options), workers, epoch, skip, order,
-                                 std::move(split), rank, ranks});
+                                 std::move(pool), std::move(split), rank, ranks});
           },
           nb::arg("pipeline"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"),
           nb::arg("options"), nb::arg("workers").none(), nb::arg("epoch"), nb::arg("skip"),
-          nb::arg("order").none(), nb::arg("split"), nb::arg("rank"), nb::arg("ranks"))
+          nb::arg("order").none(), nb::arg("memory"), nb::arg("split"), nb::arg("rank"),
+          nb::arg("ranks"))
       .def("take", &take, nb::arg("seconds"))
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)

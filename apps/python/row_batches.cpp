@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -34,8 +33,7 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader, Settings setting
     : reader_(std::move(reader)),
       settings_(std::move(settings)),
       samples_(samples_in(settings_, ends_)),
-      order_(samples_, Permutation::of_epoch(settings_.seed, settings_.epoch)),
-      pool_(std::numeric_limits<std::size_t>::max()) {
+      order_(samples_, Permutation::of_epoch(settings_.seed, settings_.epoch)) {
   if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
   const std::uint64_t n = samples_;
   count_ = batches_of(n - std::min(n, settings_.begin), settings_.size * settings_.ranks,
@@ -85,7 +83,7 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   const std::size_t values = reader_->values_per_row();
   const std::size_t row_bytes = values * size_of(out.type);
   const std::size_t sample_bytes = static_cast<std::size_t>(longest) * row_bytes;
-  out.data = pool_.lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
+  out.data = reader_->pool().lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
   // By their places, so that a chunk is unpacked once.
   std::vector<std::size_t> by_place(samples.size());
   std::iota(by_place.begin(), by_place.end(), 0);

@@ -71,7 +71,6 @@ class RowBatches {
   const std::uint64_t samples_;
   const Permutation order_;
   std::shared_ptr<const FinishStep> scale_;
-  BufferPool pool_;
   std::uint64_t count_ = 0;  // from `begin` on
 
   std::mutex mutex_;  // of what follows

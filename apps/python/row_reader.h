@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "pipeline/memory.h"
 #include "pipeline/number_type.h"
 #include "stages/files/unique_fd.h"
 #include "stages/output/formats/chunk_codec.h"
@@ -36,6 +38,8 @@ class RowReader {
   RowReader& operator=(const RowReader&) = delete;
 
   [[nodiscard]] const Layout& layout() const { return layout_; }
+  /// Of batches: what an epoch had is used again by the next.
+  [[nodiscard]] BufferPool& pool() const { return pool_; }
   [[nodiscard]] std::size_t values_per_row() const { return values_; }
   [[nodiscard]] std::size_t row_bytes() const { return values_ * size_of(layout_.type); }
 
@@ -53,6 +57,7 @@ class RowReader {
 
   Layout layout_;
   std::size_t values_ = 1;
+  mutable BufferPool pool_{std::numeric_limits<std::size_t>::max()};
   UniqueFd fd_;
   ChunkCodec codec_;
   std::uint64_t map_bytes_ = 0;

@@ -52,8 +52,8 @@ Taken run(const TempFolder& folder, const Options& o) {
                   o.memory, folder / "clips", o.segment, o.batches),
       "test.yaml", load);
   auto queue = std::make_shared<BatchQueue>(2);
-  plan.services.add(
-      std::make_shared<BatchDelivery>(BatchDelivery{queue, o.epoch, o.skip, "", o.rank, o.ranks}));
+  plan.services.add(std::make_shared<BatchDelivery>(
+      BatchDelivery{queue, nullptr, o.epoch, o.skip, "", o.rank, o.ranks}));
   if (o.order) plan.services.add(std::make_shared<ListOrder>(ListOrder{*o.order}));
   const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());
   Runner runner(std::move(plan));

@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import Any, Dict, Iterator, Mapping, Optional
 
-from ._melflow import BatchRun
+from ._melflow import BatchRun, Memory
 
 Batch = Dict[str, Any]
 
@@ -74,7 +74,7 @@ class Loader:
             self._seed = int(seed or 0)
         self._vars = {k: _text(v) for k, v in (vars or {}).items()}
         self._sets = {k: _text(v) for k, v in (sets or {}).items()}
-        self._split = split or ""
+        self._split, self._memory = split or "", Memory()
         self._workers, self._rank, self._world_size = workers, rank, world_size
         self._epoch, self._delivered = 0, 0
         self._run: Optional[BatchRun] = None
@@ -114,7 +114,7 @@ class Loader:
 
     def _begin(self) -> BatchRun:
         return BatchRun(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers,
-                        self._epoch, self._delivered, self._seed, self._split, self._rank, self._world_size)
+                        self._epoch, self._delivered, self._seed, self._memory, self._split, self._rank, self._world_size)
 
     def close(self) -> None:
         """Breaks off the epoch that is under way."""

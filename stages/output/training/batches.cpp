@@ -212,6 +212,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     if (delivery_ != nullptr) {
       s.epoch = delivery_->epoch;
       s.skip = delivery_->skip;
+      s.pool = delivery_->pool;
     }
     s.drop_last = options_.drop_last;
     s.is_ragged = is_ragged();

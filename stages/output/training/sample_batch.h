@@ -56,9 +56,11 @@ class BatchQueue {
 /// What a program that trains says of a pass over the corpus; a service of the run.
 struct BatchDelivery {
   std::shared_ptr<BatchQueue> queue;
+  /// Of batches: what one pass had is used again by the next. Null: each has its own.
+  std::shared_ptr<BufferPool> pool;
   std::uint64_t epoch = 0;
   std::uint64_t skip = 0;  ///< so many samples were delivered before the pass was broken off
-  std::string split;  ///< whose recordings it takes; "": all
+  std::string split;       ///< whose recordings it takes; "": all
   /// Of `ranks` programs this one takes every `ranks`-th of these recordings, from the number `rank` on.
   std::size_t rank = 0, ranks = 1;
 };

@@ -23,12 +23,14 @@ SampleBatcher::SampleBatcher(Settings settings, Give give)
       give_(std::move(give)),
       row_bytes_(size_of(settings_.type)),
       random_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
-      pool_(std::numeric_limits<std::size_t>::max()) {
+      pool_(settings_.pool
+                ? settings_.pool
+                : std::make_shared<BufferPool>(std::numeric_limits<std::size_t>::max())) {
   for (const std::size_t n : settings_.row_shape) row_bytes_ *= n;
 }
 
 SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
-  Held out{pool_.lease(bytes_of(sample.rows)), sample.rows, sample.file, sample.offset};
+  Held out{pool_->lease(bytes_of(sample.rows)), sample.rows, sample.file, sample.offset};
   if (sample.rows > 0) std::memcpy(out.data.data(), sample.data, bytes_of(sample.rows));
   return out;
 }
@@ -87,7 +89,7 @@ bool SampleBatcher::place_recording(const SampleView& sample) {
 void SampleBatcher::begin(std::size_t rows) {
   const std::size_t samples = settings_.is_ragged ? recordings_.size() : settings_.size;
   batch_.type = settings_.type;
-  batch_.data = pool_.lease(std::max<std::size_t>(1, samples * rows * row_bytes_));
+  batch_.data = pool_->lease(std::max<std::size_t>(1, samples * rows * row_bytes_));
 }
 
 bool SampleBatcher::give() {

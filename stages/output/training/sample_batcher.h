@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -31,6 +32,7 @@ class SampleBatcher {
     bool drop_last = false;  ///< no batch that is not full
     bool is_ragged = false;  ///< a sample is a recording
     NumberType type = NumberType::float32;
+    std::shared_ptr<BufferPool> pool;    ///< null: one of its own
     std::vector<std::size_t> row_shape;  ///< [frames, columns], [columns], ...
   };
   /// False from `give`: no more batches are wanted.
@@ -63,7 +65,7 @@ class SampleBatcher {
   Give give_;
   std::size_t row_bytes_;
   std::mt19937_64 random_;
-  BufferPool pool_;
+  std::shared_ptr<BufferPool> pool_;
   std::vector<Held> shuffled_;
   std::vector<Held> recordings_;  // of the batch
   SampleBatch batch_;             // of rows
