@@ -64,7 +64,9 @@ struct BatchesOptions {
          "the order of the list")
         .range(0, 1 << 24)
         .tuning();
-    s.field("seed", seed, "of the draw; with the number of the epoch it decides the order")
+    s.field("seed", seed,
+            "seed of the draw by `shuffle`; with the number of the epoch it decides the order of "
+            "samples")
         .tuning();
     s.field("drop_last", drop_last, "leaves out the last batch where it is not full").tuning();
     s.field("prefetch", prefetch, "batches that wait for the program at most")
