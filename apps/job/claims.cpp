@@ -115,7 +115,11 @@ std::optional<std::string> Claims::take(std::size_t part) {
     if (state == State::lives) return std::nullopt;
     if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // somebody else has
     ::unlink(aside.c_str());
-    if (state == State::has_ended && before) work = before->work;
+    if (state == State::has_ended && before) {
+      work = before->work;
+      for (const char* ending : {".json", ".lock"})
+        ::unlink(job_.in("workers/" + before->worker + ending).c_str());
+    }
   } else if (rename_file(left, aside, 0) == 0) {
     if (const auto json = read_or_none(aside); json && json->contains("work"))
       work = (*json)["work"].get<std::string>();

@@ -119,19 +119,20 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   Runner runner(std::move(plan));
   const RunReport report = runner.run();
   if (report.ending == Ending::failed) throw RunError(report.error);
-  const auto* listed = dynamic_cast<const ManifestSource*>(runner.plan().nodes.front().stage.get());
-  if (listed == nullptr)
+  if (!survey->is_listed)
     throw RunError(fmt::format("{}: makes its recordings itself; a job has those of a file_list",
                                runner.plan().nodes.front().name));
+  const auto& source = dynamic_cast<const ManifestSource&>(*runner.plan().nodes.front().stage);
+  const Manifest& manifest = source.manifest();
   job.row_facts = row_sink(only_sink(runner.plan()))->row_facts();
   job.remarks = survey->remarks;
-  const std::vector<FileStamp> stamps = stamps_of(listed->manifest(), workers);
-  job.parts = cut(listed->manifest(), stamps, part_bytes);
+  const std::vector<FileStamp> stamps = stamps_of(manifest, workers);
+  job.parts = cut(manifest, stamps, part_bytes);
 
   make_folders(job);
   write_file(job.in(kJobPipeline), yaml_text(filled_in));
   std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
-  write_manifest(job.in(kJobManifest), listed->manifest(), stamps, ranges);
+  write_manifest(job.in(kJobManifest), manifest, stamps, ranges);
   for (std::size_t i = 0; i < ranges.size(); ++i)
     static_cast<ManifestRange&>(job.parts[i]) = ranges[i];
   // What every run of the job loads has to be what was planned.

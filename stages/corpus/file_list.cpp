@@ -140,6 +140,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
  private:
   void list(RunContext& run) {
     const auto survey = run.services.find<CorpusSurvey>();
+    if (survey) survey->is_listed = true;
     const auto warn = [&](const std::string& remark) {
       if (survey) survey->remarks.push_back(remark);
       run.warn(remark);

@@ -14,7 +14,9 @@ namespace melflow {
 /// Where the caller adds one to the services of a run, its source lists the corpus, its sink closes
 /// every file as not run, and nothing is read or written.
 struct CorpusSurvey {
-  std::vector<std::string> remarks;  ///< of the source on the corpus as a whole; filled in
+  // Filled in.
+  bool is_listed = false;            ///< the source can take a FrozenCorpus of what it lists
+  std::vector<std::string> remarks;  ///< of the source on the corpus as a whole
 };
 inline bool is_survey(const RunContext& run) {
   return run.services.find<CorpusSurvey>() != nullptr;
