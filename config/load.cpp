@@ -51,6 +51,7 @@ class Reader {
       options_.asked->insert(asked.begin(), asked.end());
     else
       check_unused(options_.vars, asked, problems_);
+    if (options_.filled_in != nullptr) *options_.filled_in = root;
     read_top_level(root);
     read_graph(root);
     return build();

@@ -27,6 +27,7 @@ struct RunSettings {
   std::size_t pinned_memory = 0;  ///< limit of page-locked memory [bytes]
   std::size_t device_memory = 0;  ///< limit of memory on each device [bytes]
   int sinks = 1;                  ///< number of sinks in the graph
+  bool is_part = false;           ///< of a larger run: it is complete, too, where no item is ok
 };
 
 /// Objects that stages share beside items, or get from the caller of the run: one per type. The

@@ -235,7 +235,8 @@ void Runner::Impl::settle(RunReport& report) {
     report.error = fmt::format(
         "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
         c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
-  } else if (report.ending == Ending::complete && c.ok == 0 && c.failed > 0) {
+  } else if (report.ending == Ending::complete && c.ok == 0 && c.failed > 0 &&
+             !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.
     report.ending = Ending::failed;
     report.error =

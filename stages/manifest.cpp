@@ -55,6 +55,12 @@ std::int32_t Manifest::Names::number(std::string_view name) {
   return it->second;
 }
 
+void Manifest::set_names(const std::vector<std::string>& labels,
+                         const std::vector<std::string>& splits) {
+  for (const std::string& label : labels) label_names_.number(label);
+  for (const std::string& split : splits) split_names_.number(split);
+}
+
 void Manifest::set_label(std::size_t i, std::string_view label) {
   if (has_label_sets()) return set_labels(i, {&label, 1});
   labels_[i] = label_names_.number(label);

@@ -27,6 +27,9 @@ class Manifest {
   /// Adds a folder below the root, "" or ending in '/'; returns its number for add().
   std::uint32_t add_folder(std::string_view folder);
   void add(std::uint32_t folder, std::string_view name);
+  /// Gives labels and splits the numbers that they have in these lists, the labels sorted as bytes; before
+  /// the first of either. For a manifest that is a part of another.
+  void set_names(const std::vector<std::string>& labels, const std::vector<std::string>& splits);
   /// Marks an entry that is not to be read, such as a folder that cannot be listed, with the
   /// reason.
   void set_problem(std::size_t i, std::string problem) { problems_[i] = std::move(problem); }

@@ -32,8 +32,7 @@ struct PlanOverrides {
   [[nodiscard]] Plan look_at(const std::string& file, std::set<std::string>& asked) const;
   /// Throws ConfigError when a --var names none of these variables.
   void check_used(const std::set<std::string>& asked) const;
-
- private:
+  /// What load() reads a pipeline with.
   [[nodiscard]] LoadOptions load_options() const;
 };
 

@@ -19,6 +19,10 @@ using Action = std::function<int()>;
 /// Each function adds a verb's options, and an example for its help, to `verb`.
 Action add_run(CLI::App& verb);
 Action add_update(CLI::App& verb);
+Action add_plan(CLI::App& verb);
+Action add_work(CLI::App& verb);
+Action add_merge(CLI::App& verb);
+Action add_status(CLI::App& verb);
 Action add_explain(CLI::App& verb);
 Action add_sweep(CLI::App& verb);
 Action add_report(CLI::App& verb);
@@ -49,6 +53,19 @@ inline constexpr Verb kVerbs[] = {
      "Runs a pipeline for files that are new or have changed since its output was made.",
      add_update,
      {}},
+    {"plan", "Making features on several machines",
+     "Lists a corpus and cuts it into parts, as a folder that workers share.", add_plan},
+    {"work",
+     "Making features on several machines",
+     "Makes parts of a planned job until none is left.",
+     add_work,
+     {}},
+    {"merge",
+     "Making features on several machines",
+     "Makes the output of a job's parts, the same bytes as `melflow run`.",
+     add_merge,
+     {}},
+    {"status", "Making features on several machines", "Says how far a job is.", add_status},
     {"explain", "Pipelines",
      "Runs a pipeline as a trial and says what limits its speed and what would help.", add_explain},
     {"sweep", "Pipelines",

@@ -5,6 +5,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/audio/store/feed.h"
+#include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 
@@ -29,7 +30,8 @@ class KeepAudio final : public StreamTransform<Waveform, Waveform, KeepState>, p
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 
   void start(RunContext& run) override {
-    if (!is_preview(run)) feed_->open(run, feature_settings());
+    if (!is_preview(run) && !is_survey(run) && !is_frozen(run))
+      feed_->open(run, feature_settings());
   }
   [[nodiscard]] bool begin_filling(Filling& filling) override {
     return feed_->store() != nullptr && feed_->store()->begin_filling(filling);

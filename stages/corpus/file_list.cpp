@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
 #include "pipeline/registry.h"
 #include "pipeline/stage_abilities.h"
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
+#include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
@@ -88,8 +92,13 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   void start(RunContext& run) override {
     note_file_read(run, options_.manifest);
     note_file_read(run, options_.label_file);
-    manifest_ =
-        list_corpus(options_, run.warn, update_of(run) == Update::none ? nullptr : earlier_.get());
+    if (const auto frozen = run.services.find<FrozenCorpus>()) {
+      manifest_ = std::move(frozen->manifest);
+      frozen_ = std::move(frozen->stamps);
+      for (const std::string& remark : frozen->remarks) run.warn(remark);
+    } else {
+      list(run);
+    }
     if (const auto order = run.services.find<ListOrder>()) manifest_.shuffle(order->seed);
     stamps_.assign(manifest_.size(), {});
     if (contents_) contents_->of.assign(manifest_.size(), 0);
@@ -110,6 +119,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     file->path = manifest_.path(i);
     const std::size_t records = manifest_.entries_of_recording(i);
     std::fill_n(&stamps_[i], records, stamp_of(file->path));
+    if (!frozen_.empty()) check_is_frozen(i);
     file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(stamps_[i].size, 0));
     file->problem = manifest_.problem(i);
     file->stored = feed_->find(i, stamps_[i]);
@@ -129,11 +139,36 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
+  void list(RunContext& run) {
+    const auto survey = run.services.find<CorpusSurvey>();
+    if (survey) survey->is_listed = true;
+    const auto warn = [&](const std::string& remark) {
+      if (survey) survey->remarks.push_back(remark);
+      run.warn(remark);
+    };
+    manifest_ =
+        list_corpus(options_, warn, update_of(run) == Update::none ? nullptr : earlier_.get());
+  }
+  void check_is_frozen(std::size_t i) const {
+    if (stamps_[i] == frozen_[i]) return;
+    const auto text = [](const FileStamp& stamp) {
+      return stamp.size < 0
+                 ? std::string("not there, or no file")
+                 : fmt::format("{} bytes, changed at {}.{:09} s since 1970", stamp.size,
+                               stamp.modified / 1'000'000'000, stamp.modified % 1'000'000'000);
+    };
+    throw RunError(
+        fmt::format("{}: is not what was planned with: then {}, now {}. Put it back as it was, or "
+                    "plan anew",
+                    manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
+  }
+
   FileListOptions options_;
   std::shared_ptr<Feed> feed_;
   std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
   Manifest manifest_;
   std::vector<FileStamp> stamps_;
+  std::vector<FileStamp> frozen_;  // that they have to be, where the corpus was listed before
   std::shared_ptr<ContentHashes> contents_;  // where they are asked for
 };
 

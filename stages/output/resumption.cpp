@@ -23,7 +23,8 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   const auto* facts = std::get_if<RunJournal::Facts>(&record);
   begin_ = journal_->log().place();
   if (facts == nullptr) return;
-  if (!has_same_facts(*facts, uses.facts)) {
+  refusal_ = RunJournal::difference(*facts, uses.facts);
+  if (!refusal_.empty()) {
     has_rows_ = has_committed_rows();
     return;
   }
@@ -42,21 +43,6 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
       ++files_;
     }
   }
-}
-
-bool Resumption::has_same_facts(const RunJournal::Facts& before, const RunJournal::Facts& now) {
-  for (const auto& [name, value] : now) {
-    const auto it = std::find_if(before.begin(), before.end(),
-                                 [&](const auto& fact) { return fact.first == name; });
-    if (it != before.end() && it->second == value) continue;
-    constexpr std::size_t kShort = 40;
-    refusal_ += (refusal_.empty() ? "it was made with another " : ", ") + name;
-    if (it != before.end() && value.size() < kShort && it->second.size() < kShort)
-      refusal_ += fmt::format(" ({}, now {})", it->second, value);
-  }
-  if (refusal_.empty() && before.size() != now.size())
-    refusal_ = "it was made by another version of melflow";
-  return refusal_.empty();
 }
 
 bool Resumption::has_committed_rows() {

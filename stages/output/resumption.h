@@ -64,7 +64,6 @@ class Resumption {
   struct Section {
     std::int64_t rows = 0, safe = 0;
   };
-  [[nodiscard]] bool has_same_facts(const RunJournal::Facts& before, const RunJournal::Facts& now);
   [[nodiscard]] bool must_verify();
   [[nodiscard]] bool has_committed_rows();
   [[nodiscard]] bool is_done(const RunJournal::File& file, const Uses& uses, bool verifies);

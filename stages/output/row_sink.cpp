@@ -11,6 +11,7 @@
 #include "pipeline/text.h"
 #include "pipeline/threads.h"
 #include "stages/corpus/earlier_files.h"
+#include "stages/corpus/frozen_corpus.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
@@ -98,6 +99,7 @@ std::size_t RowSink::kept_memory(const RunContext& run, int concurrency) const {
 }
 
 void RowSink::start(RunContext& run) {
+  begin_part(run);
   sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
   ledger_ = std::make_unique<SinkLedger>(run.ledger);
@@ -122,12 +124,13 @@ void RowSink::start(RunContext& run) {
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   check_files(run);
   earlier_.match(run, sections_, *info_, feature_fingerprint(feature_settings()));
-  if (is_preview(run)) return std::nullopt;
+  if (is_preview(run) || is_survey(run)) return std::nullopt;
+  if (parts_ != nullptr) return run.ledger.counts().found;
   const RunJournal::Facts facts = this->facts();
   resumption_ = std::make_unique<Resumption>(
       target_.path, Resumption::Uses{run, sections_, facts, [&](std::size_t section) {
-                                       return make_row_file(sections_.path(section),
-                                                            opening(run, true));
+                                       return open_file(sections_.path(section),
+                                                        opening(run, true));
                                      }});
   const bool may = update_of(run) == Update::none && resume_of(run).when != Resume::When::never;
   return may ? resumption_->files() : 0;
@@ -135,7 +138,13 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
 
 // What decides the bytes of the output. Another order or number of files is found file by file.
 RunJournal::Facts RowSink::facts() const {
-  const std::string sections = fmt::format("{}", fmt::join(sections_.paths(), "\n"));
+  RunJournal::Facts out = row_facts();
+  out.emplace_back("layout", layout_facts());
+  out.emplace_back("files of the output", fmt::format("{}", fmt::join(sections_.paths(), "\n")));
+  return out;
+}
+
+RunJournal::Facts RowSink::row_facts() const {
   const std::string shape = fmt::format("{}", fmt::join(shape_of(0), " x "));
   return {{"version of melflow", kVersion},
           {"feature fingerprint", feature_fingerprint(feature_settings())},
@@ -143,14 +152,18 @@ RunJournal::Facts RowSink::facts() const {
           {"instruction set", info_->computed_by->instruction_set},
           {"version of a library", libraries_},
           {"dtype", OptionType<NumberType>::echo(target_.dtype).text()},
-          {"shape of rows", shape},
-          {"layout", layout_facts()},
-          {"files of the output", sections}};
+          {"shape of rows", shape}};
 }
 
 void RowSink::begin(RunContext& run, std::size_t done) {
   if (const auto preview = run.services.find<UpdatePreview>())
     return earlier_.preview(run, sections_, extensible_at(), *preview);
+  if (is_survey(run)) {
+    for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
+      run.ledger.close(i, Outcome::not_run, -1, "");
+    return;
+  }
+  if (parts_ != nullptr) return merge(run);
   if (done == 0) give_up_work(resume_of(run));
   if (update_of(run) != Update::none)
     open_files(run);
@@ -191,7 +204,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
   std::size_t committed = 0;
   if (done == 0) {
     for (const std::string& path : sections_.paths())
-      files_.push_back(make_row_file(path, opening(run, false)));
+      files_.push_back(open_file(path, opening(run, false)));
     journal = RunJournal::create(target_.path);
     journal->append(facts());
   } else {
@@ -244,7 +257,7 @@ void RowSink::warn_of_locks(RunContext& run) const {
 // All of them before the first is opened: nothing has been touched when one is refused.
 void RowSink::check_files(const RunContext& run) const {
   for (const std::string& path : sections_.paths()) {
-    for (const std::string& file : files_of(path)) {
+    for (const std::string& file : part_ ? std::vector{path} : files_of(path)) {
       PartFile::recover(file);
       PartFile::check(file, stage_name(), opening(run, false).existing);
       check_is_no_input(file, run);
@@ -341,10 +354,14 @@ void RowSink::complete(RunContext& run) {
   for (std::size_t s = 0; s < files_.size(); ++s) {
     const std::int64_t rows = order.total(s);
     if (target_.normalize && complete_) normalize(run, s, rows);
-    complete_file(*files_[s], shape_of(rows),
-                  {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
-                   sections_.end(s), statistics_->settled(), &writer_->hashes()});
+    finish_file(*files_[s], rows,
+                {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
+                 sections_.end(s), statistics_->settled(), &writer_->hashes()});
     rows_ += rows;
+  }
+  if (part_) {
+    part_->rows = rows_;
+    part_->sums = statistics_->sums();
   }
 }
 

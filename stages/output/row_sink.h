@@ -20,6 +20,8 @@
 #include "stages/output/earlier_output.h"
 #include "stages/output/formats/output_index.h"
 #include "stages/output/formats/row_part_file.h"
+#include "stages/output/merged_parts.h"
+#include "stages/output/output_part.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/resume.h"
 #include "stages/output/resumption.h"
@@ -55,6 +57,8 @@ class RowSink : public Sink<MelBatch>,
   void left_out(std::size_t index, int stage, const ItemError& why) override;
   void finish(RunContext& run, Ending ending) override;
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
+  /// What decides the bytes of rows, whatever file they are in; after start().
+  [[nodiscard]] RunJournal::Facts row_facts() const;
 
  protected:
   using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
@@ -89,6 +93,11 @@ class RowSink : public Sink<MelBatch>,
   void check_folder(PlanCheck& check) const;
   void open_files(RunContext& run);
   void warn_of_locks(RunContext& run) const;
+  void begin_part(const RunContext& run);
+  void merge(RunContext& run);
+  [[nodiscard]] std::unique_ptr<RowPartFile> open_file(const std::string& path,
+                                                       const Opening& opening) const;
+  void finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index);
   void begin_journal(RunContext& run, std::size_t done);
   [[nodiscard]] RunJournal::Facts facts() const;
   void give_up_work(const Resume& resume);
@@ -111,8 +120,10 @@ class RowSink : public Sink<MelBatch>,
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<Resumption> resumption_;    // until begin()
   std::unique_ptr<Checkpoints> checkpoints_;  // but for updates
-  std::unique_ptr<RunJournal> mark_;  // of updates: without commits, it says whose the work is
-  std::size_t resumed_ = 0;           // files
+  std::unique_ptr<RunJournal> mark_;  // of updates and merges: without commits, whose the work is
+  std::shared_ptr<OutputPart> part_;  // where the run makes one
+  std::shared_ptr<const MergedParts> parts_;  // where it takes the rows from these
+  std::size_t resumed_ = 0;                   // files
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report
   bool complete_ = false, written_ = false;

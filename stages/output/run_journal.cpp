@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
+
+#include <fmt/format.h>
 
 #include "stages/files/own_file.h"
 
@@ -124,6 +127,21 @@ RunJournal::Record unpack(std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string RunJournal::difference(const Facts& before, const Facts& now) {
+  std::string out;
+  for (const auto& [name, value] : now) {
+    const auto it = std::find_if(before.begin(), before.end(),
+                                 [&name = name](const auto& fact) { return fact.first == name; });
+    if (it != before.end() && it->second == value) continue;
+    constexpr std::size_t kShort = 40;
+    out += (out.empty() ? "it was made with another " : ", ") + name;
+    if (it != before.end() && value.size() < kShort && it->second.size() < kShort)
+      out += fmt::format(" ({}, now {})", it->second, value);
+  }
+  if (out.empty() && before.size() != now.size()) out = "it was made by another version of melflow";
+  return out;
+}
 
 std::string RunJournal::path_of(const std::string& path) {
   return without_links(path) + ".journal";

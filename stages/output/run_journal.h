@@ -47,6 +47,10 @@ class RunJournal {
   struct Ending {};
   using Record = std::variant<Facts, Begin, Commit, Ending>;
 
+  /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now cuda), ...";
+  /// "" where in none.
+  static std::string difference(const Facts& before, const Facts& now);
+
   /// The path for the output at `path`.
   static std::string path_of(const std::string& path);
   static std::uint64_t name_hash(std::string_view name, std::size_t section);

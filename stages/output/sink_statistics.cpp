@@ -18,7 +18,8 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
   sums_ = std::make_unique<RowStatistics>(info.frames, info.columns);
   const Manifest* splits = manifest_with_splits(run);
   if (splits == nullptr || target.statistics != StatisticsOf::train) return;
-  counted_ = splits->split_ranges().front().last;
+  const Manifest::SplitRange first = splits->split_ranges().front();
+  counted_ = first.split == 0 ? first.last : 0;  // a part of a corpus may have none of the split
   of_ = splits->split_names().front();
 }
 

@@ -44,6 +44,14 @@ class SinkStatistics {
   /// rows that are not finite.
   void settle(const RunContext& run, const RowOrder& order, const OutputSections& sections,
               const Files& files, bool is_complete);
+  /// Adds the sums of files that are counted and whose rows were not added.
+  void add(const ColumnSums& sums) {
+    if (sums_) sums_->add(sums);
+  }
+  /// The sums over all rows, after settle(); nothing with statistics: none.
+  [[nodiscard]] std::optional<ColumnSums> sums() const {
+    return sums_ ? std::optional(sums_->sums()) : std::nullopt;
+  }
   /// The statistics, after settle(); null with statistics: none.
   [[nodiscard]] const ColumnStatistics* settled() const { return settled_ ? &*settled_ : nullptr; }
   /// Scales the `rows` rows of a file by the statistics.

@@ -100,7 +100,9 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
     const char* message;
   };
   const Row rows[] = {
-      {{}, "a verb is missing; the verbs are run, update, explain, sweep, report, init, "},
+      {{},
+       "a verb is missing; the verbs are run, update, plan, work, merge, status, explain, sweep, "
+       "report, init, "},
       {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
       {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"},

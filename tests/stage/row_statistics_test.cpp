@@ -167,3 +167,48 @@ TEST_CASE("exact sum: nothing is lost, whatever it is added to") {
     CHECK_THROWS_AS(many.add(value), std::logic_error);
   CHECK(many.value() == -7);
 }
+
+TEST_CASE("row statistics: sums that were written and read again are the same, to the last digit") {
+  const Shape shape{1, 4};
+  RowStatistics whole(1, 4), parts(1, 4);
+  const std::vector<File> files = corpus(shape, 3);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto rows = static_cast<std::int64_t>(files[i].size() / shape.values());
+    whole.take(i, 0, rows, files[i].data(), true);
+    whole.close(i);
+    RowStatistics part(1, 4);
+    part.take(i, 0, rows, files[i].data(), true);
+    part.close(i);
+    const auto read = ColumnSums::of(part.sums().text(), 4);
+    REQUIRE(read.has_value());
+    parts.add(*read);
+  }
+  const ColumnSums::Text expected = whole.sums().text(), found = parts.sums().text();
+  CHECK(found.frames == expected.frames);
+  CHECK((found.sums == expected.sums));
+  CHECK((found.squares == expected.squares));
+  CHECK((parts.sums().statistics().std == whole.sums().statistics().std));
+  CHECK(!ColumnSums::of(expected, 5));
+}
+
+TEST_CASE("exact sum: as text it is a whole number times a power of two") {
+  const auto text_of = [](std::initializer_list<double> values) {
+    ExactSum sum;
+    for (const double v : values) sum.add(v);
+    return sum.text();
+  };
+  CHECK(text_of({}) == "0e0");
+  CHECK(text_of({1, -1}) == "0e0");
+  CHECK(text_of({1}) == "1e6");  // 2^(64 * 6 - 384)
+  CHECK(text_of({-31}) == "-1fe6");
+  CHECK(text_of({std::ldexp(1.0, 64), 1}) == "10000000000000001e6");
+  CHECK(text_of({std::ldexp(1.0, -64), -2}) == "-1ffffffffffffffffe5");
+  ExactSum large;
+  for (int i = 0; i < 100'000; ++i) large.add(std::ldexp(1.0, 254), 511);
+  const auto again = ExactSum::of(large.text());
+  REQUIRE(again.has_value());
+  CHECK(again->value() == large.value());
+  CHECK(again->text() == large.text());
+  for (const char* text : {"", "1", "e6", "1e", "1ex", "xe6", "1e12", "-", "--1e6", "+1e6", "1 e6"})
+    CHECK_MESSAGE(!ExactSum::of(text), text);
+}

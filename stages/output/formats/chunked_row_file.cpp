@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "stages/files/whole_io.h"
 #include "stages/output/formats/h5_number_type.h"
 #include "stages/output/formats/row_hash.h"
 
@@ -94,6 +95,19 @@ void ChunkedRowFile::write(std::span<const RowRange> ranges) {
   for (const RowRange& range : ranges) {
     check_type(range);
     write_range(range);
+  }
+}
+
+void ChunkedRowFile::write(std::int64_t row, std::int64_t count, const Elsewhere& from) {
+  std::vector<char> piece;
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t n = std::min(rows_at_once(), count - done);
+    piece.resize(static_cast<std::size_t>(n) * row_bytes());
+    const std::uint64_t at = from.at + static_cast<std::uint64_t>(done) * row_bytes();
+    if (const int error = read_whole(from.fd, piece.data(), piece.size(), at))
+      throw RunError(fmt::format("{}: cannot be read: {}", from.path, std::strerror(error)));
+    write_range({row + done, piece.data(), n, type()});
+    done += n;
   }
 }
 

@@ -53,6 +53,7 @@ class ChunkedRowFile final : public RowFile {
 
   using RowFile::write;
   void write(std::span<const RowRange> ranges) override;
+  void write(std::int64_t row, std::int64_t count, const Elsewhere& from) override;
   [[nodiscard]] bool is_serial(NumberType) const override { return false; }  // packing takes longer
   void roll_back(std::int64_t row) override;
   void read(std::int64_t row, std::int64_t count, float* values) override;

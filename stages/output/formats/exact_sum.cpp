@@ -1,10 +1,15 @@
 #include "stages/output/formats/exact_sum.h"
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <span>
 #include <stdexcept>
+#include <system_error>
+
+#include <fmt/format.h>
 
 namespace melflow {
 namespace {
@@ -60,6 +65,44 @@ ExactSum::Words ExactSum::magnitude(bool& is_negative) const {
     borrows = borrows && word == 0;
   }
   return words;
+}
+
+std::string ExactSum::text() const {
+  bool is_negative = false;
+  const Words words = magnitude(is_negative);
+  std::size_t top = words.size(), low = 0;
+  while (top > 0 && words[top - 1] == 0) --top;
+  if (top == 0) return "0e0";
+  while (words[low] == 0) ++low;
+  std::string out = fmt::format("{}{:x}", is_negative ? "-" : "", words[top - 1]);
+  for (std::size_t i = top - 1; i > low; --i) out += fmt::format("{:016x}", words[i - 1]);
+  return out + fmt::format("e{}", low);
+}
+
+std::optional<ExactSum> ExactSum::of(std::string_view text) {
+  constexpr std::size_t kHex = 16;  // of a word
+  const bool is_negative = text.starts_with('-');
+  if (is_negative) text.remove_prefix(1);
+  const std::size_t e = text.rfind('e');
+  if (e == text.npos || e == 0 || e + 1 == text.size()) return std::nullopt;
+  std::size_t low = 0;
+  const char* const end = text.data() + text.size();
+  if (std::from_chars(text.data() + e + 1, end, low).ptr != end) return std::nullopt;
+  std::string_view digits = text.substr(0, e);
+  ExactSum out;
+  for (std::size_t at = low; !digits.empty(); ++at) {
+    const std::string_view word = digits.substr(digits.size() - std::min(kHex, digits.size()));
+    std::uint64_t value = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, kHex);
+    if (error != std::errc() || stop != word.data() + word.size() || at > kDigits)
+      return std::nullopt;
+    // What is beyond the top digit is kept in its upper half.
+    Digit part = static_cast<Digit>(value);
+    if (at == kDigits) part = part * (static_cast<Digit>(1) << 32) * (static_cast<Digit>(1) << 32);
+    out.digits_[std::min<std::size_t>(at, kDigits - 1)] += is_negative ? -part : part;
+    digits.remove_suffix(word.size());
+  }
+  return out;
 }
 
 double ExactSum::value() const {

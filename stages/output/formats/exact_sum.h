@@ -8,6 +8,9 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 
 namespace melflow {
 
@@ -18,6 +21,10 @@ class ExactSum {
   /// for other values, infinity and NaN.
   void add(double value, std::int64_t times = 1);
   void add(const ExactSum& other);
+  /// The sum, exactly, as hexadecimal text with an exponent: "-1fe5" is -0x1f * 2^(64 * 5 - 384).
+  [[nodiscard]] std::string text() const;
+  /// The sum that text() gave; nothing for other texts.
+  static std::optional<ExactSum> of(std::string_view text);
   /// The sum as a double, exact but for the last bit.
   [[nodiscard]] double value() const;
 

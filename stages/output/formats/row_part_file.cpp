@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <stdexcept>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "stages/files/whole_io.h"
 #include "stages/output/formats/row_hash.h"
 
 namespace melflow {
@@ -90,6 +93,33 @@ void RowPartFile::read(std::int64_t row, std::int64_t count, float* values) {
   std::vector<std::uint16_t> halves(n);
   get(fd(), halves.data(), n * 2, place_of(row));
   to_float(halves.data(), n, type_, values);
+}
+
+// Where the file systems can, by them: no byte passes through here, and they may share it.
+void RowPartFile::write(std::int64_t row, std::int64_t count, const Elsewhere& from) {
+  auto in = static_cast<off_t>(from.at), out = static_cast<off_t>(place_of(row));
+  std::uint64_t left = static_cast<std::uint64_t>(count) * row_bytes();
+  while (left > 0) {
+    const ssize_t n = ::copy_file_range(from.fd, &in, fd(), &out, left, 0);
+    if (n > 0) {
+      left -= static_cast<std::uint64_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+      fail("cannot be written", errno);
+    break;  // between these file systems; or an error that reading or writing says better
+  }
+  std::vector<char> piece(std::min<std::uint64_t>(1 << 20, left));
+  while (left > 0) {
+    const std::size_t n = std::min<std::uint64_t>(piece.size(), left);
+    if (const int error = read_whole(from.fd, piece.data(), n, static_cast<std::uint64_t>(in)))
+      throw RunError(fmt::format("{}: cannot be read: {}", from.path, std::strerror(error)));
+    put(piece.data(), n, static_cast<std::uint64_t>(out));
+    in += static_cast<off_t>(n);
+    out += static_cast<off_t>(n);
+    left -= n;
+  }
 }
 
 std::int64_t RowPartFile::safe_rows() const {

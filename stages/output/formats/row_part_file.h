@@ -69,6 +69,14 @@ class RowPartFile : public PartFile {
     const RowRange range{row, values, count};
     write({&range, 1});
   }
+  /// Writes rows that are at byte `at` of another file as they are stored here. From any thread. Throws
+  /// RunError that names `from`, too.
+  struct Elsewhere {
+    int fd = -1;
+    std::uint64_t at = 0;
+    const std::string& path;
+  };
+  virtual void write(std::int64_t row, std::int64_t count, const Elsewhere& from);
   /// Whether a second thread that writes rows of this type would only wait for the first, because
   /// file systems write to a file one call at a time.
   [[nodiscard]] virtual bool is_serial(NumberType rows) const { return rows == type_; }

@@ -99,6 +99,30 @@ ColumnStatistics ColumnSums::statistics() const {
   return out;
 }
 
+ColumnSums::Text ColumnSums::text() const {
+  Text out{.frames = frames_, .sums = {}, .squares = {}};
+  for (const ExactSum& sum : sums_) out.sums.push_back(sum.text());
+  for (const ExactSum& square : squares_) out.squares.push_back(square.text());
+  return out;
+}
+
+std::optional<ColumnSums> ColumnSums::of(const Text& text, int columns) {
+  ColumnSums out(columns);
+  out.frames_ = text.frames;
+  const auto take = [](const std::vector<std::string>& from, std::vector<ExactSum>& to) {
+    if (from.size() != to.size()) return false;
+    for (std::size_t c = 0; c < to.size(); ++c) {
+      const auto sum = ExactSum::of(from[c]);
+      if (!sum) return false;
+      to[c] = *sum;
+    }
+    return true;
+  };
+  if (text.frames < 0 || !take(text.sums, out.sums_) || !take(text.squares, out.squares_))
+    return std::nullopt;
+  return out;
+}
+
 RowStatistics::RowStatistics(int frames, int columns)
     : frames_(std::max(frames, 1)),
       columns_(columns),
@@ -161,6 +185,11 @@ void RowStatistics::close(std::size_t file) {
 void RowStatistics::drop(std::size_t file) {
   const std::lock_guard lock(mutex_);
   open_.erase(file);
+}
+
+void RowStatistics::add(const ColumnSums& others) {
+  const std::lock_guard lock(mutex_);
+  all_.add(others);
 }
 
 ColumnSums RowStatistics::sums() const {

@@ -63,6 +63,15 @@ class ColumnSums {
   void add(const ColumnSums& other);
   [[nodiscard]] ColumnStatistics statistics() const;
 
+  /// All of it, exactly, to be stored.
+  struct Text {
+    std::int64_t frames = 0;
+    std::vector<std::string> sums, squares;  ///< [columns], ExactSum::text()
+  };
+  [[nodiscard]] Text text() const;
+  /// What text() was made of; nothing for other texts, or another number of columns.
+  static std::optional<ColumnSums> of(const Text& text, int columns);
+
  private:
   std::int64_t frames_ = 0;
   std::vector<ExactSum> sums_, squares_;  // [columns]
@@ -82,6 +91,9 @@ class RowStatistics {
   void close(std::size_t file);
   /// Takes out a file that leaves no rows.
   void drop(std::size_t file);
+
+  /// Adds the sums of other files.
+  void add(const ColumnSums& others);
 
   [[nodiscard]] ColumnSums sums() const;
 

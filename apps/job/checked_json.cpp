@@ -1,0 +1,91 @@
+#include "apps/job/checked_json.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "stages/files/own_file.h"
+#include "stages/files/unique_fd.h"
+#include "stages/files/whole_io.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kCheck = "check";
+
+std::string check_of(const Json& json) {
+  const std::string text = json.dump();
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+std::string text_of(Json json) {
+  const std::string check = check_of(json);
+  json[kCheck] = check;
+  return json.dump(1) + "\n";
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw RunError(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(error)));
+}
+
+void write_through(const std::string& path, const UniqueFd& fd, const Json& json) {
+  const std::string text = text_of(json);
+  int error = write_whole(fd.get(), text.data(), text.size(), 0);
+  if (error == 0) error = close_error(fd.get());
+  if (error == 0) return;
+  ::unlink(path.c_str());
+  fail(path, "written", error);
+}
+
+}  // namespace
+
+void write_checked(const std::string& path, Json json, const std::string& writer) {
+  const std::string beside = path + "." + writer;
+  const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) fail(beside, "made", errno);
+  write_through(beside, fd, json);
+  if (const int error = rename_file(beside, path, 0); error != 0) {
+    ::unlink(beside.c_str());
+    fail(path, "written", error);
+  }
+}
+
+bool write_new(const std::string& path, Json json) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!fd && errno == EEXIST) return false;
+  if (!fd) fail(path, "made", errno);
+  write_through(path, fd, json);
+  return true;
+}
+
+std::optional<Json> read_checked(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return std::nullopt;
+  if (!fd) fail(path, "opened", errno);
+  std::string text;
+  char piece[16384];
+  for (ssize_t n = 0; (n = ::read(fd.get(), piece, sizeof piece)) != 0;) {
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path, "read", errno);
+    text.append(piece, static_cast<std::size_t>(n));
+  }
+  Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains(kCheck)) refuse_checked(path);
+  const Json check = json[kCheck];
+  json.erase(kCheck);
+  if (check != check_of(json)) refuse_checked(path);
+  return json;
+}
+
+void refuse_checked(const std::string& path) {
+  throw RunError(path + ": is damaged: it is not what melflow wrote");
+}
+
+}  // namespace melflow

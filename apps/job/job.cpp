@@ -1,0 +1,119 @@
+#include "apps/job/job.h"
+
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include <fmt/format.h>
+
+#include "apps/job/checked_json.h"
+#include "config/document.h"
+#include "config/load.h"
+#include "config/yaml_text.h"
+#include "pipeline/problem.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string hash_text(const std::string& bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
+}  // namespace
+
+std::uint64_t Job::audio_bytes() const {
+  std::uint64_t out = 0;
+  for (const JobPart& part : parts) out += part.audio_bytes;
+  return out;
+}
+
+std::string Job::name(std::size_t part) const {
+  const std::size_t digits = std::max<std::size_t>(4, std::to_string(parts.size() - 1).size());
+  return fmt::format("{:0{}}", part, digits);
+}
+
+void Job::write() {
+  Json json{{"working_folder", working_folder},
+            {"sink", sink},
+            {"pipeline", hash_text(read_configuration(in(kJobPipeline)))},
+            {"row_facts", row_facts},
+            {"config", config},
+            {"remarks", remarks},
+            {"parts", Json::array()}};
+  for (const JobPart& p : parts)
+    json["parts"].push_back({{"first", p.first},
+                             {"end", p.end},
+                             {"audio_bytes", p.audio_bytes},
+                             {"at", p.at},
+                             {"bytes", p.bytes},
+                             {"hash", fmt::format("{:016x}", p.hash)}});
+  id = hash_text(json.dump());
+  json["id"] = id;
+  write_checked(in("job.json"), std::move(json), "plan");
+}
+
+Job Job::read(const std::string& folder) {
+  Job job;
+  job.folder = std::filesystem::absolute(folder).lexically_normal().string();
+  while (job.folder.size() > 1 && job.folder.ends_with('/')) job.folder.pop_back();
+  const std::string path = job.in("job.json");
+  const auto json = read_checked(path);
+  if (!json)
+    throw RunError(
+        fmt::format("{}: there is no job.json: it is no job, or its plan was not finished; "
+                    "`melflow plan PIPELINE --part 4GiB -o {}` makes one",
+                    folder, folder));
+  from_checked(path, [&] {
+    job.id = json->at("id");
+    job.working_folder = json->at("working_folder");
+    job.sink = json->at("sink");
+    job.row_facts = json->at("row_facts").get<RunJournal::Facts>();
+    job.config = json->at("config");
+    job.remarks = json->at("remarks").get<std::vector<std::string>>();
+    for (const Json& p : json->at("parts")) {
+      JobPart part;
+      part.first = p.at("first");
+      part.end = p.at("end");
+      part.audio_bytes = p.at("audio_bytes");
+      part.at = p.at("at");
+      part.bytes = p.at("bytes");
+      part.hash = std::stoull(p.at("hash").get<std::string>(), nullptr, 16);
+      job.parts.push_back(part);
+    }
+    if (hash_text(read_configuration(job.in(kJobPipeline))) != json->at("pipeline"))
+      throw RunError(job.in(kJobPipeline) +
+                     ": was changed since it was planned; put it back, or plan anew");
+  });
+  return job;
+}
+
+Plan Job::load(std::optional<int> workers, const std::string& output) const {
+  LoadOptions options;
+  options.workers = workers;
+  if (!output.empty()) options.sets.push_back({sink + ".path", yaml_quoted(output)});
+  Plan plan = load_plan(in(kJobPipeline), options);
+  Value planned = read_document(config, "job.json").root;
+  if (!output.empty())
+    if (Value* graph = planned.find("graph"))
+      if (Value* node = graph->find(sink)) node->set("path", Value::scalar(output, {}, true));
+  plan.settings.config = std::move(planned);
+  return plan;
+}
+
+void Job::enter_working_folder() const {
+  if (::chdir(working_folder.c_str()) != 0)
+    throw RunError(
+        fmt::format("{}: the folder that the job was planned in is not there: {}; the "
+                    "pipeline's relative paths begin there, so mount it at this place",
+                    working_folder, std::strerror(errno)));
+}
+
+}  // namespace melflow

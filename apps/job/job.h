@@ -1,0 +1,68 @@
+// A job: a corpus that is computed in parts, by any number of programs that share nothing but a folder
+// of plain files. docs/clusters.md describes the folder.
+//
+//   job.json          what was planned; it is there when all else of the plan is
+//   pipeline.yaml     the pipeline, without variables
+//   manifest.jsonl    every file (stages/corpus/manifest_file.h)
+//   parts/0007.h5     a complete part
+//   done/0007.json    that it is, and what is in it (part_record.h)
+//   failed/0007.json  why the last try of a part failed
+//   claims/, work/    who is at which part (claims.h), and what is not complete
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pipeline/plan.h"
+#include "stages/corpus/manifest_file.h"
+#include "stages/output/run_journal.h"
+
+namespace melflow {
+
+struct JobPart : ManifestRange {
+  std::uint64_t audio_bytes = 0;  ///< of its files
+};
+
+struct Job {
+  std::string folder;                ///< the job's, absolute
+  std::string id;                    ///< a hash of all that is planned
+  std::string working_folder;        ///< relative paths of the pipeline are relative to this
+  std::string sink;                  ///< the node that writes
+  std::string config;                ///< JSON: what the output says of the configuration
+  RunJournal::Facts row_facts;       ///< what decides the bytes of rows
+  std::vector<std::string> remarks;  ///< on the corpus as a whole
+  std::vector<JobPart> parts;
+
+  /// Reads job.json. Throws RunError when there is none, or it is not what was written.
+  static Job read(const std::string& folder);
+  /// Writes job.json, with a hash of it and of the other files as `id`. Throws RunError.
+  void write();
+
+  [[nodiscard]] std::size_t files() const { return parts.empty() ? 0 : parts.back().end; }
+  [[nodiscard]] std::uint64_t audio_bytes() const;
+  /// "0007"
+  [[nodiscard]] std::string name(std::size_t part) const;
+  [[nodiscard]] std::string in(const std::string& name) const { return folder + "/" + name; }
+  [[nodiscard]] std::string part_path(std::size_t part) const {
+    return in("parts/" + name(part) + ".h5");
+  }
+  [[nodiscard]] std::string done_path(std::size_t part) const {
+    return in("done/" + name(part) + ".json");
+  }
+  [[nodiscard]] std::string failed_path(std::size_t part) const {
+    return in("failed/" + name(part) + ".json");
+  }
+
+  /// Makes the plan of a run of the job's pipeline, which says of itself what the job's plan says. The
+  /// program has to be in the working folder. Throws ConfigError, and RunError.
+  [[nodiscard]] Plan load(std::optional<int> workers, const std::string& output = "") const;
+  /// Goes to the working folder. Throws RunError.
+  void enter_working_folder() const;
+};
+
+inline constexpr const char* kJobPipeline = "pipeline.yaml";
+inline constexpr const char* kJobManifest = "manifest.jsonl";
+
+}  // namespace melflow

@@ -1,0 +1,66 @@
+// melflow plan: a corpus as a job that any number of machines can work on.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/job/planning.h"
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/verbs.h"
+#include "pipeline/problem.h"
+#include "pipeline/schema.h"
+
+namespace melflow {
+namespace {
+
+struct JobArguments {
+  PlanArguments plan;
+  std::string folder;
+  std::string part = "1GiB";
+};
+
+int plan(const JobArguments& arguments) {
+  Bytes part;
+  const std::string why = OptionType<Bytes>::parse(Value::scalar(arguments.part), part);
+  if (!why.empty() || part.count == 0) throw RunError("--part: " + (why.empty() ? "0 bytes" : why));
+  LoadOptions options = arguments.plan.overrides.load_options();
+  options.workers = arguments.plan.workers;
+  const Job job =
+      plan_job(find_pipeline(arguments.plan.file), options, arguments.folder, part.count);
+  for (const std::string& remark : job.remarks) say(stderr, "warning: {}\n", remark);
+  say(stdout,
+      "{}: {}, {}, in {}; `melflow work {}` makes them, on any machine that has this folder\n",
+      job.folder, plural(job.files(), "file"), bytes_text(static_cast<double>(job.audio_bytes())),
+      plural(job.parts.size(), "part"), job.folder);
+  return kDone;
+}
+
+}  // namespace
+
+Action add_plan(CLI::App& verb) {
+  auto arguments = std::make_shared<JobArguments>();
+  arguments->plan.add_to(verb);
+  verb.add_option("--part", arguments->part, "about how many bytes of recordings are a part")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  verb.add_option("-o,--output", arguments->folder, "the folder of the job, which is made")
+      ->type_name("JOB")
+      ->required();
+  verb.footer(
+      "The corpus is listed once; every later step goes by that. docs/clusters.md has whole "
+      "commands "
+      "for\n"
+      "several machines, Slurm and Kubernetes.\n"
+      "\n"
+      "Example:\n"
+      "  melflow plan speech_16k_80mel --var DATA=clips --var OUT=features.h5 --part 4GiB -o job\n"
+      "  melflow work job     # as often as there are machines\n"
+      "  melflow merge job");
+  return [arguments] { return plan(*arguments); };
+}
+
+}  // namespace melflow

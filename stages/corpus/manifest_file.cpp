@@ -1,0 +1,271 @@
+#include "stages/corpus/manifest_file.h"
+
+#include <fcntl.h>
+#include <xxhash.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "pipeline/text.h"
+#include "pipeline/value.h"
+#include "stages/files/own_file.h"
+#include "stages/files/unique_fd.h"
+#include "stages/files/whole_io.h"
+
+namespace melflow {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kPiece = 1 << 20;  // [bytes] that are written at a time
+
+bool is_utf8(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && utf8_length(text, at) > 0) at += utf8_length(text, at);
+  return at == text.size();
+}
+
+std::string json(std::string_view text) {
+  if (is_utf8(text)) return to_json(Value::scalar(std::string(text), {}, true));
+  std::string hex;
+  for (const unsigned char c : text) hex += fmt::format("{:02x}", c);
+  return R"({"hex": ")" + hex + "\"}";
+}
+
+std::string text_of(const Json& json) {
+  if (json.is_string()) return json.get<std::string>();
+  const auto hex = json.at("hex").get<std::string>();
+  std::string out(hex.size() / 2, '\0');
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    unsigned char c = 0;
+    std::from_chars(hex.data() + 2 * i, hex.data() + 2 * i + 2, c, 16);
+    out[i] = static_cast<char>(c);
+  }
+  return out;
+}
+
+// JSON knows no infinity, which is no NaN.
+std::string json(double number) {
+  if (std::isnan(number)) return "null";
+  if (std::isinf(number)) return number > 0 ? R"("inf")" : R"("-inf")";
+  return fmt::format("{}", number);
+}
+
+double number_of(const Json& json) {
+  if (json.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (json.is_string()) return json.get<std::string>() == "inf" ? infinity : -infinity;
+  return json.get<double>();
+}
+
+template <class List, class Text>
+std::string json_list(const List& list, const Text& text) {
+  std::string out = "[";
+  for (const auto& one : list) out += (out.size() > 1 ? ", " : "") + text(one);
+  return out + "]";
+}
+
+std::string names(const std::vector<std::string>& list) {
+  return json_list(list, [](const std::string& name) { return json(name); });
+}
+
+std::vector<std::string> names_of(const Json& list) {
+  std::vector<std::string> out;
+  for (const Json& name : list) out.push_back(text_of(name));
+  return out;
+}
+
+std::string head_line(const Manifest& manifest) {
+  std::string out = fmt::format(
+      R"({{"root": {}, "files": {}, "labels": {}, "splits": {}, "targets": {}, "texts": {}, )"
+      R"("several_labels": {})",
+      json(manifest.root()), manifest.size(), names(manifest.label_names()),
+      names(manifest.split_names()), names(manifest.target_names()), names(manifest.text_names()),
+      manifest.has_label_sets());
+  if (manifest.has_spans())
+    out += fmt::format(R"(, "spans": "{}")",
+                       manifest.span_unit() == Manifest::SpanUnit::seconds ? "seconds" : "samples");
+  return out + "}\n";
+}
+
+std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& stamp) {
+  std::string out = fmt::format(R"({{"path": {}, "size": {}, "modified": {})",
+                                json(manifest.relative(i)), stamp.size, stamp.modified);
+  if (manifest.has_label_sets())
+    out += R"(, "labels": )" +
+           json_list(manifest.labels(i), [](std::int32_t l) { return std::to_string(l); });
+  else if (manifest.label(i) >= 0)
+    out += fmt::format(R"(, "label": {})", manifest.label(i));
+  if (manifest.split(i) >= 0) out += fmt::format(R"(, "split": {})", manifest.split(i));
+  std::vector<std::size_t> columns(manifest.target_names().size());
+  for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = c;
+  if (!columns.empty())
+    out += R"(, "targets": )" +
+           json_list(columns, [&](std::size_t c) { return json(double{manifest.target(i, c)}); });
+  columns.resize(manifest.text_names().size());
+  for (std::size_t c = 0; c < columns.size(); ++c) columns[c] = c;
+  if (!columns.empty())
+    out += R"(, "texts": )" +
+           json_list(columns, [&](std::size_t c) { return json(manifest.text(i, c)); });
+  if (manifest.has_spans())
+    out += fmt::format(R"(, "start": {}, "end": {})", json(manifest.span(i).start),
+                       json(manifest.span(i).end));
+  if (!manifest.problem(i).empty()) out += R"(, "problem": )" + json(manifest.problem(i));
+  return out + "}\n";
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw RunError(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(error)));
+}
+
+[[noreturn]] void refuse(const std::string& path) {
+  throw RunError(path + ": is not what `melflow plan` wrote; plan anew");
+}
+
+// A manifest of which lines are read.
+class Lines {
+ public:
+  explicit Lines(const std::string& head) {
+    const Json json = Json::parse(head);
+    corpus_.manifest = Manifest(text_of(json.at("root")));
+    Manifest& manifest = corpus_.manifest;
+    labels_ = names_of(json.at("labels"));
+    splits_ = names_of(json.at("splits"));
+    manifest.set_names(labels_, splits_);
+    manifest.set_target_names(names_of(json.at("targets")));
+    manifest.set_text_names(names_of(json.at("texts")));
+    has_label_sets_ = json.at("several_labels").get<bool>();
+    if (json.contains("spans"))
+      manifest.set_span_unit(json.at("spans") == "seconds" ? Manifest::SpanUnit::seconds
+                                                           : Manifest::SpanUnit::samples);
+  }
+  void add(std::string_view line) {
+    const Json json = Json::parse(line);
+    Manifest& manifest = corpus_.manifest;
+    const std::string path = text_of(json.at("path"));
+    const std::size_t name =
+        path.find_last_of('/', path.size() - 2) + 1;  // a folder's with its slash
+    const std::size_t i = manifest.size();
+    manifest.add(manifest.add_folder(path.substr(0, name)), path.substr(name));
+    corpus_.stamps.push_back(
+        {json.at("size").get<std::int64_t>(), json.at("modified").get<std::int64_t>()});
+    set_labels(i, json);
+    if (json.contains("split"))
+      (void)manifest.set_split(i, splits_.at(json.at("split").get<std::size_t>()));
+    std::size_t column = 0;
+    for (const Json& target : json.value("targets", Json::array()))
+      manifest.set_target(i, column++, static_cast<float>(number_of(target)));
+    column = 0;
+    for (const Json& text : json.value("texts", Json::array()))
+      manifest.set_text(i, column++, text_of(text));
+    if (json.contains("start"))
+      manifest.set_span(i, {number_of(json.at("start")), number_of(json.at("end"))});
+    if (json.contains("problem")) manifest.set_problem(i, text_of(json.at("problem")));
+  }
+  FrozenCorpus end() {
+    corpus_.manifest.close();
+    return std::move(corpus_);
+  }
+
+ private:
+  void set_labels(std::size_t i, const Json& json) {
+    if (has_label_sets_) {
+      std::vector<std::string_view> set;
+      for (const Json& label : json.at("labels"))
+        set.push_back(labels_.at(label.get<std::size_t>()));
+      corpus_.manifest.set_labels(i, set);
+    } else if (json.contains("label")) {
+      corpus_.manifest.set_label(i, labels_.at(json.at("label").get<std::size_t>()));
+    }
+  }
+
+  FrozenCorpus corpus_;
+  std::vector<std::string> labels_, splits_;
+  bool has_label_sets_ = false;
+};
+
+std::string read_at(int fd, const std::string& path, std::uint64_t at, std::uint64_t bytes) {
+  std::string out(bytes, '\0');
+  if (const int error = read_whole(fd, out.data(), bytes, at)) {
+    if (error == EIO) refuse(path);  // it is shorter
+    fail(path, "read", error);
+  }
+  return out;
+}
+
+}  // namespace
+
+void write_manifest(const std::string& path, const Manifest& manifest,
+                    std::span<const FileStamp> stamps, std::span<ManifestRange> ranges) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) fail(path, "made", errno);
+  std::uint64_t at = 0;
+  const auto put = [&](std::string& bytes) {
+    if (const int error = write_whole(fd.get(), bytes.data(), bytes.size(), at))
+      fail(path, "written", error);
+    at += bytes.size();
+    bytes.clear();
+  };
+  std::string lines = head_line(manifest);
+  put(lines);
+  for (ManifestRange& range : ranges) {
+    range.at = at;
+    const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(),
+                                                                        &XXH3_freeState);
+    XXH3_64bits_reset(hash.get());
+    const auto flush = [&] {
+      XXH3_64bits_update(hash.get(), lines.data(), lines.size());
+      put(lines);
+    };
+    for (std::size_t i = range.first; i < range.end; ++i) {
+      lines += line_of(manifest, i, stamps[i]);
+      if (lines.size() >= kPiece) flush();
+    }
+    flush();
+    range.bytes = at - range.at;
+    range.hash = XXH3_64bits_digest(hash.get());
+  }
+  if (const int error = close_error(fd.get())) fail(path, "written", error);
+}
+
+FrozenCorpus read_manifest(const std::string& path, std::span<const ManifestRange> ranges) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) fail(path, "opened", errno);
+  try {
+    std::string head;
+    while (head.find('\n') == head.npos) {
+      char piece[4096];
+      const ssize_t n = ::pread(fd.get(), piece, sizeof piece, static_cast<off_t>(head.size()));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail(path, "read", errno);
+      if (n == 0) refuse(path);
+      head.append(piece, static_cast<std::size_t>(n));
+    }
+    Lines out(head.substr(0, head.find('\n')));
+    for (const ManifestRange& range : ranges) {
+      const std::string lines = read_at(fd.get(), path, range.at, range.bytes);
+      if (XXH3_64bits(lines.data(), lines.size()) != range.hash) refuse(path);
+      std::string_view rest = lines;
+      for (std::size_t i = range.first; i < range.end; ++i) {
+        const std::size_t end = rest.find('\n');
+        out.add(rest.substr(0, end));
+        rest.remove_prefix(end + 1);
+      }
+    }
+    return out.end();
+  } catch (const Json::exception&) {
+  } catch (const std::out_of_range&) {
+  }
+  refuse(path);
+}
+
+}  // namespace melflow

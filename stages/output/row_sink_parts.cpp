@@ -1,0 +1,52 @@
+// Sinks of rows in runs that make parts of an output, and in those that put the parts together.
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/output/formats/hdf5_layout.h"
+#include "stages/output/formats/row_file.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+
+void RowSink::begin_part(const RunContext& run) {
+  parts_ = run.services.find<MergedParts>();
+  part_ = run.services.find<OutputPart>();
+  if (!part_) return;
+  target_.path = part_->path;
+  target_.split_files = target_.normalize = false;
+  target_.overwrite = true;
+  const std::string other = RunJournal::difference(part_->row_facts, row_facts());
+  if (!other.empty())
+    throw RunError(
+        fmt::format("what this worker makes has not the bytes that were planned: {}; use "
+                    "the program, the libraries and a processor as where the plan was "
+                    "made, or plan anew here",
+                    other));
+}
+
+void RowSink::merge(RunContext& run) {
+  mark_ = RunJournal::create(target_.path);
+  mark_->append(facts());
+  for (const std::string& path : sections_.paths())
+    files_.push_back(make_row_file(path, opening(run, false)));
+  warn_of_locks(run);
+  merge_parts(*parts_, {run, *writer_, *statistics_, sections_, files_});
+}
+
+std::unique_ptr<RowPartFile> RowSink::open_file(const std::string& path,
+                                                const Opening& opening) const {
+  if (!part_) return make_row_file(path, opening);
+  return std::make_unique<RowFile>(path, info_->name, target_.dtype, info_->values_per_row(),
+                                   opening);
+}
+
+void RowSink::finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index) {
+  if (!part_) return complete_file(file, shape_of(rows), index);
+  const Shape shape = shape_of(rows);
+  static_cast<RowFile&>(file).make_hdf5(
+      std::vector<hsize_t>(shape.begin(), shape.end()),
+      [&](hid_t h5, hid_t dataset) { write_layout(h5, dataset, index); },
+      [&](hid_t h5) { check_layout(h5, index); });
+}
+
+}  // namespace melflow

@@ -1,0 +1,347 @@
+// What plan, work and merge refuse, and what they mend: parts that are missing, damaged or of another plan, inputs
+// that changed, programs that would make other bytes, workers that are gone.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apps/job/checked_json.h"
+#include "apps/job/claims.h"
+#include "apps/job/job.h"
+#include "apps/job/part_record.h"
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using test::write_text;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kParts = 4;
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return test::run(folder, arguments);
+}
+
+// A corpus of 12 recordings, what one machine makes of it, and a job of four parts.
+struct Example {
+  TempFolder folder;
+  std::string expected;
+
+  explicit Example(int bands = 20) {
+    fs::create_directories(folder / "data");
+    for (unsigned i = 0; i < 12; ++i)
+      test::write_wav(folder / fmt::format("data/{:02}.wav", i), 30000, 8000, i);
+    write_text(
+        folder / "p.yaml",
+        test::nodes_to_mel("root: data", fmt::format("sample_rate: 8000, n_fft: 256, hop: 80, "
+                                                     "n_mels: {}",
+                                                     bands)) +
+            "  write: {stage: hdf5_write, from: mel, path: out.h5, statistics: all}\n");
+    const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
+    REQUIRE_MESSAGE(ran.code == 0, ran.err);
+    expected = test::read_text(folder / "out.h5");
+    fs::remove(folder / "out.h5");
+    plan();
+  }
+  void plan(const std::string& part = "170KiB") const {
+    const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"});
+    REQUIRE_MESSAGE(planned.code == 0, planned.err);
+    REQUIRE(Job::read(folder / "job").parts.size() == kParts);
+  }
+  [[nodiscard]] Ended work(const std::string& patience = "60s") const {
+    return melflow_in(folder, {"work", "job", "-q", "--patience", patience});
+  }
+  [[nodiscard]] Ended merge() const { return melflow_in(folder, {"merge", "job", "-q"}); }
+  void check_mends() const {
+    const Ended worked = work();
+    CHECK_MESSAGE(worked.code == 0, worked.err);
+    const Ended merged = merge();
+    CHECK_MESSAGE(merged.code == 0, merged.err);
+    CHECK((test::read_text(folder / "out.h5") == expected));
+    fs::remove(folder / "out.h5");
+  }
+};
+
+void spoil(const std::string& path, std::uintmax_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+}  // namespace
+
+TEST_CASE("job: parts that are missing are named, and made") {
+  const Example example;
+  const Ended none = example.merge();
+  CHECK(none.code == 1);
+  CHECK(has(none.err, "4 of 4 parts are not done: 0000 to 0003"));
+  REQUIRE(example.work().code == 0);
+  fs::remove(example.folder / "job/done/0002.json");
+  const Ended one = example.merge();
+  CHECK(one.code == 1);
+  CHECK(has(one.err, "1 of 4 parts are not done: 0002"));
+  CHECK(!fs::exists(example.folder / "out.h5"));
+  example.check_mends();
+  fs::remove(example.folder / "job/parts/0001.h5");
+  const Ended gone = example.merge();
+  CHECK(gone.code == 1);
+  CHECK(has(gone.err, "job/parts/0001.h5: cannot be opened"));
+  example.check_mends();
+}
+
+TEST_CASE("job: a part that is damaged anywhere is named, and made again when it is removed") {
+  const Example example;
+  REQUIRE(example.work().code == 0);
+  const std::string part = example.folder / "job/parts/0001.h5";
+  const std::string whole = test::read_text(part);
+  for (const std::uintmax_t at : {std::uintmax_t{0}, std::uintmax_t{3000}, std::uintmax_t{66000},
+                                  std::uintmax_t{whole.size() - 1}}) {
+    CAPTURE(at);
+    spoil(part, at);
+    const Ended merged = example.merge();
+    CHECK(merged.code == 1);
+    CHECK(has(merged.err, "job/parts/0001.h5: is damaged: its bytes are not those"));
+    CHECK(!fs::exists(example.folder / "out.h5"));
+    CHECK(!fs::exists(example.folder / "out.h5.part"));
+    spoil(part, at);
+  }
+  fs::resize_file(part, whole.size() - 7);
+  const Ended cut = example.merge();
+  CHECK(cut.code == 1);
+  CHECK(has(cut.err, "job/parts/0001.h5: is damaged: it has "));
+  example.check_mends();  // by its size alone
+  spoil(part, 70000);
+  fs::remove(part);
+  example.check_mends();
+  const std::string record = example.folder / "job/done/0003.json";
+  spoil(record, 40);
+  const Ended merged = example.merge();
+  CHECK(merged.code == 1);
+  CHECK(has(merged.err, "job/done/0003.json: is damaged"));
+  example.check_mends();
+}
+
+TEST_CASE("job: a part of another plan is named, by its record or by its bytes") {
+  const Example example, other(21);
+  REQUIRE(example.work().code == 0);
+  REQUIRE(other.work().code == 0);
+  const auto take = [&](const char* name) {
+    fs::copy_file(other.folder / name, example.folder / name, fs::copy_options::overwrite_existing);
+  };
+  take("job/parts/0002.h5");
+  const Ended bytes = example.merge();
+  CHECK(bytes.code == 1);
+  CHECK(has(bytes.err, "job/parts/0002.h5: is damaged"));
+  take("job/done/0002.json");
+  const Ended record = example.merge();
+  CHECK(record.code == 1);
+  CHECK(has(record.err, "job/done/0002.json: is part 2 of another plan"));
+  example.check_mends();
+  fs::copy_file(example.folder / "job/done/0001.json", example.folder / "job/done/0002.json",
+                fs::copy_options::overwrite_existing);
+  CHECK(has(example.merge().err, "job/done/0002.json: is part 1 of another plan"));
+  example.check_mends();
+}
+
+TEST_CASE("job: an input that has changed since the plan fails its part, and no other") {
+  const Example example;
+  const std::string input = example.folder / "data/04.wav";
+  const auto time = fs::last_write_time(input);
+  fs::last_write_time(input, time + std::chrono::seconds(1));
+  const Ended worked = example.work();
+  CHECK(worked.code == 1);
+  CHECK(has(worked.err, "part 0001: data/04.wav: is not what was planned with: then 60044 bytes"));
+  CHECK(has(worked.err, "plan anew"));
+  const Ended status = melflow_in(example.folder, {"status", "job", "--json"});
+  const Json json = Json::parse(status.out);
+  CHECK(json["done"] == 3);
+  REQUIRE(json["failed"].size() == 1);
+  CHECK(json["failed"][0]["part"] == 1);
+  CHECK(has(json["failed"][0]["error"], "data/04.wav"));
+  CHECK(has(melflow_in(example.folder, {"status", "job"}).out, "part 0001 failed: data/04.wav"));
+  fs::rename(input, example.folder / "away.wav");
+  CHECK(has(example.work().err, "now not there, or no file"));
+  fs::rename(example.folder / "away.wav", input);
+  fs::last_write_time(input, time);
+  example.check_mends();
+  CHECK(fs::is_empty(example.folder / "job/failed"));
+}
+
+TEST_CASE("job: a program that would make other bytes refuses before it computes anything") {
+  const Example example;
+  Job job = Job::read(example.folder / "job");
+  for (auto& [name, value] : job.row_facts)
+    if (name == "instruction set") value = "abacus";
+  job.write();
+  const Ended worked = example.work();
+  CHECK(worked.code == 1);
+  CHECK(has(worked.err, "it was made with another instruction set (abacus, now "));
+  CHECK(fs::is_empty(example.folder / "job/parts"));
+  CHECK(fs::is_empty(example.folder / "job/work"));
+  CHECK(!fs::exists(example.folder / "job/claims/0000.json"));
+}
+
+TEST_CASE("job: what was planned is not changed by hand") {
+  struct Row {
+    const char* file;
+    std::uintmax_t at;
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{"job.json", 30, "job.json: is damaged"},
+        Row{"pipeline.yaml", 90, "pipeline.yaml: was changed since it was planned"},
+        Row{"manifest.jsonl", 300, "manifest.jsonl: is not what `melflow plan` wrote"}}) {
+    CAPTURE(row.file);
+    const Example example;
+    spoil(example.folder / (std::string("job/") + row.file), row.at);
+    const Ended worked = example.work();
+    CHECK(worked.code == 1);
+    CHECK_MESSAGE(has(worked.err, row.message), worked.err);
+  }
+}
+
+TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives is left alone") {
+  const Example example;
+  const Job job = Job::read(example.folder / "job");
+  const auto claim = [&](std::size_t part, const std::string& worker) {
+    return write_new(job.in("claims/" + job.name(part) + ".json"),
+                     {{"worker", worker}, {"work", job.name(part) + "." + worker}});
+  };
+  const auto sign = [&](const std::string& worker, int number, const std::string& boot) {
+    write_checked(job.in("workers/" + worker + ".json"),
+                  {{"number", number}, {"machine", "m"}, {"boot", boot}}, "x");
+  };
+  using Seconds = Claims::Seconds;
+  // Of another machine: only patience tells.
+  REQUIRE(claim(0, "far"));
+  sign("far", 1, "another boot");
+  Claims patient(job, "patient", Seconds(3600)), impatient(job, "impatient", Seconds(0));
+  CHECK(!patient.take(0));
+  CHECK(impatient.take(0) == "0000.impatient");
+  CHECK(!patient.take(0));
+  CHECK(Claims::read(job, 0)->worker == "impatient");
+  // One that has left no sign, and a claim that was not written to its end, likewise.
+  REQUIRE(claim(1, "nobody"));
+  write_text(job.in("claims/0002.json"), "{\"wor");
+  for (const std::size_t part : {1U, 2U}) {
+    CHECK(!patient.take(part));
+    CHECK(impatient.take(part).has_value());
+  }
+  // Of this machine, which has ended: at once, with its work.
+  REQUIRE(claim(3, "near"));
+  sign("near", 1, RunJournal::boot_now());
+  write_text(job.in("workers/near.lock"), "");
+  CHECK(patient.take(3) == "0003.near");
+  CHECK(!fs::exists(job.in("workers/near.json")));
+  // What is left goes on under its name.
+  patient.leave(3, "0003.near");
+  CHECK(!Claims::read(job, 3));
+  CHECK(impatient.take(3) == "0003.near");
+  impatient.give_up(3);
+  CHECK(impatient.take(3) == "0003.impatient");
+  // Of this machine, which lives.
+  const WorkerSign me(job);
+  const_cast<WorkerSign&>(me).give(WorkerSign::At{0, 1, 3});
+  impatient.give_up(0);
+  REQUIRE(claim(0, me.id()));
+  CHECK(!patient.take(0));
+  const Json json = Json::parse(melflow_in(example.folder, {"status", "job", "--json"}).out);
+  CHECK(json["running"][0]["worker"] == me.id());
+  CHECK(json["running"][0]["files"] == 1);
+  CHECK(json["running"][0]["gone"] == false);
+}
+
+TEST_CASE(
+    "job: workers wait for a worker that is silent, and then make its part; all do so at once") {
+  const Example example;
+  const Job job = Job::read(example.folder / "job");
+  write_new(job.in("claims/0002.json"), {{"worker", "far"}, {"work", "0002.far"}});
+  std::vector<std::unique_ptr<test::Process>> workers;
+  std::vector<std::unique_ptr<TempFolder>> places;
+  for (int i = 0; i < 3; ++i)
+    workers.push_back(std::make_unique<test::Process>(
+        *places.emplace_back(std::make_unique<TempFolder>()),
+        std::vector<std::string>{MELFLOW_PROGRAM, "work", example.folder / "job", "-q",
+                                 "--patience", "200ms"}));
+  for (const auto& worker : workers) {
+    const Ended ended = worker->wait();
+    CHECK_MESSAGE(ended.code == 0, ended.err);
+  }
+  for (const char* name : {"claims", "work", "workers", "failed"})
+    CHECK_MESSAGE(fs::is_empty(job.in(name)), name);
+  example.check_mends();
+}
+
+TEST_CASE("job: two workers that make one part at the same time do no harm") {
+  const Example example;
+  const Job job = Job::read(example.folder / "job");
+  REQUIRE(example.work().code == 0);
+  const std::string part = test::read_text(job.part_path(1));
+  const auto record = PartRecord::read(job, 1);
+  // The second one ends behind the first.
+  fs::remove(job.done_path(1));
+  REQUIRE(example.work().code == 0);
+  CHECK((test::read_text(job.part_path(1)) == part));
+  CHECK(PartRecord::read(job, 1)->hash == record->hash);
+  example.check_mends();
+}
+
+TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
+  const TempFolder folder;
+  fs::create_directories(folder / "data");
+  test::write_wav(folder / "data/a.wav", 4000, 8000, 1);
+  const std::string nodes =
+      test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256, hop: 80");
+  const std::string write = "  write: {stage: hdf5_write, from: mel, path: out.h5}\n";
+  write_text(folder / "two.yaml",
+             nodes + write + "  more: {stage: npy_write, from: mel, path: out.npy}\n");
+  write_text(folder / "sound.yaml",
+             nodes + "  sound: {stage: audio_write, from: decode, path: sound}\n" + write);
+  write_text(folder / "synthetic.yaml",
+             "version: 1\ngraph:\n  files: {stage: synthetic, count: 3}\n"
+             "  segment: {stage: segment, from: files}\n  batch: {stage: batch, from: segment}\n"
+             "  mel: {stage: mel, from: batch}\n" +
+                 write);
+  write_text(folder / "one.yaml", nodes + write);
+  struct Row {
+    std::vector<std::string> arguments;
+    int code;
+    const char* message;
+  };
+  for (const Row& row :
+       {Row{{"plan", "two.yaml", "-o", "job"}, 1, "a job has one output of rows"},
+        Row{{"plan", "sound.yaml", "-o", "job"}, 1, "a job has one output of rows"},
+        Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job has those of a file_list"},
+        Row{{"plan", "one.yaml", "-o", "job", "--part", "many"}, 1, "--part: "},
+        Row{{"plan", "one.yaml", "-o", "job", "--part", "0"}, 1, "--part: "},
+        Row{{"plan", "one.yaml"}, 2, "--output"},
+        Row{{"plan", "none.yaml", "-o", "job"}, 78, "there is no such file"},
+        Row{{"work", "job"}, 1, "job: there is no job.json: it is no job"},
+        Row{{"merge", "job"}, 1, "it is no job"}, Row{{"status", "job"}, 1, "it is no job"},
+        Row{{"work", "job", "--patience", "5"}, 2, "is no time such as"}}) {
+    CAPTURE(row.message);
+    const Ended ended = melflow_in(folder, row.arguments);
+    CHECK(ended.code == row.code);
+    CHECK_MESSAGE(has(ended.err, row.message), ended.err);
+    CHECK(!fs::exists(folder / "job"));
+  }
+  REQUIRE(melflow_in(folder, {"plan", "one.yaml", "-o", "job"}).code == 0);
+  const Ended again = melflow_in(folder, {"plan", "one.yaml", "-o", "job"});
+  CHECK(again.code == 1);
+  CHECK(has(again.err, "there is a job already"));
+}

@@ -1,0 +1,217 @@
+// melflow plan, work, merge and status: the output is that of one machine, whoever makes the parts.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using test::write_text;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kFiles = 30;
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments,
+                 const test::Process::Variables& set = {}) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return test::run(folder, arguments, set);
+}
+
+// Recordings of three labels; some are none, or shorter than a window.
+void make_corpus(const TempFolder& folder) {
+  for (unsigned i = 0; i < kFiles; ++i) {
+    const std::string path = fmt::format("data/{}/{:02}.wav", "abc"[i % 3], i);
+    fs::create_directories(fs::path(folder / path).parent_path());
+    if (i % 7 == 5)
+      write_text(folder / path, "no sound");
+    else
+      test::write_wav(folder / path, i % 11 == 4 ? 20 : 1500 + 170 * i, 8000, i);
+  }
+}
+
+// What some pipelines say of these.
+void write_tables(const TempFolder& folder) {
+  std::string table = "path,tags,level,speaker,split\n", spans = "path,start,end\n";
+  for (unsigned i = 0; i < kFiles; ++i) {
+    const std::string path = fmt::format("{}/{:02}.wav", "abc"[i % 3], i);
+    table += fmt::format("{},{},{},{},{}\n", path, i % 4 == 0 ? "x|y" : "y",
+                         i % 5 == 0 ? "" : std::to_string(0.1 * i),
+                         i % 2 == 0 ? "ann" : "bo\xC3\xA9", i % 3 == 0 ? "train" : "test");
+    spans += fmt::format("{0},0.01,0.1\n{0},0.05,0.12\n", path);
+  }
+  write_text(folder / "data/table.csv", table);
+  write_text(folder / "data/spans.csv", spans);
+}
+
+struct Kind {
+  const char* what;
+  std::string files = "labels: top_dir";
+  std::string write = "hdf5_write, path: out.h5";
+  std::string mel;
+};
+
+std::string pipeline(const Kind& kind) {
+  return test::nodes_to_mel("root: data, " + kind.files,
+                            "sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20" + kind.mel) +
+         "  write: {from: mel, stage: " + kind.write + "}\n";
+}
+
+std::map<std::string, std::string> outputs(const TempFolder& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    if (const std::string name = entry.path().filename(); name.starts_with("out"))
+      out[name] = test::read_text(entry.path());
+  return out;
+}
+
+// What one machine makes, which is gone then.
+std::map<std::string, std::string> made_by_one(const TempFolder& folder, int code = 3) {
+  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"});
+  REQUIRE_MESSAGE(ran.code == code, ran.err);
+  auto out = outputs(folder);
+  for (const auto& [name, bytes] : out) fs::remove(folder / name);
+  return out;
+}
+
+void plan(const TempFolder& folder, const std::string& part = "20KiB") {
+  const Ended planned = melflow_in(folder, {"plan", "p.yaml", "--part", part, "-o", "job"});
+  REQUIRE_MESSAGE(planned.code == 0, planned.err);
+}
+
+void work(const TempFolder& folder, int code = 0) {
+  const Ended worked = melflow_in(folder, {"work", "job", "-q"});
+  REQUIRE_MESSAGE(worked.code == code, worked.err);
+}
+
+void spoil(const std::string& path, std::streamoff at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+}  // namespace
+
+TEST_CASE("job: the merged output has the bytes of one machine's, in every kind of output") {
+  const std::string splits = ", splits: ratio, split_ratios: {train: 60, valid: 20, test: 20}";
+  const Kind kinds[] = {
+      {.what = "plain", .mel = ""},
+      {.what = "splits and statistics of the first",
+       .files = "labels: top_dir" + splits,
+       .write = "hdf5_write, path: out.h5, statistics: train"},
+      {.what = "a file a split, statistics of all",
+       .files = "labels: top_dir" + splits,
+       .write = "hdf5_write, path: out.h5, statistics: all, split_files: true"},
+      {.what = "normalised", .write = "hdf5_write, path: out.h5, statistics: all, normalize: true"},
+      {.what = "float16", .write = "hdf5_write, path: out.h5, dtype: float16, statistics: all"},
+      {.what = "compressed",
+       .write = "hdf5_write, path: out.h5, compression: deflate, chunk: 4KiB"},
+      {.what = "npy", .write = "npy_write, path: out.npy, statistics: all"},
+      {.what = "npy, a file a split",
+       .files = "labels: top_dir" + splits,
+       .write = "npy_write, path: out.npy"},
+      {.what = "values that need the whole recording", .mel = ", log: db, ref: max, top_db: 80"},
+      {.what = "dither, which is drawn for each file", .mel = ", dither: 1"},
+      {.what = "a feed that is not used", .files = "feed: preload"},
+      {.what = "hashes of contents", .files = "update_by: content"},
+      {.what = "several labels, targets and texts of a table",
+       .files = "manifest: data/table.csv, labels: manifest, label_column: tags, "
+                "label_separator: \"|\", targets: [level], columns: [speaker], splits: manifest"},
+      {.what = "utterances, some of which overlap",
+       .files = "manifest: data/spans.csv, utterances: {end: end}"},
+  };
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.what);
+    const TempFolder folder;
+    make_corpus(folder);
+    write_tables(folder);
+    write_text(folder / "p.yaml", pipeline(kind));
+    const auto expected = made_by_one(folder);
+    plan(folder);
+    work(folder);
+    const Ended merged = melflow_in(folder, {"merge", "job", "-q"});
+    CHECK_MESSAGE(merged.code == 3, merged.err);
+    const auto found = outputs(folder);
+    CHECK(found.size() == expected.size());
+    for (const auto& [name, bytes] : expected)
+      CHECK_MESSAGE((found.contains(name) && found.at(name) == bytes), name);
+  }
+}
+
+TEST_CASE(
+    "job: a part may have no file that is ok, and a job only such parts as one run may have") {
+  const TempFolder folder;
+  make_corpus(folder);
+  write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
+  const auto expected = made_by_one(folder);
+  plan(folder, "1");  // a file each
+  work(folder);
+  CHECK(melflow_in(folder, {"merge", "job", "-q"}).code == 3);
+  CHECK((outputs(folder) == expected));
+  CHECK(has(melflow_in(folder, {"merge", "job"}).err, "exists already"));
+
+  const TempFolder bad;
+  fs::create_directories(bad / "data");
+  for (const char* name : {"data/a.wav", "data/b.wav"}) write_text(bad / name, "no sound");
+  write_text(bad / "p.yaml", pipeline({.what = "", .files = "labels: none", .mel = ""}));
+  plan(bad, "1");
+  work(bad);
+  const Ended merged = melflow_in(bad, {"merge", "job"});
+  CHECK(merged.code == 1);
+  CHECK(has(merged.err, "all files failed (2)"));
+}
+
+TEST_CASE("job: merge writes elsewhere with -o, as `run` does with another path") {
+  const TempFolder folder;
+  make_corpus(folder);
+  write_text(folder / "p.yaml", pipeline({.what = "", .mel = ""}));
+  const std::string other = folder / "out $x.h5";
+  const Ended ran =
+      melflow_in(folder, {"run", "p.yaml", "-q", "--set", "write.path=" + (folder / "out $$x.h5")});
+  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  const auto expected = outputs(folder);
+  REQUIRE(expected.contains("out $x.h5"));
+  fs::remove(other);
+  plan(folder);
+  work(folder);
+  const Ended merged = melflow_in(folder, {"merge", "job", "-o", "out $x.h5"});
+  CHECK_MESSAGE(merged.code == 3, merged.err);
+  CHECK(has(merged.out, "out $x.h5: "));
+  CHECK((outputs(folder) == expected));
+}
+
+TEST_CASE("job: it is of its folder and its variables, wherever workers begin") {
+  const TempFolder folder;
+  make_corpus(folder);
+  write_text(folder / "p.yaml",
+             test::nodes_to_mel("root: \"${WHERE}\"",
+                                "sample_rate: 8000, n_fft: \"${FFT:-256}\", hop: 80, n_mels: 20") +
+                 "  write: {from: mel, stage: hdf5_write, path: out.h5}\n");
+  const test::Process::Variables set{{"WHERE", "data"}};
+  const Ended ran = melflow_in(folder, {"run", "p.yaml", "-q"}, set);
+  REQUIRE_MESSAGE(ran.code == 3, ran.err);
+  const auto expected = outputs(folder);
+  fs::remove(folder / "out.h5");
+  REQUIRE(melflow_in(folder, {"plan", "p.yaml", "--part", "30KiB", "-o", "job"}, set).code == 0);
+  fs::remove(folder / "p.yaml");
+  const TempFolder elsewhere;
+  CHECK(melflow_in(elsewhere, {"work", folder / "job", "-q"}, {{"FFT", "512"}}).code == 0);
+  CHECK(melflow_in(elsewhere, {"merge", folder / "job", "-q"}).code == 3);
+  CHECK((outputs(folder) == expected));
+}
