@@ -35,8 +35,10 @@ std::string text_of(Json json) {
   throw RunError(fmt::format("{}: cannot be {}: {}", path, what, std::strerror(error)));
 }
 
-void write_through(const std::string& path, const UniqueFd& fd, const Json& json) {
-  const std::string text = text_of(json);
+void write_whole_file(const std::string& path, Json json) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd) fail(path, "made", errno);
+  const std::string text = text_of(std::move(json));
   int error = write_whole(fd.get(), text.data(), text.size(), 0);
   if (error == 0) error = close_error(fd.get());
   if (error == 0) return;
@@ -48,21 +50,21 @@ void write_through(const std::string& path, const UniqueFd& fd, const Json& json
 
 void write_checked(const std::string& path, Json json, const std::string& writer) {
   const std::string beside = path + "." + writer;
-  const UniqueFd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd) fail(beside, "made", errno);
-  write_through(beside, fd, json);
+  write_whole_file(beside, std::move(json));
   if (const int error = rename_file(beside, path, 0); error != 0) {
     ::unlink(beside.c_str());
     fail(path, "written", error);
   }
 }
 
-bool write_new(const std::string& path, Json json) {
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!fd && errno == EEXIST) return false;
-  if (!fd) fail(path, "made", errno);
-  write_through(path, fd, json);
-  return true;
+// A second name is what all file systems of several machines give to one program only; the others rename.
+bool write_new(const std::string& path, Json json, const std::string& beside) {
+  write_whole_file(beside, std::move(json));
+  int error = ::link(beside.c_str(), path.c_str()) == 0 ? 0 : errno;
+  if (error != 0 && error != EEXIST) error = rename_file(beside, path, RENAME_NOREPLACE);
+  ::unlink(beside.c_str());
+  if (error != 0 && error != EEXIST) fail(path, "made", error);
+  return error == 0;
 }
 
 std::optional<Json> read_checked(const std::string& path) {

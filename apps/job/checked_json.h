@@ -13,8 +13,9 @@ namespace melflow {
 /// Writes or replaces the file. `writer` must be another name for each program that may write it at the
 /// same time. Throws RunError.
 void write_checked(const std::string& path, nlohmann::ordered_json json, const std::string& writer);
-/// The same, where nobody else writes it, as a new file; false where it is there already. Throws RunError.
-bool write_new(const std::string& path, nlohmann::ordered_json json);
+/// The same as a new file; false where it is there already. `beside`: a name on the same file system that
+/// nobody else uses; it is gone then. Throws RunError.
+bool write_new(const std::string& path, nlohmann::ordered_json json, const std::string& beside);
 /// Nothing where there is no such file. Throws RunError when it cannot be read or is not what was written.
 std::optional<nlohmann::ordered_json> read_checked(const std::string& path);
 

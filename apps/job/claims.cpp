@@ -106,11 +106,10 @@ Claims::State Claims::state_of(const std::string& worker) {
 
 std::optional<std::string> Claims::take(std::size_t part) {
   const std::string claim = path(part, ".json"), left = path(part, ".left");
-  const std::string aside = claim + "." + worker_;
+  const std::string aside = job_.in("workers/" + worker_ + ".aside");
   std::string work = job_.name(part) + "." + worker_;
   if (has_name(claim)) {
     const auto before = read(job_, part);
-    // One that is not whole was made this moment, or by a worker that was ended at this moment.
     const State state = state_of(before ? before->worker : "?" + job_.name(part));
     if (state == State::lives) return std::nullopt;
     if (rename_file(claim, aside, 0) != 0) return std::nullopt;  // somebody else has
@@ -125,8 +124,14 @@ std::optional<std::string> Claims::take(std::size_t part) {
       work = (*json)["work"].get<std::string>();
     ::unlink(aside.c_str());
   }
-  if (!write_new(claim, {{"worker", worker_}, {"work", work}})) return std::nullopt;
+  if (!write_new(claim, {{"worker", worker_}, {"work", work}},
+                 job_.in("workers/" + worker_ + ".claim")))
+    return std::nullopt;
   return work;
+}
+
+void Claims::forget(std::size_t part) {
+  for (const char* ending : {".json", ".left"}) ::unlink(path(part, ending).c_str());
 }
 
 void Claims::give_up(std::size_t part) {
@@ -136,7 +141,9 @@ void Claims::give_up(std::size_t part) {
 
 void Claims::leave(std::size_t part, const std::string& work) {
   try {
-    write_checked(path(part, ".left"), {{"worker", worker_}, {"work", work}}, worker_);
+    const std::string beside = job_.in("workers/" + worker_ + ".left");
+    write_checked(beside, {{"worker", worker_}, {"work", work}}, "new");
+    (void)rename_file(beside, path(part, ".left"), 0);
   } catch (const RunError&) {  // then the next one begins the part from its beginning
   }
   give_up(part);

@@ -67,6 +67,8 @@ class Claims {
   /// is to be made, with what an earlier worker has done where that can be gone on with; nothing where
   /// another worker is at it. Throws RunError.
   std::optional<std::string> take(std::size_t part);
+  /// The part is done, whoever has made it.
+  void forget(std::size_t part);
   /// The part is not to be made by this worker any more.
   void give_up(std::size_t part);
   /// As give_up(); what was done of it under that name stays for whoever comes next.

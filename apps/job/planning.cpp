@@ -103,7 +103,7 @@ void make_folders(const Job& job) {
 }  // namespace
 
 Job plan_job(const std::string& pipeline, const LoadOptions& options, const std::string& folder,
-             std::uint64_t part_bytes) {
+             std::uint64_t part_bytes, const std::function<void(const std::string&)>& warn) {
   Value filled_in;
   LoadOptions loading = options;
   loading.filled_in = &filled_in;
@@ -119,6 +119,7 @@ Job plan_job(const std::string& pipeline, const LoadOptions& options, const std:
   Runner runner(std::move(plan));
   const RunReport report = runner.run();
   if (report.ending == Ending::failed) throw RunError(report.error);
+  for (const std::string& warning : report.warnings) warn(warning);
   if (!survey->is_listed)
     throw RunError(fmt::format("{}: makes its recordings itself; a job has those of a file_list",
                                runner.plan().nodes.front().name));

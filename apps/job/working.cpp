@@ -88,6 +88,8 @@ class Worker {
   Claims claims_;
   const Clock::time_point began_ = Clock::now();
   std::set<std::size_t> done_, failed_;
+  static constexpr Claims::Seconds kFirstWait{0.05};
+  Claims::Seconds waited_ = kFirstWait;  // for others, the next time
   std::size_t made_ = 0;
   std::vector<std::thread> beating_;  // one
 };
@@ -140,6 +142,7 @@ Worked Worker::run() {
     for (std::size_t part = 0; part < job_.parts.size() && !is_stopping(); ++part) {
       if (done_.contains(part) || failed_.contains(part)) continue;
       if (is_done(part)) {
+        claims_.forget(part);
         done_.insert(part);
         continue;
       }
@@ -151,6 +154,7 @@ Worked Worker::run() {
       make(part, *work);
       has_made = true;
     }
+    if (has_made) waited_ = kFirstWait;
     if (has_made || is_stopping()) continue;
     if (!waits) break;
     wait_for_others();
@@ -160,7 +164,8 @@ Worked Worker::run() {
 
 void Worker::wait_for_others() {
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, pause(), [this] { return is_stopping(); });
+  changed_.wait_for(lock, waited_, [this] { return is_stopping(); });
+  waited_ = std::min(2 * waited_, pause());
 }
 
 void Worker::make(std::size_t part, const std::string& work) {

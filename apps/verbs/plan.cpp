@@ -30,8 +30,8 @@ int plan(const JobArguments& arguments) {
   LoadOptions options = arguments.plan.overrides.load_options();
   options.workers = arguments.plan.workers;
   const Job job =
-      plan_job(find_pipeline(arguments.plan.file), options, arguments.folder, part.count);
-  for (const std::string& remark : job.remarks) say(stderr, "warning: {}\n", remark);
+      plan_job(find_pipeline(arguments.plan.file), options, arguments.folder, part.count,
+               [](const std::string& warning) { say(stderr, "warning: {}\n", warning); });
   say(stdout,
       "{}: {}, {}, in {}; `melflow work {}` makes them, on any machine that has this folder\n",
       job.folder, plural(job.files(), "file"), bytes_text(static_cast<double>(job.audio_bytes())),

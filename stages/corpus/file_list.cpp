@@ -109,7 +109,8 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   [[nodiscard]] std::size_t index_bytes() const override {
     const std::size_t hash = contents_ ? sizeof(std::uint64_t) : 0;
     return manifest_.memory_bytes() +
-           (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size();
+           (40 + sizeof(FileStamp) + hash + feed_->index_bytes()) * manifest_.size() +
+           frozen_.size() * sizeof(FileStamp);
   }
   // Making an item takes a system call, which takes longer than all else here.
   [[nodiscard]] bool makes_ahead() const override { return !manifest_.has_spans(); }

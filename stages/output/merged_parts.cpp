@@ -51,6 +51,7 @@ class Merge {
   void run() {
     on_threads(into_.run.workers, [this] {
       for (std::size_t i = 0; (i = next_.fetch_add(1)) < from_.parts.size();) {
+        if (into_.run.is_stopping()) return give_up();
         try {
           take(i);
         } catch (...) {

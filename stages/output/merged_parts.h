@@ -42,7 +42,8 @@ struct MergeInto {
   const OutputSections& sections;
   const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< of each section
 };
-/// Throws RunError that names a part which is not what its run has written, or is of other files.
+/// Throws RunError that names a part which is not what its run has written, or is of other files. When the
+/// run is being stopped, files are left open.
 void merge_parts(const MergedParts& from, const MergeInto& into);
 
 /// XXH3 (64 bits) of a file's bytes. Throws RunError when it cannot be read.

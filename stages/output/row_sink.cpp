@@ -296,6 +296,7 @@ void RowSink::finish(RunContext& run, Ending ending) {
       run.warn(fmt::format("{}: the update was stopped; it is what it was before", target_.path));
       return leave_work(run);
     }
+    if (!complete_ && parts_ != nullptr) return leave_work(run);
     if (complete_) check_gives_rows(run, sections_.paths());
     if (checkpoints_ != nullptr) {
       checkpoints_->commit();

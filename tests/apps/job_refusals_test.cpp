@@ -220,7 +220,8 @@ TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives i
   const Job job = Job::read(example.folder / "job");
   const auto claim = [&](std::size_t part, const std::string& worker) {
     return write_new(job.in("claims/" + job.name(part) + ".json"),
-                     {{"worker", worker}, {"work", job.name(part) + "." + worker}});
+                     {{"worker", worker}, {"work", job.name(part) + "." + worker}},
+                     job.in("workers/x"));
   };
   const auto sign = [&](const std::string& worker, int number, const std::string& boot) {
     write_checked(job.in("workers/" + worker + ".json"),
@@ -270,7 +271,8 @@ TEST_CASE(
     "job: workers wait for a worker that is silent, and then make its part; all do so at once") {
   const Example example;
   const Job job = Job::read(example.folder / "job");
-  write_new(job.in("claims/0002.json"), {{"worker", "far"}, {"work", "0002.far"}});
+  write_new(job.in("claims/0002.json"), {{"worker", "far"}, {"work", "0002.far"}},
+            job.in("workers/x"));
   std::vector<std::unique_ptr<test::Process>> workers;
   std::vector<std::unique_ptr<TempFolder>> places;
   for (int i = 0; i < 3; ++i)
