@@ -185,15 +185,17 @@ std::vector<Assignment> Fragments::parameters(const Value::Entry& node, const Va
   for (const Value::Entry& e : defaults.entries()) {
     const Value* given = with != nullptr ? with->find(e.key) : nullptr;
     const Value& value = given != nullptr ? *given : e.value;
+    Mark at;
+    if (given != nullptr) at = given->given_at().file ? given->given_at() : given->mark();
     if (given != nullptr && given->is_null())
-      out.push_back({e.key, "none"});  // given as "not set"
+      out.push_back({e.key, "none", at});  // given as "not set"
     else if (value.is_null())
       error(node.key_mark,
             fmt::format("{0}: the fragment's parameter {1} has no default; give it: with: {{{1}: "
                         "...}}",
                         node.key, e.key));
     else
-      out.push_back({e.key, value.text()});
+      out.push_back({e.key, value.text(), at});
   }
   return out;
 }

@@ -40,10 +40,10 @@ bool is_one_variable(std::string_view text) {
 
 }  // namespace
 
-const std::string* Variables::find(const std::string& name) const {
-  const std::string* found = nullptr;
+const Assignment* Variables::find(const std::string& name) const {
+  const Assignment* found = nullptr;
   for (const Assignment& a : given_)
-    if (a.name == name) found = &a.value;
+    if (a.name == name) found = &a;
   return found;
 }
 
@@ -55,8 +55,9 @@ std::string Variables::look_up(std::string_view inside, int depth) {
                               excerpt(inside))};
   asked_.insert(name);
   std::optional<std::string> value;
-  if (const std::string* given = find(name))
-    value = *given;
+  const Assignment* given = find(name);
+  if (given != nullptr)
+    value = given->value;
   else if (const char* set = std::getenv(name.c_str()))  // NOLINT(concurrency-mt-unsafe)
     value = set;
   const bool has_default = split != std::string_view::npos;
@@ -69,6 +70,7 @@ std::string Variables::look_up(std::string_view inside, int depth) {
                     "environment, or write a default: ${{{0}:-VALUE}}",
                     excerpt(name))};
   if (value->empty()) empty_ = name;
+  if (given != nullptr && !given_at_.file) given_at_ = given->given_at;
   return *value;
 }
 
@@ -113,6 +115,7 @@ void Variables::expand(Value& value, Problems& problems) {
   try {
     const bool quoted = value.quoted() && !is_one_variable(value.text());
     empty_.clear();
+    given_at_ = {};
     std::string text = expand_text(value.text());
     if (text.empty() && !empty_.empty())
       throw Failure{
@@ -123,6 +126,7 @@ void Variables::expand(Value& value, Problems& problems) {
     Value expanded;
     if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);
     expanded.set_mark(value.mark());
+    expanded.set_given_at(given_at_.file ? given_at_ : value.given_at());
     value = std::move(expanded);
   } catch (const Failure& failure) {
     problems.add(value.mark(), failure.reason);

@@ -11,10 +11,11 @@
 
 namespace melflow {
 
-/// The argument of --var or --set: NAME=VALUE.
+/// The argument of --var or --set: NAME=VALUE; or what a fragment is given.
 struct Assignment {
   std::string name;
   std::string value;
+  Mark given_at = {};  ///< of the value, where a fragment is given it
 };
 
 class Variables {
@@ -38,12 +39,13 @@ class Variables {
   };
   std::string expand_text(std::string_view text, int depth = 0);
   std::string look_up(std::string_view inside, int depth);
-  [[nodiscard]] const std::string* find(const std::string& name) const;
+  [[nodiscard]] const Assignment* find(const std::string& name) const;
 
   std::vector<Assignment> given_;
   bool may_be_missing_ = false;
   std::set<std::string> asked_;
   std::string empty_;      // that was asked for last, is set and has nothing in it
+  Mark given_at_;          // of the first variable of a text that has one
   std::size_t bytes_ = 0;  // of all texts with variables, filled in
 };
 

@@ -52,6 +52,8 @@ std::string is_not(const Value& v, const std::string& what);
 /// does not begin with such a number, or the value is no text.
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value&& v) = delete;
+/// is_not() for what number_and_unit() reads: says it where only the sign is wrong.
+std::string is_no_amount(const Value& v, const std::string& expected);
 }  // namespace detail
 
 template <class T>

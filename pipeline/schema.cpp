@@ -212,6 +212,15 @@ std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& 
   return std::pair(number, unit);
 }
 
+std::string is_no_amount(const Value& v, const std::string& expected) {
+  if (v.is_scalar() && v.text().starts_with('-')) {
+    const Value without_sign = Value::scalar(v.text().substr(1));
+    if (number_and_unit(without_sign))
+      return describe_value(v) + " is less than 0; write " + expected;
+  }
+  return is_not(v, expected);
+}
+
 }  // namespace detail
 
 std::string OptionType<bool>::parse(const Value& v, bool& out) {
@@ -232,6 +241,7 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
   if (v.is_list() && v.items().size() == 1)
     return detail::is_not(v, "a text") + "; write it without the brackets";
+  if (v.is_list()) return detail::is_not(v, "a text") + "; write one text, without the brackets";
   if (!v.is_scalar()) return detail::is_not(v, "a text");
   out = v.text();
   return {};
@@ -266,7 +276,7 @@ std::string OptionType<Bytes>::parse(const Value& v, Bytes& out) {
       return {};
     }
   }
-  return detail::is_not(v, "a size such as 65536, 64KiB or 1.5GiB") + meant_size(v);
+  return detail::is_no_amount(v, "a size such as 65536, 64KiB or 1.5GiB") + meant_size(v);
 }
 
 }  // namespace melflow

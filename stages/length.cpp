@@ -17,7 +17,8 @@ std::int64_t Length::at(double sample_rate) const {
 }
 
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
-  std::string bad = detail::is_not(v, "a number of samples or a time such as 512, 10s or 25ms");
+  std::string bad =
+      detail::is_no_amount(v, "a number of samples or a time such as 512, 10s or 25ms");
   const auto read = detail::number_and_unit(v);
   if (!read || read->first > kMostSamples) return bad;
   const auto [number, unit] = *read;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/parity/signals.h"
 #include "pipeline/graph_builder.h"
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"
@@ -104,6 +105,17 @@ std::vector<ParityRecording> read_recordings(const std::vector<std::string>& pat
   for (const Remark& r : runner.remarks())
     if (r.entry.outcome != Outcome::ok)
       out[r.index].problem = fmt::format("{}: {}", r.entry.stage, r.entry.reason);
+  return out;
+}
+
+std::vector<ParityRecording> signal_recordings(int sample_rate) {
+  Recordings out;
+  for (const char* name : {"voice", "noise", "silence", "impulse", "full_scale"}) {
+    ParityRecording& one = out.emplace_back();
+    one.path = name;
+    for (const std::int16_t s : parity_signal(name, sample_rate))
+      one.samples.push_back(static_cast<float>(s) * kInt16Scale);
+  }
   return out;
 }
 

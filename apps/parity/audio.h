@@ -18,5 +18,7 @@ struct ParityRecording {
 
 std::vector<ParityRecording> read_recordings(const std::vector<std::string>& paths,
                                              int sample_rate);
+/// The test signals (signals.h), under their names.
+std::vector<ParityRecording> signal_recordings(int sample_rate);
 
 }  // namespace melflow

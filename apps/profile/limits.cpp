@@ -56,20 +56,31 @@ Loss lost_by_queues(const RunReport& r) {
   return out;
 }
 
+// Files that waited for memory cost only the time in which every stage behind the source had too
+// little to do: a source that is ahead of them waits, too.
+double lost_by_memory(const RunReport& r) {
+  double share = std::min(1.0, r.memory_wait_seconds / r.graph_seconds);
+  for (const StageReport& s : r.stages) {
+    const bool is_fed = std::any_of(r.edges.begin(), r.edges.end(),
+                                    [&](const EdgeReport& e) { return e.to == s.name; });
+    if (is_fed) share = std::min(share, share_of(s.time.waiting_input, s));
+  }
+  return share;
+}
+
 // Where no resource was used up: what cost most of the time.
 Loss lost_inside(const RunReport& r, double unused) {
   const StageReport& most = busiest(r);
   const int slots = most.on_workers ? std::min(most.concurrency, r.workers) : most.concurrency;
   const auto files = static_cast<double>(run_figures(r).files);
   if (files < slots) return {Cause::few_files, "", 1 - files / slots};
-  const double memory = r.memory_wait_seconds / r.graph_seconds;
   std::vector<Loss> losses{
-      {Cause::memory, "", std::min(1.0, memory)},
+      {Cause::memory, "", lost_by_memory(r)},
       {Cause::beginning, "",
        (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
       {Cause::ending, most.name, share_of(most.time.idle_after_end, most)}};
   // A node that waits for memory counts as blocked, too.
-  if (memory < kLossNamed) losses.push_back(lost_by_queues(r));
+  if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) losses.push_back(lost_by_queues(r));
   const Loss worst = *std::max_element(
       losses.begin(), losses.end(), [](const Loss& a, const Loss& b) { return a.share < b.share; });
   return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};

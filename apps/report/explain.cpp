@@ -13,10 +13,13 @@ namespace {
 
 struct Line {
   std::string name, value, from;
+  bool is_set = false;  // by who wrote the configuration, or on the command line
 };
 
 std::string place(const Value& given) {
-  return given.mark().file ? given.mark().str() : "as written";
+  if (!given.mark().file) return "as written";
+  if (!given.given_at().file) return given.mark().str();
+  return fmt::format("{}, for {}", given.given_at().str(), given.mark().str());
 }
 
 // Of each option of a schema or group: what the stage has, and who said so. `given` is what was
@@ -35,7 +38,8 @@ void add_options(const std::vector<Field>& fields, const Value& values, const Va
     out.push_back({prefix + f.name, text,
                    own != nullptr           ? place(*own)
                    : text == f.default_text ? "default"
-                                            : "follows from other options"});
+                                            : "follows from other options",
+                   own != nullptr});
   }
 }
 
@@ -43,7 +47,7 @@ void add_options(const std::vector<Field>& fields, const Value& values, const Va
 Line bound(const char* name, std::string value, const Value& options) {
   const Value* given = options.find(name);
   const bool is_auto = given == nullptr || given->text() == "auto" || given->is_null();
-  return {name, std::move(value), is_auto ? "auto" : place(*given)};
+  return {name, std::move(value), is_auto ? "auto" : place(*given), !is_auto};
 }
 
 std::string ports(const PlanNode& node) {
@@ -66,7 +70,8 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
   const Value* written_from = node.options.find("from");
   if (!from.empty())
     out.push_back({"from", fmt::format("{}", fmt::join(from, ", ")),
-                   written_from != nullptr ? place(*written_from) : "put there"});
+                   written_from != nullptr ? place(*written_from) : "put there",
+                   written_from != nullptr});
   out.push_back(bound("concurrency", std::to_string(node.concurrency), node.options));
   if (!node.inputs.empty())
     out.push_back(bound("queue",
@@ -74,11 +79,11 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
                             ? fmt::format("{} to {}", node.least_queue, node.greatest_queue)
                             : std::to_string(node.queue),
                         node.options));
-  if (node.fails_branch)
-    out.push_back({"on_failure", "branch",
-                   node.options.find("on_failure") != nullptr
-                       ? place(*node.options.find("on_failure"))
-                       : "of a node before it"});
+  if (node.fails_branch) {
+    const Value* given = node.options.find("on_failure");
+    out.push_back({"on_failure", "branch", given != nullptr ? place(*given) : "of a node before it",
+                   given != nullptr});
+  }
   const Schema& schema = node.config->schema();
   add_options(schema.fields(), schema.echo(), &node.options, "", out);
   return out;
@@ -86,11 +91,13 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
 
 }  // namespace
 
-std::string explain_text(const Plan& plan) {
+std::string explain_text(const Plan& plan, Explained which) {
   std::string out;
   for (const PlanNode& node : plan.nodes) {
     out += fmt::format("{} ({}): {}\n", node.name, node.info->name, ports(node));
-    const std::vector<Line> lines = lines_of(plan, node);
+    std::vector<Line> lines = lines_of(plan, node);
+    if (which == Explained::what_is_set)
+      std::erase_if(lines, [](const Line& l) { return !l.is_set; });
     std::size_t name = 0, value = 0;
     for (const Line& l : lines) {
       name = std::max(name, l.name.size());

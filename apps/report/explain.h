@@ -8,7 +8,9 @@
 
 namespace melflow {
 
+enum class Explained { every_option, what_is_set };
+
 /// `melflow validate --explain`.
-std::string explain_text(const Plan& plan);
+std::string explain_text(const Plan& plan, Explained which);
 
 }  // namespace melflow

@@ -209,8 +209,8 @@ std::string left_out_text(const VisitLog& visits) {
   std::size_t kept = 0;
   for (const std::deque<Visit>* thread : visits.by_thread()) kept += thread->size();
   return fmt::format(
-      "--trace: the first {} calls of stages are in the trace, {} later ones are not; trace a "
-      "shorter run (--stop-after, fewer files)",
+      "--trace: the first {} calls of stages are in the trace, {} later ones are not; keep more "
+      "(--trace-calls), or trace a shorter run (--stop-after, fewer files)",
       count_text(kept), count_text(visits.left_out()));
 }
 

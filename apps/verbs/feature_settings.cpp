@@ -21,13 +21,6 @@ namespace {
 
 using Json = FeatureSettings::Json;
 
-bool is_pipeline(const std::string& path) {
-  const std::string ending = fs::path(path).extension();
-  if (ending == ".yaml" || ending == ".yml") return true;
-  std::error_code error;
-  return ending.empty() && (!fs::exists(path, error) || fs::is_directory(path, error));
-}
-
 std::vector<FeatureSettings::Stage> stages_of(const Json& features) {
   std::vector<FeatureSettings::Stage> out;
   std::map<std::string, int> seen;
@@ -144,7 +137,7 @@ std::vector<std::string> shared_stages(const FeatureSettings& settings,
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked) {
-  if (is_pipeline(path)) return of_pipeline(path, overrides, asked);
+  if (is_pipeline_name(path)) return of_pipeline(path, overrides, asked);
   return {of_file(path)};
 }
 

@@ -88,6 +88,13 @@ std::string find_pipeline(const std::string& name) {
   throw ConfigError(message, {std::make_shared<const std::string>(name), 0, 0});
 }
 
+bool is_pipeline_name(const std::string& argument) {
+  const std::string ending = fs::path(argument).extension();
+  if (ending == ".yaml" || ending == ".yml") return true;
+  std::error_code error;
+  return ending.empty() && (!fs::exists(argument, error) || fs::is_directory(argument, error));
+}
+
 void PlanArguments::add_to(CLI::App& verb) {
   verb.add_option("FILE", file,
                   "the pipeline: a YAML file, or the name of one that comes with "
@@ -101,17 +108,13 @@ void PlanArguments::add_to(CLI::App& verb) {
 
 Plan PlanArguments::load() const { return overrides.load(file, workers); }
 
-void PlanOverrides::add_sets_to(CLI::App& verb) {
+std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
+
+void PlanOverrides::add_to(CLI::App& verb) {
   verb.add_option("--set", sets, "overrides an option: mel.n_mels=64, memory.host=2GiB")
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NODE.OPTION=VALUE"));
-}
-
-std::vector<Assignment> PlanOverrides::assignments() const { return split_all(sets); }
-
-void PlanOverrides::add_to(CLI::App& verb) {
-  add_sets_to(verb);
   verb.add_option("--var", vars, "sets a ${NAME} of the file, before the environment does")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)

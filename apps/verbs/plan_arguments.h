@@ -19,7 +19,6 @@ struct PlanOverrides {
   std::vector<std::string> sets, vars;
 
   void add_to(CLI::App& verb);
-  void add_sets_to(CLI::App& verb);                           ///< adds --set alone
   [[nodiscard]] std::vector<Assignment> assignments() const;  ///< the arguments of --set
   /// Makes the plan of a pipeline. `file`: as find_pipeline() takes it. Throws ConfigError.
   [[nodiscard]] Plan load(const std::string& file, std::optional<int> workers = {}) const;
@@ -49,5 +48,8 @@ struct PlanArguments {
 /// The file that `name` stands for: a path, or a pipeline that comes with melflow ("demo", with or
 /// without ".yaml"). Throws ConfigError when there is neither.
 std::string find_pipeline(const std::string& name);
+/// Whether an argument that may also be another file is a pipeline: it ends in .yaml or .yml, or has
+/// no ending and is no file, but perhaps one that comes with melflow.
+bool is_pipeline_name(const std::string& argument);
 
 }  // namespace melflow

@@ -37,6 +37,7 @@ struct RunArguments {
   std::string json;  ///< "": none, "-": stdout, else a file
   std::string page;  ///< a file for the report as HTML; "": none
   std::string trace;
+  std::size_t trace_calls = VisitLog::kMost;
   bool quiet = false;
   bool no_progress = false;
   Update update = Update::none;
@@ -166,14 +167,10 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   const auto observer = timeline_observer(plan);
   std::optional<VisitLog> visits;
-  if (documents.has_trace()) visits.emplace();
+  if (documents.has_trace()) visits.emplace(arguments.trace_calls);
   Runner runner(std::move(plan), observer.get(), visits ? &*visits : nullptr);
   WatchedRun ran = run_watched(runner, arguments);
-  if (visits && visits->left_out() > 0) {
-    const std::string remark = left_out_text(*visits);
-    say(stderr, "warning: {}\n", remark);
-    ran.report.warnings.push_back(remark);
-  }
+  if (visits && visits->left_out() > 0) ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
@@ -215,8 +212,8 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   arguments.plan.add_to(verb);
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
   verb.add_flag("--json{-}", arguments.json,
-                "prints one JSON document on stdout, or writes it to FILE (--json=FILE); all else "
-                "goes to stderr");
+                "prints one JSON document on stdout, and all else on stderr; --json=FILE writes it "
+                "to FILE, and the summary stays on stdout");
   verb.add_option_function<std::string>(
           "--stop-after",
           [&arguments](const std::string& text) {
@@ -233,11 +230,19 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
                   "writes the report as a page for a browser: the flow with what is busy and what "
                   "holds back, rates, queues, memory and cores over time, files that took longest")
       ->type_name("FILE.html");
-  verb.add_option(
-          "--trace", arguments.trace,
-          "writes what each worker did when, for ui.perfetto.dev: a span for every call of a "
-          "stage, the way of the files, queues, memory")
-      ->type_name("FILE.json");
+  CLI::Option* trace =
+      verb.add_option(
+              "--trace", arguments.trace,
+              "writes what each worker did when, for ui.perfetto.dev: a span for every call of a "
+              "stage, the way of the files, queues, memory")
+          ->type_name("FILE.json");
+  verb.add_option("--trace-calls", arguments.trace_calls,
+                  "how many calls of stages the trace keeps, the first ones; each takes about 80 "
+                  "bytes of memory while the run goes on")
+      ->type_name("N")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->capture_default_str()
+      ->needs(trace);
   verb.add_flag("-q,--quiet", arguments.quiet,
                 "prints no progress and no summary, only warnings and what failed");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");

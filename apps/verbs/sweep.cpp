@@ -1,7 +1,9 @@
 // melflow sweep: a pipeline with every combination of some values, run in turn, and how fast each was.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -9,9 +11,11 @@
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/report/rate_chart.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/trials.h"
 #include "apps/verbs/verbs.h"
+#include "apps/verbs/written_file.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -24,6 +28,7 @@ constexpr std::size_t kMostCombinations = 1000;
 struct SweepArguments {
   TrialArguments trial{.seconds = 10};
   std::vector<std::string> vary, figures;
+  std::string picture;  ///< a file; "": none
   int repeat = 3;
 };
 
@@ -55,6 +60,10 @@ Varied varied(const std::string& argument) {
   Varied out{argument.substr(0, equals), split(argument.substr(equals + 1))};
   if (std::any_of(out.values.begin(), out.values.end(), [](const auto& v) { return v.empty(); }))
     throw RunError(fmt::format("--vary: {} has an empty value", excerpt(argument)));
+  for (const std::string& v : out.values)
+    if (std::count(out.values.begin(), out.values.end(), v) > 1)
+      throw RunError(fmt::format("--vary: {} has the value {} twice; leave one out",
+                                 excerpt(argument), excerpt(v)));
   return out;
 }
 
@@ -109,9 +118,8 @@ struct Measured {
 
 // All of them once, then all of them again, so that what changes on the machine meanwhile meets
 // every one.
-std::vector<Measured> measure(const SweepArguments& arguments, const Trials& trials) {
-  std::vector<Varied> options;
-  for (const std::string& v : arguments.vary) options.push_back(varied(v));
+std::vector<Measured> measure(const SweepArguments& arguments, const std::vector<Varied>& options,
+                              const Trials& trials) {
   std::vector<Measured> out;
   for (Trials::Changes& c : combinations(options))
     out.push_back({std::move(c), {}, std::vector<std::vector<double>>(arguments.figures.size())});
@@ -187,10 +195,69 @@ Json sweep_json(const std::vector<Measured>& measured, const std::vector<std::st
   return {{"runs", out}};
 }
 
+RateChart chart_of(const std::vector<Varied>& options, const std::vector<Measured>& measured,
+                   const std::string& pipeline) {
+  const bool are_two = options.size() > 1;
+  RateChart out{"files per second of " + pipeline,
+                options[0].option,
+                are_two ? options[1].option : "",
+                options[0].values,
+                are_two ? options[1].values : std::vector<std::string>{""},
+                {}};
+  out.cells.assign(out.rows.size(), std::vector<RateChart::Cell>(out.columns.size()));
+  const auto place = [](const std::vector<std::string>& values, const std::string& value) {
+    return static_cast<std::size_t>(std::find(values.begin(), values.end(), value) -
+                                    values.begin());
+  };
+  for (const Measured& m : measured) {
+    const auto [least, greatest] = std::minmax_element(m.rates.begin(), m.rates.end());
+    const std::size_t column = are_two ? place(out.columns, m.changes[1].second) : 0;
+    out.cells[place(out.rows, m.changes[0].second)][column] = {median(m.rates), *least, *greatest};
+  }
+  return out;
+}
+
+// A page or a drawing, by the ending of its name; that it can be written is known before the runs.
+class Picture {
+ public:
+  Picture(const SweepArguments& arguments, const std::vector<Varied>& options)
+      : is_page_(std::filesystem::path(arguments.picture).extension() == ".html") {
+    const std::string& path = arguments.picture;
+    if (!is_page_ && std::filesystem::path(path).extension() != ".svg")
+      throw RunError(
+          fmt::format("-o: {} ends neither in .html nor in .svg; a page or a drawing is written",
+                      excerpt(path)));
+    if (options.size() > 2)
+      throw RunError(
+          fmt::format("-o: a picture shows one or two options, but {} are varied; leave out -o, or "
+                      "--vary {} and what follows",
+                      options.size(), options[2].option));
+    try {
+      file_.emplace(path, std::vector{arguments.trial.plan.file});
+    } catch (const RunError& e) {
+      throw RunError(fmt::format("-o: {}", e.what()));
+    }
+  }
+  void write(const RateChart& chart, const std::string& table) {
+    file_->write(is_page_ ? html_page(chart, table) : svg_document(chart));
+  }
+
+ private:
+  bool is_page_;
+  std::optional<WrittenFile> file_;
+};
+
 int sweep(const SweepArguments& arguments) {
+  std::vector<Varied> options;
+  for (const std::string& v : arguments.vary) options.push_back(varied(v));
+  std::optional<Picture> picture;
+  if (!arguments.picture.empty()) picture.emplace(arguments, options);
   try {
     const Trials trials(arguments.trial);
-    const std::vector<Measured> measured = measure(arguments, trials);
+    const std::vector<Measured> measured = measure(arguments, options, trials);
+    if (picture)
+      picture->write(chart_of(options, measured, arguments.trial.plan.file),
+                     table_text(measured, arguments.figures));
     if (arguments.trial.json)
       put(stdout, json_text(sweep_json(measured, arguments.figures)));
     else
@@ -217,6 +284,10 @@ Action add_sweep(CLI::App& verb) {
                   "a further column: a number of the JSON report, such as memory.resident_peak or "
                   "stages.mel.call_seconds.p99")
       ->type_name("NAME");
+  verb.add_option("-o,--output", arguments->picture,
+                  "draws the files per second of one option as bars, of two as a map of colours, "
+                  "each with its own cell; a page or a drawing")
+      ->type_name("FILE.html|FILE.svg");
   verb.add_option("--repeat", arguments->repeat, "how often each combination is run, in turn")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -228,7 +299,7 @@ Action add_sweep(CLI::App& verb) {
       "\n"
       "Example:\n"
       "  DATA=clips OUT=f.h5 melflow sweep speech_16k_80mel --vary workers=1,2,4 --vary "
-      "files.files_per_task=1,16");
+      "files.files_per_task=1,16 -o sweep.html");
   return [arguments] { return sweep(*arguments); };
 }
 

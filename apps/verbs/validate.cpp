@@ -1,6 +1,7 @@
 // melflow validate: everything that can be checked without starting.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -34,9 +35,9 @@ int validate_as_json(const PlanArguments& arguments) {
   return out["ok"] ? kDone : kConfiguration;
 }
 
-int validate(const PlanArguments& arguments, bool explains) {
+int validate(const PlanArguments& arguments, std::optional<Explained> explained) {
   const Plan plan = arguments.load();
-  if (explains) put(stdout, explain_text(plan));
+  if (explained) put(stdout, explain_text(plan, *explained));
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
   say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
       mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
@@ -48,7 +49,8 @@ int validate(const PlanArguments& arguments, bool explains) {
 
 Action add_validate(CLI::App& verb) {
   auto arguments = std::make_shared<PlanArguments>();
-  auto json = std::make_shared<bool>(false), explains = std::make_shared<bool>(false);
+  auto json = std::make_shared<bool>(false), explains = std::make_shared<bool>(false),
+       without_defaults = std::make_shared<bool>(false);
   arguments->add_to(verb);
   verb.add_flag("--json", *json, "prints a JSON document instead, the whole configuration in it");
   verb.add_flag(
@@ -56,9 +58,15 @@ Action add_validate(CLI::App& verb) {
           "prints what crosses each edge and every option with its value and where that comes "
           "from")
       ->excludes("--json");
+  verb.add_flag("--no-defaults", *without_defaults,
+                "with --explain: only options that are set, in a file or by --set")
+      ->needs("--explain");
   verb.footer("Example:\n  melflow validate mine.yaml --var DATA=clips --var OUT=mine.h5");
-  return [arguments, json, explains] {
-    return *json ? validate_as_json(*arguments) : validate(*arguments, *explains);
+  return [arguments, json, explains, without_defaults] {
+    if (*json) return validate_as_json(*arguments);
+    std::optional<Explained> explained;
+    if (*explains) explained = *without_defaults ? Explained::what_is_set : Explained::every_option;
+    return validate(*arguments, explained);
   };
 }
 

@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/exit_codes.h"
 #include "apps/parity/check.h"
@@ -11,13 +13,10 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/shipped.h"
-#include "apps/verbs/plan_arguments.h"
+#include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
-#include "config/overrides.h"
 #include "pipeline/problem.h"
 #include "stages/features/mel/mel_kernel.h"
-#include "stages/features/mel/mel_presets.h"
-#include "stages/features/mel_stage_options.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -45,14 +44,15 @@ Example:
   melflow verify-parity
   melflow verify-parity --preset whisper --preset kaldi --all
   melflow verify-parity --reference librosa --python venv/bin/python speech.wav
-  melflow verify-parity --reference librosa --set mel.sample_rate=48000 speech.wav)";
+  melflow verify-parity --reference librosa --set mel.sample_rate=48000 speech.wav
+  melflow verify-parity mine.yaml
+  melflow verify-parity mine.yaml speech.wav --reference librosa --var DATA=clips)";
 
 struct ParityArguments {
-  std::vector<std::string> presets;
+  ParityQuestion question;
   std::string vectors;
-  std::string library, python = "python3";
-  std::vector<std::string> files;
-  PlanOverrides overrides;
+  std::string python;              ///< "": python3
+  std::vector<std::string> files;  ///< the pipeline, if one is named, is the first of them
   bool all = false, json = false;
 };
 
@@ -94,9 +94,9 @@ int finish(const ParityArguments& arguments, const std::vector<ParityResult>& re
 int verify_vectors(const ParityArguments& arguments) {
   ParityVectors vectors = load_vectors(arguments);
   vectors.presets.emplace_back(kDeltas, ParityTolerance{});
-  check_names(arguments.presets, vectors);
+  check_names(arguments.question.presets, vectors);
   const auto wanted = [&](const std::string& preset) {
-    const auto& names = arguments.presets;
+    const auto& names = arguments.question.presets;
     return names.empty() || std::find(names.begin(), names.end(), preset) != names.end();
   };
   std::vector<ParityResult> cases;
@@ -111,70 +111,26 @@ int verify_vectors(const ParityArguments& arguments) {
                        : finish(arguments, cases, head, "preset", presets, vectors);
 }
 
-// The preset of the library that is meant. Throws RunError when it is none of the library's.
-const MelPreset& preset_of(const ParityArguments& arguments) {
-  for (const ParityLibrary& l : parity_libraries()) {
-    if (l.name != arguments.library) continue;
-    if (arguments.presets.size() > 1)
-      throw RunError(
-          "--reference compares with one preset, but several are given; leave only one --preset");
-    const std::string name = arguments.presets.empty() ? l.presets.front() : arguments.presets[0];
-    if (std::find(l.presets.begin(), l.presets.end(), name) == l.presets.end())
-      throw RunError(fmt::format("--preset {}: {} has no such preset; those that it has are {}",
-                                 name, l.name, fmt::join(l.presets, ", ")));
-    return *find_preset(name);
-  }
-  throw RunError(fmt::format("--reference {}: this library cannot be asked", arguments.library));
+// What both sides get: the files, or where there are none the test signals.
+std::vector<ParityRecording> recordings_of(const std::vector<std::string>& files, int rate) {
+  return files.empty() ? signal_recordings(rate) : read_recordings(files, rate);
 }
 
-struct AskedOptions {
-  MelOptions mel;
-  std::vector<std::string> changed;  // by --set
-  std::string remark;
-};
-
-// Those of the preset, with what --set says of a node mel that has it. Throws ConfigError.
-AskedOptions options_of(const ParityArguments& arguments, const MelPreset& preset) {
-  Value mel = Value::map({}), graph = Value::map({}), root = Value::map({});
-  mel.set("preset", Value::scalar(std::string(preset.name)));
-  graph.set("mel", std::move(mel));
-  root.set("graph", std::move(graph));
-  Problems problems;
-  apply_overrides(root, arguments.overrides.assignments(), problems);
-  if (root.entries().size() > 1)
-    problems.add({}, "--set: only options of mel can be set here, as in mel.n_mels=64");
-  const Value& node = *root.find("graph")->find("mel");
-  MelStageOptions stage;
-  Schema schema;
-  stage.describe(schema);
-  schema.read(node, "mel.", problems);
-  AskedOptions out{stage.resolved(), {}, stage.preset_remark()};
-  for (const Value::Entry& e : node.entries())
-    if (e.key_mark.file != nullptr) out.changed.push_back(e.key);
-  for (const std::string& name : out.changed) {
-    if (name == "preset") problems.add({}, "mel.preset: here the preset is given by --preset");
-    if (name == "precision")
-      problems.add(
-          {}, "mel.precision: rows of both precisions are always compared; leave this option out");
-  }
-  for (const MelOptionProblem& p : stage.check_times(out.mel.sample_rate))
-    problems.add({}, "mel." + p.message);
-  if (problems.empty())
-    for (const MelOptionProblem& p : check(out.mel)) problems.add({}, "mel." + p.message);
-  if (!problems.empty()) throw ConfigError(std::move(problems));
-  return out;
-}
-
-int verify_files(const ParityArguments& arguments) {
-  const MelPreset& preset = preset_of(arguments);
-  const AskedOptions options = options_of(arguments, preset);
+int verify_files(const ParityArguments& arguments, const ParityQuestion& question,
+                 const std::vector<std::string>& files) {
+  const ParityOptions options = parity_options(question);
   const ParityVectors vectors = load_vectors(arguments);
   const int rate = options.mel.sample_rate;
-  const auto recordings = read_recordings(arguments.files, rate);
+  const auto recordings = recordings_of(files, rate);
   const ReferenceAnswer answer =
-      ask_reference(arguments.python, arguments.library, options.mel, options.changed, recordings);
+      ask_reference(arguments.python.empty() ? "python3" : arguments.python, options.library,
+                    options.mel, options.changed, recordings);
+  if (!arguments.json && !options.node.empty())
+    say(stdout, "{} of {}, beside {}{}{}\n", options.node, question.pipeline, options.library,
+        options.changed.empty() ? "" : "; other than in its preset: ",
+        fmt::format("{}", fmt::join(options.changed, ", ")));
   if (!arguments.json && !options.remark.empty()) say(stdout, "{}\n", options.remark);
-  const std::string name(preset.name);
+  const std::string name(options.preset->name);
   RecordingCheck check(name, options.mel, answer, vectors.tolerance(name));
   std::vector<ParityResult> results;
   for (std::size_t i = 0; i < recordings.size(); ++i) {
@@ -185,15 +141,50 @@ int verify_files(const ParityArguments& arguments) {
   }
   const auto statistics = check.statistics();
   const std::vector<ParityResult> of_rows(statistics.begin(), statistics.end());
-  const Json head{{"reference", arguments.library},
-                  {"preset", preset.name},
-                  {"changed", options.changed},
-                  {"sample_rate", rate},
-                  {"function", answer.source.function},
-                  {"files", parity_json(results, vectors)},
-                  {"statistics", parity_json(of_rows, vectors)}};
+  Json head{{"reference", options.library}};
+  if (!options.node.empty()) head.update({{"pipeline", question.pipeline}, {"node", options.node}});
+  head.update({{"preset", options.preset->name},
+               {"changed", options.changed},
+               {"sample_rate", rate},
+               {"function", answer.source.function},
+               {"files", parity_json(results, vectors)},
+               {"statistics", parity_json(of_rows, vectors)}});
   results.insert(results.end(), of_rows.begin(), of_rows.end());
-  return finish(arguments, results, head, "file", results, vectors);
+  return finish(arguments, results, head, files.empty() ? "signal" : "file", results, vectors);
+}
+
+bool has_pipeline(const ParityArguments& arguments) {
+  return !arguments.files.empty() && is_pipeline_name(arguments.files.front());
+}
+
+// Throws CLI::RequiresError for arguments that mean nothing without others.
+void check_arguments(const ParityArguments& arguments) {
+  if (has_pipeline(arguments)) return;
+  const ParityQuestion& question = arguments.question;
+  constexpr const char* kPipeline = "a pipeline as the first FILE";
+  constexpr const char* kReference = "--reference, or a pipeline as the first FILE";
+  const bool has_reference = !question.library.empty();
+  const std::tuple<bool, const char*, const char*> rows[] = {
+      {!question.node.empty(), "--node", kPipeline},
+      {!question.overrides.vars.empty(), "--var", kPipeline},
+      {!has_reference && !arguments.files.empty(), "FILE", kReference},
+      {!has_reference && !question.overrides.sets.empty(), "--set", kReference},
+      {!has_reference && !arguments.python.empty(), "--python", kReference},
+      {has_reference && arguments.files.empty(), "--reference", "FILE"}};
+  for (const auto& [is_wrong, option, what] : rows)
+    if (is_wrong) throw CLI::RequiresError(option, what);
+}
+
+int verify_parity(const ParityArguments& arguments) {
+  ParityQuestion question = arguments.question;
+  std::vector<std::string> files = arguments.files;
+  if (has_pipeline(arguments)) {
+    question.pipeline = files.front();
+    files.erase(files.begin());
+  }
+  return question.pipeline.empty() && question.library.empty()
+             ? verify_vectors(arguments)
+             : verify_files(arguments, question, files);
 }
 
 CLI::Validator is_one_of(const std::vector<std::string>& names) {
@@ -210,7 +201,8 @@ CLI::Validator is_one_of(const std::vector<std::string>& names) {
 
 Action add_verify_parity(CLI::App& verb) {
   auto arguments = std::make_shared<ParityArguments>();
-  verb.add_option("--preset", arguments->presets,
+  ParityQuestion& question = arguments->question;
+  verb.add_option("--preset", question.presets,
                   "compares this preset only; may be given several times")
       ->type_name("NAME")
       ->allow_extra_args(false);
@@ -221,27 +213,28 @@ Action add_verify_parity(CLI::App& verb) {
       ->type_name("PATH");
   std::vector<std::string> libraries;
   for (const ParityLibrary& l : parity_libraries()) libraries.push_back(l.name);
-  CLI::Option* reference =
-      verb.add_option("--reference", arguments->library,
-                      "compares with what this Python library makes of FILEs: " +
-                          fmt::format("{}", fmt::join(libraries, ", ")))
-          ->type_name("LIBRARY")
-          ->check(is_one_of(libraries));
-  CLI::Option* files =
-      verb.add_option("FILE", arguments->files, "the recordings for --reference")->needs(reference);
-  reference->needs(files);
+  verb.add_option("--reference", question.library,
+                  "compares with what this Python library makes of FILEs: " +
+                      fmt::format("{}", fmt::join(libraries, ", ")))
+      ->type_name("LIBRARY")
+      ->check(is_one_of(libraries));
+  verb.add_option("FILE", arguments->files,
+                  "the recordings for --reference; before them perhaps a pipeline, whose mel "
+                  "settings are compared then (with its preset's library where --reference is left "
+                  "out, of test signals where there are no recordings)");
+  verb.add_option("--node", question.node,
+                  "which mel node of the pipeline, where its settings differ from another's")
+      ->type_name("NAME");
   verb.add_option("--python", arguments->python,
                   "the Python interpreter that has the library; by default python3")
-      ->type_name("PATH")
-      ->needs(reference);
-  arguments->overrides.add_sets_to(verb);
-  verb.get_option("--set")->needs(reference)->description(
-      "gives an option of the preset another value, for melflow and for the library: "
-      "mel.sample_rate=8000");
+      ->type_name("PATH");
+  question.overrides.add_to(verb);
+  verb.get_option("--set")->description(
+      "gives an option of the preset, or of the pipeline, another value, for melflow and for the "
+      "library: mel.sample_rate=8000");
   verb.footer(kFooter);
-  return [arguments] {
-    return arguments->library.empty() ? verify_vectors(*arguments) : verify_files(*arguments);
-  };
+  verb.final_callback([arguments] { check_arguments(*arguments); });
+  return [arguments] { return verify_parity(*arguments); };
 }
 
 }  // namespace melflow

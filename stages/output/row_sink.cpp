@@ -109,7 +109,7 @@ void RowSink::start(RunContext& run) {
   if (update_of(run) != Update::none && run.settings.sinks > 1)
     throw RunError(fmt::format(
         "{}: only a pipeline with one output can be updated, this one has {}; give each output "
-        "a pipeline of its own, or run this one again with overwrite: true",
+        "a pipeline of its own, or make all of them anew: melflow run, overwrite: true on each",
         target_.path, run.settings.sinks));
   if (Publication::recover(target_.path))
     run.warn(

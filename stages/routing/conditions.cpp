@@ -58,6 +58,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// "1s..500" may be meant as half a second or as 500 of them; 0 needs no unit.
+bool lacks_a_unit(std::string_view low, std::string_view high) {
+  const Value texts[] = {Value::scalar(std::string(low)), Value::scalar(std::string(high))};
+  const auto a = detail::number_and_unit(texts[0]), b = detail::number_and_unit(texts[1]);
+  if (!a || !b || a->second.empty() == b->second.empty()) return false;
+  return (a->second.empty() ? a : b)->first != 0;
+}
+
 std::optional<double> amount(Fact fact, std::string_view text) {
   const bool is_negative = fact == Fact::target && text.starts_with('-');
   if (is_negative) text.remove_prefix(1);
@@ -127,7 +135,9 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
                                                               : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text) {
-    return fmt::format("{} is not a condition on a number such as {}", excerpt(text), example);
+    const bool has_sign = text.find('-') != text.npos && out.fact != Fact::target;
+    return fmt::format("{} is not a condition on a number{} such as {}", excerpt(text),
+                       has_sign ? ", 0 or more," : "", example);
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -135,9 +145,13 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     std::string_view rest = trimmed(text);
     Range range{-kNoLimit, kNoLimit};
     if (const std::size_t dots = rest.find(".."); dots != rest.npos) {
-      const auto low = amount(out.fact, trimmed(rest.substr(0, dots)));
-      const auto high = amount(out.fact, trimmed(rest.substr(dots + 2)));
+      const std::string_view from = trimmed(rest.substr(0, dots)),
+                             to = trimmed(rest.substr(dots + 2));
+      const auto low = amount(out.fact, from), high = amount(out.fact, to);
       if (!low || !high) return bad(text);
+      if (lacks_a_unit(from, to))
+        return fmt::format("{} has a unit at one end only; write it at both, as in {}",
+                           excerpt(text), out.fact == Fact::size ? "1KiB..2GiB" : "500ms..2min");
       if (*low > *high) return excerpt(text) + " ends before it begins";
       range = {*low, *high};
     } else {

@@ -223,6 +223,33 @@ TEST_CASE("limits: memory that files wait for") {
   CHECK(find_limits(r).cause == Cause::cores);
 }
 
+TEST_CASE("limits: a source that waits for memory while it is ahead costs nothing") {
+  // Of all that runs on the workers 34.6 of 40 s: nothing is used up. The source waits 1.4 s of 10.
+  RunReport r = run_of({{"read", 4, 1.5, 1}, {"mel", 4, 33, 33}});
+  r.memory_wait_seconds = 1.4;
+  CHECK(find_limits(r).cause == Cause::memory);  // both stages had nothing to do for 7 s of 40
+  CHECK(find_limits(r).share == doctest::Approx(0.14));
+  for (const char* name : {"read", "mel"}) {
+    RunReport fed = r;
+    // It had nothing to do for 0.8 s only, and else no worker.
+    StageTime& time = stage(fed, name).time;
+    time.waiting_core = time.waiting_input - 0.8;
+    time.waiting_input = 0.8;
+    CAPTURE(name);
+    const Limits l = find_limits(fed);
+    CHECK(l.cause == Cause::uneven);
+    CHECK(l.hints.empty());
+  }
+  // Where files had to wait for longer than that, as much counts as the stage lost.
+  StageTime& time = stage(r, "mel").time;
+  time = {.busy = 33, .waiting_input = 4.8, .waiting_core = 2.2};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::memory);
+  CHECK(l.share == doctest::Approx(0.12));
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].likely == doctest::Approx(100 / 0.88));
+}
+
 TEST_CASE("limits: a queue that is full and empty by turns") {
   RunReport r = run_of({{"read", 4, 10, 10}, {"mel", 2, 12, 12}});
   stage(r, "read").time = {.busy = 10, .waiting_input = 6, .blocked_output = 24};

@@ -92,7 +92,11 @@ EDITS = [
     # Values
     ("    root: clips", "    root: [clips]"),
     ("    path: out.h5", "    path: nowhere/out.h5"),
+    ("    root: clips", "    root: [clips, more]"),
     ("memory: {host: 512MiB}", "memory: {host: 512Mb}"),
+    ("memory: {host: 512MiB}", "memory: {host: -512MiB}"),
+    ("    hop: 10ms", "    hop: -1s"),
+    ("    rate: 16kHz", "    rate: -16kHz"),
     ("    n_mels: 80", '    n_mels: "80"'),
     ("    n_mels: 80", "    n_mels: eighty"),
     ("    n_mels: 80", "    n_mels: .nan"),
@@ -181,6 +185,9 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {length: "> 15s"}}}\n  segment: {stage: segment, from: way.long}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> 15 seconds"}}}\n  segment: {stage: segment, from: way.long}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: 2s..1s}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: 1s..500}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {duration: "> -1s"}}}\n  segment: {stage: segment, from: way.long}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {size: 1MiB..2s}}}\n  segment: {stage: segment, from: way.long}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: [long, short]}\n  segment: {stage: segment, from: way.long}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: {label: [dog, "!cat"]}}}\n  segment: {stage: segment, from: way.long}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: route, from: resample, outputs: {long: "duration > 15s"}}\n  segment: {stage: segment, from: way.long}'),
@@ -274,6 +281,7 @@ COMMANDS = [
     "run a.yaml --set files.root=empty",
     "run a.yaml --set write.path=no/such/out.h5",
     "run a.yaml -q",
+    "update two.yaml -q",
     "stages mell",
     "inspect nothing.h5",
     "inspect a.yaml",
@@ -287,6 +295,8 @@ COMMANDS = [
 
 def fill(folder):
     (folder / "a.yaml").write_text(PIPELINE)
+    (folder / "two.yaml").write_text(
+        PIPELINE + "  second: {stage: npy_write, from: mel, path: second.npy}\n")
     (folder / "part.yaml").write_text(PART)
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
 #include "tests/support/source_path.h"
@@ -400,4 +401,91 @@ TEST_CASE("parity: a linear value far below its frame's peak is held to more tha
   CHECK(has(e.out, "\nfailed:\n  librosa, voice: frame "));
   CHECK(has(e.out, ", column " + std::to_string(altered) + ": "));
   CHECK(has(e.out, " here in double, "));
+}
+
+// A stand-in for Kaldi, as above: silence, of which it gives its floor, and what it was asked.
+TEST_CASE("parity: the mel settings of a pipeline are compared with the library of its preset") {
+  const TempFolder folder;
+  write_text(folder / "floor.py",
+             "import json, sys, os, array, math\n"
+             "request = json.load(open(sys.argv[2]))\n"
+             "o = request['options']\n"
+             "json.dump(dict(reference=request['reference'], changed=request['changed'],\n"
+             "               sample_rate=o['sample_rate'], n_mels=o['n_mels'],\n"
+             "               inputs=len(request['inputs'])), open('asked.json', 'w'))\n"
+             "floor, outputs = math.log(2.0 ** -23), []\n"
+             "for one in request['inputs']:\n"
+             "    n = os.path.getsize(one['samples']) // 4\n"
+             "    frames = 1 + (n - o['win_length']) // o['hop']\n"
+             "    rows = array.array('f', [floor] * (frames * o['n_mels']))\n"
+             "    rows.tofile(open(one['rows'], 'wb'))\n"
+             "    outputs.append(dict(frames=frames, columns=o['n_mels']))\n"
+             "statistics = dict(frames=sum(one['frames'] for one in outputs),\n"
+             "                  mean=[floor] * o['n_mels'], std=[0] * o['n_mels'])\n"
+             "json.dump(dict(library='floor', version='1', function='f', outputs=outputs,\n"
+             "               statistics=statistics, unknown=[]), open(sys.argv[3], 'w'))\n");
+  write_script(folder / "python", "#!/bin/sh\nexec python3 " + (folder / "floor.py") + " \"$@\"\n");
+  write_silence(folder / "a.wav", 8000, 4000);
+  const std::string begin = test::nodes_to_mel(
+      "root: '${DATA}'",
+      "preset: kaldi, sample_rate: 8000, n_fft: 256, win_length: 200, hop: 80, n_mels: 20");
+  const std::string write = "  write: {stage: hdf5_write, from: mel, path: '${OUT}'}\n";
+  write_text(folder / "p.yaml", begin + write);
+  const std::vector<std::string> python{"--python", folder / "python"};
+  const auto asked = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), python.begin(), python.end());
+    return verify(folder, arguments);
+  };
+  const Ended e = asked({"p.yaml", "a.wav"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(
+      e.out.starts_with("mel of p.yaml, beside kaldi-native-fbank; other than in its preset: "
+                        "sample_rate, n_fft, win_length, hop, n_mels\n"));
+  const Json question = Json::parse(read_text(folder / "asked.json"));
+  CHECK(question["reference"] == "kaldi-native-fbank");
+  CHECK(question["changed"] == Json({"sample_rate", "n_fft", "win_length", "hop", "n_mels"}));
+  CHECK(question["sample_rate"] == 8000);
+  CHECK(question["n_mels"] == 20);
+
+  // --set changes the pipeline; without recordings the test signals are computed.
+  const Ended set = asked({"p.yaml", "--set", "mel.n_mels=23", "--json"});
+  INFO(set.out << set.err);
+  CHECK(set.code == 1);  // these are not silent
+  const Json document = Json::parse(set.out);
+  CHECK(document["pipeline"] == "p.yaml");
+  CHECK(document["node"] == "mel");
+  CHECK(document["preset"] == "kaldi");
+  REQUIRE(document["files"].size() == 5);
+  CHECK(document["changed"] == Json({"sample_rate", "n_fft", "win_length", "hop"}));
+  CHECK(Json::parse(read_text(folder / "asked.json"))["inputs"] == 5);
+
+  // Another preset, another library; the one that is named.
+  CHECK(has(asked({"p.yaml", "--set", "mel.preset=none", "a.wav"}).err,
+            "p.yaml: mel has no preset, which would say which library is meant; give --reference, "
+            "one of librosa, "));
+  (void)asked({"p.yaml", "--reference", "torchaudio", "a.wav"});
+  CHECK(Json::parse(read_text(folder / "asked.json"))["reference"] == "torchaudio");
+
+  // Several nodes.
+  write_text(folder / "two.yaml", begin + write +
+                                      "  more: {stage: mel, from: batch, preset: whisper}\n"
+                                      "  write2: {stage: hdf5_write, from: more, path: o2.h5}\n");
+  const Ended two = asked({"two.yaml", "--set", "mel.sample_rate=16000", "a.wav"});
+  INFO(two.err);
+  CHECK(two.code == 1);
+  CHECK(has(two.err,
+            "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node "
+            "mel"));
+  CHECK(has(asked({"two.yaml", "--set", "mel.sample_rate=16000", "--node", "mroe"}).err,
+            "--node mroe: two.yaml has no such mel node, did you mean 'more'?; it has mel, more"));
+  (void)asked({"two.yaml", "--set", "mel.sample_rate=16000", "--node", "more"});
+  CHECK(Json::parse(read_text(folder / "asked.json"))["reference"] == "whisper");
+
+  write_text(folder / "none.yaml",
+             "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
+             "  end: {stage: discard, from: files}\n");
+  CHECK(has(asked({"none.yaml"}).err, "none.yaml: no node of it is a mel"));
+  CHECK(asked({"p.yaml", "--var", "DTAA=clips", "a.wav"}).code == 78);
+  CHECK(has(verify(folder, {"--node", "mel"}).err, "--node requires a pipeline as the first FILE"));
 }

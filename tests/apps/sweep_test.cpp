@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/report/format.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
@@ -78,6 +79,60 @@ TEST_CASE("sweep: a table for people") {
   CHECK(has(e.out, "1.00"));
 }
 
+// The figures of the cells, row by row, and the one that is marked must be those of --json.
+TEST_CASE("sweep: a picture of two options has a cell for each combination") {
+  const TempFolder folder;
+  const Ended e = sweep(folder, {"--vary", "workers=1,2", "--vary", "mel.n_mels=10,20,30",
+                                 "--repeat", "1", "-o", "s.svg", "--json"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const std::string svg = test::read_text(folder / "s.svg");
+  CHECK(svg.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""));
+  CHECK_FALSE(has(svg, "<script"));
+  CHECK(has(svg, ">workers</text>"));
+  CHECK(has(svg, ">mel.n_mels</text>"));
+  std::size_t cells = 0;
+  for (std::size_t at = svg.find("<title>"); at != svg.npos; at = svg.find("<title>", at + 1))
+    ++cells;
+  CHECK(cells == 6);
+  const Json runs = Json::parse(e.out)["runs"];
+  // In the order of the values, not of the speeds.
+  std::size_t at = 0;
+  for (const char* workers : {"1", "2"})
+    for (const char* bands : {"10", "20", "30"})
+      for (const Json& run : runs) {
+        if (run["set"]["workers"] != workers || run["set"]["mel.n_mels"] != bands) continue;
+        at = svg.find(">" + rate_text(run["files_per_second"]["median"]) + "</text>", at);
+        CAPTURE(run.dump());
+        REQUIRE(at != svg.npos);
+        ++at;
+      }
+  // The fastest, which is the first of all runs, is in bold.
+  const std::string fastest =
+      "font-weight=\"bold\">" + rate_text(runs[0]["files_per_second"]["median"]) + "</text>";
+  CHECK(has(svg, fastest));
+  CHECK(has(svg, "class=\"fastest\""));
+}
+
+TEST_CASE("sweep: a page of one option has a bar for each value, and the table") {
+  const TempFolder folder;
+  const Ended e =
+      sweep(folder, {"--vary", "mel.n_mels=10,20", "--repeat", "2", "-o", "s.html", "--json"});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const std::string page = test::read_text(folder / "s.html");
+  CHECK(page.starts_with("<!doctype html>"));
+  CHECK_FALSE(has(page, "<script"));
+  CHECK(has(page, "<title>melflow sweep: files per second of p.yaml</title>"));
+  CHECK(has(page, "of the best\n"));
+  for (const Json& run : Json::parse(e.out)["runs"]) {
+    const std::vector<double> rates = run["files_per_second"]["runs"];
+    CHECK(has(page, ">" + rate_text(run["files_per_second"]["median"]) + "</text>"));
+    CHECK(has(page, "<title>" + rate_text(std::min(rates[0], rates[1])) + " to " +
+                        rate_text(std::max(rates[0], rates[1])) + " files/s</title>"));
+  }
+}
+
 TEST_CASE("sweep: what cannot be tried is said before the first run") {
   const TempFolder folder;
   const auto refused = [&](std::vector<std::string> arguments, int code, const std::string& text) {
@@ -96,5 +151,13 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   refused({"--vary", "mel.n_mels=10", "--figure", "ending"}, 1,
           "--figure: ending is not a number in the report");
   refused({}, 2, "--vary");
+  refused({"--vary", "mel.n_mels=10,20,10"}, 1, "has the value 10 twice; leave one out");
+  refused({"--vary", "mel.n_mels=10", "-o", "s.png"}, 1, "-o: s.png ends neither in .html nor in");
+  refused({"--vary", "mel.n_mels=10", "-o", "none/s.svg"}, 1, "-o: none/s.svg");
+  refused(
+      {"--vary", "mel.n_mels=10", "--vary", "workers=1", "--vary", "batch.files=1,2", "-o",
+       "s.svg"},
+      1, "-o: a picture shows one or two options, but 3 are varied; leave out -o, or --vary batch");
+  CHECK_FALSE(std::filesystem::exists(folder / "s.svg"));
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -68,4 +69,38 @@ TEST_CASE("trace: what is over the bound is counted and told") {
   CHECK(visits.by_thread().front()->back().index == 2);
   CHECK(visits.left_out() == 2);
   CHECK(has(left_out_text(visits), "the first 3 calls of stages are in the trace, 2 later ones"));
+}
+
+TEST_CASE("trace: the warning about calls that are not in it is printed once") {
+  struct Row {
+    std::vector<std::string> more;
+    bool is_on_stdout;
+  };
+  for (const Row& row : {Row{{}, true}, Row{{"--quiet"}, false}, Row{{"--json"}, false},
+                         Row{{"--json", "--quiet"}, false}, Row{{"--json=r.json"}, true}}) {
+    const TempFolder folder;
+    test::write_toy(folder, 30);
+    std::vector<std::string> command{MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace", "t.json",
+                                     "--trace-calls",     "5"};
+    command.insert(command.end(), row.more.begin(), row.more.end());
+    CAPTURE(fmt::format("{}", fmt::join(row.more, " ")));
+    const Ended e = test::run(folder, command);
+    INFO(e.out << e.err);
+    CHECK(e.code == 0);
+    const std::string said = "warning: --trace: the first 5 calls of stages are in the trace";
+    const std::string& there = row.is_on_stdout ? e.out : e.err;
+    const std::string& elsewhere = row.is_on_stdout ? e.err : e.out;
+    const std::size_t at = there.find(said);
+    REQUIRE(at != there.npos);
+    CHECK(there.find(said, at + 1) == there.npos);
+    CHECK_FALSE(has(elsewhere, said));
+  }
+}
+
+TEST_CASE("trace: how many calls it keeps is asked for with a trace only") {
+  const TempFolder folder;
+  test::write_toy(folder, 3);
+  const Ended e = test::run(folder, {MELFLOW_TOY_PROGRAM, "run", "toy.yaml", "--trace-calls", "5"});
+  CHECK(e.code == 2);
+  CHECK(has(e.err, "--trace-calls requires --trace"));
 }

@@ -273,7 +273,7 @@ TEST_CASE("update: what cannot be gone on with is refused and left as it is") {
   CHECK(run(two, folder, "out.h5", Update::append).error ==
         (folder / "out.h5") +
             ": only a pipeline with one output can be updated, this one has 2; give each output a "
-            "pipeline of its own, or run this one again with overwrite: true");
+            "pipeline of its own, or make all of them anew: melflow run, overwrite: true on each");
   folder.write("text.h5", "no output");
   CHECK(run(pipeline(), folder, "text.h5", Update::append).error.find("text.h5") !=
         std::string::npos);

@@ -145,12 +145,16 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
     CHECK(read(o, "size", Value::scalar(row.text)).empty());
     CHECK(o.size.count == row.bytes);
   }
-  for (const char* bad : {"", "KiB", "4 KiB x", "-4KiB", "4xib", "four", "nan", "inf"}) {
+  for (const char* bad : {"", "KiB", "4 KiB x", "4xib", "four", "nan", "inf"}) {
     CAPTURE(std::string(bad));
     CHECK(read("size", bad) ==
           "s.yaml:2:9: node.size: '" + std::string(bad) +
               "' is not a size such as 65536, 64KiB or 1.5GiB; allowed: 4KiB to 1GiB");
   }
+  CHECK(
+      read("size", "-4KiB") ==
+      "s.yaml:2:9: node.size: '-4KiB' is less than 0; write a size such as 65536, 64KiB or 1.5GiB; "
+      "allowed: 4KiB to 1GiB");
   for (const auto& [written, meant] : {std::pair("4kib", "4KiB"), std::pair("512Mb", "512MiB"),
                                        std::pair("1.5g", "1.5GiB"), std::pair("2T", "2TiB")}) {
     CAPTURE(std::string(written));
@@ -223,6 +227,8 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   CHECK(read(o, "count", Value::list({})) ==
         "s.yaml:2:9: node.count: a list is not an integer; allowed: 1 to 64");
   CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not a text");
+  CHECK(read(o, "text", Value::list({Value::scalar("a"), Value::scalar("b")})) ==
+        "s.yaml:2:9: node.text: a list is not a text; write one text, without the brackets");
   CHECK(read(o, "count", Value{}) ==
         "s.yaml:2:9: node.count: nothing stands here instead of an integer; allowed: 1 to 64");
 }
