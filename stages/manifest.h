@@ -73,9 +73,7 @@ class Manifest {
   /// Reorders recordings by chance; after all else.
   void shuffle(std::uint64_t seed);
   /// The place that the entry had in the list before shuffle().
-  [[nodiscard]] std::size_t listed(std::size_t i) const {
-    return listed_.empty() ? i : listed_[i];
-  }
+  [[nodiscard]] std::size_t listed(std::size_t i) const { return listed_.empty() ? i : listed_[i]; }
   /// Numbers labels in the order of their names, compared as bytes; to be called once, at the end.
   void close();
 
