@@ -1,5 +1,6 @@
 #include "stages/output/checkpoints.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "stages/manifest.h"
@@ -56,15 +57,16 @@ void Checkpoints::commit_all() {
 
 // The next files that are done; false where there are none.
 bool Checkpoints::take(std::vector<RunJournal::File>& out) {
+  // The ledger is asked first: the hash of a file's rows is complete when its record is closed.
+  const std::size_t closed = std::max(committed_, uses_.run.ledger.oldest_open());
   written_.clear();
-  uses_.writer.written(committed_, kMostFiles, written_);
+  uses_.writer.written(committed_, std::min(kMostFiles, closed - committed_), written_);
   std::vector<std::int64_t> safe;
   for (const auto& file : uses_.files) safe.push_back(file->safe_rows());
   const ManifestSource* listed = manifest_source(uses_.run);
   std::size_t i = committed_;
   for (const RowWriter::Written& w : written_) {
-    const Outcome outcome = uses_.run.ledger.outcome(i);
-    if (outcome == Outcome::open || outcome == Outcome::not_run ||
+    if (uses_.run.ledger.outcome(i) == Outcome::not_run ||
         rows_[w.section] + w.rows > safe[w.section])
       break;
     rows_[w.section] += w.rows;

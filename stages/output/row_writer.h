@@ -69,8 +69,8 @@ class RowWriter {
     std::uint64_t hash = 0;
     FileAudio audio;
   };
-  /// Adds what is written of files [first, first + most) to `out`, in order, up to the first that
-  /// has rows which are not all written.
+  /// Adds what is written of files [first, first + most), whose records are closed, to `out`, in
+  /// order, up to the first that has rows which are not all written.
   void written(std::size_t first, std::size_t most, std::vector<Written>& out);
 
   // ---- when the run is over
