@@ -51,4 +51,10 @@ nb::object array(std::vector<T> values, std::vector<std::size_t> shape = {}) {
   return array(std::move(owner), data, shape, nb::dtype<T>());
 }
 
+/// An array of Python's, and its copy.
+using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+inline std::vector<std::int64_t> copy_of(const Numbers& numbers) {
+  return {numbers.data(), numbers.data() + numbers.shape(0)};
+}
+
 }  // namespace melflow

@@ -1,12 +1,10 @@
 #include "apps/python/batch_run.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "apps/python/process.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/permutation.h"
@@ -41,17 +39,6 @@ const PlanNode& node_of_batches(const Plan& plan) {
 }
 
 }  // namespace
-
-// oneTBB's threads are not there in a child that was forked off, and it does not know.
-void BatchRun::check_process() {
-  static std::atomic<pid_t> process{0};
-  pid_t none = 0;
-  if (!process.compare_exchange_strong(none, getpid()) && none != getpid())
-    throw RunError(
-        "this process was forked off after melflow had started its threads, which it does not "
-        "have: start processes by spawn (multiprocessing.set_start_method('spawn')), or make the "
-        "first Loader after the fork. A Loader needs no worker processes (num_workers=0)");
-}
 
 BatchRun::BatchRun(const Settings& settings) {
   check_process();
@@ -101,6 +88,11 @@ BatchQueue::State BatchRun::take(SampleBatch& out, double seconds) {
 
 void BatchRun::stop() {
   if (!thread_.joinable()) return;
+  if (is_forked_off()) {
+    thread_.detach();
+    static_cast<void>(runner_.release());  // whose threads are not there
+    return;
+  }
   queue_->close();
   runner_->stop();
   join();

@@ -59,7 +59,6 @@ class BatchRun {
  private:
   void run();
   void join();
-  static void check_process();
 
   std::shared_ptr<BatchQueue> queue_;
   std::unique_ptr<Runner> runner_;

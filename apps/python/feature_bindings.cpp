@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "apps/python/arrays.h"
-#include "apps/python/feature_chain.h"
+#include "apps/python/stage_chain.h"
 #include "pipeline/problem.h"
 
 using namespace melflow;
@@ -27,41 +27,41 @@ Samples samples_of(const Array& array) {
   return out;
 }
 
-nb::object rows_of(const FeatureChain& chain, const Array& samples, int sample_rate) {
+nb::object rows_of(const StageChain& chain, const Array& samples, int sample_rate) {
   const Samples in = samples_of(samples);
   if (in.count == 0) throw std::invalid_argument("there are no samples");
-  std::shared_ptr<const MelPart> part;
+  StageChain::Rows rows;
   {
     const nb::gil_scoped_release free;
-    part = chain.rows(in, sample_rate);
+    rows = chain.rows(in, sample_rate);
   }
-  std::vector<std::size_t> shape{static_cast<std::size_t>(part->row_count)};
-  if (chain.info().frames > 0) shape.push_back(static_cast<std::size_t>(chain.info().frames));
-  if (!chain.info().is_samples()) shape.push_back(static_cast<std::size_t>(chain.info().columns));
-  void* data = part->data->data();
-  const NumberType type = part->type;
-  return array(std::make_unique<std::shared_ptr<const MelPart>>(std::move(part)), data, shape,
-               dtype_of(type));
+  std::vector<std::size_t> shape{static_cast<std::size_t>(rows.count)};
+  for (const std::size_t n : chain.row_shape()) shape.push_back(n);
+  auto owner = std::make_unique<std::vector<std::byte>>(std::move(rows.values));
+  void* data = owner->data();
+  return array(std::move(owner), data, shape, dtype_of(chain.type()));
 }
 
 }  // namespace
 
 void bind_features(nb::module_& m);
 void bind_features(nb::module_& m) {
-  nb::class_<FeatureChain>(m, "FeatureChain")
+  nb::class_<StageChain>(m, "FeatureChain")
       .def(
           "__init__",
-          [](FeatureChain* self, const std::string& name, const std::string& text,
+          [](StageChain* self, const std::string& name, const std::string& text,
              const std::map<std::string, std::string>& vars,
              const std::map<std::string, std::string>& sets) {
             LoadOptions options;
             for (const auto& [key, value] : vars) options.vars.push_back({key, value});
             for (const auto& [key, value] : sets) options.sets.push_back({key, value});
-            new (self) FeatureChain(name, text, options);
+            new (self) StageChain(
+                text.empty() ? load_plan(name, options) : load_plan_text(text, name, options), name,
+                StageChain::Input::samples);
           },
           nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"))
       .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
-      .def_prop_ro("fingerprint", &FeatureChain::fingerprint)
-      .def_prop_ro("unit", [](const FeatureChain& c) { return c.info().unit; })
-      .def_prop_ro("name", [](const FeatureChain& c) { return c.info().name; });
+      .def_prop_ro("fingerprint", &StageChain::fingerprint)
+      .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
+      .def_prop_ro("name", [](const StageChain& c) { return c.info().name; });
 }

@@ -14,6 +14,7 @@
 
 #include "apps/python/arrays.h"
 #include "apps/python/batch_run.h"
+#include "apps/python/list_columns.h"
 #include "pipeline/problem.h"
 #include "stages/version.h"
 
@@ -22,47 +23,13 @@ using namespace melflow;
 
 namespace {
 
-// What is known of the recordings of a batch.
-void describe(const BatchRun& run, const std::vector<std::int64_t>& files, nb::dict& out) {
-  const Manifest& list = run.manifest();
-  nb::list paths, texts, sets;
-  std::vector<std::int32_t> labels, splits;
-  std::vector<float> targets;
-  const std::size_t target_count = list.target_names().size();
-  for (const std::int64_t file : files) {
-    const auto i = static_cast<std::size_t>(file);
-    paths.append(list.name(i));
-    splits.push_back(list.split(i));
-    if (list.has_label_sets()) {
-      const auto set = list.labels(i);
-      sets.append(array(std::vector<std::int32_t>(set.begin(), set.end())));
-    } else {
-      labels.push_back(list.label(i));
-    }
-    for (std::size_t t = 0; t < target_count; ++t) targets.push_back(list.target(i, t));
-  }
-  out["path"] = paths;
-  if (list.has_label_sets())
-    out["labels"] = sets;
-  else if (!list.label_names().empty())
-    out["label"] = array(std::move(labels));
-  if (!list.split_names().empty()) out["split"] = array(std::move(splits));
-  if (target_count > 0) out["target"] = array(std::move(targets), {files.size(), target_count});
-  for (std::size_t t = 0; t < list.text_names().size(); ++t) {
-    nb::list column;
-    for (const std::int64_t file : files)
-      column.append(std::string(list.text(static_cast<std::size_t>(file), t)));
-    out[list.text_names()[t].c_str()] = column;
-  }
-}
-
 nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   nb::dict out;
   auto owner = std::make_unique<Buffer>(std::move(batch.data));
   void* data = owner->data();
   out[run.info().name.c_str()] = array(std::move(owner), data, batch.shape, dtype_of(batch.type));
   if (!batch.lengths.empty()) out["length"] = array(std::move(batch.lengths));
-  describe(run, batch.files, out);
+  describe(run.manifest(), batch.files, out);
   for (std::int64_t& file : batch.files)
     file = static_cast<std::int64_t>(run.manifest().listed(static_cast<std::size_t>(file)));
   out["file"] = array(std::move(batch.files));
@@ -111,11 +78,13 @@ std::vector<Assignment> assignments(const std::map<std::string, std::string>& of
 
 }  // namespace
 
-void bind_rows(nb::module_& m);      // row_bindings.cpp
-void bind_features(nb::module_& m);  // feature_bindings.cpp
+void bind_rows(nb::module_& m);        // row_bindings.cpp
+void bind_audio_rows(nb::module_& m);  // audio_bindings.cpp
+void bind_features(nb::module_& m);    // feature_bindings.cpp
 
 NB_MODULE(_melflow, m) {
   bind_rows(m);
+  bind_audio_rows(m);
   bind_features(m);
   m.attr("version") = kVersion;
   nb::exception<ConfigError>(m, "ConfigError", PyExc_ValueError);

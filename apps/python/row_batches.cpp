@@ -7,11 +7,16 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "apps/python/process.h"
 #include "pipeline/problem.h"
 #include "pipeline/threads.h"
 
 namespace melflow {
 namespace {
+
+constexpr std::uint64_t kMostReplaced = 100;  // for one sample
 
 // Batches of all ranks together take `size` samples from `left`; the last one is shared evenly, and
 // left out where a rank would have none of it: all have as many batches.
@@ -34,6 +39,7 @@ RowBatches::RowBatches(std::shared_ptr<const RowReader> reader, Settings setting
       settings_(std::move(settings)),
       samples_(samples_in(settings_, ends_)),
       order_(samples_, Permutation::of_epoch(settings_.seed, settings_.epoch)) {
+  check_process();
   if (!settings_.mean.empty()) scale_ = fixed_step(settings_.mean, settings_.std);
   const std::uint64_t n = samples_;
   count_ = batches_of(n - std::min(n, settings_.begin), settings_.size * settings_.ranks,
@@ -71,13 +77,45 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
   return static_cast<std::uint64_t>(settings_.starts[range] + sample - before);
 }
 
+// Samples that cannot be read any more give their places to others, which are the same wherever the
+// same recordings are lost.
+void RowBatches::replace_lost(std::vector<std::int64_t>& samples,
+                              RowReader::Scratch& scratch) const {
+  const auto range = [this](std::int64_t s) {
+    return RowReader::Range{first_row(s), static_cast<std::uint64_t>(rows_of(s))};
+  };
+  std::vector<RowReader::Range> ranges;
+  for (const std::int64_t s : samples) ranges.push_back(range(s));
+  std::vector<std::size_t> places = reader_->fetch(ranges, scratch);
+  if (places.empty()) return;
+  const Permutation others(samples_, Permutation::of_epoch(settings_.seed + 1, settings_.epoch));
+  const std::vector<std::int64_t> wanted = samples;
+  for (std::uint64_t attempt = 0; !places.empty(); ++attempt) {
+    if (attempt == kMostReplaced)
+      throw RunError(
+          fmt::format("{} samples one behind the other cannot be read any more; the last one: {}",
+                      kMostReplaced + 1, reader_->last_loss()));
+    ranges.clear();
+    for (const std::size_t p : places) {
+      const auto lost = static_cast<std::uint64_t>(wanted[p]);
+      samples[p] = static_cast<std::int64_t>(others((lost + attempt) % samples_));
+      ranges.push_back(range(samples[p]));
+    }
+    std::vector<std::size_t> still;
+    for (const std::size_t i : reader_->fetch(ranges, scratch)) still.push_back(places[i]);
+    places = std::move(still);
+  }
+}
+
 RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch) {
+  replace_lost(samples, scratch);
   const bool is_ragged = settings_.is_ragged;
-  const RowReader::Layout& layout = reader_->layout();
+  const NumberType stored_type = reader_->type();
   const bool as_float =
-      scale_ != nullptr || (settings_.as_float32 && layout.type != NumberType::float32);
+      scale_ != nullptr || (settings_.as_float32 && stored_type != NumberType::float32);
   Batch out;
-  out.type = as_float ? NumberType::float32 : layout.type;
+  out.type = as_float ? NumberType::float32 : stored_type;
+  const std::vector<std::size_t>& shape = reader_->row_shape();
   std::int64_t longest = 1;
   for (const std::int64_t s : samples) longest = std::max(longest, rows_of(s));
   const std::size_t values = reader_->values_per_row();
@@ -87,7 +125,7 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   // By their places, so that a chunk is unpacked once.
   std::vector<std::size_t> by_place(samples.size());
   std::iota(by_place.begin(), by_place.end(), 0);
-  if (layout.chunk_rows > 0)
+  if (reader_->is_ordered())
     std::sort(by_place.begin(), by_place.end(), [&](std::size_t a, std::size_t b) {
       return first_row(samples[a]) < first_row(samples[b]);
     });
@@ -98,15 +136,15 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
     std::byte* to = out.data.data() + place * sample_bytes;
     const auto n = static_cast<std::uint64_t>(rows);
     const std::uint64_t first = first_row(samples[place]);
-    if (as_float && layout.type != NumberType::float32) {
+    if (as_float && stored_type != NumberType::float32) {
       stored.resize(n * reader_->row_bytes());
-      reader_->read(first, n, stored.data(), scratch);
-      to_float(stored.data(), n * values, layout.type, reinterpret_cast<float*>(to));
+      reader_->read({first, n}, stored.data(), scratch);
+      to_float(stored.data(), n * values, stored_type, reinterpret_cast<float*>(to));
     } else {
-      reader_->read(first, n, to, scratch);
+      reader_->read({first, n}, to, scratch);
     }
     if (scale_ != nullptr) {
-      const std::size_t columns = layout.row_shape.empty() ? 1 : layout.row_shape.back();
+      const std::size_t columns = shape.empty() ? 1 : shape.back();
       MemoryRows scaled(reinterpret_cast<float*>(to),
                         rows * static_cast<std::int64_t>(values / columns),
                         static_cast<int>(columns));
@@ -117,13 +155,14 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   }
   out.shape = {samples.size()};
   if (is_ragged) out.shape.push_back(static_cast<std::size_t>(longest));
-  out.shape.insert(out.shape.end(), layout.row_shape.begin(), layout.row_shape.end());
+  out.shape.insert(out.shape.end(), shape.begin(), shape.end());
   out.samples = std::move(samples);
+  reader_->drop(scratch);
   return out;
 }
 
 void RowBatches::work() {
-  RowReader::Scratch scratch;
+  const std::unique_ptr<RowReader::Scratch> scratch = reader_->scratch();
   for (;;) {
     std::uint64_t batch = 0;
     {
@@ -137,7 +176,7 @@ void RowBatches::work() {
     std::optional<Batch> made;
     std::exception_ptr error;
     try {
-      made = make(samples_of(batch), scratch);
+      made = make(samples_of(batch), *scratch);
     } catch (...) {
       error = std::current_exception();
     }
@@ -153,6 +192,7 @@ void RowBatches::work() {
 }
 
 std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
+  check_process();
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                     [this] { return is_over_ || taken_ == count_ || made_.contains(taken_); });
@@ -170,6 +210,11 @@ std::optional<RowBatches::Batch> RowBatches::take(double seconds, bool& over) {
 }
 
 void RowBatches::stop() {
+  if (is_forked_off()) {
+    for (std::thread& t : threads_) t.detach();
+    threads_.clear();
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;

@@ -1,4 +1,4 @@
-// Batches of the rows of a file, made ahead of who takes them.
+// Batches of rows that have numbers, made ahead of who takes them.
 #pragma once
 
 #include <condition_variable>
@@ -62,6 +62,7 @@ class RowBatches {
   [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
     return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;
   }
+  void replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch) const;
   [[nodiscard]] Batch make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch);
   void work();
 

@@ -1,4 +1,4 @@
-// The part of the module that reads rows which are there.
+// The part of the module that gives rows by their numbers.
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "apps/python/arrays.h"
+#include "apps/python/file_rows.h"
 #include "apps/python/row_batches.h"
 
 using namespace melflow;
@@ -35,21 +36,29 @@ nb::object take(RowBatches& batches, double seconds) {
                         array(std::move(batch->samples)), array(std::move(batch->lengths)));
 }
 
-using Numbers = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-std::vector<std::int64_t> copy_of(const Numbers& numbers) {
-  return {numbers.data(), numbers.data() + numbers.shape(0)};
-}
-
 using Chunks = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint32_t>>;
 
-RowReader::Layout layout_of(std::string path, const std::string& type,
-                            std::vector<std::size_t> row_shape, std::uint64_t rows,
-                            std::uint64_t at, std::uint64_t chunk_rows, bool is_shuffled,
-                            bool is_deflated, const Chunks& chunks) {
-  RowReader::Layout out{std::move(path), type_of(type), std::move(row_shape), rows, at,
-                        chunk_rows,      is_shuffled,   is_deflated,          {}};
+FileRows::Layout layout_of(std::string path, const std::string& type,
+                           std::vector<std::size_t> row_shape, std::uint64_t rows, std::uint64_t at,
+                           std::uint64_t chunk_rows, bool is_shuffled, bool is_deflated,
+                           const Chunks& chunks) {
+  FileRows::Layout out{std::move(path), type_of(type), std::move(row_shape), rows, at,
+                       chunk_rows,      is_shuffled,   is_deflated,          {}};
   for (const auto& [chunk_at, bytes, mask] : chunks) out.chunks.push_back({chunk_at, bytes, mask});
   return out;
+}
+
+nb::object rows_at(const RowReader& reader, std::uint64_t first, std::uint64_t count) {
+  auto rows = std::make_unique<std::vector<std::byte>>(count * reader.row_bytes());
+  {
+    const nb::gil_scoped_release free;
+    const auto scratch = reader.scratch();
+    reader.read({first, count}, rows->data(), *scratch);
+  }
+  std::vector<std::size_t> shape{count};
+  for (const std::size_t n : reader.row_shape()) shape.push_back(n);
+  void* data = rows->data();
+  return array(std::move(rows), data, shape, dtype_of(reader.type()));
 }
 
 }  // namespace
@@ -57,29 +66,20 @@ RowReader::Layout layout_of(std::string path, const std::string& type,
 void bind_rows(nb::module_& m);
 void bind_rows(nb::module_& m) {
   nb::class_<RowReader>(m, "RowReader")
+      .def("read", &rows_at, nb::arg("first"), nb::arg("count"))
+      .def_prop_ro("dtype", [](const RowReader& r) { return std::string(to_text(r.type())); })
+      .def_prop_ro("row_shape", &RowReader::row_shape);
+  nb::class_<FileRows, RowReader>(m, "FileRows")
       .def(
           "__init__",
-          [](RowReader* self, std::string path, const std::string& type,
+          [](FileRows* self, std::string path, const std::string& type,
              std::vector<std::size_t> row_shape, std::uint64_t rows, std::uint64_t at,
              std::uint64_t chunk_rows, bool is_shuffled, bool is_deflated, const Chunks& chunks) {
-            new (self) RowReader(layout_of(std::move(path), type, std::move(row_shape), rows, at,
-                                           chunk_rows, is_shuffled, is_deflated, chunks));
+            new (self) FileRows(layout_of(std::move(path), type, std::move(row_shape), rows, at,
+                                          chunk_rows, is_shuffled, is_deflated, chunks));
           },
           nb::arg("path"), nb::arg("type"), nb::arg("row_shape"), nb::arg("rows"), nb::arg("at"),
-          nb::arg("chunk_rows"), nb::arg("is_shuffled"), nb::arg("is_deflated"), nb::arg("chunks"))
-      .def("read", [](const RowReader& reader, std::uint64_t first, std::uint64_t count) {
-        RowReader::Scratch scratch;
-        auto rows = std::make_unique<std::vector<std::byte>>(count * reader.row_bytes());
-        {
-          const nb::gil_scoped_release free;
-          reader.read(first, count, rows->data(), scratch);
-        }
-        std::vector<std::size_t> shape{count};
-        for (const std::size_t n : reader.layout().row_shape) shape.push_back(n);
-        void* data = rows->data();
-        return array(std::move(rows), data, shape, dtype_of(reader.layout().type));
-      });
-
+          nb::arg("chunk_rows"), nb::arg("is_shuffled"), nb::arg("is_deflated"), nb::arg("chunks"));
   nb::class_<RowBatches>(m, "RowBatches")
       .def(
           "__init__",

@@ -6,15 +6,32 @@
 
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
 features, Features: rows of samples in memory, by the same kernels.
-open: the rows of a file, and batches of them.
+open: the rows of a file, or of a pipeline, by number, and batches of them.
 run, update, inspect: the program, as a child process.
 """
 
+import os
+from typing import Any
+
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
+from .audio_rows import AudioRows
 from .features import Features, features
 from .loader import Loader
 from .program import inspect, run, update
-from .rows import Rows, open
+from .rows import FileRows, Rows
 
-__all__ = ["ConfigError", "Features", "Loader", "Rows", "RunError", "__version__", "features", "inspect", "open", "run", "update"]
+
+def open(path: "os.PathLike[str] | str", **options: Any) -> Rows:
+    """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file NAME.yaml or its text (with a
+    line break in it), for which `options` are those of AudioRows. Raises ValueError where it is no such file."""
+    name = os.fspath(path)
+    if "\n" in name or name.endswith((".yaml", ".yml")):
+        return AudioRows(name, **options)
+    if options:
+        raise TypeError(f"{name}: {', '.join(options)}: are for pipelines; rows of a file have no options")
+    return FileRows(name)
+
+
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Loader", "Rows", "RunError", "__version__",
+           "features", "inspect", "open", "run", "update"]

@@ -13,7 +13,7 @@ Batch = Dict[str, Any]
 _WAIT = 0.1  # seconds between two looks at signals
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """A value as YAML has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -68,12 +68,12 @@ class Loader:
         self._pipeline, self._yaml = (name, "") if "\n" not in name else ("pipeline", name)
         given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, seed=seed, drop_last=drop_last,
                      prefetch=prefetch, dtype=dtype)
-        self._options = {k: _text(v) for k, v in given.items() if v is not None}
+        self._options = {k: text_of(v) for k, v in given.items() if v is not None}
         self._seed: Optional[int] = None
         if shuffle or seed is not None if shuffle_recordings is None else shuffle_recordings:
             self._seed = int(seed or 0)
-        self._vars = {k: _text(v) for k, v in (vars or {}).items()}
-        self._sets = {k: _text(v) for k, v in (sets or {}).items()}
+        self._vars = {k: text_of(v) for k, v in (vars or {}).items()}
+        self._sets = {k: text_of(v) for k, v in (sets or {}).items()}
         self._split, self._memory = split or "", Memory()
         self._workers, self._rank, self._world_size = workers, rank, world_size
         self._epoch, self._delivered = 0, 0

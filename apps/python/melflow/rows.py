@@ -1,24 +1,20 @@
-"""Rows that melflow has written to HDF5: by number, by recording, and in batches."""
+"""Rows by number, by recording, and in batches; those that melflow has written to HDF5."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
+from ._melflow import FileRows as _FileRows
 from ._melflow import RowBatches, RowReader
 
 Batch = Dict[str, Any]
 
 _WAIT = 0.1  # seconds between two looks at signals
 _FORMAT = 2
-
-
-def open(path: "os.PathLike[str] | str") -> "Rows":
-    """The rows of a file that melflow has written. Raises ValueError where it is no such file."""
-    return Rows(path)
 
 
 def _texts(values: Any) -> List[str]:
@@ -28,8 +24,74 @@ def _texts(values: Any) -> List[str]:
 class Rows:
     """A map-style dataset: len(rows), rows[i] and rows[a:b] are rows, rows.recording(i) all rows of a recording.
 
-    name, unit, shape, dtype: of the rows. path, label (or labels, 1 for each that it has), target, split, status, offset,
-    count, columns (texts by name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what the file says of itself.
+    name, unit, shape, dtype: of the rows. path, label (or labels), target, split, status, offset, count, columns (texts by
+    name): of the recordings, by number. label_names, split_names. mean, std: of the columns, or None. attributes: what is
+    known of the rows as a whole.
+
+    Any number of threads may use it.
+    """
+
+    _reader: RowReader
+    attributes: Dict[str, Any]
+    name: str
+    unit: str
+    shape: Tuple[int, ...]
+    dtype: str
+    is_ragged: bool
+    offset: np.ndarray
+    count: np.ndarray
+    status: np.ndarray
+    path: List[str]
+    label: Optional[np.ndarray] = None
+    labels: Any = None
+    target: Optional[np.ndarray] = None
+    split: Optional[np.ndarray] = None
+    label_names: List[str] = []
+    split_names: List[str] = []
+    columns: Dict[str, List[str]] = {}
+    mean: Optional[np.ndarray] = None
+    std: Optional[np.ndarray] = None
+    is_normalized = False
+    _batch_workers = 1
+    _hashes: np.ndarray
+
+    def _order(self) -> None:
+        """To be called when offset and count are known."""
+        present = np.flatnonzero(self.count > 0)
+        self._by_offset = present[np.argsort(self.offset[present], kind="stable")]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        if isinstance(at, slice):
+            first, end, step = at.indices(len(self))
+            if step != 1:
+                raise ValueError("rows are read in one piece: a slice has no step")
+            return self._reader.read(first, max(0, end - first))
+        i = int(at)
+        if i < 0:
+            i += len(self)
+        if not 0 <= i < len(self):
+            raise IndexError(f"row {at} of {len(self)}")
+        return self._reader.read(i, 1)[0]
+
+    def recording(self, i: int) -> np.ndarray:
+        """All rows of the recording with that number."""
+        return self._reader.read(int(self.offset[i]), int(self.count[i]))
+
+    def recording_of(self, rows: Any) -> np.ndarray:
+        """The numbers of the recordings that rows are of."""
+        starts = self.offset[self._by_offset]
+        return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
+
+    def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
+        """Batches of the rows, shuffled anew in each epoch: see RowLoader."""
+        return RowLoader(self, batch_size, **options)
+
+
+class FileRows(Rows):
+    """The rows of a file that melflow has written.
 
     It reads through a map of the file, or unpacks its chunks, without HDF5: any number of threads may use it, and so may
     processes that open the file themselves.
@@ -70,8 +132,7 @@ class Rows:
             self.std = statistics["std"][:] if statistics is not None else None
         # A row is a frame, or a sample, of a recording, and not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
-        present = np.flatnonzero(self.count > 0)
-        self._by_offset = present[np.argsort(self.offset[present], kind="stable")]
+        self._order()
 
     def _reader_of(self, name: str, rows: Any) -> RowReader:
         dtype = rows.dtype
@@ -79,46 +140,17 @@ class Rows:
         self.dtype = "bfloat16" if dtype == "f4" and rows.id.get_type().get_size() == 2 else str(dtype)
         if rows.chunks is None:
             at = rows.id.get_offset() or 0
-            return RowReader(name, self.dtype, list(rows.shape[1:]), rows.shape[0], at, 0, False, False, [])
+            return _FileRows(name, self.dtype, list(rows.shape[1:]), rows.shape[0], at, 0, False, False, [])
         chunks = []
         for first in range(0, rows.shape[0], rows.chunks[0]):
             info = rows.id.get_chunk_info_by_coord((first,) + (0,) * (len(rows.shape) - 1))
             chunks.append((info.byte_offset, info.size, info.filter_mask))
-        return RowReader(name, self.dtype, list(rows.shape[1:]), rows.shape[0], 0, rows.chunks[0], bool(rows.shuffle),
+        return _FileRows(name, self.dtype, list(rows.shape[1:]), rows.shape[0], 0, rows.chunks[0], bool(rows.shuffle),
                          rows.compression == "gzip", chunks)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, at: Any) -> np.ndarray:
-        if isinstance(at, slice):
-            first, end, step = at.indices(len(self))
-            if step != 1:
-                raise ValueError("rows are read in one piece: a slice has no step")
-            return self._reader.read(first, max(0, end - first))
-        i = int(at)
-        if i < 0:
-            i += len(self)
-        if not 0 <= i < len(self):
-            raise IndexError(f"row {at} of {len(self)}")
-        return self._reader.read(i, 1)[0]
-
-    def recording(self, i: int) -> np.ndarray:
-        """All rows of the recording with that number."""
-        return self._reader.read(int(self.offset[i]), int(self.count[i]))
-
-    def recording_of(self, rows: Any) -> np.ndarray:
-        """The numbers of the recordings that rows are of."""
-        starts = self.offset[self._by_offset]
-        return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
-
-    def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
-        """Batches of the rows, shuffled anew in each epoch: see RowLoader."""
-        return RowLoader(self, batch_size, **options)
 
 
 class RowLoader:
-    """Goes over the rows of a file once for each `for`, and gives dicts of arrays, as melflow.Loader does.
+    """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does.
 
     A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
     "length". `recordings`: takes one of the two whatever the rows are.
@@ -135,15 +167,16 @@ class RowLoader:
     def __init__(self, rows: Rows, batch_size: int = 32, *, split: Optional[str] = None, shuffle: bool = True,
                  seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
-                 workers: int = 1) -> None:
+                 workers: Optional[int] = None) -> None:
         if world_size < 1 or not 0 <= rank < world_size:
             raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
+        workers = rows._batch_workers if workers is None else workers
         if batch_size < 1 or prefetch < 1 or workers < 1:
             raise ValueError("batch_size, prefetch and workers are 1 or more")
         if dtype not in (None, "float32", rows.dtype):
             raise ValueError(f"dtype {dtype}: rows of {rows.dtype} come as they are, or as float32")
         if normalize and rows.mean is None:
-            raise ValueError("the file has no statistics to normalize by: make it with `statistics: train`")
+            raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
         if normalize and rows.is_normalized:
             raise ValueError("the rows are normalized already")
         taken = rows.count > 0
@@ -242,7 +275,7 @@ class RowLoader:
             out["length"] = lengths
         out["path"] = [rows.path[i] for i in files]
         if rows.labels is not None:
-            out["labels"] = rows.labels[files]
+            out["labels"] = [rows.labels[i] for i in files]
         elif rows.label is not None and rows.label_names:
             out["label"] = rows.label[files]
         if rows.split_names:

@@ -12,6 +12,8 @@ class BatchSource {
  public:
   /// The description of the rows; available after plan().
   [[nodiscard]] virtual std::shared_ptr<const FeatureInfo> rows() const = 0;
+  /// Of the values in a batch.
+  [[nodiscard]] virtual NumberType type() const = 0;
   /// How many batches may wait.
   [[nodiscard]] virtual std::size_t prefetch() const = 0;
 

@@ -31,6 +31,7 @@
 #include "stages/manifest.h"
 #include "stages/output/formats/row_order.h"
 #include "stages/output/training/batch_source.h"
+#include "stages/output/training/recording_rows.h"
 #include "stages/output/training/sample_batcher.h"
 #include "stages/row_type.h"
 
@@ -79,42 +80,6 @@ struct BatchesOptions {
   }
 };
 
-// The rows of a recording that came in blocks.
-class Recording {
- public:
-  void add(const MelPart& part, std::size_t row_bytes) {
-    const std::size_t at = static_cast<std::size_t>(part.first_row) * row_bytes;
-    const std::size_t bytes = static_cast<std::size_t>(part.row_count) * row_bytes;
-    bytes_.resize(std::max(bytes_.size(), at + bytes));
-    if (bytes > 0) std::copy_n(part.data->data(), bytes, bytes_.data() + at);
-  }
-  [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
-  void clear() { bytes_.clear(); }
-  // Takes the steps that need all rows [rows, columns] of float32.
-  void finish(const UtteranceSteps& steps, std::int64_t rows, int columns) {
-    for (const auto& step : steps.steps()) {
-      const int wanted = step->values_out(columns);
-      MemoryRows in(floats(bytes_), rows, columns);
-      if (wanted == columns) {
-        step->run(in, in);
-        continue;
-      }
-      std::vector<std::byte> next(static_cast<std::size_t>(rows) *
-                                  static_cast<std::size_t>(wanted) * sizeof(float));
-      MemoryRows out(floats(next), rows, wanted);
-      step->run(in, out);
-      bytes_.swap(next);
-      columns = wanted;
-    }
-  }
-
- private:
-  static float* floats(std::vector<std::byte>& bytes) {
-    return reinterpret_cast<float*>(bytes.data());
-  }
-  std::vector<std::byte> bytes_;
-};
-
 class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSource {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
@@ -141,6 +106,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   }
 
   [[nodiscard]] std::shared_ptr<const FeatureInfo> rows() const override { return info_; }
+  [[nodiscard]] NumberType type() const override { return options_.dtype; }
   [[nodiscard]] std::size_t prefetch() const override {
     return static_cast<std::size_t>(options_.prefetch);
   }
@@ -155,6 +121,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
       const Outcome o = ledger.outcome(i);
       return o != Outcome::open && o != Outcome::ok;
     });
+    recording_ = std::make_unique<RecordingRows>(info_, options_.dtype);
     batcher_ = std::make_unique<SampleBatcher>(batcher_settings(), [this](SampleBatch batch) {
       ++batches_;
       samples_ += batch.files.size();
@@ -292,36 +259,22 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
 
   void take(const PlacedPart& placed) {
     if (!is_wanted_) return;
-    const MelPart& part = *placed.part;
     if (placed.file != file_) {
       file_ = placed.file;
-      recording_.clear();
+      recording_->clear();
     }
-    if (part.is_whole() && !part.pending)
-      return give(placed.file, part.data->data(), part.row_count, part.type);
-    const auto columns = static_cast<std::size_t>(part.pending_columns);
-    recording_.add(part, part.pending ? columns * sizeof(float)
-                                      : info_->values_per_row() * size_of(part.type));
-    if (placed.file_rows < 0) return;
-    if (part.pending) recording_.finish(*part.pending, placed.file_rows, part.pending_columns);
-    give(placed.file, recording_.data(), placed.file_rows, part.type);
-    recording_.clear();
+    if (!recording_->add(*placed.part, placed.file_rows)) return;
+    give(static_cast<std::int64_t>(placed.file), recording_->data(), recording_->count());
+    recording_->clear();
   }
 
-  void give(std::size_t file, const std::byte* rows, std::int64_t count, NumberType type) {
-    const std::size_t values = static_cast<std::size_t>(count) * info_->values_per_row();
-    if (type != options_.dtype) {
-      converted_.resize(values * size_of(options_.dtype));
-      from_float({reinterpret_cast<const float*>(rows), values}, options_.dtype, converted_.data());
-      rows = converted_.data();
-    }
-    const auto index = static_cast<std::int64_t>(file);
-    const std::size_t row_bytes = info_->values_per_row() * size_of(options_.dtype);
+  void give(std::int64_t file, const std::byte* rows, std::int64_t count) {
+    const std::size_t row_bytes = recording_->row_bytes();
     if (is_ragged()) {
-      if (count > 0) is_wanted_ = batcher_->add({rows, count, index, 0});
+      if (count > 0) is_wanted_ = batcher_->add({rows, count, file, 0});
     } else {
       for (std::int64_t r = 0; r < count && is_wanted_; ++r)
-        is_wanted_ = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, index, r});
+        is_wanted_ = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, file, r});
     }
   }
 
@@ -341,8 +294,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   bool is_wanted_ = true;
   std::unique_ptr<SampleBatcher> batcher_;
   std::size_t file_ = static_cast<std::size_t>(-1);
-  Recording recording_;
-  std::vector<std::byte> converted_;
+  std::unique_ptr<RecordingRows> recording_;
 };
 
 const RegisterStage<Batches, BatchesOptions> registered{

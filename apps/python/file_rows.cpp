@@ -1,4 +1,4 @@
-#include "apps/python/row_reader.h"
+#include "apps/python/file_rows.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,10 +16,17 @@
 
 namespace melflow {
 
-RowReader::RowReader(Layout layout)
-    : layout_(std::move(layout)),
+// The chunk that was read last.
+struct FileRows::Unpacked final : Scratch {
+  ChunkCodec::Scratch codec;
+  std::vector<std::byte> packed, chunk;
+  std::uint64_t has = ~std::uint64_t{0};
+};
+
+FileRows::FileRows(Layout layout)
+    : RowReader(layout.type, layout.row_shape),
+      layout_(std::move(layout)),
       codec_(size_of(layout_.type), layout_.is_shuffled, layout_.is_deflated ? 1 : 0) {
-  for (const std::size_t n : layout_.row_shape) values_ *= n;
   fd_ = UniqueFd(::open(layout_.path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat st {};
   if (!fd_ || fstat(fd_.get(), &st) != 0)
@@ -39,12 +46,16 @@ RowReader::RowReader(Layout layout)
   map_bytes_ = end;
 }
 
-RowReader::~RowReader() {
+FileRows::~FileRows() {
   if (map_ != nullptr) munmap(const_cast<std::byte*>(map_), map_bytes_);
 }
 
-void RowReader::read(std::uint64_t first, std::uint64_t count, std::byte* to,
-                     Scratch& scratch) const {
+std::unique_ptr<RowReader::Scratch> FileRows::scratch() const {
+  return std::make_unique<Unpacked>();
+}
+
+void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
+  auto [first, count] = rows;
   if (count > layout_.rows || first > layout_.rows - count)
     throw RunError(fmt::format("{}: rows {} to {} are asked for, there are {}", layout_.path, first,
                                first + count, layout_.rows));
@@ -53,18 +64,19 @@ void RowReader::read(std::uint64_t first, std::uint64_t count, std::byte* to,
     std::memcpy(to, map_ + layout_.at + first * bytes, count * bytes);
     return;
   }
+  auto& unpacked = static_cast<Unpacked&>(scratch);
   while (count > 0) {
     const std::uint64_t chunk = first / layout_.chunk_rows, at = first % layout_.chunk_rows;
     const std::uint64_t n = std::min(count, layout_.chunk_rows - at);
-    load(chunk, scratch);
-    std::memcpy(to, scratch.chunk.data() + at * bytes, n * bytes);
+    load(chunk, unpacked);
+    std::memcpy(to, unpacked.chunk.data() + at * bytes, n * bytes);
     to += n * bytes;
     first += n;
     count -= n;
   }
 }
 
-void RowReader::load(std::uint64_t chunk, Scratch& scratch) const {
+void FileRows::load(std::uint64_t chunk, Unpacked& scratch) const {
   if (scratch.has == chunk) return;
   const Chunk& at = layout_.chunks.at(chunk);
   scratch.has = ~std::uint64_t{0};

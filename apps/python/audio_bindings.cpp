@@ -1,0 +1,105 @@
+// The part of the module that computes rows of a corpus when they are asked for.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "apps/python/arrays.h"
+#include "apps/python/audio_rows.h"
+#include "apps/python/list_columns.h"
+#include "pipeline/option_type.h"
+
+using namespace melflow;
+
+namespace {
+
+// [recordings, 2]: size and time of change.
+nb::object stamps_of(const AudioRows& rows) {
+  std::vector<std::int64_t> out;
+  {
+    const nb::gil_scoped_release free;
+    for (std::size_t i = 0; i < rows.manifest().size(); ++i) {
+      const FileStamp stamp = stamp_of(rows.manifest().path(i));
+      out.insert(out.end(), {stamp.size, stamp.modified});
+    }
+  }
+  const std::size_t count = out.size() / 2;
+  return array(std::move(out), {count, 2});
+}
+
+nb::tuple measure(const AudioRows& rows, std::size_t recording) {
+  AudioRows::Measured m;
+  {
+    const nb::gil_scoped_release free;
+    m = rows.measure(recording);
+  }
+  return nb::make_tuple(m.entry.outcome == Outcome::ok        ? 0
+                        : m.entry.outcome == Outcome::skipped ? 1
+                                                              : 2,
+                        m.rows, m.hash, m.entry.stage, m.entry.reason);
+}
+
+}  // namespace
+
+void bind_audio_rows(nb::module_& m);
+void bind_audio_rows(nb::module_& m) {
+  nb::class_<AudioRows, RowReader>(m, "AudioRows")
+      .def(
+          "__init__",
+          [](AudioRows* self, const std::string& name, const std::string& text,
+             const std::map<std::string, std::string>& vars,
+             const std::map<std::string, std::string>& sets, const std::string& store,
+             int workers) {
+            LoadOptions options;
+            for (const auto& [key, value] : vars) options.vars.push_back({key, value});
+            for (const auto& [key, value] : sets) options.sets.push_back({key, value});
+            Bytes most;
+            if (const std::string why = OptionType<Bytes>::parse(Value::scalar(store), most);
+                !why.empty())
+              throw std::invalid_argument("store: " + why);
+            const nb::gil_scoped_release free;
+            new (self) AudioRows(name, text, options, most.count, workers);
+          },
+          nb::arg("name"), nb::arg("text"), nb::arg("vars"), nb::arg("sets"), nb::arg("store"),
+          nb::arg("workers"))
+      .def("columns",
+           [](const AudioRows& r) {
+             std::vector<std::int64_t> all(r.manifest().size());
+             std::iota(all.begin(), all.end(), 0);
+             nb::dict out;
+             describe(r.manifest(), all, out);
+             return out;
+           })
+      .def("stamps", &stamps_of)
+      .def("measure", &measure, nb::arg("recording"))
+      .def(
+          "place",
+          [](AudioRows& rows, const Numbers& counts, const Numbers& sizes, const Numbers& times) {
+            std::vector<FileStamp> stamps;
+            for (std::size_t i = 0; i < sizes.shape(0); ++i)
+              stamps.push_back({sizes.data()[i], times.data()[i]});
+            rows.place(copy_of(counts), std::move(stamps));
+          },
+          nb::arg("counts"), nb::arg("sizes"), nb::arg("times"))
+      .def_prop_ro("losses",
+                   [](const AudioRows& r) {
+                     nb::dict out;
+                     for (const auto& [i, reason] : r.losses())
+                       out[r.manifest().name(i).c_str()] = reason;
+                     return out;
+                   })
+      .def_prop_ro("remarks", &AudioRows::remarks)
+      .def_prop_ro("stored_bytes", [](const AudioRows& r) { return r.store().bytes(); })
+      .def_prop_ro("computed", [](const AudioRows& r) { return r.store().made(); })
+      .def_prop_ro("name", [](const AudioRows& r) { return r.chain().info().name; })
+      .def_prop_ro("unit", [](const AudioRows& r) { return r.chain().info().unit; })
+      .def_prop_ro("frames", [](const AudioRows& r) { return r.chain().info().frames; })
+      .def_prop_ro("fingerprint", [](const AudioRows& r) { return r.chain().fingerprint(); })
+      .def_prop_ro("label_names", [](const AudioRows& r) { return r.manifest().label_names(); })
+      .def_prop_ro("split_names", [](const AudioRows& r) { return r.manifest().split_names(); })
+      .def_prop_ro("text_names", [](const AudioRows& r) { return r.manifest().text_names(); })
+      .def_prop_ro("target_names", [](const AudioRows& r) { return r.manifest().target_names(); });
+}

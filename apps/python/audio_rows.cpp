@@ -1,0 +1,165 @@
+#include "apps/python/audio_rows.h"
+
+#include <oneapi/tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "apps/python/process.h"
+#include "pipeline/problem.h"
+#include "stages/output/formats/row_hash.h"
+
+namespace melflow {
+namespace {
+
+std::unique_ptr<StageChain> chain_of(const std::string& name, const std::string& text,
+                                     const LoadOptions& options) {
+  check_process();
+  return std::make_unique<StageChain>(
+      text.empty() ? load_plan(name, options) : load_plan_text(text, name, options), name,
+      StageChain::Input::files);
+}
+
+}  // namespace
+
+// The recordings that a batch is made of.
+struct AudioRows::Fetched final : Scratch {
+  std::unordered_map<std::size_t, RecordingStore::Rows> recordings;
+};
+
+AudioRows::AudioRows(const std::string& name, const std::string& text, const LoadOptions& options,
+                     std::uint64_t store, int workers)
+    : AudioRows(chain_of(name, text, options), name, store, workers) {}
+
+AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
+                     std::uint64_t store, int workers)
+    : RowReader(chain->type(), chain->row_shape()),
+      chain_(std::move(chain)),
+      store_(store),
+      workers_(std::make_unique<Workers>(std::max(1, workers))) {
+  workers_->hire();
+  StageRunner& source = chain_->source();
+  files_ = dynamic_cast<ManifestSource*>(&source.stage());
+  if (files_ == nullptr)
+    throw RunError(name + ": a pipeline to train from lists files (file_list)");
+  source.stage().start(source.run());
+  source_ = &source.source();
+  remarks_ = source.run_warnings();
+}
+
+AudioRows::~AudioRows() {
+  if (is_forked_off()) static_cast<void>(workers_.release());
+}
+
+void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps) {
+  if (counts.size() != manifest().size() || stamps.size() != counts.size())
+    throw std::invalid_argument("an index of another list");
+  std::uint64_t end = 0;
+  ends_.clear();
+  for (const std::int64_t n : counts) ends_.push_back(end += static_cast<std::uint64_t>(n));
+  stamps_ = std::move(stamps);
+}
+
+std::size_t AudioRows::recording_of(std::uint64_t row) const {
+  return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) -
+                                  ends_.begin());
+}
+
+RecordingStore::Rows AudioRows::make(std::size_t recording) const {
+  check_process();
+  const SourceItem item = source_->item(recording);
+  auto made = std::make_shared<StageChain::Rows>(chain_->rows(item.payload));
+  if (stamps_.empty()) return made;
+  const auto& file = *std::static_pointer_cast<const FileRef>(item.payload);
+  const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
+  if (made->entry.outcome == Outcome::ok &&
+      (stamp_of(file.path) != stamps_[recording] ||
+       static_cast<std::uint64_t>(made->count) != ends_[recording] - first))
+    made->entry = {Outcome::failed, "", "is not what it was when it was indexed"};
+  return made;
+}
+
+RecordingStore::Rows AudioRows::rows_of(std::size_t recording) const {
+  return store_.get(recording, [&] { return make(recording); });
+}
+
+AudioRows::Measured AudioRows::measure(std::size_t recording) const {
+  const RecordingStore::Rows rows = rows_of(recording);
+  Measured out{rows->entry, 0, 0};
+  if (rows->entry.outcome != Outcome::ok || rows->count == 0) return out;
+  out.rows = rows->count;
+  out.hash = RowHash::of(rows->values.data(),
+                         static_cast<std::size_t>(rows->count) * values_per_row(), type(), type());
+  return out;
+}
+
+std::unique_ptr<RowReader::Scratch> AudioRows::scratch() const {
+  return std::make_unique<Fetched>();
+}
+
+std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch) const {
+  auto& recordings = static_cast<Fetched&>(scratch).recordings;
+  std::vector<std::pair<std::size_t, RecordingStore::Rows*>> wanted;
+  for (const Range& r : ranges) {
+    const auto [it, is_new] = recordings.try_emplace(recording_of(r.first));
+    if (is_new) wanted.emplace_back(it->first, &it->second);
+  }
+  workers_->execute([&] {
+    tbb::parallel_for(
+        std::size_t{0}, wanted.size(),
+        [&](std::size_t i) { *wanted[i].second = rows_of(wanted[i].first); },
+        tbb::simple_partitioner());
+  });
+  std::vector<std::size_t> lost;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    const std::size_t recording = recording_of(ranges[i].first);
+    const Ledger::Entry& entry = recordings[recording]->entry;
+    if (entry.outcome == Outcome::ok) continue;
+    lost.push_back(i);
+    const std::lock_guard lock(mutex_);
+    losses_.emplace(recording, entry.stage.empty()
+                                   ? entry.reason
+                                   : fmt::format("{}: {}", entry.stage, entry.reason));
+    last_loss_ = fmt::format("{}: {}", manifest().name(recording), losses_[recording]);
+  }
+  return lost;
+}
+
+void AudioRows::drop(Scratch& scratch) const { static_cast<Fetched&>(scratch).recordings.clear(); }
+
+std::string AudioRows::last_loss() const {
+  const std::lock_guard lock(mutex_);
+  return last_loss_;
+}
+
+std::map<std::size_t, std::string> AudioRows::losses() const {
+  const std::lock_guard lock(mutex_);
+  return losses_;
+}
+
+void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
+  auto& recordings = static_cast<Fetched&>(scratch).recordings;
+  std::uint64_t at = rows.first;
+  const std::uint64_t end = rows.first + rows.count;
+  if (ends_.empty() || end > ends_.back())
+    throw RunError(fmt::format("rows {} to {} are asked for, there are {}", at, end,
+                               ends_.empty() ? 0 : ends_.back()));
+  for (std::size_t recording = recording_of(at); at < end; ++recording) {
+    if (ends_[recording] <= at) continue;
+    RecordingStore::Rows& has = recordings[recording];
+    if (!has) has = rows_of(recording);
+    if (has->entry.outcome != Outcome::ok)
+      throw RunError(fmt::format("{}: {}", manifest().name(recording), has->entry.reason));
+    const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
+    const std::uint64_t n = std::min(end, ends_[recording]) - at;
+    std::memcpy(to, has->values.data() + (at - first) * row_bytes(), n * row_bytes());
+    to += n * row_bytes();
+    at += n;
+  }
+}
+
+}  // namespace melflow

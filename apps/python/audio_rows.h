@@ -1,0 +1,77 @@
+// Rows of a corpus by their numbers, computed from the audio when they are asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "apps/python/recording_store.h"
+#include "apps/python/row_reader.h"
+#include "apps/python/stage_chain.h"
+#include "pipeline/workers.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+class AudioRows final : public RowReader {
+ public:
+  /// `text`, `name`: of the pipeline, as in StageChain. `store`: the most memory for rows [bytes];
+  /// `workers`: threads that compute. Lists the corpus. Throws ConfigError, RunError.
+  AudioRows(const std::string& name, const std::string& text, const LoadOptions& options,
+            std::uint64_t store, int workers);
+  ~AudioRows() override;
+
+  [[nodiscard]] const Manifest& manifest() const { return files_->manifest(); }
+  [[nodiscard]] const StageChain& chain() const { return *chain_; }
+  [[nodiscard]] const RecordingStore& store() const { return store_; }
+  /// Remarks on the list of files.
+  [[nodiscard]] const std::vector<std::string>& remarks() const { return remarks_; }
+
+  struct Measured {
+    Ledger::Entry entry;
+    std::int64_t rows = 0;
+    std::uint64_t hash = 0;  ///< as files/rows_hash of an output has it
+  };
+  /// Computes the rows of a recording, to see how many there are, and keeps them.
+  [[nodiscard]] Measured measure(std::size_t recording) const;
+  /// Gives all recordings a place among the rows, by their numbers of them. Those with other stamps
+  /// than these count as lost from now on. Before rows are read.
+  void place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps);
+  /// Recordings that could not be read any more, with the reason.
+  [[nodiscard]] std::map<std::size_t, std::string> losses() const;
+
+  [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
+  [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges,
+                                               Scratch& scratch) const override;
+  void drop(Scratch& scratch) const override;
+  [[nodiscard]] std::string last_loss() const override;
+  void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
+  [[nodiscard]] bool is_ordered() const override { return false; }
+
+ private:
+  struct Fetched;
+  AudioRows(std::unique_ptr<StageChain> chain, const std::string& name, std::uint64_t store,
+            int workers);
+  [[nodiscard]] RecordingStore::Rows make(std::size_t recording) const;
+  [[nodiscard]] RecordingStore::Rows rows_of(std::size_t recording) const;
+  [[nodiscard]] std::size_t recording_of(std::uint64_t row) const;
+
+  std::unique_ptr<StageChain> chain_;
+  ManifestSource* files_ = nullptr;
+  SourceStage* source_ = nullptr;
+  std::vector<std::string> remarks_;
+  mutable RecordingStore store_;
+  std::unique_ptr<Workers> workers_;
+  std::vector<std::uint64_t> ends_;  // of each recording's rows
+  std::vector<FileStamp> stamps_;
+
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::map<std::size_t, std::string> losses_;
+  mutable std::string last_loss_;
+};
+
+}  // namespace melflow

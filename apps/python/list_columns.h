@@ -1,0 +1,16 @@
+// What a list says of recordings, as columns for Python.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "apps/python/arrays.h"
+#include "stages/manifest.h"
+
+namespace melflow {
+
+/// Adds "path", and where the list has them "label" or "labels", "split", "target" and texts by their
+/// names: an entry for each of `files`.
+void describe(const Manifest& list, const std::vector<std::int64_t>& files, nb::dict& out);
+
+}  // namespace melflow

@@ -1,0 +1,163 @@
+"""Rows of a corpus by number, computed from the audio when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import numpy as np
+
+from ._melflow import AudioRows as _AudioRows
+from ._melflow import RunError
+from ._melflow import version as _version
+from .loader import text_of
+from .rows import Rows
+
+_OUTCOMES = ("ok", "skipped", "failed")  # by the numbers of files/status in an output
+_INDEX_FORMAT = 1
+
+
+class AudioRows(Rows):
+    """The rows of a pipeline that ends in a node of the stage `batches`, of all its recordings, by number.
+
+    What each recording gives is found out once, by computing the rows of all of them, and is written to an index. With it,
+    the order of samples, len() and states are exact. Rows that were computed are kept in memory as far as `store` allows;
+    others are computed again.
+
+    remarks: (path, outcome, node, reason) of each recording that gave no rows, or of which something is to be said.
+    losses: path and reason of those that were there when they were indexed, and could not be read any more.
+    index: the path of the index, or None. computed: how often a recording's rows were computed. stored_bytes: what the
+    store has.
+    """
+
+    _reader: _AudioRows
+
+    def __init__(self, pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
+                 sets: Optional[Mapping[str, Any]] = None, store: "int | str" = "1GiB",
+                 index: "os.PathLike[str] | str | bool | None" = None, workers: Optional[int] = None) -> None:
+        name = os.fspath(pipeline)
+        text = name if "\n" in name else ""
+        workers = workers or len(os.sched_getaffinity(0))
+        reader = self._reader = _AudioRows("pipeline" if text else name, text, {k: text_of(v) for k, v in (vars or {}).items()},
+                                           {k: text_of(v) for k, v in (sets or {}).items()}, str(store), workers)
+        for remark in reader.remarks:
+            warnings.warn(remark, stacklevel=3)
+        if index is None or index is True:
+            index = None if text else os.path.splitext(name)[0] + ".index.npz"
+        self.index: Optional[str] = os.fspath(index) if index else None
+        self._batch_workers = min(2, workers)  # who hand the recordings of a batch to these
+        columns = reader.columns()
+        self.path = columns["path"]
+        if len(self.path) == 0:
+            raise RunError(f"{name if not text else 'the pipeline'}: lists no files")
+        self._measure(workers)
+        self.name, self.unit, self.dtype = reader.name, reader.unit, reader.dtype
+        self.offset = np.cumsum(self.count) - self.count
+        self.shape = (int(self.count.sum()), *reader.row_shape)
+        self.is_ragged = reader.frames == 0
+        self.label, self.labels = columns.get("label"), columns.get("labels")
+        self.split, self.target = columns.get("split"), columns.get("target")
+        self.label_names, self.split_names = reader.label_names, reader.split_names
+        self.columns = {k: columns[k] for k in reader.text_names}
+        self.attributes = {"rows": self.name, "feature_fingerprint": reader.fingerprint}
+        self._order()
+
+    # ---- the index
+
+    def _measure(self, workers: int) -> None:
+        stamps = self._reader.stamps()
+        known = self._read_index()
+        numbers = np.zeros((len(self.path), 2), np.int64)  # status, rows
+        self._hashes = np.zeros(len(self.path), np.uint64)
+        said: Dict[int, Tuple[str, str]] = {}
+        missing: List[int] = []
+        for i, path in enumerate(self.path):
+            old = known.get(path)
+            if old is None or old[0] != tuple(stamps[i]):
+                missing.append(i)
+                continue
+            _, numbers[i], self._hashes[i], reason = old
+            if reason[1]:
+                said[i] = reason
+        for i, found in zip(missing, self._measured(missing, workers)):
+            status, rows, self._hashes[i], node, reason = found
+            numbers[i] = status, rows
+            if reason:
+                said[i] = node, reason
+        self.status, self.count = numbers[:, 0].astype(np.int8), numbers[:, 1].copy()
+        self.remarks = [(self.path[i], _OUTCOMES[int(self.status[i])], *said[i]) for i in sorted(said)]
+        if not self.count.any():
+            path, _, node, reason = self.remarks[0] if self.remarks else (self.path[0], "", "", "gave no rows")
+            raise RunError(f"no recording gave rows; the first: {path}: {node}: {reason}")
+        if missing or len(known) != len(self.path):
+            self._write_index(stamps, said)
+        self._reader.place(self.count, np.ascontiguousarray(stamps[:, 0]), np.ascontiguousarray(stamps[:, 1]))
+
+    def _measured(self, recordings: List[int], workers: int) -> List[Any]:
+        if not recordings:
+            return []
+        with ThreadPoolExecutor(min(workers, len(recordings))) as pool:
+            try:
+                return list(pool.map(self._reader.measure, recordings))
+            except BaseException:  # Ctrl-C, too
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+
+    def _identity(self) -> str:
+        return f"{_INDEX_FORMAT} {_version} {self._reader.fingerprint} {self._reader.dtype}"
+
+    def _read_index(self) -> Dict[str, Any]:
+        if self.index is None or not os.path.exists(self.index):
+            return {}
+        try:
+            with open(self.index, "rb") as index, np.load(index, allow_pickle=False) as file:
+                if str(file["identity"]) != self._identity():
+                    return {}
+                texts = {k: bytes(file[k]).decode().split("\0") for k in ("path", "node", "reason")}
+                stamps, numbers, hashes = file["stamps"], file["numbers"], file["hashes"]
+                if not len(texts["path"]) == len(texts["node"]) == len(texts["reason"]) == len(stamps) == len(numbers):
+                    raise ValueError("its columns have different lengths")
+                return {p: (tuple(stamps[i]), numbers[i], hashes[i], (texts["node"][i], texts["reason"][i]))
+                        for i, p in enumerate(texts["path"])}
+        except Exception as error:  # whatever a file that is no index makes of it
+            warnings.warn(f"{self.index}: is no index that can be read ({error}), and is made anew", stacklevel=5)
+            return {}
+
+    def _write_index(self, stamps: np.ndarray, said: Mapping[int, Tuple[str, str]]) -> None:
+        if self.index is None:
+            return
+
+        def column(of: List[str]) -> np.ndarray:
+            return np.frombuffer("\0".join(of).encode(), np.uint8)
+
+        none = ("", "")
+        numbers = np.stack([self.status.astype(np.int64), self.count], 1)
+        work = f"{self.index}.{os.getpid()}.part"
+        try:
+            with open(work, "wb") as file:
+                np.savez(file, identity=np.array(self._identity()), path=column(self.path), stamps=stamps, numbers=numbers,
+                         hashes=self._hashes, node=column([said.get(i, none)[0] for i in range(len(self.path))]),
+                         reason=column([said.get(i, none)[1] for i in range(len(self.path))]))
+            os.replace(work, self.index)
+        except OSError as error:
+            if os.path.exists(work):
+                os.unlink(work)
+            warnings.warn(f"{self.index}: the index cannot be written ({error.strerror}), and is made again next time; "
+                          "index=PATH puts it elsewhere, index=False keeps none", stacklevel=5)
+
+    # ---- what is known
+
+    @property
+    def losses(self) -> Dict[str, str]:
+        return self._reader.losses
+
+    @property
+    def computed(self) -> int:
+        return self._reader.computed
+
+    @property
+    def stored_bytes(self) -> int:
+        return self._reader.stored_bytes

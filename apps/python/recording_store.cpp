@@ -1,0 +1,79 @@
+#include "apps/python/recording_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/available_memory.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+constexpr std::uint64_t kLookEvery = 32 << 20;  // [bytes]
+constexpr std::uint64_t kLeave = 512 << 20;     // of available memory [bytes]
+constexpr std::uint64_t kEntry = 256;           // what an entry takes beside its rows
+
+}  // namespace
+
+RecordingStore::Rows RecordingStore::get(std::size_t recording, const std::function<Rows()>& make) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto it = places_.find(recording); it != places_.end()) {
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return it->second->rows;
+    }
+    if (being_made_.insert(recording).second) break;
+    made_one_.wait(lock);
+  }
+  lock.unlock();
+  Rows rows;
+  std::exception_ptr error;
+  try {
+    rows = make();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  being_made_.erase(recording);
+  ++made_;
+  if (!error) keep(recording, rows);
+  made_one_.notify_all();
+  if (error) std::rethrow_exception(error);
+  return rows;
+}
+
+void RecordingStore::keep(std::size_t recording, const Rows& rows) {
+  const std::uint64_t bytes = rows->values.capacity() + kEntry;
+  if (bytes > until_look_) {
+    until_look_ = kLookEvery;
+    const std::uint64_t there = std::min(available_memory(), kMost);
+    if (there < kLeave) shrink(bytes_ - std::min(bytes_, kLeave - there));
+    if (there < kLeave + bytes) return;
+  }
+  if (bytes > limit_) return;
+  shrink(limit_ - bytes);
+  until_look_ -= std::min(until_look_, bytes);
+  entries_.push_front({recording, rows, bytes});
+  places_[recording] = entries_.begin();
+  bytes_ += bytes;
+}
+
+void RecordingStore::shrink(std::uint64_t to) {
+  while (bytes_ > to) {
+    bytes_ -= entries_.back().bytes;
+    places_.erase(entries_.back().recording);
+    entries_.pop_back();
+  }
+}
+
+std::uint64_t RecordingStore::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+std::uint64_t RecordingStore::made() const {
+  const std::lock_guard lock(mutex_);
+  return made_;
+}
+
+}  // namespace melflow

@@ -1,0 +1,44 @@
+// The rows of one recording at a time, put together from the blocks they come in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pipeline/number_type.h"
+#include "stages/items.h"
+
+namespace melflow {
+
+/// Not thread-safe.
+class RecordingRows {
+ public:
+  /// Rows are given as `type`.
+  RecordingRows(std::shared_ptr<const FeatureInfo> info, NumberType type)
+      : info_(std::move(info)), type_(type) {}
+
+  /// Forgets the recording at hand.
+  void clear() { bytes_.clear(); }
+  /// Adds a block; `rows`: of the recording, where this block is the last that was missing, else -1.
+  /// True: all rows are there.
+  [[nodiscard]] bool add(const MelPart& part, std::int64_t rows);
+  /// [count(), frames, columns]; valid until the next clear() or add(), and as long as a block that is
+  /// the whole recording.
+  [[nodiscard]] const std::byte* data() const { return data_; }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  [[nodiscard]] std::size_t row_bytes() const { return info_->values_per_row() * size_of(type_); }
+
+ private:
+  void put(const MelPart& part, std::size_t row_bytes);
+  void finish(const UtteranceSteps& steps, std::int64_t rows, int columns);
+  void give(const std::byte* rows, std::int64_t count, NumberType type);
+
+  std::shared_ptr<const FeatureInfo> info_;
+  NumberType type_;
+  std::vector<std::byte> bytes_, converted_;
+  const std::byte* data_ = nullptr;
+  std::int64_t count_ = 0;
+};
+
+}  // namespace melflow

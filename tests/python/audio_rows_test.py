@@ -1,0 +1,231 @@
+"""Rows of a pipeline by number, beside those that the program writes for it."""
+
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import warnings
+import wave
+
+import h5py
+import melflow
+import numpy as np
+
+import corpus
+
+CASES = {
+    "whole": {},
+    "windows": dict(segment=", length: 2000, hop: 1500", files=", splits: ratio, split_ratios: {train: 70, val: 30}"),
+    "half": dict(segment=", length: 2000", dtype="float16"),
+    "samples": dict(segment=", length: 2000", chain=corpus.SAMPLES, dtype="int16"),
+    "deltas": dict(chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n", rows="more"),
+    "in pieces": dict(chain=corpus.MEL.replace("n_mels: 20", "n_mels: 20, log: db, ref: max, top_db: 80")),
+}
+
+
+def text(root, sink, *, dtype="float32", rows="rows", **case):
+    out = corpus.pipeline(root, f"{sink}, dtype: {dtype}", **case)
+    return out[:-len("rows}\n")] + rows + "}\n"
+
+
+def contents(batches):
+    return [{k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in b.items()} for b in batches]
+
+
+class AudioRowsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.root = os.path.join(self.folder, "audio")
+        corpus.make_corpus(self.root)
+
+    def pipeline(self, **case):
+        path = os.path.join(self.folder, "train.yaml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text(self.root, "stage: batches", **case))
+        return path
+
+    def test_rows_index_and_batches_are_those_of_the_file(self):
+        for name, case in CASES.items():
+            with self.subTest(name):
+                out = os.path.join(self.folder, name + ".h5")
+                path = corpus.write_rows(self.folder, name, text(self.root, f"stage: hdf5_write, path: {out}", **case))
+                rows, expected = melflow.open(self.pipeline(**case)), melflow.open(path)
+                self.assertEqual((rows.shape, rows.dtype, rows.name, rows.unit, rows.is_ragged),
+                                 (expected.shape, expected.dtype, expected.name, expected.unit, expected.is_ragged))
+                np.testing.assert_array_equal(rows[:], expected[:])
+                for column in ("offset", "count", "status", "label", "_hashes"):
+                    np.testing.assert_array_equal(getattr(rows, column), getattr(expected, column), column)
+                with h5py.File(path) as file:
+                    self.assertEqual(rows.attributes["feature_fingerprint"], file.attrs["feature_fingerprint"])
+                options = dict(seed=3, split="train" if rows.split_names else None)
+                self.assertEqual(contents(rows.batches(16, **options)), contents(expected.batches(16, **options)))
+                # A state goes from one to the other: the samples are the same.
+                first = rows.batches(16, **options)
+                next(iter(first))
+                then = expected.batches(16, **options)
+                then.load_state_dict(first.state_dict())
+                self.assertEqual(contents(first), contents(then))
+
+    def test_every_recording_is_accounted_for(self):
+        rows = melflow.open(self.pipeline())
+        loader = melflow.Loader(self.pipeline())
+        for _ in loader:
+            pass
+        self.assertEqual(rows.remarks, loader.report["remarks"])
+        self.assertEqual(len(rows.remarks), 5)
+
+    def test_the_index_saves_the_scan(self):
+        path = self.pipeline()
+        first = melflow.open(path)
+        self.assertEqual(first.index, os.path.join(self.folder, "train.index.npz"))
+        self.assertEqual(first.computed, 60)
+        again = melflow.open(path)
+        self.assertEqual(again.computed, 0)
+        self.assertEqual(again.remarks, first.remarks)
+        np.testing.assert_array_equal(again._hashes, first._hashes)
+        np.testing.assert_array_equal(again[:], first[:])
+        # One file that is new and one that has changed are measured; what is gone leaves it.
+        os.rename(os.path.join(self.root, "ant/000.wav"), os.path.join(self.root, "ant/100.wav"))
+        os.utime(os.path.join(self.root, "bee/001.wav"), (1, 1))
+        self.assertEqual(melflow.open(path).computed, 2)
+        self.assertEqual(melflow.open(path).computed, 0)
+        # Other settings, other counts.
+        self.assertEqual(melflow.open(path, sets={"segment.length": 2000}).computed, 60)
+        self.assertEqual(glob.glob(os.path.join(self.folder, "*.part")), [])
+
+    def test_an_index_that_cannot_be_used_is_said_and_made_anew(self):
+        path = self.pipeline()
+        expected = melflow.open(path, index=False)[:]
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "train.index.npz")))
+        index = os.path.join(self.folder, "my.npz")
+        melflow.open(path, index=index)
+        with open(index, "rb") as file:
+            whole = file.read()
+        for damaged in (b"no index", whole[:len(whole) // 2], b""):
+            with open(index, "wb") as out:
+                out.write(damaged)
+            with self.assertWarnsRegex(UserWarning, "my.npz: is no index that can be read"):
+                rows = melflow.open(path, index=index)
+            np.testing.assert_array_equal(rows[:], expected)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                self.assertEqual(melflow.open(path, index=index).computed, 0)
+        with self.assertWarnsRegex(UserWarning, "the index cannot be written"):
+            melflow.open(path, index="/proc/no/my.npz")
+
+    def test_the_store_has_a_limit(self):
+        path = self.pipeline()
+        small = melflow.open(path, store="64KiB")
+        large = melflow.open(path)
+        self.assertLessEqual(small.stored_bytes, 64 << 10)
+        self.assertEqual(contents(small.batches(7, seed=1)), contents(large.batches(7, seed=1)))
+        self.assertGreater(small.computed, large.computed)
+        self.assertEqual(large.computed, 55)  # each recording with rows once
+        self.assertLessEqual(small.stored_bytes, 64 << 10)
+        none = melflow.open(path, store=0)
+        np.testing.assert_array_equal(none[5:500], large[5:500])
+        self.assertEqual(none.stored_bytes, 0)
+
+    def test_ranks_workers_and_stops_give_the_same_samples(self):
+        path = self.pipeline(segment=", length: 2000")
+        together = [tuple(x) for b in melflow.open(path).batches(8, seed=5) for x in zip(b["file"], b["offset"])]
+        self.assertEqual(len(together), len(set(together)))
+        for workers in (1, 2, 7):
+            rows = melflow.open(path, workers=workers)
+            loader = rows.batches(8, seed=5, workers=3)
+            seen = []
+            for batch in loader:
+                seen += zip(batch["file"], batch["offset"])
+                if len(seen) == 24:
+                    break
+            on = rows.batches(8, seed=5)
+            on.load_state_dict(loader.state_dict())
+            for batch in on:
+                seen += zip(batch["file"], batch["offset"])
+            self.assertEqual([tuple(x) for x in seen], together)
+        rows = melflow.open(path)
+        ranks = [list(rows.batches(4, seed=5, rank=r, world_size=2)) for r in range(2)]
+        self.assertEqual(len(ranks[0]), len(ranks[1]))
+        merged = [tuple(x) for a, b in zip(*ranks) for one in (a, b) for x in zip(one["file"], one["offset"])]
+        self.assertEqual(merged, together[:len(merged)])
+
+    def test_recordings_lost_after_the_scan_are_replaced_and_reported(self):
+        path = self.pipeline(segment=", length: 2000")
+        melflow.open(path)
+        gone, changed = os.path.join(self.root, "ant/003.wav"), os.path.join(self.root, "bee/004.wav")
+        rows = [melflow.open(path, store=0), melflow.open(path, store=0, workers=1)]
+        os.unlink(gone)
+        with wave.open(changed, "rb") as old:
+            parameters, frames = old.getparams(), old.readframes(old.getnframes())
+        with wave.open(changed, "wb") as new:
+            new.setparams(parameters)
+            new.writeframes(frames + bytes(4000))
+        batches = [list(r.batches(8, seed=5)) for r in rows]
+        self.assertEqual(contents(batches[0]), contents(batches[1]))
+        self.assertEqual(len(batches[0]), len(rows[0].batches(8)))
+        files = np.concatenate([b["file"] for b in batches[0]])
+        self.assertEqual(len(files), rows[0].batches(8).samples)
+        lost = [rows[0].path.index(p) for p in ("ant/003.wav", "bee/004.wav")]
+        self.assertFalse(np.isin(files, lost).any())
+        self.assertEqual(set(rows[0].losses), {"ant/003.wav", "bee/004.wav"})
+        self.assertIn("does not exist", rows[0].losses["ant/003.wav"])
+        self.assertIn("is not what it was when it was indexed", rows[0].losses["bee/004.wav"])
+        # Where all are gone it ends.
+        for file in glob.glob(os.path.join(self.root, "*", "*.wav")):
+            os.unlink(file)
+        with self.assertRaisesRegex(melflow.RunError, "cannot be read any more"):
+            list(melflow.AudioRows.batches(rows[1], 8))
+
+    def test_what_cannot_be_is_said(self):
+        two = corpus.pipeline(self.root, "stage: batches") + "  more: {stage: discard, from: rows}\n"
+        manifest = os.path.join(self.folder, "list.csv")
+        with open(manifest, "w", encoding="utf-8") as out:
+            out.write("path,start,end\nant/000.wav,0,0.05\nant/000.wav,0.05,0.1\n")
+        cut = corpus.pipeline(self.root, "stage: batches", files=f", manifest: {manifest}, utterances: {{}}")
+        empty = os.path.join(self.folder, "empty")
+        os.mkdir(empty)
+        with open(os.path.join(empty, "a.wav"), "wb"):
+            pass
+        for text, what in ((two, "several outputs"), (cut, "the list names utterances"),
+                           (corpus.pipeline(self.root, "stage: discard"), "ends in"),
+                           (corpus.pipeline(empty, "stage: batches"), "no recording gave rows; the first: a.wav"),
+                           (corpus.pipeline(self.root, "stage: no_such"), "no_such")):
+            with self.assertRaisesRegex((melflow.RunError, melflow.ConfigError), what):
+                melflow.open(text)
+        with self.assertRaisesRegex(ValueError, "store: "):
+            melflow.open(self.pipeline(), store="much")
+        with self.assertRaisesRegex(TypeError, "store: are for pipelines"):
+            melflow.open("features.h5", store="1GiB")
+
+    def test_threads_and_forks(self):
+        path = self.pipeline()
+        rows = melflow.open(path, store=0)
+        expected, errors = rows[:], []
+
+        def check():
+            for i in range(0, len(rows), 997):
+                if not np.array_equal(rows[i], expected[i]):
+                    errors.append(i)
+
+        threads = [threading.Thread(target=check) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(errors, [])
+        code = ("import melflow, os, sys\n"
+                "rows = melflow.open(sys.argv[1])\nnext(iter(rows.batches(4)))\n"
+                "if os.fork() == 0:\n"
+                "    try: rows[0:5000]; os._exit(1)\n"
+                "    except melflow.RunError as e: os._exit(0 if 'forked off' in str(e) else 2)\n"
+                "sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n")
+        self.assertEqual(subprocess.run([sys.executable, "-c", code, path], timeout=60).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
