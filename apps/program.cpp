@@ -14,6 +14,7 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -60,7 +61,12 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     if (text.starts_with(" TEXT")) text.erase(0, 5);
-    return text;
+    // "N:UINT in [1 - 1000]", "WORD:{a->0,b->1}": the parser's words for a range and for choices.
+    static const std::regex kParsers(R"(:[A-Z]+ in \[[^\]]*\]|:\{[^}]*\}|:INT\b)");
+    text = std::regex_replace(text, kParsers, "");
+    text = std::regex_replace(text, std::regex(R"(^ INT\b)"), " N");
+    text = std::regex_replace(text, std::regex(" Excludes:"), " not with");
+    return std::regex_replace(text, std::regex(" Needs:"), " needs");
   }
   std::string make_footer(const CLI::App* app) const override {
     return app->get_footer().empty() ? "" : "\n" + app->get_footer() + "\n";

@@ -44,8 +44,34 @@ std::string wrong_assignment(const CLI::App& verb, const std::string& argument) 
   return fmt::format("write {} before {}", option, excerpt(argument));
 }
 
+// What others call an option, or is not one here; what to write.
+struct OtherOption {
+  std::string_view name, here, how;
+};
+constexpr OtherOption kOtherOptions[] = {
+    {"-o", "--set", "the output is the option path of the node that writes: --set write.path=FILE"},
+    {"--output", "--set",
+     "the output is the option path of the node that writes: --set write.path=FILE"},
+    {"--out", "--set",
+     "the output is the option path of the node that writes: --set write.path=FILE"},
+    {"--overwrite", "--set",
+     "write --set write.overwrite=true, where write is the node that writes"},
+    {"--force", "--set", "write --set write.overwrite=true, where write is the node that writes"},
+    {"-f", "--set", "write --set write.overwrite=true, where write is the node that writes"},
+    {"--threads", "--workers", "write --workers N"},
+    {"--jobs", "--workers", "write --workers N"},
+    {"--num-workers", "--workers", "write --workers N"},
+    {"-j", "--workers", "write --workers N"},
+};
+
 std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::string& argument) {
-  const std::string word = argument.substr(0, argument.find('='));
+  const bool is_short = argument.size() > 2 && argument.front() == '-' && argument[1] != '-';
+  const std::string word =
+      is_short ? argument.substr(0, 2) : argument.substr(0, argument.find('='));
+  const std::vector<std::string> own = option_names(verb);
+  for (const OtherOption& other : kOtherOptions)
+    if (word == other.name && std::find(own.begin(), own.end(), other.here) != own.end())
+      return fmt::format("there is no option '{}'; {}", excerpt(word), other.how);
   std::string advice = word.size() > 2 ? did_you_mean(word, option_names(verb)) : std::string();
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::vector<std::string> theirs = option_names(*other);
@@ -63,6 +89,10 @@ std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
   for (const std::string& argument : all)
     if (std::string text = wrong_assignment(verb, argument); !text.empty()) return text;
   const std::string takes = positionals(verb);
+  for (const CLI::Option* option : verb.get_options())
+    if (option->get_name(false, true).find("--json{-}") != std::string::npos &&
+        all.front().ends_with(".json"))
+      return fmt::format("write --json={0}, without a space before {0}", excerpt(all.front()));
   return fmt::format("'{}' is one argument too many, it takes {}", excerpt(all.front()),
                      takes.empty() ? "options only" : takes);
 }
@@ -73,6 +103,30 @@ std::string wrong_count(const CLI::Option& option, const std::string& name) {
     return fmt::format("{} is given {} times, it can have one value", name,
                        option.results().size());
   return fmt::format("{0}: its value is missing; write {0} {1}", name, option.get_type_name());
+}
+
+// Of an option that takes one of several words: "--resume: 'always' is not one of auto, never".
+std::string wrong_value(const CLI::Option& option, const std::string& name) {
+  std::string words = option.get_type_name();
+  words = words.substr(0, words.find(':'));
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at <= words.size();) {
+    const std::size_t end = std::min(words.find('|', at), words.size());
+    all.push_back(words.substr(at, end - at));
+    at = end + 1;
+  }
+  const std::string given = option.results().empty() ? "" : option.results().back();
+  return fmt::format("{}: '{}' is not {}{}{}", name, excerpt(given),
+                     all.size() > 1 ? "one of " : "a ", fmt::join(all, ", "),
+                     did_you_mean(given, all));
+}
+
+// The first of what the verb takes that is not given; "" for none.
+std::string missing(const CLI::App& verb) {
+  for (const CLI::Option* option : verb.get_options())
+    if (option->get_positional() && option->get_required() && option->count() == 0)
+      return option->get_name(true);
+  return {};
 }
 
 // The option that the parser's text begins with, "--set: …", or has behind "convert: "; or null.
@@ -86,11 +140,15 @@ std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::
   // Its name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
+  if (kind == CLI::ExitCodes::RequiredError && error.what() == missing(verb) + " is required" &&
+      positionals(verb) != missing(verb))
+    return fmt::format("{} is missing; it takes {}", missing(verb), positionals(verb));
   std::string name;
   const CLI::Option* option = option_of(verb, error.what(), name);
   if (option != nullptr && kind == CLI::ExitCodes::ArgumentMismatch)
     return wrong_count(*option, name);
-  if (option != nullptr && kind == CLI::ExitCodes::ConversionError) return name + " takes no value";
+  if (option != nullptr && kind == CLI::ExitCodes::ConversionError)
+    return option->get_expected_max() == 0 ? name + " takes no value" : wrong_value(*option, name);
   return excerpt(error.what(), kLongestUsage);
 }
 

@@ -136,8 +136,12 @@ class Reader {
       return;
     }
     if (!graph->is_map()) {
-      error(graph->mark(),
-            "graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}");
+      error(
+          graph->mark(),
+          graph->is_list()
+              ? "graph: nodes are no list; write each as NAME: {stage: STAGE, from: NODE}, without "
+                "the '-'"
+              : "graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}");
       return;
     }
     if (graph->entries().size() > kMostNodes) {

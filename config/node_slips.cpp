@@ -15,8 +15,8 @@ void mend_spaces(const std::string& node, Value& options, Problems& problems) {
     const std::size_t colon = e.key.find(':');
     if (!e.value.is_null() || colon == e.key.npos || colon == 0 || colon + 1 == e.key.size())
       continue;
-    problems.add(e.key_mark, fmt::format("{}: '{}' has no space behind its ':'", excerpt(node),
-                                         excerpt(e.key)));
+    problems.add(e.key_mark,
+                 fmt::format("{}: '{}' has no space after its ':'", excerpt(node), excerpt(e.key)));
     e.value = Value::scalar(e.key.substr(colon + 1), e.key_mark);
     e.key.resize(colon);
   }

@@ -10,7 +10,7 @@ namespace {
 void add_rows(const std::vector<Field>& fields, const std::string& prefix,
               std::vector<OptionRow>& out) {
   for (const Field& f : fields) {
-    const bool is_set = f.default_text != "null";
+    const bool is_set = f.default_text != "null" && f.default_text != "\"\"";
     out.push_back({prefix + f.name, f.type, is_set ? f.default_text : "", f.allowed(), f.doc});
     add_rows(f.children, prefix + f.name + ".", out);
   }

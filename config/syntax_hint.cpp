@@ -90,6 +90,27 @@ std::string name_of(const Bracket& b) {
 
 char closing(char sign) { return sign == '{' ? '}' : ']'; }
 
+// A ${NAME} that no quotes are around, behind a { or [ of the same line.
+bool has_bare_variable(std::string_view line) {
+  bool is_inside = false;
+  for (std::size_t i = 0; i < line.size();) {
+    if (line[i] == '"' || line[i] == '\'') {
+      i = past_quotes(line, i);
+      continue;
+    }
+    if (is_inside && line.substr(i).starts_with("${")) return true;
+    is_inside = is_inside || line[i] == '{' || line[i] == '[';
+    ++i;
+  }
+  return false;
+}
+
+// "- files:", which is an entry of a list.
+bool is_item(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(' ');
+  return first != line.npos && line.substr(first).starts_with("- ");
+}
+
 // A key in block style: text with ':' behind it.
 bool has_key(std::string_view line) {
   const std::size_t colon = line.find(':');
@@ -98,8 +119,10 @@ bool has_key(std::string_view line) {
 
 std::string of_indents(const Lines& lines, int line) {
   const int above = lines.above(line);
+  if (is_item(lines.at(line)) || is_item(lines.at(above)))
+    return "; nodes and options are no list: remove the '- ' before the name";
   return fmt::format(
-      "; this line begins behind {} spaces, line {} behind {}: keys of one map begin in the same "
+      "; this line begins after {} spaces, line {} after {}: keys of one map begin in the same "
       "column, and those of a map inside it further right",
       lines.indent(line), above + 1, lines.indent(above));
 }
@@ -114,8 +137,7 @@ std::string syntax_hint(std::string_view text, int line, int column, std::string
   if (here.substr(0, first).find('\t') != here.npos)
     return "; indent with spaces, this line begins with a tab";
   if (says("anchor is not defined")) return "; a text that begins with * must be in quotes";
-  const std::size_t variable = here.find("${");
-  if (variable != here.npos && here.find_first_of("{[") < variable)
+  if (has_bare_variable(here))
     return "; between { } and [ ] a variable must be in quotes: \"${NAME}\"";
   const std::vector<Bracket> open = open_brackets(lines, line, column);
   if (says("flow not found") && !open.empty())
@@ -134,8 +156,8 @@ std::string syntax_hint(std::string_view text, int line, int column, std::string
   if (!says("illegal map value")) return {};
   if (above >= 0 && open.empty() && !has_key(lines.at(above)))
     return lines.at(above).find(':') == std::string_view::npos
-               ? fmt::format("; line {} has no ':' behind its key", above + 1)
-               : fmt::format("; line {} has no space behind its ':'", above + 1);
+               ? fmt::format("; line {} has no ':' after its key", above + 1)
+               : fmt::format("; line {} has no space after its ':'", above + 1);
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
       lines.indent(line) > lines.indent(above))
     return of_indents(lines, line);

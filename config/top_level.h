@@ -38,6 +38,13 @@ inline constexpr OtherName kOtherTopLevelNames[] = {
     {"num_workers", "PyTorch", "workers"},
     {"n_jobs", "scikit-learn", "workers"},
     {"threads", "", "workers"},
+    {"output", "", "path", "an option of the node that writes"},
+    {"path", "", "path", "an option of the node that writes"},
+};
+inline constexpr OtherValue kOtherTopLevelValues[] = {
+    {"workers", "all", "write auto, or 0: a thread for each core"},
+    {"workers", "max", "write auto, or 0: a thread for each core"},
+    {"memory", "*", "write memory: {host: 2GiB}"},
 };
 
 struct TopLevelOptions {
@@ -49,6 +56,7 @@ struct TopLevelOptions {
 
   void describe(Schema& s) {
     s.other_names(kOtherTopLevelNames);
+    s.other_values(kOtherTopLevelValues);
     s.field("version", version, "version of the configuration's format; required")
         .range(kConfigVersion, kConfigVersion);
     s.group("memory", memory, "memory budgets of the run");

@@ -93,7 +93,7 @@ std::string Variables::expand_text(std::string_view text, int depth) {
       const std::size_t end = closing_brace(text);
       if (end == std::string_view::npos)
         throw Failure{
-            "this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character $"};
+            "this '${' has no '}' after it; write ${NAME} for a variable, $$ for the character $"};
       out += look_up(text.substr(0, end), depth);
       if (bytes_ + out.size() > kMostBytes)
         throw Failure{

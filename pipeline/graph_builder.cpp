@@ -1,5 +1,7 @@
 #include "pipeline/graph_builder.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -105,6 +107,14 @@ Plan make_plan(GraphDraft& graph) {
   return plan;
 }
 
+// [bytes]; 0 where it is not known.
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0
+             ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
+             : 0;
+}
+
 void throw_problems(GraphDraft& graph) {
   if (!graph.problems.empty()) throw ConfigError(std::move(graph.problems));
 }
@@ -126,6 +136,13 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
          fmt::format("workers: {} would only wait for each other on {} cores; the run has {}",
                      spec.workers, available_cpus(), plan.workers)});
     plan.machine_warnings = 1;
+  }
+  if (const std::uint64_t there = machine_memory(); there > 0 && spec.host_memory.count > there) {
+    plan.warnings.push_back(
+        {spec.memory_mark,
+         fmt::format("memory.host: {} is more than this machine has ({})",
+                     to_text(spec.host_memory), to_text(Bytes{there >> 20 << 20}))});
+    ++plan.machine_warnings;
   }
   throw_problems(graph);
   record_settings(spec, plan);

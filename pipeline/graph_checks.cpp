@@ -145,14 +145,17 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                                        spec.name, node.info->traits.in.name));
   if (is_source && node.common.on_failure)
     graph.error(mark_of(spec, "on_failure"),
-                fmt::format("{}.on_failure: {} is a source, and every output is behind it; set it "
-                            "on a node behind which there are only some of the outputs",
+                fmt::format("{}.on_failure: {} is a source, and every output comes after it; set "
+                            "it on a node after which only some of the outputs come",
                             spec.name, node.info->name));
   if (node.common.from.size() > 1 && !node.info->traits.joins)
     graph.error(
         mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes one input, {} are given ({})", spec.name, node.info->name,
-                    node.common.from.size(), fmt::join(node.common.from, ", ")));
+        fmt::format("{}.from: {} takes one input, {} are given ({}){}", spec.name, node.info->name,
+                    node.common.from.size(), fmt::join(node.common.from, ", "),
+                    node.info->traits.kind == StageKind::sink
+                        ? "; write a node of its own for each"
+                        : "; a node of the stage merge joins what a route has parted"));
   const bool has_too_many = node.from.size() > 1 && !node.info->traits.joins;
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)

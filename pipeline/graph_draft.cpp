@@ -111,10 +111,14 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
     if (other.spec->name == spec.name)
       graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
   if (d.common.stage.empty()) {
-    graph.error(spec.mark, fmt::format("{}: 'stage' is missing; `melflow stages` lists the stages",
-                                       spec.name));
+    std::string advice = "; `melflow stages` lists the stages";
+    for (const Value::Entry& e : own.entries())
+      for (const OtherName& other : common.other_names())
+        if (other.name == e.key && other.here == "stage")
+          advice = fmt::format("; here '{}' is called 'stage'", e.key);
+    graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
-    const std::string near = did_you_mean(d.common.stage, graph.registry.names());
+    const std::string near = graph.registry.advice_on(d.common.stage);
     graph.error(mark_of(spec, "stage"),
                 fmt::format("{}: unknown stage '{}'{}", spec.name, excerpt(d.common.stage),
                             near.empty() ? "; `melflow stages` lists all stages" : near));

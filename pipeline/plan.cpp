@@ -47,11 +47,11 @@ constexpr OtherName kOtherNames[] = {
 void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
   s.field("stage", stage,
-          "name of the stage that the node runs; `melflow stages` lists all stages");
+          "name of the stage that the node runs; required; `melflow stages` lists all stages");
   s.field(
       "from", from,
       "name of the node whose output this node takes, or NODE.OUTPUT where that node has several "
-      "outputs; for merge, a list of them");
+      "outputs; for merge, a list of them; required but for sources");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or a number that the stage chooses")
@@ -79,8 +79,8 @@ void NodeOptions::describe(Schema& s) {
       .range(1, kMostFilesPerTask)
       .tuning();
   s.field("on_failure", on_failure,
-          "what a file loses that this node, or one behind it, cannot process: file, all outputs; "
-          "branch, only those behind this node, and the others have it with a remark; not set: as "
+          "what a file loses that this node, or one after it, cannot process: file, all outputs; "
+          "branch, only those after this node, and the others have it with a remark; not set: as "
           "the node before, and file at the source");
 }
 

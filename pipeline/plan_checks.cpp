@@ -22,7 +22,7 @@ std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
     for (int to : n.to)
       for (const Requirements::Conflict& c : below.merge(all[static_cast<std::size_t>(to)]))
         graph.error(graph.spec_of(n).mark,
-                    fmt::format("{}: the branches behind it want different values of {}: {} (from "
+                    fmt::format("{}: the branches after it want different values of {}: {} (from "
                                 "'{}' on) and {}; each needs a stage of its own that makes it so",
                                 n.name, c.name, c.other,
                                 plan.nodes[static_cast<std::size_t>(to)].name, c.mine));

@@ -1,7 +1,10 @@
 #include "pipeline/registry.h"
 
 #include <algorithm>
+#include <cctype>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace melflow {
 
@@ -23,6 +26,18 @@ const StageInfo* Registry::find(const std::string& name) const {
   for (const auto& s : stages_)
     if (s->name == name) return s.get();
   return nullptr;
+}
+
+std::string Registry::advice_on(const std::string& name) const {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const OtherName& other : other_names_)
+    if (other.name == lower && find(std::string(other.here)) != nullptr)
+      return fmt::format(", here it is '{}'{}{}", other.here, other.how.empty() ? "" : ": ",
+                         other.how);
+  if (find(lower) != nullptr) return fmt::format(", did you mean '{}'?", lower);
+  return did_you_mean(name, names());
 }
 
 std::vector<const StageInfo*> Registry::all() const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,12 +90,18 @@ class Registry {
   static Registry& global();
   void add(StageInfo info);
   [[nodiscard]] const StageInfo* find(const std::string& name) const;
+  /// Sets the names that others have for stages; `names` must live as long as the program.
+  void other_names(std::span<const OtherName> names) { other_names_ = names; }
+  /// The hint for a name that no stage has: the stage that is called so elsewhere, else one that
+  /// differs in case only or is near; "" without any.
+  [[nodiscard]] std::string advice_on(const std::string& name) const;
   /// All stages, sorted by name.
   [[nodiscard]] std::vector<const StageInfo*> all() const;
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   std::vector<std::unique_ptr<StageInfo>> stages_;
+  std::span<const OtherName> other_names_;
 };
 
 template <class S, class Options>

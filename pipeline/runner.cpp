@@ -235,14 +235,15 @@ void Runner::Impl::settle(RunReport& report) {
     report.error = fmt::format(
         "{} of {} files failed, more than max_failures ({}) allows; the run was stopped", c.failed,
         c.found, OptionType<CountOrShare>::echo(plan_.max_failures).text());
-  } else if (report.ending == Ending::complete && c.ok == 0 && c.failed > 0 &&
+  } else if (report.ending == Ending::complete && c.ok == 0 && c.found > 0 &&
              !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.
     report.ending = Ending::failed;
     report.error =
         fmt::format("{}; nothing is written, and an output that is there stays as it was",
-                    c.failed == c.found
-                        ? fmt::format("all files failed ({})", c.found)
+                    c.failed == c.found ? fmt::format("all files failed ({})", c.found)
+                    : c.skipped == c.found
+                        ? fmt::format("all files were skipped ({})", c.found)
                         : fmt::format("no file is ok: {} failed, {} skipped", c.failed, c.skipped));
   }
   if (const auto error = graph_->error()) {

@@ -89,6 +89,30 @@ bool Field::is_default() const {
   return text == default_text || text == implied_;
 }
 
+namespace {
+
+bool is_meant(const OtherValue& other, const Value& v) {
+  if (other.value == "[]") return v.is_list();
+  if (!v.is_scalar()) return false;
+  const bool is_ending = other.value.starts_with('*');
+  return is_ending ? v.text().ends_with(other.value.substr(1)) : v.text() == other.value;
+}
+
+// Why a value was refused, with what others mean by it.
+void add_refused(const Problems& refused, const Value& v, std::span<const OtherValue> others,
+                 const std::string& option, Problems& problems) {
+  const auto other = std::find_if(others.begin(), others.end(), [&](const OtherValue& o) {
+    return o.option == option && is_meant(o, v);
+  });
+  for (const Problem& p : refused.sorted())
+    problems.add(p.mark, other == others.end()
+                             ? p.message
+                             : p.message.substr(0, p.message.find(", did you mean")) + "; " +
+                                   std::string(other->advice));
+}
+
+}  // namespace
+
 void Schema::read(const Value& map, const std::string& path, Problems& problems) const {
   for (const bool implying : {true, false}) {
     for (const Value::Entry& e : map.entries()) {
@@ -102,7 +126,9 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
         continue;
       }
       if ((found->apply_ != nullptr) != implying) continue;
-      found->read_(*found, e.value, path, problems);
+      Problems refused;
+      found->read_(*found, e.value, path, refused);
+      add_refused(refused, e.value, other_values_, found->name, problems);
       if (!implying) continue;
       found->apply_();
       for (const Field& f : fields_) f.implied_ = to_json(f.echo_(true));
@@ -147,7 +173,7 @@ std::string advice_on(std::string_view key, std::initializer_list<const Schema*>
   names.insert(names.end(), more.begin(), more.end());
   const std::string_view before = key.substr(0, key.find_first_of(" :="));
   if (before.size() < key.size() && std::find(names.begin(), names.end(), before) != names.end())
-    return fmt::format(", write '{}: VALUE' with a space behind the ':'", before);
+    return fmt::format(", write '{}: VALUE' with a space after the ':'", before);
   return did_you_mean(key, names);
 }
 

@@ -37,6 +37,13 @@ struct OtherName {
   std::string_view how = "";  ///< its values here, where they are not the same
 };
 
+/// A value that an option does not have, but others have or somebody would guess.
+struct OtherValue {
+  std::string_view option;
+  std::string_view value;   ///< "hanning"; "*ms": all that end so; "*": any; "[]": a list
+  std::string_view advice;  ///< the end of the message: "write hann"
+};
+
 /// An option: what help shows of it, and how it is read and echoed.
 class Field {
  public:
@@ -118,6 +125,8 @@ class Schema {
   /// program.
   void other_names(std::span<const OtherName> names) { other_names_ = names; }
   [[nodiscard]] std::span<const OtherName> other_names() const { return other_names_; }
+  /// Likewise values that are refused with advice of their own; the first that fits counts.
+  void other_values(std::span<const OtherValue> values) { other_values_ = values; }
 
   /// Reads a map into the described options; unknown keys and bad values are reported, each with
   /// its place. `path` ("mel.") stands before the key in messages.
@@ -133,6 +142,7 @@ class Schema {
  private:
   std::vector<Field> fields_;
   std::span<const OtherName> other_names_;
+  std::span<const OtherValue> other_values_;
 };
 
 /// The hint for a key that is no option of these schemas and not in `more`: the option's name here,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 namespace melflow {
 namespace {
 
@@ -16,6 +18,15 @@ std::int64_t Length::at(double sample_rate) const {
   return static_cast<std::int64_t>(std::min(std::round(seconds * sample_rate), kMostSamples));
 }
 
+std::string Length::unit_remark(double sample_rate, double least_seconds,
+                                std::string_view unit) const {
+  if (is_time() || samples <= 0 || sample_rate <= 0) return {};
+  const double seconds_there = static_cast<double>(samples) / sample_rate;
+  if (seconds_there >= least_seconds) return {};
+  return fmt::format("{0} is samples ({1:.3g} ms at {2:.0f} Hz); did you mean {0}{3}?", samples,
+                     1000 * seconds_there, sample_rate, unit);
+}
+
 std::string OptionType<Length>::parse(const Value& v, Length& out) {
   std::string bad =
       detail::is_no_amount(v, "a number of samples or a time such as 512, 10s or 25ms");
@@ -24,7 +35,8 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
   const auto [number, unit] = *read;
   if (unit.empty()) {
     if (number != std::floor(number))
-      return excerpt(v.text()) + " is not a whole number of samples; write a time as 0.5s";
+      return fmt::format("{0} is not a whole number of samples; write a time with its unit: {0}{1}",
+                         excerpt(v.text()), number < 1 ? "s" : "ms");
     out = Length(static_cast<std::int64_t>(number));
     return {};
   }

@@ -1,5 +1,7 @@
 #include "stages/other_names.h"
 
+#include "pipeline/registry.h"
+
 namespace melflow::other_names {
 namespace {
 
@@ -131,6 +133,10 @@ constexpr OtherName kDecode[] = {
     {"remix", "SoX", "downmix", "the number of the channel, from 1"},
     {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
     {"max_length", "", "fit", "in samples, or with its unit: 10s"},
+    {"sample_rate", "", "resample.rate",
+     "of a node after this one, {stage: resample, rate: 16000}"},
+    {"sr", "librosa", "resample.rate", "of a node after this one, {stage: resample, rate: 16000}"},
+    {"rate", "", "resample.rate", "of a node after this one, {stage: resample, rate: 16000}"},
 };
 
 constexpr OtherName kBatch[] = {
@@ -155,12 +161,115 @@ constexpr OtherName kFileList[] = {
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
     {"stratify", "scikit-learn", "split_stratify"},
     {"groups", "scikit-learn", "split_group"},
+    {"recursive", "", "include", "all folders below root are searched; *.wav takes files in any"},
+};
+
+constexpr OtherName kFilter[] = {
+    {"min_duration", "NeMo", "where", "{duration: \">= 1s\"}"},
+    {"max_duration", "NeMo", "where", "{duration: \"<= 20s\"}"},
+    {"duration", "", "where", "{duration: 1s..20s}"},
+    {"label", "", "where", "{label: dog}"},
+    {"path", "", "where", "{path: \"*/noisy/*\"}"},
+    {"if", "", "where"},
+    {"condition", "", "where"},
+    {"conditions", "", "where"},
 };
 
 constexpr OtherName kRowSink[] = {
     {"file", "", "path"},   {"filename", "", "path"},   {"out", "", "path"},
     {"output", "", "path"}, {"force", "", "overwrite"},
 };
+
+// option, value there, the end of the message
+constexpr const char* kDecibels = "write db for decibels, ln for the natural logarithm, or none";
+constexpr const char* kInHertz = "write Hz as a number without a unit, such as 8000";
+constexpr const char* kNoTime =
+    "n_fft is in samples, such as 512; a time such as 25ms goes into win_length";
+
+constexpr OtherValue kMelValues[] = {
+    {"window", "hanning", "write hann"},
+    {"window", "hann_window", "write hann"},
+    {"window", "hamming_window", "write hamming"},
+    {"window", "rectangular", "write boxcar"},
+    {"window", "rect", "write boxcar"},
+    {"window", "ones", "write boxcar"},
+    {"n_fft", "*s", kNoTime},
+    {"fmin", "*Hz", kInHertz},
+    {"fmin", "*k", kInHertz},
+    {"fmax", "*Hz", kInHertz},
+    {"fmax", "*k", kInHertz},
+    {"log", "true", kDecibels},
+    {"log", "yes", kDecibels},
+    {"log", "log", kDecibels},
+    {"log", "natural", "write ln for the natural logarithm"},
+    {"log", "loge", "write ln for the natural logarithm"},
+    {"log", "false", "write none"},
+    {"power", "true", "write 2 for the power, 1 for the magnitude"},
+};
+
+constexpr const char* kShares =
+    "write splits: ratio, with the shares in split_ratios: {train: 80, val: 10, test: 10}";
+constexpr OtherValue kFileListValues[] = {
+    {"splits", "[]", kShares},
+    {"splits", "random", kShares},
+    {"splits", "shuffle", kShares},
+    {"splits", "parent_dir", "write top_dir: a split is the first folder below root"},
+    {"labels", "folder", "write parent_dir, the folder that a file is in"},
+    {"labels", "*",
+     "labels of a table take labels: file with label_file and label_column, or labels: manifest; a "
+     "name that is elsewhere in the path is a text of columns"},
+};
+
+constexpr const char* kDeflate = "write deflate, which is what gzip does";
+constexpr OtherValue kRowSinkValues[] = {
+    {"compression", "gzip", kDeflate},
+    {"compression", "zlib", kDeflate},
+    {"compression", "true", kDeflate},
+    {"dtype", "fp16", "write float16"},
+    {"dtype", "half", "write float16"},
+    {"dtype", "f16", "write float16"},
+    {"dtype", "bf16", "write bfloat16"},
+    {"dtype", "fp32", "write float32"},
+    {"dtype", "float", "write float32"},
+    {"dtype", "f32", "write float32"},
+    {"dtype", "int8", "write float16 for less space"},
+};
+
+constexpr OtherName kStages[] = {
+    {"melspectrogram", "librosa", "mel"},
+    {"mel_spectrogram", "", "mel"},
+    {"logmel", "", "mel", "with its option log"},
+    {"log_mel", "", "mel", "with its option log"},
+    {"fbank", "Kaldi", "mel", "with its preset kaldi"},
+    {"stft", "", "mel", "with output: spectrogram"},
+    {"spectrogram", "", "mel", "with output: spectrogram"},
+    {"delta", "", "deltas"},
+    {"read", "", "disk_read"},
+    {"load", "", "decode"},
+    {"files", "", "file_list"},
+    {"source", "", "file_list"},
+    {"list", "", "file_list"},
+    {"folder", "", "file_list"},
+    {"hdf5", "", "hdf5_write"},
+    {"h5", "", "hdf5_write"},
+    {"write", "", "hdf5_write", "or npy_write"},
+    {"save", "", "hdf5_write", "or npy_write"},
+    {"sink", "", "hdf5_write", "or npy_write"},
+    {"npy", "", "npy_write"},
+    {"numpy", "", "npy_write"},
+    {"wav_write", "", "audio_write"},
+    {"cmvn", "Kaldi", "normalize"},
+    {"trim", "librosa", "trim_silence"},
+    {"vad", "", "trim_silence"},
+    {"split", "", "route"},
+    {"switch", "", "route"},
+    {"join", "", "merge"},
+};
+
+[[maybe_unused]] const bool kAreSet = [] {
+  Registry::global().other_names(kStages);
+  return true;
+}();
 
 }  // namespace
 
@@ -174,5 +283,10 @@ std::span<const OtherName> of_decode() { return kDecode; }
 std::span<const OtherName> of_batch() { return kBatch; }
 std::span<const OtherName> of_file_list() { return kFileList; }
 std::span<const OtherName> of_row_sink() { return kRowSink; }
+std::span<const OtherName> of_filter() { return kFilter; }
+
+std::span<const OtherValue> values_of_mel() { return kMelValues; }
+std::span<const OtherValue> values_of_file_list() { return kFileListValues; }
+std::span<const OtherValue> values_of_row_sink() { return kRowSinkValues; }
 
 }  // namespace melflow::other_names

@@ -1,6 +1,6 @@
-// The names that other libraries have for the options of stages, so that the message for an unknown
-// option can give melflow's name. One list per stage; a stage names its list where it describes its
-// options.
+// The names that other libraries have for stages, options and values, so that the message for one
+// that is not known can give melflow's. One list per stage; a stage names its lists where it describes
+// its options.
 #pragma once
 
 #include <span>
@@ -19,5 +19,10 @@ std::span<const OtherName> of_decode();
 std::span<const OtherName> of_batch();
 std::span<const OtherName> of_file_list();
 std::span<const OtherName> of_row_sink();
+std::span<const OtherName> of_filter();
+
+std::span<const OtherValue> values_of_mel();
+std::span<const OtherValue> values_of_file_list();
+std::span<const OtherValue> values_of_row_sink();
 
 }  // namespace melflow::other_names

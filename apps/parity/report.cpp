@@ -52,6 +52,7 @@ Cells cells(const ParityResult& r, const ParityTolerance& tolerance) {
           fmt::format("{}", fmt::join(r.libraries, ", ")),
           count_text(r.cases - r.left_out),
           count_text(static_cast<std::size_t>(r.frames)),
+          figure(fmt::format("{:.1e}", r.largest)),
           figure(fmt::format("{:.1e}", r.worst.error())),
           figure(fmt::format("{:.1e}", r.worst.limit)),
           figure(fmt::format("{:.0f} %", 100 * r.worst.share())),
@@ -80,6 +81,7 @@ void ParityResult::fail(const std::string& why) {
 }
 
 void ParityResult::take(const ParityValue& value) {
+  largest = std::max(largest, value.largest);
   if (worst.frame < 0 || value.share() > worst.share()) {
     worst = value;
     worst_case = name;
@@ -103,6 +105,7 @@ std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases) {
     at->cases += one.cases;
     at->left_out += one.left_out;
     at->frames += one.frames;
+    at->largest = std::max(at->largest, one.largest);
     if (at->worst.frame < 0 || one.worst.share() > at->worst.share()) {
       at->worst = one.worst;
       at->worst_case = one.name;
@@ -114,10 +117,10 @@ std::vector<ParityResult> by_preset(const std::vector<ParityResult>& cases) {
 
 std::string parity_text(const std::string& what, const std::vector<ParityResult>& lines,
                         const std::vector<ParityResult>& cases, const ParityVectors& vectors) {
-  std::vector<Cells> rows{
-      {what, "library", "cases", "frames", "max error", "limit", "of it", "tolerance", "verdict"}};
+  std::vector<Cells> rows{{what, "library", "cases", "frames", "largest", "nearest", "limit",
+                           "of it", "tolerance", "verdict"}};
   for (const ParityResult& r : lines) rows.push_back(cells(r, vectors.tolerance(r.preset)));
-  std::vector<bool> is_figure{false, false, true, true, true, true, true, false, false};
+  std::vector<bool> is_figure{false, false, true, true, true, true, true, true, false, false};
   if (what != "preset") {  // one case a line
     is_figure.erase(is_figure.begin() + 2);
     for (Cells& row : rows) row.erase(row.begin() + 2);
@@ -141,6 +144,7 @@ Json parity_json(const std::vector<ParityResult>& results, const ParityVectors& 
              {"cases", r.cases},
              {"left_out", r.left_out},
              {"frames", r.frames},
+             {"largest_difference", r.worst.frame >= 0 ? Json(r.largest) : Json()},
              {"worst", nullptr},
              {"tolerance", {{"atol", t.atol}, {"rtol", t.rtol}, {"source", t.source}}},
              {"passed", r.passed},

@@ -17,6 +17,7 @@ struct ParityResult {
   std::int64_t frames = 0;  ///< number of frames compared
   ParityValue worst;        ///< the value with the largest share of its limit
   std::string worst_case;
+  double largest = 0;  ///< difference of any value
   bool passed = true;
   bool is_of_rows = true;  ///< false: statistics, whose values have a column and no frame
   std::string reason;  ///< why it fails whatever the values, or why there was nothing to compare

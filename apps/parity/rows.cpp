@@ -158,13 +158,16 @@ ParityValue ParityJudge::worst(const ParityRow& theirs) const {
   const std::vector<double> most = limits(theirs.values);
   const float* ours = ours_.values.data() + theirs.frame * ours_.columns;
   ParityValue out;
+  double largest = 0;
   for (std::size_t c = 0; c < theirs.values.size(); ++c) {
     const double own_error = theirs.own_error.empty() ? 0.0 : theirs.own_error[c];
     const ParityValue one{theirs.frame,     c,         ours[c],
                           theirs.values[c], own_error, most[c] + kNotedDigits * own_error,
                           precision_};
+    largest = std::max(largest, std::abs(one.ours - one.theirs));
     if (out.frame < 0 || one.share() > out.share()) out = one;
   }
+  out.largest = largest;
   return out;
 }
 
@@ -181,6 +184,7 @@ ParityValue worst_delta(const ParityDelta& delta, const ParityTolerance& toleran
   MemoryRows out(output.data(), frames, width);
   step->run(in, out);
   ParityValue worst;
+  double largest = 0;
   const auto stride = static_cast<std::size_t>(width);
   for (std::size_t t = 0; t < delta.output.size(); ++t)
     for (std::size_t c = 0; c < columns; ++c) {
@@ -192,8 +196,10 @@ ParityValue worst_delta(const ParityDelta& delta, const ParityTolerance& toleran
                             0.0,
                             tolerance.atol + tolerance.rtol * std::abs(theirs),
                             {}};
+      largest = std::max(largest, std::abs(one.ours - one.theirs));
       if (worst.frame < 0 || one.share() > worst.share()) worst = one;
     }
+  worst.largest = largest;
   return worst;
 }
 

@@ -57,6 +57,7 @@ struct ParityValue {
   double own_error = 0;                                              ///< of theirs
   double limit = 0;                                                  ///< beyond that
   MelOptions::Precision precision = MelOptions::Precision::float32;  ///< of ours
+  double largest = 0;  ///< |ours - theirs| at most, of all values that this is the worst of
 
   /// |ours - theirs| less the library's own error.
   [[nodiscard]] double error() const;

@@ -80,4 +80,8 @@ std::string remark_text(const std::string& stage, const std::string& status,
                      excerpt(reason, kLongestReason));
 }
 
+int place_of(std::string_view status) {
+  return status == "failed" ? 0 : status == "skipped" ? 2 : 1;
+}
+
 }  // namespace melflow

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace melflow {
 
@@ -20,5 +21,9 @@ std::string seconds_text(double seconds);       ///< "3.71 s", "12:40 min", "1:0
 /// `status`: what became of it. Long reasons are cut.
 std::string remark_text(const std::string& stage, const std::string& status,
                         const std::string& reason);
+
+/// Where a remark on a file of this status stands in a list: failed files come first, skipped ones
+/// last.
+int place_of(std::string_view status);
 
 }  // namespace melflow

@@ -41,7 +41,7 @@ struct State {
 };
 constexpr State kStates[] = {{"busy", "busy", "#7cc08a"},
                              {"waiting_input", "waits for input", "#c9dcf2"},
-                             {"blocked_output", "waits for room behind it", "#eda19a"},
+                             {"blocked_output", "waits for room after it", "#eda19a"},
                              {"waiting_core", "waits for a core", "#f5cf7a"},
                              {"idle_after_end", "over", "#ededed"}};
 
@@ -64,6 +64,12 @@ const Json& part(const Json& in, const char* key) {
 
 std::string rate(double value, const std::string& unit) {
   return value > 0 ? rate_text(value) + unit : "";
+}
+
+// "cores_used" as "cores used".
+std::string in_words(std::string key) {
+  std::replace(key.begin(), key.end(), '_', ' ');
+  return key;
 }
 
 class Page {
@@ -151,7 +157,7 @@ class Page {
     out_ +=
         "<h2>Flow</h2>\n<div class=\"wide\">" + svg(chart) +
         "</div><p>The warmer a node, the busier it was; the redder an edge, the fuller its queue "
-        "(places taken on average / at the end): what is behind a red edge holds back what is "
+        "(places taken on average / at the end): what comes after a red edge holds back what is "
         "before it.</p>\n";
   }
 
@@ -287,7 +293,10 @@ class Page {
     const Json& machine = part(r_, "machine");
     out_ += "<h2>Machine</h2>\n<table class=\"left\">";
     for (const auto& [name, value] : machine.items())
-      out_ += fmt::format("<tr><td>{}<td>{}</tr>", html_text(name), html_text(value.dump()));
+      out_ +=
+          fmt::format("<tr><td>{}<td>{}</tr>", html_text(in_words(name)),
+                      html_text(value.is_number_float() ? fmt::format("{:.3g}", value.get<double>())
+                                                        : value.dump()));
     out_ +=
         "</table>\n<h2>Configuration</h2>\n<details><summary>with every default</summary><pre>" +
         html_text(part(r_, "config").dump(2)) + "</pre></details>\n";

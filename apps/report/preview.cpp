@@ -35,7 +35,7 @@ std::string what_happens(const UpdatePreview& preview, bool has_changes) {
   if (!preview.is_there) return "there is no such output yet: a new one would be made\n";
   if (!has_changes && preview.in_place) return "nothing to compute: the output is up to date\n";
   return preview.in_place
-             ? "new rows would come behind the others, which stay where they are\n"
+             ? "new rows would come after the others, which stay where they are\n"
              : "all rows would be put into a new output, in the order of the files, which then "
                "takes the place of this one\n";
 }

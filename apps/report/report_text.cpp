@@ -12,6 +12,7 @@
 #include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
 #include "pipeline/text.h"
+#include "stages/corpus/not_taken.h"
 
 namespace melflow {
 namespace {
@@ -20,6 +21,20 @@ constexpr std::size_t kShownReasons = 5;
 constexpr double kWorthALimit = 2;  // shorter runs are not worth a word on what limits them [s]
 constexpr double kShownStay = 0.1;  // of a file in one stage [s]; --json has shorter ones
 constexpr std::size_t kLongestPath = 4096, kLongestReason = 1000;  // [bytes]
+
+// "26,476 rows"; with several outputs how many there are in each or, where they differ, in all.
+std::string rows_text(const RunReport& r, const Plan& plan) {
+  std::vector<std::size_t> of_outputs;
+  for (std::size_t i = 0; i < r.stages.size() && i < plan.nodes.size(); ++i)
+    if (plan.nodes[i].info->traits.kind == StageKind::sink && r.stages[i].rows_in > 0)
+      of_outputs.push_back(r.stages[i].rows_in);
+  if (of_outputs.empty()) return {};
+  if (of_outputs.size() == 1) return plural(of_outputs.front(), "row");
+  const bool are_equal = std::equal(of_outputs.begin() + 1, of_outputs.end(), of_outputs.begin());
+  return fmt::format("{} in {}{} outputs",
+                     plural(are_equal ? of_outputs.front() : rows_of_run(r, plan), "row"),
+                     are_equal ? "each of " : "", of_outputs.size());
+}
 
 std::string accounts(const RunReport& r, const Plan& plan) {
   const Ledger::Counts& c = r.counts;
@@ -32,10 +47,10 @@ std::string accounts(const RunReport& r, const Plan& plan) {
       r.filling_seconds > 0
           ? fmt::format(", {} of it for loading the audio", seconds_text(r.filling_seconds))
           : "";
-  const std::size_t rows = rows_of_run(r, plan);
-  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n",
-                           rows > 0 ? plural(rows, "row") : "done", seconds_text(r.wall_seconds),
-                           filling, rate_text(run_figures(r).files_per_second),
+  const std::string rows = rows_text(r, plan);
+  return out + fmt::format("\n{} in {}{} ({} files/s), {}\n", rows.empty() ? "done" : rows,
+                           seconds_text(r.wall_seconds), filling,
+                           rate_text(run_figures(r).files_per_second),
                            plural(static_cast<std::size_t>(r.workers), "worker"));
 }
 
@@ -68,7 +83,16 @@ constexpr Count kCounts[] = {{"rows", "row", ""},
                              {"decoded_by_ffmpeg", "recording", " decoded by FFmpeg"},
                              {"clipped_samples", "sample", " clipped at full scale"},
                              {"trimmed_files", "recording", " trimmed"},
+                             {"loaded_ahead", "file", " read ahead of their turn"},
                              {"dropped_tails", "recording", " with a tail that fills no window"}};
+
+// Of files that include does not name.
+std::string not_taken_text(const Value& counts) {
+  NotTaken not_taken;
+  for (const Value::Entry& e : counts.entries())
+    not_taken.add(e.key, static_cast<std::size_t>(std::stoull(e.value.text())));
+  return "not taken: " + not_taken.text() + " (include)";
+}
 
 // An entry of a summary as it is told.
 std::string told(const std::string& name, const Value& value) {
@@ -76,6 +100,7 @@ std::string told(const std::string& name, const Value& value) {
   double number = 0;
   const bool is_number = detail::parse_number(value, number).empty();
   if (name == "complete") return "not complete";
+  if (name == "not_taken") return not_taken_text(value);
   if (name == "bytes" && is_number) return bytes_text(number);
   if (name == "trimmed_seconds") return text + " s of silence cut off";
   if (name == "dropped_seconds") return text + " s of tails in no row (tail: drop)";
@@ -296,17 +321,25 @@ std::string by_reason(const std::vector<Remark>& remarks) {
 
 }  // namespace
 
-std::string summary_text(const RunReport& report, const Plan& plan) {
+std::string accounts_text(const RunReport& report, const Plan& plan) {
   std::string out = accounts(report, plan);
   for (const StageReport& s : report.stages)
     if (!s.summary.empty()) out += output(s);
-  out += "\n" + stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
-         memory(report) + machine(report) + slowest(report);
+  return out;
+}
+
+std::string tables_text(const RunReport& report) {
+  std::string out = stages_table(report) + "\n" + speed_table(report) + "\n" + starts(report) +
+                    memory(report) + machine(report) + slowest(report);
   if (report.wall_seconds > kWorthALimit) out += "\n" + limits_text(find_limits(report), report);
   return out;
 }
 
-std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit) {
+std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit) {
+  std::vector<Remark> remarks = of_run;
+  std::stable_sort(remarks.begin(), remarks.end(), [](const Remark& a, const Remark& b) {
+    return place_of(to_text(a.entry.outcome)) < place_of(to_text(b.entry.outcome));
+  });
   std::string out;
   for (std::size_t i = 0; i < std::min(limit, remarks.size()); ++i)
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),

@@ -8,11 +8,14 @@
 
 namespace melflow {
 
-/// The summary of a run: counts of files, outputs, a line for each stage, memory. Lines end with
-/// '\n'.
-std::string summary_text(const RunReport& report, const Plan& plan);
+/// What became of the files of a run, and its outputs. Lines end with '\n'.
+std::string accounts_text(const RunReport& report, const Plan& plan);
 
-/// The first `limit` remarks as "path: stage: reason", then the number of further ones, by reason.
+/// Of a run: a line for each stage, memory, the machine, what held it back.
+std::string tables_text(const RunReport& report);
+
+/// The first `limit` remarks as "path: stage: reason", failed files first and skipped ones last, then
+/// the number of further ones, by reason.
 std::string remarks_text(const std::vector<Remark>& remarks, std::size_t limit);
 
 /// As remarks_text(), for files that failed, with their number first; "" when none did.

@@ -23,6 +23,7 @@ struct CompareArguments {
   std::string a, b;
   std::string output;  ///< "": all, by their names
   PlanOverrides overrides;
+  std::vector<std::string> sets_of_b;
   bool json = false;
 };
 
@@ -163,7 +164,9 @@ bool say_pair(const Pair& pair) {
 int compare(const CompareArguments& arguments) {
   std::set<std::string> asked;
   const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
-  const Outputs b = read_feature_settings(arguments.b, arguments.overrides, asked);
+  PlanOverrides of_b = arguments.overrides;
+  of_b.sets.insert(of_b.sets.end(), arguments.sets_of_b.begin(), arguments.sets_of_b.end());
+  const Outputs b = read_feature_settings(arguments.b, of_b, asked);
   arguments.overrides.check_used(asked);
   const std::vector<Pair> pairs =
       arguments.output.empty() ? pairs_of(a, b) : std::vector{pair_named(arguments.output, a, b)};
@@ -204,6 +207,11 @@ Action add_compare(CLI::App& verb) {
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
+  verb.get_option("--set")->description("overrides an option, in both of the two: mel.n_mels=64");
+  verb.add_option("--set-b", arguments->sets_of_b, "overrides an option, in B alone")
+      ->type_name("NODE.OPTION=VALUE")
+      ->allow_extra_args(false)
+      ->check(*verb.get_option("--set")->get_validator(0));
   verb.footer(
       "It compares settings, not values: everything that can change a value, from the recording to "
       "the\nrow. `melflow verify-parity` compares values.\n\n"

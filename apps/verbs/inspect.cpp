@@ -36,6 +36,7 @@ struct InspectArguments {
   PlanOverrides overrides;
   bool json = false;
   bool files = false;
+  bool failed = false;
   bool features = false;
 };
 
@@ -154,15 +155,28 @@ std::string warnings_text(const FeatureFile& f) {
 std::string remarks_text(const FeatureFile& f, bool all) {
   if (f.remarks().empty()) return {};
   const std::size_t shown = all ? f.remarks().size() : std::min(kShownRemarks, f.remarks().size());
-  std::string out = "\nskipped, failed, or ok with a remark:\n";
+  std::vector<FeatureFile::Remark> remarks = f.remarks();
+  std::stable_sort(remarks.begin(), remarks.end(), [](const auto& a, const auto& b) {
+    return place_of(to_text(a.status)) < place_of(to_text(b.status));
+  });
+  std::string out = "\nfailed, ok with a remark, or skipped:\n";
   for (std::size_t i = 0; i < shown; ++i) {
-    const FeatureFile::Remark& r = f.remarks()[i];
+    const FeatureFile::Remark& r = remarks[i];
     out += fmt::format("  {}: {}\n", path_text(r.path),
                        remark_text(r.stage, to_text(r.status), r.reason));
   }
   if (f.remarks().size() > shown)
     out += fmt::format("  … and {} more (all with --files or --json)\n",
                        count_text(f.remarks().size() - shown));
+  return out;
+}
+
+// A line for each file that failed: its path, a tab, the reason.
+std::string failed_text(const FeatureFile& f) {
+  std::string out;
+  for (const FeatureFile::Remark& r : f.remarks())
+    if (place_of(to_text(r.status)) == place_of("failed"))
+      out += fmt::format("{}\t{}: {}\n", path_text(r.path), one_line(r.stage), one_line(r.reason));
   return out;
 }
 
@@ -200,7 +214,14 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
     out += fmt::format("{:<14}{} Hz\n", "samples", number("sample_rate"));
   out += fmt::format("{:<14}{} found: {} ok, {} skipped, {} failed", "files", count("found"),
                      count("ok"), count("skipped"), count("failed"));
-  out += fmt::format("{}\n", number("not_run") > 0 ? ", " + count("not_run") + " not run" : "");
+  if (number("not_run") > 0) out += ", " + count("not_run") + " not run";
+  const auto warned = std::count_if(
+      f.remarks().begin(), f.remarks().end(),
+      [](const FeatureFile::Remark& r) { return place_of(to_text(r.status)) == place_of("ok"); });
+  if (warned > 0)
+    out += fmt::format(" ({} of the ok ones with a remark)",
+                       count_text(static_cast<std::size_t>(warned)));
+  out += "\n";
   out += fmt::format("{:<14}{}, at {}\n", "audio", seconds_text(total_seconds(f)), sample_rates(f));
   if (!f.labels().empty()) out += groups_text("labels", by_label(f), f.labels());
   if (!f.splits().empty()) out += groups_text("splits", by_split(f), f.splits());
@@ -303,6 +324,10 @@ int print_features(const InspectArguments& arguments) {
 int inspect(const InspectArguments& arguments) {
   if (arguments.features) return print_features(arguments);
   const FeatureFile file(arguments.file);
+  if (arguments.failed) {
+    put(stdout, failed_text(file));
+    return kDone;
+  }
   if (arguments.json)
     print_json(file, arguments.files);
   else
@@ -321,6 +346,10 @@ Action add_inspect(CLI::App& verb) {
   verb.add_flag("--json", arguments->json, "prints one JSON document");
   verb.add_flag("--files", arguments->files,
                 "also lists every file with its rows, and every remark");
+  verb.add_flag("--failed", arguments->failed,
+                "prints only the files that failed, one a line: the path, a tab, the reason")
+      ->excludes("--json")
+      ->excludes("--files");
   CLI::Option* features =
       verb.add_flag("--features", arguments->features,
                     "prints only the settings that can change a value of the features, one a line");
@@ -333,6 +362,7 @@ Action add_inspect(CLI::App& verb) {
   verb.footer(
       "Example:\n"
       "  melflow inspect features.h5 --files\n"
+      "  melflow inspect features.h5 --failed | cut -f1\n"
       "  melflow inspect features.h5 --features > features.txt");
   return [arguments] { return inspect(*arguments); };
 }

@@ -44,10 +44,10 @@ int plan(const JobArguments& arguments) {
 Action add_plan(CLI::App& verb) {
   auto arguments = std::make_shared<JobArguments>();
   arguments->plan.add_to(verb);
-  verb.add_option("--part", arguments->part, "about how many bytes of recordings are a part")
+  verb.add_option("--part", arguments->part, "approximate size of a part, in bytes of recordings")
       ->type_name("SIZE")
       ->capture_default_str();
-  verb.add_option("-o,--output", arguments->folder, "the folder of the job, which is made")
+  verb.add_option("-o,--output", arguments->folder, "the folder of the job, which is created")
       ->type_name("JOB")
       ->required();
   verb.footer(

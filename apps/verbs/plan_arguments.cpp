@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "apps/shipped.h"
+#include "pipeline/text.h"
 
 namespace melflow {
 namespace fs = std::filesystem;
@@ -72,6 +73,12 @@ std::string find_pipeline(const std::string& name) {
   }
   if (is_there) return name;  // a folder, of which the reader says that
   std::string message = "there is no such file";
+  for (const char* ending : {".yaml", ".yml"}) {
+    const fs::path other = fs::path(wanted).replace_extension(ending);
+    if (other != wanted && fs::is_regular_file(other, error))
+      throw ConfigError(fmt::format("{}, did you mean '{}'?", message, excerpt(other.string())),
+                        {std::make_shared<const std::string>(name), 0, 0});
+  }
   if (!names.empty()) {
     const std::string near = did_you_mean(wanted.stem().string(), names);
     message += fmt::format("; the pipelines that come with melflow are {}{}",

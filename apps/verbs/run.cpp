@@ -119,9 +119,12 @@ WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
 
 void print_report(const RunReport& report, const Runner& runner, const std::vector<Remark>& remarks,
                   const std::vector<Verdict>& judged, std::FILE* out) {
-  std::string text = summary_text(report, runner.plan()) + warnings_text(report, runner.plan());
+  std::string listed;
   if (!remarks.empty())
-    text += "\nskipped, failed, or ok with a remark:\n" + remarks_text(remarks, kShownRemarks);
+    listed = "\nfailed, ok with a remark, or skipped:\n" + remarks_text(remarks, kShownRemarks);
+  const std::string tables = "\n" + tables_text(report) + warnings_text(report, runner.plan());
+  std::string text = accounts_text(report, runner.plan());
+  text += report.counts.ok == 0 ? listed + tables : tables + listed;
   if (!judged.empty()) text += "\n" + verdicts_text(judged);
   put(out, text);
 }
@@ -213,7 +216,7 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, and all else on stderr; --json=FILE writes it "
-                "to FILE, and the summary stays on stdout");
+                "to FILE, which `melflow report` reads, and the summary stays on stdout");
   verb.add_option_function<std::string>(
           "--stop-after",
           [&arguments](const std::string& text) {
@@ -226,9 +229,11 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
           "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
           "limit")
       ->type_name("TIME");
-  verb.add_option("--report", arguments.page,
-                  "writes the report as a page for a browser: the flow with what is busy and what "
-                  "holds back, rates, queues, memory and cores over time, files that took longest")
+  verb.add_option(
+          "--report", arguments.page,
+          "writes the report of this run as a page for a browser (`melflow report` compares the "
+          "--json of two runs): the flow with what is busy and what "
+          "holds back, rates, queues, memory and cores over time, files that took longest")
       ->type_name("FILE.html");
   CLI::Option* trace =
       verb.add_option(
@@ -263,7 +268,7 @@ Action add_update(CLI::App& verb) {
   verb.footer(
       "A file is the same when its path, size and time of change are. Rows of such files stay as "
       "they\n"
-      "are, those of new files come behind them. Where files are gone or have changed, and with\n"
+      "are, those of new files come after them. Where files are gone or have changed, and with\n"
       "--compact, everything is put in the order of the files again. Without an output it is\n"
       "`melflow run`.\n"
       "\n"
@@ -279,10 +284,9 @@ Action add_update(CLI::App& verb) {
 Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
-  verb.add_option(
-          "--resume", arguments->resume,
-          "whether to go on with what a run that was ended has left; never: begins from the "
-          "beginning; require: fails where there is nothing to go on with")
+  verb.add_option("--resume", arguments->resume,
+                  "whether to resume where an earlier run stopped; never: begins from the "
+                  "beginning; require: fails where there is nothing to go on with")
       ->transform(CLI::Transformer(
           std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
                                               {"never", Resume::When::never},

@@ -1,5 +1,7 @@
 // melflow stages: what a pipeline can be made of.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -19,25 +21,64 @@ struct StagesArguments {
   bool json_schema = false;
 };
 
-void print_options(const Schema& schema) {
-  for (const OptionRow& row : option_rows(schema)) {
-    std::string type = row.type;
-    if (!row.allowed.empty()) type += (row.type == "choice" ? ": " : ", ") + row.allowed;
-    if (!row.default_text.empty()) type += "; default " + row.default_text;
-    say(stdout, "  {}  ({})\n      {}\n", row.name, type, row.doc);
-  }
+void print_option(const OptionRow& row) {
+  std::string type = row.type;
+  if (!row.allowed.empty()) type += (row.type == "choice" ? ": " : ", ") + row.allowed;
+  if (!row.default_text.empty()) type += "; default " + row.default_text;
+  say(stdout, "  {}  ({})\n      {}\n", row.name, type, row.doc);
 }
 
-int print_stage(const std::string& name) {
+void print_options(const Schema& schema) {
+  for (const OptionRow& row : option_rows(schema)) print_option(row);
+}
+
+int print_option(const StageInfo& stage, const std::string& option) {
+  const auto config = stage.configure();
+  NodeOptions common;
+  Schema of_all;
+  common.describe(of_all);
+  for (const Schema* schema : {&config->schema(), static_cast<const Schema*>(&of_all)})
+    for (const OptionRow& row : option_rows(*schema))
+      if (row.name == option) {
+        print_option(row);
+        return kDone;
+      }
+  std::string advice = advice_on(option, {&config->schema(), &of_all});
+  if (advice.empty()) advice = fmt::format("; `melflow stages {}` lists them", stage.name);
+  complain(fmt::format("{} has no option '{}'{}", stage.name, excerpt(option), advice));
+  return kUsage;
+}
+
+// A node of it, with what it cannot do without.
+std::string example(const StageInfo& stage) {
+  std::string out = fmt::format("{0}: {{stage: {0}", stage.name);
+  if (stage.traits.kind != StageKind::source) out += ", from: NODE";
+  for (const Field& f : stage.configure()->schema().fields())
+    if (f.doc.ends_with("; required") || f.name == "root")
+      out += fmt::format(", {}: {}", f.name, f.name == "root" ? "FOLDER" : "FILE");
+  return out + "}";
+}
+
+std::string in_lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// "mel", or "mel.hop" for one option of it.
+int print_stage(const std::string& asked) {
   const Registry& registry = Registry::global();
+  const std::size_t dot = asked.find('.');
+  const std::string name = in_lower_case(asked.substr(0, dot));
   const StageInfo* stage = registry.find(name);
   if (stage == nullptr) {
     complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(name),
-                         did_you_mean(name, registry.names())));
+                         registry.advice_on(name)));
     return kUsage;
   }
-  say(stdout, "{}: {}\n\n  {}\n\nOptions:\n", stage->name, stage->summary,
-      ports_text(stage->traits));
+  if (dot != asked.npos) return print_option(*stage, asked.substr(dot + 1));
+  say(stdout, "{}: {}\n\n  {}\n\nExample:\n  {}\n\nOptions:\n", stage->name, stage->summary,
+      ports_text(stage->traits), example(*stage));
   print_options(stage->configure()->schema());
   say(stdout, "\nOptions of every node:\n");
   NodeOptions common;
@@ -58,14 +99,16 @@ int print_list() {
 
 Action add_stages(CLI::App& verb) {
   auto arguments = std::make_shared<StagesArguments>();
-  verb.add_option("NAME", arguments->name,
-                  "the stage to show with its options; without it all stages are listed");
+  verb.add_option(
+      "NAME", arguments->name,
+      "the stage to show with its options, or one option of it, mel.hop; without it all stages "
+      "are listed");
   CLI::Option* markdown = verb.add_flag("--markdown", arguments->markdown,
                                         "prints all stages as Markdown (docs/stages.md)");
   verb.add_flag("--json-schema", arguments->json_schema,
                 "prints a JSON Schema of configurations, for editors")
       ->excludes(markdown);
-  verb.footer("Example:\n  melflow stages mel");
+  verb.footer("Example:\n  melflow stages mel\n  melflow stages mel.hop");
   return [arguments]() -> int {
     if (!arguments->name.empty()) return print_stage(arguments->name);
     if (!arguments->markdown && !arguments->json_schema) return print_list();

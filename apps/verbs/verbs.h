@@ -65,7 +65,7 @@ inline constexpr Verb kVerbs[] = {
      "Makes the output of a job's parts, the same bytes as `melflow run`.",
      add_merge,
      {}},
-    {"status", "Making features on several machines", "Says how far a job is.", add_status},
+    {"status", "Making features on several machines", "Shows the progress of a job.", add_status},
     {"explain", "Pipelines",
      "Runs a pipeline as a trial and says what limits its speed and what would help.", add_explain},
     {"sweep", "Pipelines",

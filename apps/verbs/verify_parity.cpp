@@ -1,6 +1,7 @@
 // melflow verify-parity: are our features the libraries' own?
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -16,6 +17,7 @@
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/features/mel/mel_kernel.h"
 #include "stages/version.h"
 
@@ -33,7 +35,8 @@ and own_error is how far the library itself is from its definition. For linear v
 A value may also differ by as much as an error of 1e-5 in the bands beside it makes, and a level by
 1e-4, because the vectors leave out own errors smaller than that. In single precision it may differ
 by as much as an error of 1e-6 of the frame's largest amplitude makes.
-The column 'max error' shows the error of the value that is nearest to its limit, less own_error.
+The column 'largest' shows the largest difference |ours - theirs| of all values, 'nearest' that of the
+value that is nearest to its own limit, less own_error, and 'limit' the limit of this value.
 With --reference torchaudio, speechbrain and ast own_error is measured: what each value is off from
 the library's own code in double precision; then the allowances for own errors do not count.
 With --reference the mean and the standard deviation of each column over all rows are compared, too.
@@ -154,7 +157,9 @@ int verify_files(const ParityArguments& arguments, const ParityQuestion& questio
 }
 
 bool has_pipeline(const ParityArguments& arguments) {
-  return !arguments.files.empty() && is_pipeline_name(arguments.files.front());
+  std::error_code error;
+  return !arguments.files.empty() && is_pipeline_name(arguments.files.front()) &&
+         !std::filesystem::is_directory(arguments.files.front(), error);
 }
 
 // Throws CLI::RequiresError for arguments that mean nothing without others.
@@ -175,6 +180,24 @@ void check_arguments(const ParityArguments& arguments) {
     if (is_wrong) throw CLI::RequiresError(option, what);
 }
 
+// Throws RunError for what is no recording: a folder, an output, a file that is not there.
+void check_recordings(const std::vector<std::string>& files) {
+  namespace fs = std::filesystem;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (fs::is_directory(file, error))
+      throw RunError(fmt::format("{0}: is a folder; name the recordings in it, such as {0}/*.wav",
+                                 excerpt(file)));
+    if (!fs::exists(file, error)) throw RunError(excerpt(file) + ": there is no such file");
+    const std::string ending = fs::path(file).extension().string();
+    if (ending == ".h5" || ending == ".hdf5" || ending == ".npy")
+      throw RunError(fmt::format(
+          "{}: holds rows, and what is compared are recordings; name these, with the pipeline that "
+          "made the rows before them",
+          excerpt(file)));
+  }
+}
+
 int verify_parity(const ParityArguments& arguments) {
   ParityQuestion question = arguments.question;
   std::vector<std::string> files = arguments.files;
@@ -182,6 +205,7 @@ int verify_parity(const ParityArguments& arguments) {
     question.pipeline = files.front();
     files.erase(files.begin());
   }
+  check_recordings(files);
   return question.pipeline.empty() && question.library.empty()
              ? verify_vectors(arguments)
              : verify_files(arguments, question, files);

@@ -68,7 +68,8 @@ Action add_work(CLI::App& verb) {
            "how long another worker may give no sign of life until its part is begun again (60s)");
   verb.add_flag("-q,--quiet", arguments->options.quiet, "prints only what failed");
   verb.footer(
-      "Takes parts that nobody is at until all are done, and waits for other workers meanwhile: "
+      "Takes parts that nobody is working on until all are done, and waits for other workers "
+      "meanwhile: "
       "one "
       "that is\n"
       "ended costs its part. Ctrl-C, SIGTERM and --stop-after leave what is done for whoever comes "

@@ -41,6 +41,11 @@ WrittenFile::WrittenFile(std::string path, const std::vector<std::string>& input
   struct stat st {};
   const bool is_there = stat(path_.c_str(), &st) == 0;
   if (is_there && S_ISDIR(st.st_mode)) fail(path_, EISDIR);
+  if (const std::string folder = folder_of(path_); !is_there && ::access(folder.c_str(), F_OK) != 0)
+    throw RunError(
+        fmt::format("{}: cannot be written: there is no folder {}; make it, or write "
+                    "elsewhere",
+                    path_, folder));
   const bool is_whole = !is_there || S_ISREG(st.st_mode);
   // Where nothing can be made beside it, a file that is there can still be written.
   if (is_whole && (!is_there || ::access(folder_of(path_).c_str(), W_OK) == 0)) {

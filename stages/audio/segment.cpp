@@ -66,11 +66,11 @@ struct SegmentOptions {
     s.group("short", short_windows,
             "windows inside every one of long, which become rows; goes with long only");
     s.field("tail", tail,
-            "how to treat the samples behind the last whole window; drop: they give no row; pad: "
+            "how to treat the samples after the last whole window; drop: they give no row; pad: "
             "silence is added to make one more window");
     s.field("min_length", min_length,
             "length below which a recording is skipped; with tail: pad also the length below which "
-            "the rest behind the last whole window is dropped; not set: no limit");
+            "the rest after the last whole window is dropped; not set: no limit");
     s.field("max_length", max_length,
             "length above which a recording is skipped; not set: no limit");
   }
@@ -93,6 +93,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     rate_ = given.get_or(property::kSampleRate, required.get_or(requirement::kSampleRate, 0));
     Properties out = given;
     const SegmentOptions& o = options_;
+    check_units(check);
     if (o.long_windows || o.short_windows) {
       if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
       if (!o.long_windows || !o.long_windows->length) check.error("long", "its length is missing");
@@ -219,6 +220,18 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       check.error("max_length", "no recording is that short; give a length or leave it out");
     else if (least && most && least->is_time() == most->is_time() && most->at(1e6) < least->at(1e6))
       check.error("max_length", "is less than min_length, so that every recording is skipped");
+  }
+
+  // Where seconds are usual.
+  void check_units(PlanCheck& check) const {
+    constexpr double kLeast = 0.01;  // [s]
+    for (const auto& [name, length] :
+         {std::pair("length", options_.length), std::pair("hop", options_.hop),
+          std::pair("min_length", options_.min_length),
+          std::pair("max_length", options_.max_length)})
+      if (const std::string remark = length ? length->unit_remark(rate_, kLeast, "s") : "";
+          !remark.empty())
+        check.warning(name, remark);
   }
 
   [[nodiscard]] bool two_stage() const { return options_.long_windows.has_value(); }

@@ -273,7 +273,7 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
 };
 
 const RegisterStage<TrimSilence, TrimSilenceOptions> registered{
-    "trim_silence", "Cuts off the silence before the first and behind the last sound.", true};
+    "trim_silence", "Cuts off the silence before the first and after the last sound.", true};
 
 }  // namespace
 }  // namespace melflow

@@ -50,7 +50,7 @@ struct TrimSilenceOptions {
     s.field("hop", hop,
             "distance from the middle of a frame to that of the next; the first has its middle at "
             "the first sample");
-    s.field("keep", keep, "silence that stays before the first sound and behind the last one");
+    s.field("keep", keep, "silence that stays before the first sound and after the last one");
     s.field("hold", hold,
             "most audio that waits in memory until it is known what becomes of it. With threshold: "
             "of a silence at the end, no more than that is cut off. With top_db: longer recordings "

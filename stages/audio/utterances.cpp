@@ -155,7 +155,7 @@ class Utterances final : public ItemStage {
     if (r.utterance.to != kNoEnd && missing > kRounding)
       r.part->warn(
           context.stage(),
-          fmt::format("ends {:.3f} s behind the end of its recording: has the rest only", missing));
+          fmt::format("ends {:.3f} s after the end of its recording: has the rest only", missing));
     r.utterance.to = end;
   }
 

@@ -20,6 +20,7 @@
 #include "stages/corpus/folder_scan.h"
 #include "stages/corpus/label_columns.h"
 #include "stages/corpus/name_rule.h"
+#include "stages/corpus/path_column.h"
 #include "stages/corpus/path_parts.h"
 #include "stages/corpus/span_columns.h"
 #include "stages/corpus/split_draw.h"
@@ -35,7 +36,8 @@ class Listing {
  public:
   Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
       : options_(options), warn_(warn), manifest_(options.root), groups_(options) {
-    for (const auto& [name, rule] : options.columns.list) columns_.emplace_back(rule);
+    for (const auto& [name, rule] : options.columns.list)
+      columns_.push_back({name, NameRule(rule)});
   }
 
   Manifest make(const EarlierFiles* earlier) {
@@ -43,6 +45,7 @@ class Listing {
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     options_.manifest.empty() ? scan() : read_manifest();
+    for (const PathColumn& column : columns_) tell(column.remark(manifest_));
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
     tell(files_without_group(options_, manifest_, groups_));
@@ -59,6 +62,7 @@ class Listing {
     manifest_.close();
     return std::move(manifest_);
   }
+  [[nodiscard]] const NotTaken& not_taken() const { return not_taken_; }
 
  private:
   void tell(const std::string& remark) const {
@@ -68,7 +72,7 @@ class Listing {
   void scan() {
     const FolderScan folders(
         {options_.root, options_.include, options_.exclude, options_.follow_links});
-    folders.run([this](const FolderScan::Found& found) {
+    not_taken_ = folders.run([this](const FolderScan::Found& found) {
       manifest_.add(manifest_.add_folder(found.folder), found.name);
       if (found.is_folder && found.error == 0) ++folders_;
       if (found.error != 0) {
@@ -83,12 +87,13 @@ class Listing {
     });
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (manifest_.size() == folders_)
-      throw RunError(fmt::format("{}: no file matches {}{}; check root and include of file_list",
-                                 options_.root, fmt::join(options_.include, ", "),
-                                 folders_ == 0 ? ""
-                                               : fmt::format(", only folders: for the files in "
-                                                             "one write {}/**",
-                                                             manifest_.relative(0))));
+      throw RunError(fmt::format(
+          "{}: no file matches {}{}{}; check root and include of file_list", options_.root,
+          fmt::join(options_.include, ", "),
+          folders_ == 0 ? ""
+                        : fmt::format(", only folders: for the files in one write {}/**",
+                                      manifest_.relative(0)),
+          not_taken_.counts().empty() ? "" : fmt::format(" (there are {})", not_taken_.text())));
   }
 
   void refuse_closed() const {
@@ -153,11 +158,9 @@ class Listing {
     const std::string& name = options_.manifest;
     const std::unique_ptr<TableReader> table = open_table(name, {options_.path_column});
     const int split = split_column(*table);
-    const bool by_column = NameRule::is_column(options_.split_group);
-    const int group = by_column ? table->column(options_.split_group) : -1;
-    if (by_column && group < 0)
-      throw RunError(fmt::format("{}: there is no column '{}', which split_group asks for", name,
-                                 options_.split_group));
+    const std::string& rule = options_.group_rule();
+    const bool by_column = NameRule::is_column(rule);
+    const int group = by_column ? column_for(*table, name, rule, "split_group") : -1;
     std::optional<SpanColumns> spans;
     if (options_.utterances) spans.emplace(*options_.utterances, *table, name);
     std::optional<LabelColumns> columns;
@@ -230,11 +233,9 @@ class Listing {
 
   int split_column(const TableReader& table) const {
     if (options_.splits != Splits::automatic && options_.splits != Splits::manifest) return -1;
-    const int column = table.column("split");
-    if (column < 0 && options_.splits == Splits::manifest)
-      throw RunError(options_.manifest +
-                     ": there is no column 'split', which splits: manifest asks for");
-    return column;
+    return options_.splits == Splits::manifest
+               ? column_for(table, options_.manifest, "split", "splits: manifest")
+               : table.column("split");
   }
 
   void read_lines() {
@@ -274,11 +275,8 @@ class Listing {
       set_split(file, first_folder(path), "splits: top_dir");
     is_folder ? groups_.add_other() : groups_.add(path, cell);
     for (std::size_t c = 0; c < columns_.size(); ++c)
-      if (!is_folder && !NameRule::is_column(columns_[c].text()))
-        manifest_.set_text(file, c,
-                           columns_[c].text() == NameRule::kParentDir
-                               ? parent_folder(path)
-                               : columns_[c].name_of(path, ""));
+      if (!is_folder && !NameRule::is_column(columns_[c].rule.text()))
+        manifest_.set_text(file, c, columns_[c].take(path, file));
   }
 
   // The path without the root, where it is an absolute path in the root.
@@ -336,15 +334,17 @@ class Listing {
         set_split(i, options_.split_ratios.list[static_cast<std::size_t>(splits[i])].first, "");
   }
 
-  void check_name(const std::string& split, const std::string& where) const {
+  void check_name(const std::string& split, const std::string& where,
+                  const std::string& remedy = "") const {
     const std::vector<std::string>& names = options_.split_names;
     if (!names.empty() && std::find(names.begin(), names.end(), split) == names.end())
-      throw RunError(fmt::format("{}: '{}' is not among split_names ({})", where, split,
-                                 fmt::join(names, ", ")));
+      throw RunError(fmt::format("{}: '{}' is not among split_names ({}){}", where, split,
+                                 fmt::join(names, ", "), remedy));
   }
   void check_names() const {
     for (const std::string& split : manifest_.split_names())
-      check_name(split, options_.root + "/" + split + "; leave its files out with exclude");
+      check_name(split, options_.root + "/" + split,
+                 "; name it there, or leave its files out with exclude");
   }
 
   [[nodiscard]] std::vector<std::string> split_order() const {
@@ -362,7 +362,8 @@ class Listing {
   const std::function<void(std::string)>& warn_;
   Manifest manifest_;
   SplitGroups groups_;
-  std::vector<NameRule> columns_;    // of the options' columns
+  std::vector<PathColumn> columns_;  // of the options' columns
+  NotTaken not_taken_;
   std::size_t folders_ = 0;          // that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed
   EarlierSplits earlier_;            // of an update
@@ -372,8 +373,11 @@ class Listing {
 }  // namespace
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier) {
-  return Listing(options, warn).make(earlier);
+                     const EarlierFiles* earlier, NotTaken* not_taken) {
+  Listing listing(options, warn);
+  Manifest manifest = listing.make(earlier);
+  if (not_taken != nullptr) *not_taken = listing.not_taken();
+  return manifest;
 }
 
 }  // namespace melflow

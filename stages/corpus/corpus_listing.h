@@ -7,6 +7,7 @@
 
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/file_list_options.h"
+#include "stages/corpus/not_taken.h"
 #include "stages/manifest.h"
 
 namespace melflow {
@@ -14,7 +15,8 @@ namespace melflow {
 /// Passes remarks on the corpus as a whole to `warn`. `earlier`: the earlier output in an update,
 /// else null. Throws RunError when there is no file, a folder or table cannot be read, a table has
 /// an invalid value, or the splits asked for cannot be made.
+/// `not_taken`, where it is not null, gets the files below the root that include does not name.
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier = nullptr);
+                     const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr);
 
 }  // namespace melflow

@@ -19,8 +19,15 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
   if (header_.front().starts_with("\xEF\xBB\xBF")) header_.front().erase(0, 3);
   for (const std::string& name : required)
     if (column(name) < 0)
-      throw RunError(fmt::format("{}:1: there is no column '{}'; the header has {}", path, name,
-                                 fmt::join(header_, ", ")));
+      throw RunError(fmt::format("{}:1: there is no column '{}'; the header has {}{}", path, name,
+                                 fmt::join(header_, ", "), advice_on(name)));
+}
+
+std::string CsvReader::advice_on(const std::string& name) const {
+  const bool is_one =
+      header_.size() == 1 && header_.front().find_first_of(";\t,") != std::string::npos;
+  return is_one ? "; columns of a .csv are separated by commas, those of a .tsv by tabs"
+                : did_you_mean(name, header_);
 }
 
 int CsvReader::column(std::string_view name) const {
@@ -33,8 +40,8 @@ bool CsvReader::next() {
     if (!read_row(row_)) return false;
   } while (row_.size() == 1 && row_.front().empty());
   if (row_.size() != header_.size())
-    throw RunError(fmt::format("{}:{}: {} cells, but the header has {}", path_, line_, row_.size(),
-                               header_.size()));
+    throw RunError(fmt::format("{}:{}: {} cell{}, but the header has {}", path_, line_, row_.size(),
+                               row_.size() == 1 ? "" : "s", header_.size()));
   return true;
 }
 

@@ -28,6 +28,7 @@ class CsvReader final : public TableReader {
   [[nodiscard]] int line() const override { return line_; }
 
  private:
+  [[nodiscard]] std::string advice_on(const std::string& name) const;
   bool read_row(std::vector<std::string>& row);
   std::string path_;
   std::ifstream in_;

@@ -46,7 +46,7 @@ struct SourceOptions {
             "time of its last change; content: by a hash of its bytes, which a run stores in the "
             "output; an update then reads every file")
         .tuning();
-    s.group("hash", hash, "the node that hashes files, behind the one that reads them")
+    s.group("hash", hash, "the node that hashes files, after the one that reads them")
         .used_with("update_by: content", [this] { return update_by == UpdateBy::content; });
   }
 };
@@ -132,6 +132,12 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     auto out = feed_->summary();
     if (manifest_.has_spans())
       out.emplace_back("recordings", Value::scalar(std::to_string(manifest_.recordings())));
+    if (!not_taken_.counts().empty()) {
+      Value counts = Value::map({});
+      for (const auto& [ending, count] : not_taken_.counts())
+        counts.set(ending, Value::scalar(std::to_string(count)));
+      out.emplace_back("not_taken", std::move(counts));
+    }
     return out;
   }
   [[nodiscard]] const Manifest& manifest() const override { return manifest_; }
@@ -147,8 +153,8 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
       if (survey) survey->remarks.push_back(remark);
       run.warn(remark);
     };
-    manifest_ =
-        list_corpus(options_, warn, update_of(run) == Update::none ? nullptr : earlier_.get());
+    manifest_ = list_corpus(options_, warn,
+                            update_of(run) == Update::none ? nullptr : earlier_.get(), &not_taken_);
   }
   void check_is_frozen(std::size_t i) const {
     if (stamps_[i] == frozen_[i]) return;
@@ -168,6 +174,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   std::shared_ptr<Feed> feed_;
   std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
   Manifest manifest_;
+  NotTaken not_taken_;
   std::vector<FileStamp> stamps_;
   std::vector<FileStamp> frozen_;  // that they have to be, where the corpus was listed before
   std::shared_ptr<ContentHashes> contents_;  // where they are asked for

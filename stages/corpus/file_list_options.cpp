@@ -11,11 +11,13 @@
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
 #include "stages/other_names.h"
+#include "stages/path_advice.h"
 
 namespace melflow {
 
 void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
+  s.other_values(other_names::values_of_file_list());
   s.field("root", root,
           "folder that is searched for files, with all folders below it; the output stores paths "
           "relative to it");
@@ -100,9 +102,10 @@ void FileListOptions::describe(Schema& s) {
     return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
   };
   s.field("split_group", split_group,
-          "how files are grouped, such as by speaker, to keep each group in one split: parent_dir, "
-          "top_dir, a column of the manifest, or a regular expression whose ( ) finds the group's "
-          "name in the path. Splits that are not drawn stay, and a remark counts groups in several")
+          "how files are grouped, such as by speaker, to keep each group in one split: the name "
+          "of an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
+          "expression whose ( ) finds the group's name in the path. Splits that are not drawn "
+          "stay, and a remark counts groups in several")
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,
@@ -130,7 +133,27 @@ void UtteranceColumns::describe(Schema& s) {
           "what these numbers count: seconds, or samples of the recording at its own rate");
 }
 
+const std::string& FileListOptions::group_rule() const {
+  for (const TextColumns::Column& column : columns.list)
+    if (column.name == split_group) return column.rule;
+  return split_group;
+}
+
 namespace {
+
+// What a text is that names no column of a table: "'spk[0-9]+' would be a column of ...".
+std::string no_column(const std::string& rule, const std::string& table,
+                      const std::string& other = "") {
+  if (rule.find_first_of("[]\\*+?^$|{}") != rule.npos)
+    return fmt::format(
+        "'{0}' is no regular expression without ( ): write '({0})'; the ( ) mark "
+        "the name",
+        excerpt(rule));
+  return fmt::format(
+      "'{}' would be a column of {} (.csv, .tsv or .jsonl), and there is none; else "
+      "it is {}parent_dir, top_dir or a regular expression with ( )",
+      excerpt(rule), table, other);
+}
 
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
   if (!o.utterances) return;
@@ -144,12 +167,9 @@ void check_utterances(const FileListOptions& o, PlanCheck& check) {
 }
 
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
-  if (NameRule::is_column(o.split_group) && !is_table(o.manifest))
-    check.error("split_group", "'" + o.split_group +
-                                   "' would be a column of a manifest (.csv, .tsv or .jsonl), and "
-                                   "there is none; else it is parent_dir, top_dir or a regular "
-                                   "expression with ( )");
-  if (const std::string problem = NameRule::problem(o.split_group); !problem.empty())
+  if (NameRule::is_column(o.group_rule()) && !is_table(o.manifest))
+    check.error("split_group", no_column(o.group_rule(), "a manifest", "a name in columns, "));
+  if (const std::string problem = NameRule::problem(o.group_rule()); !problem.empty())
     check.error("split_group", problem);
 }
 
@@ -160,10 +180,7 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     if (const std::string problem = NameRule::problem(rule); !problem.empty())
       check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
     if (NameRule::is_column(rule) && o.label_file.empty() && !is_table(o.manifest))
-      check.error("columns", fmt::format("'{}' would be a column of label_file or of a manifest "
-                                         "(.csv, .tsv or .jsonl), and there is none; else it is "
-                                         "parent_dir, top_dir or a regular expression with ( )",
-                                         excerpt(rule)));
+      check.error("columns", no_column(rule, "label_file or of a manifest"));
   }
   std::vector<std::string> names = o.columns.names();
   std::sort(names.begin(), names.end());
@@ -195,7 +212,9 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
     check.error("label_file",
                 o.label_file + " is not a .csv, .tsv or .jsonl; save the table as one of these");
   if (o.labels == Labels::manifest && o.manifest.empty())
-    check.error("labels", "manifest needs a manifest");
+    check.error("labels",
+                "manifest needs a list of the files, manifest: FILE; labels that are names of "
+                "folders take labels: parent_dir");
   else if (o.labels == Labels::manifest && !is_labelled)
     check.error("labels", "a manifest with labels is a .csv, .tsv or .jsonl with the column " +
                               o.label_column + ", not " + o.manifest);
@@ -210,11 +229,26 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   std::error_code error;
   if (path.empty() || path.find("${") != path.npos || std::filesystem::exists(path, error) || error)
     return;
-  check.warning(option, fmt::format("{}: there is no such {} here", excerpt(path, 4096),
-                                    option == "root" ? "folder" : "file"));
+  check.warning(option, fmt::format("{}: there is no such {} here{}", excerpt(path, 4096),
+                                    option == "root" ? "folder" : "file", path_advice(path)));
 }
 
 }  // namespace
+
+// "wav" and ".wav", which are names of files, as patterns.
+void check_patterns(const FileListOptions& o, PlanCheck& check) {
+  for (const std::string& pattern : o.include) {
+    const std::string ending = pattern.substr(pattern.starts_with('.') ? 1 : 0);
+    constexpr std::size_t kLongest = 5;  // of an ending [bytes]
+    const bool is_ending = !ending.empty() && ending.size() <= kLongest &&
+                           std::all_of(ending.begin(), ending.end(),
+                                       [](unsigned char c) { return std::isalnum(c) != 0; });
+    if (is_ending)
+      check.warning(
+          "include",
+          fmt::format("'{}' takes files of just that name; did you mean '*.{}'?", pattern, ending));
+  }
+}
 
 void FileListOptions::check(PlanCheck& check) const {
   check_exists("root", root, check);
@@ -231,10 +265,17 @@ void FileListOptions::check(PlanCheck& check) const {
     check.error("", "'root' is missing: which folder holds the recordings?");
   if (!manifest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
+  check_patterns(*this, check);
   check_tables(*this, check);
   check_utterances(*this, check);
   if (splits == Splits::manifest && !is_table(manifest))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
+  if (splits == Splits::automatic && manifest.empty()) {
+    if (!split_group.empty())
+      check.error("split_group", "groups files for splits, and there are none; add splits: ratio");
+    if (split_ratios.list != FileListOptions().split_ratios.list)
+      check.error("split_ratios", "are shares of splits that are drawn; add splits: ratio");
+  }
   if (splits == Splits::ratio && !split_names.empty())
     check.error("split_names", "with splits: ratio the names are those of split_ratios");
   check_split_group(*this, check);

@@ -79,10 +79,12 @@ struct EnumNames<Manifest::SpanUnit> {
 
 struct FileListOptions {
   std::string root;
-  std::vector<std::string> include{"**/*.wav", "**/*.flac", "**/*.ogg",  "**/*.oga",  "**/*.opus",
-                                   "**/*.mp3", "**/*.aif",  "**/*.aiff", "**/*.aifc", "**/*.au",
-                                   "**/*.caf", "**/*.w64",  "**/*.rf64", "**/*.m4a",  "**/*.aac",
-                                   "**/*.wma", "**/*.webm", "**/*.mka",  "**/*.amr",  "**/*.wv"};
+  std::vector<std::string> include{
+      "**/*.wav",  "**/*.flac", "**/*.ogg", "**/*.oga", "**/*.opus", "**/*.mp3",  "**/*.aif",
+      "**/*.aiff", "**/*.aifc", "**/*.au",  "**/*.caf", "**/*.w64",  "**/*.rf64", "**/*.sph",
+      "**/*.nist", "**/*.snd",  "**/*.voc", "**/*.paf", "**/*.pvf",  "**/*.avr",  "**/*.sf",
+      "**/*.8svx", "**/*.svx",  "**/*.mp2", "**/*.m4a", "**/*.aac",  "**/*.wma",  "**/*.webm",
+      "**/*.mka",  "**/*.amr",  "**/*.wv"};
   std::vector<std::string> exclude;
   std::string manifest;
   std::string path_column = "path";
@@ -107,6 +109,8 @@ struct FileListOptions {
   SplitUpdate split_update = SplitUpdate::keep;
 
   void describe(Schema& s);
+  /// The rule of split_group: that of the entry of `columns` with this name, else itself.
+  [[nodiscard]] const std::string& group_rule() const;
   /// Reports every problem that can be found before any file is read.
   void check(PlanCheck& check) const;
 };

@@ -26,6 +26,7 @@ bool any_matches(const std::vector<Glob>& globs, const std::string& path) {
 // The folders from the root down to here, to notice links that lead back.
 struct FolderScan::Way {
   std::vector<std::pair<dev_t, ino_t>> folders;
+  NotTaken not_taken;
 };
 
 FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
@@ -33,7 +34,7 @@ FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
   for (const std::string& p : settings_.exclude) exclude_.emplace_back(p);
 }
 
-void FolderScan::run(const Visit& visit) const {
+NotTaken FolderScan::run(const Visit& visit) const {
   const std::string& root = settings_.root;
   const auto fail = [&root](int error) {
     throw RunError(fmt::format("{}: cannot look into the folder: {}; check root of file_list", root,
@@ -45,9 +46,10 @@ void FolderScan::run(const Visit& visit) const {
     throw RunError(fmt::format("{}: is a file, root of file_list takes a folder", root));
   if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
   std::vector<Entry> entries;
-  if (const int error = list("", entries); error != 0) fail(error);
-  Way way{{{st.st_dev, st.st_ino}}};
+  Way way{{{st.st_dev, st.st_ino}}, {}};
+  if (const int error = list("", entries, way.not_taken); error != 0) fail(error);
   scan("", entries, way, visit);
+  return std::move(way.not_taken);
 }
 
 bool FolderScan::wanted(const std::string& path) const {
@@ -64,13 +66,17 @@ bool FolderScan::is_left_out(const std::string& path) const { return any_matches
 
 // Lists the folders in one folder, and the files that match, by name. Returns errno where the
 // folder cannot be listed to its end, else 0.
-int FolderScan::list(const std::string& folder, std::vector<Entry>& out) const {
+int FolderScan::list(const std::string& folder, std::vector<Entry>& out,
+                     NotTaken& not_taken) const {
   DIR* dir = opendir((settings_.root + "/" + folder).c_str());
   if (dir == nullptr) return errno;
   while (const dirent* e = (errno = 0, readdir(dir))) {
     if (std::strcmp(e->d_name, ".") == 0 || std::strcmp(e->d_name, "..") == 0) continue;
     Entry entry = entry_of(dirfd(dir), folder, e->d_name, e->d_type);
-    if (entry.is_folder || wanted(folder + e->d_name)) out.push_back(std::move(entry));
+    if (entry.is_folder || wanted(folder + e->d_name))
+      out.push_back(std::move(entry));
+    else if (!is_left_out(folder + e->d_name))
+      not_taken.add(e->d_name);
   }
   const int error = errno;
   closedir(dir);
@@ -107,7 +113,7 @@ void FolderScan::scan(const std::string& folder, const std::vector<Entry>& entri
     const bool is_circle =
         error == 0 && std::find(way.folders.begin(), way.folders.end(), id) != way.folders.end();
     std::vector<Entry> inside;
-    if (error == 0 && !is_circle) error = list(below, inside);
+    if (error == 0 && !is_circle) error = list(below, inside, way.not_taken);
     if (error != 0 ? wanted(path) : is_wanted_folder(path))
       visit({folder, e.name, true, error});
     else if (error != 0 && !is_left_out(path))

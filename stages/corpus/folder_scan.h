@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "stages/corpus/glob.h"
+#include "stages/corpus/not_taken.h"
 
 namespace melflow {
 
@@ -30,9 +31,9 @@ class FolderScan {
 
   /// Calls `visit` for everything whose path matches, whether it is a file or not, and for every
   /// folder that cannot be listed completely and is not excluded. Folders do not match patterns that
-  /// take every name ("**", "speech/*"), which mean the files. Throws RunError when the root
-  /// cannot be listed.
-  void run(const Visit& visit) const;
+  /// take every name ("**", "speech/*"), which mean the files. Returns what
+  /// neither include nor exclude names. Throws RunError when the root cannot be listed.
+  NotTaken run(const Visit& visit) const;
   /// Whether `path`, relative to the root, matches a pattern of `include` and none of `exclude`.
   [[nodiscard]] bool wanted(const std::string& path) const;
 
@@ -45,7 +46,8 @@ class FolderScan {
   struct Way;
   [[nodiscard]] bool is_wanted_folder(const std::string& path) const;
   [[nodiscard]] bool is_left_out(const std::string& path) const;
-  [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out) const;
+  [[nodiscard]] int list(const std::string& folder, std::vector<Entry>& out,
+                         NotTaken& not_taken) const;
   [[nodiscard]] Entry entry_of(int dir, const std::string& folder, const char* name,
                                unsigned char type) const;
   void scan(const std::string& folder, const std::vector<Entry>& entries, Way& way,

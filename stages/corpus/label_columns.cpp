@@ -15,11 +15,7 @@ LabelColumns::LabelColumns(const FileListOptions& options, const TableReader& ta
                            std::string path, bool with_labels)
     : options_(options), path_(std::move(path)) {
   const auto column = [&](const std::string& name, const char* option) {
-    const int c = table.column(name);
-    if (c < 0)
-      throw RunError(
-          fmt::format("{}: there is no column '{}', which {} asks for", path_, name, option));
-    return c;
+    return column_for(table, path_, name, option);
   };
   if (with_labels) label_ = column(options.label_column, "label_column");
   for (const std::string& t : options.targets) targets_.push_back(column(t, "targets"));
@@ -42,8 +38,10 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
     float value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
-      throw RunError(fmt::format("{}:{}: {} is '{}', which is not a number", path_, table.line(),
-                                 options_.targets[t], text));
+      throw RunError(
+          fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty "
+                      "where none is known, or the column out of targets",
+                      path_, table.line(), options_.targets[t], text));
     manifest.set_target(file, t, value);
   }
   for (std::size_t t = 0; t < texts_.size(); ++t)

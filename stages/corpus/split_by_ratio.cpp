@@ -12,11 +12,19 @@
 namespace melflow {
 
 std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
+  if (v.is_list() && (v.items().size() == 2 || v.items().size() == 3)) {
+    const char* const names[] = {"train", v.items().size() == 3 ? "val" : "test", "test"};
+    std::string meant;
+    for (std::size_t i = 0; i < v.items().size(); ++i)
+      meant += fmt::format("{}{}: {}", i == 0 ? "" : ", ", names[i], excerpt(v.items()[i].text()));
+    return fmt::format("a list has no names for the splits; write {{{}}}", meant);
+  }
   if (!v.is_map() || v.entries().empty())
     return detail::is_not(v, "splits and their shares such as {train: 80, test: 20}");
   SplitShares shares;
   double sum = 0;
   bool are_whole = true;  // proportions: 80 and 20, 4 and 1
+  std::size_t percents = 0;
   for (const Value::Entry& e : v.entries()) {
     const auto read = detail::number_and_unit(e.value);
     if (!read || (!read->second.empty() && read->second != "%"))
@@ -24,12 +32,15 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
     const bool is_percent = !read->second.empty();
     const double share = is_percent ? read->first / 100 : read->first;
     if (!(share > 0)) return fmt::format("{}: a share is more than 0", excerpt(e.key));
+    percents += is_percent ? 1 : 0;
     are_whole = are_whole && !is_percent && share == std::floor(share);
     sum += share;
     shares.list.emplace_back(e.key, share);
   }
   if (shares.list.size() > kMostShares)
     return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
+  if (percents > 0 && percents < shares.list.size())
+    return "% and numbers without it are mixed; write all shares in %, or none";
   if (are_whole)
     for (auto& [name, share] : shares.list) share /= sum;
   else if (std::abs(sum - 1) > 1e-6)

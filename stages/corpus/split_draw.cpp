@@ -102,8 +102,10 @@ class Draw {
     const char* const unit = has_groups ? "group" : "file";
     const std::size_t count = groups();
     if (count < names_.size())
-      return fmt::format("there {} {} {}{} for {} splits", count == 1 ? "is" : "are", count, unit,
-                         count == 1 ? "" : "s", names_.size());
+      return fmt::format("there {} {} {}{} for {} splits; {}", count == 1 ? "is" : "are", count,
+                         unit, count == 1 ? "" : "s", names_.size(),
+                         has_groups ? "group by another folder, column or expression (split_group)"
+                                    : "take fewer splits");
     if (!options_.split_stratify)
       return fmt::format(
           "every {} is drawn by its own name, and none of the {} fell to it; take another "

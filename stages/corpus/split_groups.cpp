@@ -10,7 +10,7 @@ namespace melflow {
 SplitGroups::SplitGroups(const FileListOptions& options)
     : options_(options),
       is_wanted_(options.splits == Splits::ratio || !options.split_group.empty()),
-      rule_(options.split_group) {}
+      rule_(options.group_rule()) {}
 
 void SplitGroups::add_other() {
   if (is_wanted_) keys_.push_back(kNone);
@@ -33,9 +33,9 @@ std::uint64_t SplitGroups::hash(std::string_view text) const {
 
 std::string SplitGroups::why_unmatched() const {
   if (NameRule::is_pattern(rule_.text()))
-    return fmt::format("'{}' finds no name in its path", options_.split_group);
+    return fmt::format("'{}' finds no name in its path", rule_.text());
   if (NameRule::is_column(rule_.text()))
-    return fmt::format("its cell of the column '{}' is empty", options_.split_group);
+    return fmt::format("its cell of the column '{}' is empty", rule_.text());
   return "it lies in no folder below the root";
 }
 

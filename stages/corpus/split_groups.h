@@ -21,7 +21,7 @@ class SplitGroups {
   explicit SplitGroups(const FileListOptions& options);
 
   /// Adds the next file. `path`: relative to the root; `cell`: what the manifest has in the column
-  /// that split_group names, "" where it names none.
+  /// that the group's rule names, "" where it names none.
   void add(std::string_view path, std::string_view cell);
   /// Adds an entry that is no recording, such as a folder that cannot be listed.
   void add_other();

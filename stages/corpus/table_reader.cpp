@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
 #include "stages/corpus/csv.h"
 #include "stages/corpus/json_lines.h"
 #include "stages/corpus/kaldi_segments.h"
@@ -22,6 +26,16 @@ bool is_json_lines(std::string_view path) {
 }
 
 }  // namespace
+
+int column_for(const TableReader& table, const std::string& path, const std::string& name,
+               const char* option) {
+  const int column = table.column(name);
+  if (column < 0)
+    throw RunError(fmt::format("{}: there is no column '{}', which {} asks for; it has {}{}", path,
+                               name, option, fmt::join(table.columns(), ", "),
+                               did_you_mean(name, table.columns())));
+  return column;
+}
 
 bool is_table(std::string_view path) {
   return ends_in(path, ".csv") || ends_in(path, ".tsv") || is_json_lines(path) ||

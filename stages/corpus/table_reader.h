@@ -29,6 +29,10 @@ class TableReader {
   [[nodiscard]] virtual int line() const = 0;
 };
 
+/// The number of the column that an option asks for. `path`: of the table. Throws RunError, with the
+/// columns that there are, when there is none of that name.
+int column_for(const TableReader& table, const std::string& path, const std::string& name,
+               const char* option);
 /// Whether the path ends in .csv, .tsv, .jsonl or .ndjson, in upper or lower case, or is a
 /// `segments` file of Kaldi.
 bool is_table(std::string_view path);

@@ -103,7 +103,8 @@ void MelBackendOptions::describe(Schema& s) {
       .used_with("backend: auto", [this] { return backend == MelBackend::automatic; });
   s.field("devices", devices,
           "numbers of the CUDA devices that compute, such as [0, 2]; each batch goes to the device "
-          "with the fewest. {train: [0, 1], val: [2]}: files of a split go to its devices, other "
+          "with the fewest batches under way. {train: [0, 1], val: [2]}: files of a split go to "
+          "its devices, other "
           "files to any of these")
       .tuning()
       .used_with(kDevice, may_be_device);

@@ -117,7 +117,7 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   options_.mel = options_.resolved();
   if (problems.empty()) problems = check(options_.mel);
   for (const MelOptionProblem& p : problems)
-    check_plan.error(p.option, p.message + options_.origin_of(p.option));
+    check_plan.error(p.option, p.without_name() + options_.origin_of(p.option));
   if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
     check_plan.error("precision",
                      "double: CUDA devices compute in single precision; set backend: cpu (or auto, "
@@ -140,6 +140,8 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
                        fmt::format("{} has no effect: energies are floored at {:.3g} in any case "
                                    "(energy_eps), as Kaldi does it",
                                    floor, options_.mel.energy_eps));
+  for (const MelOptionProblem& p : options_.unit_remarks(options_.mel.sample_rate))
+    check_plan.warning(p.option, p.message);
   if (const std::string remark = options_.preset_remark(); !remark.empty())
     check_plan.warning("preset", remark);
   if (const std::string remark = options_.range_remark(); !remark.empty())

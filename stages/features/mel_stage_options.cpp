@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <variant>
 
 #include "pipeline/problem.h"
@@ -82,6 +83,7 @@ void MelStageOptions::take_preset() {
 
 void MelStageOptions::describe(Schema& s) {
   s.other_names(other_names::of_mel());
+  s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
           "front end of a known library or model: sets every other option of this stage to the "
           "value that it has there, except those that are written beside it")
@@ -142,6 +144,17 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
   return out;
 }
 
+std::vector<MelOptionProblem> MelStageOptions::unit_remarks(int rate) const {
+  constexpr double kLeastHop = 0.002, kLeastWindow = 0.005;  // [s]
+  std::vector<MelOptionProblem> out;
+  for (const auto& [name, length, least] :
+       {std::tuple("win_length", &win_length, kLeastWindow), {"hop", &hop, kLeastHop}})
+    if (const std::string remark = *length ? (*length)->unit_remark(rate, least, "ms") : "";
+        !remark.empty())
+      out.push_back({name, remark});
+  return out;
+}
+
 std::string MelStageOptions::preset_text() const {
   if (preset.preset == nullptr) return {};
   const auto settings = [](MelStageOptions options) {
@@ -182,8 +195,15 @@ std::string MelStageOptions::origin_of(const std::string& option) const {
   original.take_preset();
   const std::string theirs = value_of(original);
   if (theirs == "null" || theirs != value_of(*this)) return {};
-  return fmt::format(" (set by preset {}; {}: null takes it away where it may be unset)",
-                     preset.preset->name, option);
+  const Field* field = nullptr;
+  Schema known;
+  MelStageOptions any;
+  any.describe(known);
+  for (const Field& f : known.fields())
+    if (f.name == option) field = &f;
+  const bool may_be_unset = field != nullptr && field->default_text == "null";
+  return fmt::format(" (set by preset {}{})", preset.preset->name,
+                     may_be_unset ? fmt::format("; write {}: null beside it, too", option) : "");
 }
 
 std::string MelStageOptions::preset_remark() const {

@@ -76,6 +76,8 @@ struct MelStageOptions {
   /// The problems of times at a rate [Hz]: they must be whole numbers of samples, since libraries
   /// differ in how they round.
   [[nodiscard]] std::vector<MelOptionProblem> check_times(int rate) const;
+  /// Remarks on lengths in samples that look as if they were meant as times, at that rate.
+  [[nodiscard]] std::vector<MelOptionProblem> unit_remarks(int rate) const;
   /// The preset and the changed options, for people: "whisper", "whisper, with n_mels and top_db
   /// changed"; "" without a preset.
   [[nodiscard]] std::string preset_text() const;

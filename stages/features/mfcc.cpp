@@ -82,10 +82,12 @@ class Mfcc final : public RowStage {
                                   in.is_samples() ? "samples" : in.axis + " columns"));
       return nullptr;
     }
-    if (!in.is_log) check.warning("", "of mel bands without a logarithm; set log in mel");
+    if (!in.is_log)
+      check.warning("",
+                    "takes the logarithm of mel bands, and these are linear: set log: db in mel");
     const int bands = in.columns - (in.energy_column >= 0 ? 1 : 0);
     if (options_.n_mfcc > bands) {
-      check.error("n_mfcc", fmt::format("n_mfcc is {}, must be from 1 to the number of bands ({})",
+      check.error("n_mfcc", fmt::format("is {}, must be from 1 to the number of bands ({})",
                                         options_.n_mfcc, bands));
       return nullptr;
     }

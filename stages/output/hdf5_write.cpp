@@ -3,7 +3,10 @@
 // In: MelBatch.
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +60,15 @@ Bytes chunk_for(Access access) {
       return {8 << 10};
   }
   return {};
+}
+
+// The ending of a path that promises another format; "" where it promises none.
+std::string other_format(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  constexpr std::string_view kOthers[] = {".npy", ".npz",     ".csv", ".tsv", ".json", ".pt",
+                                          ".pth", ".parquet", ".wav", ".txt", ".zarr", ".mat"};
+  return std::find(std::begin(kOthers), std::end(kOthers), ending) != std::end(kOthers) ? ending
+                                                                                        : "";
 }
 
 struct Hdf5WriteOptions : RowSinkOptions {
@@ -126,6 +138,11 @@ class Hdf5Write final : public RowSink {
     if (options_.layout == Layout::contiguous && options_.compression != Compression::none)
       check.error("layout",
                   "a contiguous dataset cannot be compressed; layout: auto chooses chunks");
+    if (const std::string ending = other_format(options_.path); !ending.empty())
+      check.warning(
+          "path",
+          fmt::format("{}: is written as HDF5, whatever its name is; name it .h5{}", options_.path,
+                      ending == ".npy" ? ", or take the stage npy_write" : ""));
     if (options_.normalize && is_chunked())
       check.error("normalize",
                   "takes rows in one piece (layout: contiguous); into chunks they go normalised by "

@@ -19,6 +19,7 @@
 #include "stages/manifest.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/joint_publication.h"
+#include "stages/path_advice.h"
 #include "stages/row_type.h"
 #include "stages/version.h"
 
@@ -62,8 +63,8 @@ void RowSink::check_folder(PlanCheck& check) const {
   if (folder.empty() || target_.path.find("${") != std::string::npos ||
       std::filesystem::exists(folder, error) || error)
     return;
-  check.warning("path", fmt::format("{}: there is no such folder here, and a run makes none",
-                                    excerpt(folder.string(), 4096)));
+  check.warning("path", fmt::format("{}: there is no such folder here, and a run makes none{}",
+                                    excerpt(folder.string(), 4096), path_advice(target_.path)));
 }
 
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {

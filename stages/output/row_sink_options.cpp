@@ -6,7 +6,8 @@ namespace melflow {
 
 void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.other_names(other_names::of_row_sink());
-  s.field("path", path, what).tuning();
+  s.other_values(other_names::values_of_row_sink());
+  s.field("path", path, what + "; required").tuning();
   s.field("dtype", dtype,
           "number type of the stored values; float16: 11 significant bits, values up to 65504; "
           "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
@@ -25,10 +26,10 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
-  s.field(
-       "split_files", split_files,
-       "writes a file for each split, named after it: features.train.h5 for path: features.h5 (or "
-       ".npy); rows of recordings in no split go to path itself")
+  s.field("split_files", split_files,
+          "writes a file for each split (the default of npy_write, not of hdf5_write), named after "
+          "it: features.train.h5 for path: features.h5 (or "
+          ".npy); rows of recordings in no split go to path itself")
       .tuning();
   s.field("overwrite", overwrite,
           "replaces an existing file once the new one is complete; false: no run begins when the "
@@ -42,8 +43,10 @@ void RowSinkOptions::describe_ending(Schema& s) {
       .tuning();
   s.field(
        "checkpoint", checkpoint,
-       "how much is written until the journal beside the output says so, or 5 s: what a run that "
-       "is ended loses at most. With sync everything is on disk each time")
+       "most bytes between two notes in the journal beside the output of how far the run is; there "
+       "is one every 5 s, too. A run that is stopped by force loses what it did since the last. "
+       "With "
+       "sync everything is on disk each time")
       .range(1, std::int64_t{1} << 40)
       .tuning();
   s.field("sync", sync, "waits until the system has written everything to disk before the run ends")

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -84,6 +86,25 @@ std::string amount_text(Fact fact, double number) {
   return fmt::format("{:.6g}", number);
 }
 
+// "1s-15s" and ">=1s, <=15s" as a range.
+std::string meant_range(const std::string& text) {
+  std::string numbers;
+  for (const char c : text) {
+    const bool is_of_number = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.';
+    numbers += is_of_number ? c : ' ';
+  }
+  std::istringstream in(numbers);
+  std::string low, high, more;
+  const bool are_two = (in >> low >> high) && !(in >> more);
+  const bool has_dots = text.find("..") != text.npos;
+  const auto begins_so = [](const std::string& t) {
+    return std::isdigit(static_cast<unsigned char>(t.front())) != 0;
+  };
+  return are_two && !has_dots && begins_so(low) && begins_so(high)
+             ? fmt::format("; did you mean {}..{}?", low, high)
+             : std::string();
+}
+
 // The texts of a scalar or a list of them; nothing for anything else.
 std::optional<std::vector<std::string>> texts_of(const Value& v) {
   if (v.is_scalar()) return std::vector<std::string>{v.text()};
@@ -135,9 +156,14 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
                                                               : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text) {
-    const bool has_sign = text.find('-') != text.npos && out.fact != Fact::target;
-    return fmt::format("{} is not a condition on a number{} such as {}", excerpt(text),
-                       has_sign ? ", 0 or more," : "", example);
+    const std::size_t sign = text.find('-');
+    const bool has_sign =
+        sign != text.npos && out.fact != Fact::target &&
+        (sign == 0 || std::isalnum(static_cast<unsigned char>(text[sign - 1])) == 0);
+    return fmt::format(
+        "{} is not a condition on a number{} such as {}; a condition is one of < <= > >= with a "
+        "number, a number, a range LOW..HIGH with both ends, or a list of these{}",
+        excerpt(text), has_sign ? ", 0 or more," : "", example, meant_range(text));
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -218,6 +244,20 @@ std::string Conditions::failing(const Condition& c, const FileFacts& facts) {
   if (c.fact == Fact::path) return fmt::format("path is not {}", c.wanted);
   return fmt::format("{} is {}, not {}", c.key,
                      texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", ")), c.wanted);
+}
+
+std::string Conditions::remark() const {
+  for (const Condition& c : list_) {
+    const bool is_length = c.fact == Fact::duration || c.fact == Fact::size;
+    const bool are_exact = std::all_of(c.ranges.begin(), c.ranges.end(),
+                                       [](const Range& r) { return r.low == r.high; });
+    if (!is_length || c.ranges.size() < 2 || !are_exact) continue;
+    const Value* written = written_.find(c.key);
+    const std::vector<Value>& items = written->items();
+    return fmt::format("{}: a list names exact values; a range is {}..{}", c.key,
+                       excerpt(items.front().text()), excerpt(items.back().text()));
+  }
+  return {};
 }
 
 std::string Conditions::needs_utterances() const {

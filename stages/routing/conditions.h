@@ -18,9 +18,18 @@ namespace melflow {
 
 class Conditions {
  public:
+  /// What conditions there are, for the help of options.
+  static constexpr const char* kHelp =
+      "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
+      "path, label, split, column.NAME: a text, a pattern, a list of them, with ! in front none of "
+      "it. size, duration, rate, target.NAME: \"> 15s\", \"<= 15s\", the range 500ms..2min with "
+      "both its ends, a number, or a list of these, one of which has to hold";
+
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
+  /// A remark on a list of exact durations or sizes, which was meant as a range; "" for none.
+  [[nodiscard]] std::string remark() const;
   /// One of them cannot be told where there are no samples: its name, else "".
   [[nodiscard]] std::string needs_samples() const;
   /// One of them is about an utterance, and cannot be told of its recording: its name, else "".

@@ -13,6 +13,7 @@
 
 #include "pipeline/registry.h"
 #include "stages/facts.h"
+#include "stages/other_names.h"
 #include "stages/routing/conditions.h"
 
 namespace melflow {
@@ -86,13 +87,18 @@ class Router : public ItemStage, public PassesAny {
     const std::string name = conditions.needs_samples();
     if (!name.empty() && !(port_ == FileFacts::ports().back()))
       check.error(option, fmt::format("{} is known when a file is decoded, and what comes here is "
-                                      "its {}; put this node behind decode",
+                                      "its {}; put this node after decode",
                                       name, port_.name));
     const std::string of_utterance = conditions.needs_utterances();
     if (name.empty() && !of_utterance.empty() && given.get_or(property::kHasUtterances, false))
       check.error(option, fmt::format("{} is that of an utterance, and what comes here are whole "
-                                      "recordings; put this node behind decode",
+                                      "recordings; put this node after decode",
                                       of_utterance));
+  }
+
+  static void tell(const Conditions& conditions, const std::string& option, PlanCheck& check) {
+    if (const std::string remark = conditions.remark(); !remark.empty())
+      check.warning(option, remark);
   }
 
  private:
@@ -128,10 +134,8 @@ struct RouteOptions {
         "outputs", outputs,
         "names of the outputs, each with the conditions that a file has to meet to leave by it; "
         "the first one whose conditions are all met takes it, and a node takes what leaves "
-        "there by `from: NODE.OUTPUT`. Conditions are {duration: \"> 15s\", label: [dog, cat], "
-        "path: \"*/noisy/*\"}, of path, label, split, column.NAME (a text, a pattern, a list of "
-        "them, with ! in front none of it), size, duration, rate, target.NAME (<, <=, >, >=, "
-        "500ms..2min, a number or a list of these)");
+        "there by `from: NODE.OUTPUT`. " +
+            std::string(Conditions::kHelp));
     s.field("else", otherwise,
             "name of one output more, for files that meet the conditions of none; not set: these "
             "files are left out and listed as skipped");
@@ -160,6 +164,7 @@ class Route final : public Router {
     std::set<std::string> names{options_.otherwise};
     for (const Routes::Output& o : options_.outputs.list) {
       check_port(o.conditions, "outputs", given, check);
+      tell(o.conditions, "outputs", check);
       if (!names.insert(o.name).second)
         check.error("else", fmt::format("'{}' is among the outputs already", excerpt(o.name)));
     }
@@ -194,9 +199,12 @@ struct FilterOptions {
   Conditions where;
 
   void describe(Schema& s) {
-    s.field("where", where,
-            "conditions that a file has to meet, as those of route; other files are left out and "
-            "listed as skipped");
+    s.other_names(other_names::of_filter());
+    s.field(
+        "where", where,
+        "conditions that a file has to meet, all of them; other files are left out and listed as "
+        "skipped. " +
+            std::string(Conditions::kHelp));
   }
 };
 
@@ -209,6 +217,7 @@ class Filter final : public Router {
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.where.is_empty()) check.error("where", "is missing: which files should go on?");
     check_port(options_.where, "where", given, check);
+    tell(options_.where, "where", check);
     return given;
   }
 

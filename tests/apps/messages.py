@@ -228,6 +228,54 @@ EDITS = [
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: mp3}'),
     ('    path: out.h5', '    path: out.h5\n  end: {stage: null, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  end: {stage: discard, from: decode, path: nowhere}'),
+    # Samples where a time is meant, and the other way round
+    ("    hop: 10ms", "    hop: 10"),
+    ("    hop: 10ms", "    hop: 10ms\n    win_length: 25"),
+    ("    hop: 10ms", "    hop: 0.01"),
+    ("    n_fft: 512", "    n_fft: 25ms"),
+    ("    log: db", "    log: db\n    fmax: 8k"),
+    ("  segment: {stage: segment, from: resample}", "  segment: {stage: segment, from: resample, length: 3}"),
+    # Values that others have
+    ("    log: db", "    log: db\n    window: hanning"),
+    ("    log: db", "    log: natural"),
+    ("    path: out.h5", "    path: out.h5\n    compression: gzip"),
+    ("    path: out.h5", "    path: out.h5\n    dtype: fp16"),
+    ("    path: out.h5", "    path: features.npy"),
+    ("    path: out.h5", "    path: ~/out.h5"),
+    ("    stage: mel", "    stage: melspectrogram"),
+    ("    stage: mel", "    type: mel"),
+    ("  decode: {stage: decode, from: read}", "  decode: {stage: decode, from: read, sample_rate: 16000}"),
+    ("memory: {host: 512MiB}", "memory: 2GB"),
+    ("version: 1", "version: 1\nworkers: all"),
+    ("version: 1", "version: 1\noutput: x.h5"),
+    ("    log: db", "    preset: whisper\n    log: none"),
+    ("    log: db", "    log: db\n    fmin: 9000"),
+    ("  write:\n    stage: hdf5_write\n    from: mel\n", "  cepstra: {stage: mfcc, from: mel, n_mfcc: 90}\n  write:\n    stage: hdf5_write\n    from: cepstra\n"),
+    ("    log: db\n    backend: cpu\n  write:\n    stage: hdf5_write\n    from: mel\n", "    backend: cpu\n  cepstra: {stage: mfcc, from: mel}\n  write:\n    stage: hdf5_write\n    from: cepstra\n"),
+    ("    from: mel\n    path: out.h5", "    from: [mel, batch]\n    path: out.h5"),
+    # The corpus
+    ("    root: clips", "    root: ~/clips"),
+    ("    root: clips", '    root: "{DATA}"'),
+    ("    root: clips", '    root: clips\n    include: [".wav"]'),
+    ("    root: clips", "    root: clips\n    recursive: true"),
+    ("    root: clips", "    root: clips\n    splits: [80, 10, 10]"),
+    ("    root: clips", "    root: clips\n    splits: random"),
+    ("    root: clips", "    root: clips\n    split_group: top_dir"),
+    ("    root: clips", "    root: clips\n    split_ratios: {train: 80, test: 20}"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: {train: 80%, val: 10}"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_group: 'spk[0-9]+'"),
+    ("    root: clips", "    root: clips\n    splits: ratio\n    split_group: speaker"),
+    ("    root: clips", "    root: clips\n    labels: manifest"),
+    ("    root: clips", "    root: clips\n    labels: speaker"),
+    # Conditions
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: [1s, 15s]}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: ">=1s, <=15s"}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s..}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
+    # Brackets, quotes and dashes
+    ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),
+    ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}" concurrency: 2}'),
+    ('  read: {stage: disk_read, from: files}', '  - read: {stage: disk_read, from: files}'),
     # Fragments
     ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
     ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),
@@ -289,7 +337,33 @@ COMMANDS = [
     "inspect old.h5",
     "show old.h5",
     "compare a.yaml",
+    "compare a.yaml a.yaml --set mel.n_mels=64",
+    "compare a.yaml a.yaml --set-b mel.n_mels=64",
+    "report run.json",
     "help rnu",
+    "run a.yaml --resume=always",
+    "run a.yaml --json out.json",
+    "run a.yaml --report no/r.html",
+    "run a.yaml --threads=4",
+    "run a.yaml -j4",
+    "run a.yaml -o x.h5",
+    "run a.yaml --overwrite",
+    "run base.yml",
+    "stages MFCCS",
+    "stages mel.hopp",
+    "stages melspectrogram",
+    "verify-parity a.yaml clips",
+    "verify-parity a.yaml gone.wav",
+    "verify-parity a.yaml old.h5",
+    "run a.yaml -q --set files.columns={speaker:'speaker_([0-9]+)'}",
+    "run a.yaml -q --set files.columns={speaker:'fi(ne)'}",
+    "run a.yaml -q --set segment.length=60s",
+    "run a.yaml -q --set files.manifest=semicolons.csv",
+    "run a.yaml -q --set files.manifest=short.csv",
+    "run a.yaml -q --set files.manifest=table.csv --set files.targets=age",
+    "run a.yaml -q --set files.manifest=table.csv --set files.labels=manifest",
+    "run a.yaml -q --set files.splits=ratio --set files.split_group=split",
+    "run a.yaml -q --set files.splits=top_dir --set files.split_names=[train,test] --set files.root=.",
 ]
 
 
@@ -301,6 +375,10 @@ def fill(folder):
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     (folder / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + bytes(100))
+    (folder / "base.yaml").write_text(PIPELINE)
+    (folder / "semicolons.csv").write_text("path;label\nclips/fine.wav;dog\n")
+    (folder / "short.csv").write_text("path,label\nclips/fine.wav\n")
+    (folder / "table.csv").write_text("path,age,lable\nclips/fine.wav,old,dog\n")
     (folder / "list.txt").write_text("clips/fine.wav\n")
     (folder / "empty").mkdir()
     clips = folder / "clips"

@@ -61,7 +61,7 @@ bool has(const std::string& text, const std::string& part) {
 }  // namespace
 
 TEST_CASE("report text: tables and what explains them fit 100 columns") {
-  std::istringstream lines(summary_text(long_run(), Plan{}));
+  std::istringstream lines(tables_text(long_run()));
   bool in_table = false;
   for (std::string line; std::getline(lines, line);) {
     in_table = line.starts_with("node") || (in_table && !line.empty());
@@ -70,7 +70,7 @@ TEST_CASE("report text: tables and what explains them fit 100 columns") {
 }
 
 TEST_CASE("report text: rates, times of a call, and what the machine did") {
-  const std::string text = summary_text(long_run(), Plan{});
+  const std::string text = tables_text(long_run());
   CAPTURE(text);
   // 39,563 files of 80 kB and 237 rows in ten seconds, 100 s of work in them.
   CHECK(
@@ -90,7 +90,7 @@ TEST_CASE("report text: what means nothing or is not known is left out") {
   r.first_row_seconds = 0;
   for (SlowFile& f : r.slowest) f.visit.seconds = 0.09;
   for (StageReport& s : r.stages) s.service = {};
-  const std::string text = summary_text(r, Plan{});
+  const std::string text = tables_text(r);
   CAPTURE(text);
   CHECK_FALSE(has(text, "page cache"));
   CHECK_FALSE(has(text, "first rows"));

@@ -51,7 +51,7 @@ TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
   CHECK(has(e.out, "\ntoy.out: 1.50 MB\n"));
   CHECK(has(e.out, "\nwork "));
   CHECK(has(e.out, "\nmemory: "));
-  CHECK_FALSE(has(e.out, "skipped, failed, or ok with a remark"));
+  CHECK_FALSE(has(e.out, "failed, ok with a remark, or skipped"));
 }
 
 TEST_CASE("run: failures end with 3, the first ten are listed and the others counted") {
@@ -62,10 +62,10 @@ TEST_CASE("run: failures end with 3, the first ten are listed and the others cou
   CHECK(e.code == 3);
   CHECK(e.out.starts_with("40 files: 28 ok, 2 skipped, 10 failed\n"));
   CHECK(has(e.out,
-            "\nskipped, failed, or ok with a remark:\n"
+            "\nfailed, ok with a remark, or skipped:\n"
             "  toy/0003: work: failed: is broken\n"
             "  toy/0007: work: failed: is broken\n"
-            "  toy/0009: work: skipped: is too short\n"));
+            "  toy/0011: work: failed: is broken\n"));
   CHECK(has(e.out, "  … and 2 more (all with --json, and in an output's /remarks), of them\n"));
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("FFmpeg: every place to cut an MP4 is noticed, also between two packet
   CHECK(remarks.size() == kCuts);
   std::size_t between = 0;
   for (const auto& [name, text] : remarks)
-    if (text.find(": ends behind ") != text.npos) ++between;
+    if (text.find(": ends after ") != text.npos) ++between;
   CHECK(between > 0);
   CHECK(between < kCuts / 50);
 }

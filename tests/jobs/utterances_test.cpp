@@ -296,7 +296,7 @@ TEST_CASE("utterances: what becomes of each, and what is said of its recording")
   REQUIRE(job.complete());
   std::map<std::string, std::string> expected{
       {"short.wav#t=5.5,6.5",
-       "ok: files.utterances: ends 0.500 s behind the end of its recording: has the rest only"},
+       "ok: files.utterances: ends 0.500 s after the end of its recording: has the rest only"},
       {"short.wav#t=7,8",
        "failed: files.utterances: begins at 7.000 s, where the recording is over, which has 6.000 "
        "s"},

@@ -333,8 +333,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
       {"a source that fails a branch",
        Graph().node("files", "numbers", "", {{"on_failure", "branch"}}).node("o", "keep", "files"),
-       "test.yaml:1:25: files.on_failure: numbers is a source, and every output is behind it; set "
-       "it on a node behind which there are only some of the outputs"},
+       "test.yaml:1:25: files.on_failure: numbers is a source, and every output comes after it; set "
+       "it on a node after which only some of the outputs come"},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),

@@ -153,7 +153,7 @@ TEST_CASE("decode losses: of streams in a row the first is decoded, and the othe
     const Decoded got = decode_all_ways(folder.write("b.ogg", first + second));
     CHECK((got.bytes == alone.bytes));
     CHECK(
-        got.reason.starts_with("holds 2 streams one behind the other, of which only the first is "
+        got.reason.starts_with("holds 2 streams one after the other, of which only the first is "
                                "decoded: "));
     CHECK(number_behind(got.reason, "decoded: ") == 80'000);
   }

@@ -355,9 +355,9 @@ TEST_CASE("decode: sizes in a header are not believed") {
        "short: the header promises 2147483647 bytes of samples, the file has 140002; 70001 samples "
        "(4.375 s) are there"},
       {"too small", 36 + 20'000, 20'000, 10'000,
-       "the header gives 20044 bytes, the 120002 behind them are left out"},
+       "the header gives 20044 bytes, the 120002 after them are left out"},
       {"odd", 36 + 20'001, 20'001, 10'000,
-       "the header gives 20045 bytes, the 120001 behind them are left out"},
+       "the header gives 20045 bytes, the 120001 after them are left out"},
   };
   const TempFolder folder;
   for (const Row& row : rows) {

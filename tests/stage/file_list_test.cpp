@@ -305,10 +305,10 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/file'}", "@/file: is a file, root of file_list takes a folder"},
       {"{root: '" + f + "/empty'}",
        "@/empty: no file matches **/*.wav, **/*.flac, **/*.ogg, **/*.oga, **/*.opus, **/*.mp3, "
-       "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64, **/*.m4a, "
-       "**/*.aac, "
-       "**/*.wma, **/*.webm, **/*.mka, **/*.amr, **/*.wv; check "
-       "root and include of file_list"},
+       "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64, **/*.sph, "
+       "**/*.nist, **/*.snd, **/*.voc, **/*.paf, **/*.pvf, **/*.avr, **/*.sf, **/*.8svx, **/*.svx, "
+       "**/*.mp2, **/*.m4a, **/*.aac, **/*.wma, **/*.webm, **/*.mka, **/*.amr, **/*.wv; check root "
+       "and include of file_list"},
       {"{root: '" + f + "', include: 'emp*y'}",
        "@: no file matches emp*y, only folders: for the files in one write empty/**; check root "
        "and "
@@ -326,7 +326,7 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
       {"{manifest: '" + f + "/nopath.csv'}",
        "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
-      {"{manifest: '" + f + "/ragged.csv'}", "@/ragged.csv:3: 1 cells, but the header has 2"},
+      {"{manifest: '" + f + "/ragged.csv'}", "@/ragged.csv:3: 1 cell, but the header has 2"},
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
       {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",

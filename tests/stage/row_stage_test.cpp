@@ -45,9 +45,9 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
   };
   const Row rows[] = {
       {"log: db", "stage: mfcc, n_mfcc: 21", "tail: drop",
-       "test.yaml:9:31: last.n_mfcc: n_mfcc is 21, must be from 1 to the number of bands (20)"},
+       "test.yaml:9:31: last.n_mfcc: is 21, must be from 1 to the number of bands (20)"},
       {"log: db, use_energy: true", "stage: mfcc, n_mfcc: 21", "tail: drop",
-       "test.yaml:9:31: last.n_mfcc: n_mfcc is 21, must be from 1 to the number of bands (20)"},
+       "test.yaml:9:31: last.n_mfcc: is 21, must be from 1 to the number of bands (20)"},
       {"log: db, output: spectrogram", "stage: mfcc", "tail: drop",
        "test.yaml:9:3: last: needs mel bands, what arrives are bin columns"},
       {"log: db", "stage: mfcc, dct_type: 4", "tail: drop",
@@ -66,9 +66,9 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
       {"log: none", "stage: pcen, eps: 0", "tail: drop",
        "test.yaml:9:28: last.eps: 0 is out of range; allowed: more than 0, at most 1e+09"},
       {"log: db", "stage: deltas, width: 4", "tail: drop",
-       "test.yaml:9:32: last.width: width is 4, must be odd: 3 or 5"},
+       "test.yaml:9:32: last.width: is 4, must be odd: 3 or 5"},
       {"log: db", "stage: deltas, width: 3, order: 3, method: librosa", "tail: drop",
-       "test.yaml:9:32: last.width: width is 3, must be more than order (3)"},
+       "test.yaml:9:32: last.width: is 3, must be more than order (3)"},
       {"log: db", "stage: deltas, width: 9, method: librosa", "length: 512",
        "test.yaml:9:3: last: needs 9 frames, a segment has 5"},
   };
@@ -119,7 +119,7 @@ TEST_CASE("mel: branches that want other sample rates are refused, and say who w
     error = e.what();
   }
   CHECK(
-      error.starts_with("test.yaml:7:3: batch: the branches behind it want different values of "
+      error.starts_with("test.yaml:7:3: batch: the branches after it want different values of "
                         "sample_rate: 22050 (from 'b' on) and 16000"));
 }
 

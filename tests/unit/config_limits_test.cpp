@@ -127,7 +127,7 @@ TEST_CASE("config limits: variables inside each other, and what they grow to") {
           "t.yaml:3:30: defaults of variables may stand inside each other 16 deep; this one is "
           "deeper");
   CHECK(problems_of(with_root(repeated("${MELFLOW_NOT:-", 50'000))) ==
-        "t.yaml:3:30: this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the "
+        "t.yaml:3:30: this '${' has no '}' after it; write ${NAME} for a variable, $$ for the "
         "character $");
   LoadOptions options;
   options.vars = {{"LONG", std::string(100'000, 'x')}};
@@ -191,7 +191,7 @@ TEST_CASE("config limits: --set and --var of any kind") {
       {{"scale.queue", "-99999999999999999999"},
        "--set: scale.queue: -99999999999999999999 is too small; allowed: 1 to 1048576"},
       {{"scale.gain", repeated("${A:-", 30'000)},
-       "--set: this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character "
+       "--set: this '${' has no '}' after it; write ${NAME} for a variable, $$ for the character "
        "$"},
   };
   for (const Row& row : rows) {

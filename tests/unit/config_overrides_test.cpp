@@ -104,7 +104,7 @@ TEST_CASE("config: a variable that is wrong is a problem at its place and nothin
       {"${1X}", "'${1X}' is not a variable; write ${NAME} or ${NAME:-default}"},
       {"${A-b}", "'${A-b}' is not a variable; write ${NAME} or ${NAME:-default}"},
       {"${OPEN",
-       "this '${' has no '}' behind it; write ${NAME} for a variable, $$ for the character $"},
+       "this '${' has no '}' after it; write ${NAME} for a variable, $$ for the character $"},
       {"$HOME", "'$' stands alone; write ${NAME} for a variable, $$ for the character $"},
   };
   for (const Row& row : rows) {

@@ -202,15 +202,15 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
        "and "
        "] does not close it"},
       {"version 1\ngraph: {}\n",
-       "t.yaml:2:6: this is not valid YAML: illegal map value; line 1 has no ':' behind its key"},
+       "t.yaml:2:6: this is not valid YAML: illegal map value; line 1 has no ':' after its key"},
       {"graph:\n  a:\n    stage: b\n     from: c\n",
-       "t.yaml:4:10: this is not valid YAML: illegal map value; this line begins behind 5 spaces, "
-       "line 3 behind 4: keys of one map begin in the same column, and those of a map inside it "
+       "t.yaml:4:10: this is not valid YAML: illegal map value; this line begins after 5 spaces, "
+       "line 3 after 4: keys of one map begin in the same column, and those of a map inside it "
        "further right"},
       {"graph:\n  a: {}\n   # note\n\n   b: {}\n",
-       "t.yaml:5:4: this is not valid YAML: end of map not found; this line begins behind 3 "
+       "t.yaml:5:4: this is not valid YAML: end of map not found; this line begins after 3 "
        "spaces, "
-       "line 2 behind 2: keys of one map begin in the same column, and those of a map inside it "
+       "line 2 after 2: keys of one map begin in the same column, and those of a map inside it "
        "further right"},
   };
   for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);

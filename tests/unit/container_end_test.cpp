@@ -73,7 +73,7 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
       "RIFF" + number(112, 4) + "WAVEdata" + number(100, 4) + std::string(100, 'x');
   CHECK(remark(wav + std::string(4096, 'x')) == "");
   CHECK(remark(wav + std::string(5000, 'x')) ==
-        "the header gives 120 bytes, the 5000 behind them are left out");
+        "the header gives 120 bytes, the 5000 after them are left out");
   for (const std::string& harmless :
        {std::string("ID3"), std::string("TAG"), std::string(64, '\0')})
     CHECK(remark(wav + harmless + std::string(9000, 'x')) == "");

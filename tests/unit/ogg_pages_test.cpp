@@ -87,7 +87,7 @@ TEST_CASE("ogg pages: what of a file is not decoded") {
       {"a page is missing", head + second + last, 34'000, damaged(30'000, 64'000)},
       {"something between pages", head + second + "x" + third + last, 64'000, damaged(0, 64'000)},
       {"another stream behind", whole + next, 64'000,
-       "holds 2 streams one behind the other, of which only the first is decoded: 32000 of 96000 "
+       "holds 2 streams one after the other, of which only the first is decoded: 32000 of 96000 "
        "samples are left out"},
       {"pictures beside it", page(kBegin, 0, 3, 0, "\x80theora") + whole, 64'000, ""},
       {"pictures begin behind it",

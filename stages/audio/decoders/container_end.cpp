@@ -157,7 +157,7 @@ std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
   constexpr std::uint64_t kLittle = 4096;
   if (promise && samples->at + samples->size <= *promise + 1 && size > *promise + kLittle &&
       !is_harmless(read, *promise))
-    return fmt::format("the header gives {} bytes, the {} behind them are left out", *promise,
+    return fmt::format("the header gives {} bytes, the {} after them are left out", *promise,
                        size - *promise);
   return {};
 }

@@ -310,7 +310,7 @@ class FfmpegDecoder final : public SoundDecoder {
     const double there = static_cast<double>(count_ + there_) / info_.samplerate;
     if (stream_->nb_frames > packets_)
       fault_ =
-          Fault{count_, fmt::format("ends behind {} of {} packets", packets_, stream_->nb_frames)};
+          Fault{count_, fmt::format("ends after {} of {} packets", packets_, stream_->nb_frames)};
     else if (const double all = seconds_by_header(); all > there + kSlack)
       fault_ = Fault{count_, fmt::format("ends, and its header promises {:.3f} s", all)};
   }

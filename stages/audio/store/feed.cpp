@@ -35,7 +35,7 @@ void FeedOptions::describe(Schema& s) {
       .tuning()
       .used_with("feed: preload", [this] { return feed == FeedKind::preload; });
   s.group("keep", keep,
-          "node that stores decoded samples, placed behind the last stage that gives waveforms")
+          "node that stores decoded samples, placed after the last stage that gives waveforms")
       .used_with("feed: preload, cache or auto", [this] { return feed != FeedKind::stream; });
 }
 

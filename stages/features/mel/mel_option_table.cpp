@@ -117,7 +117,7 @@ constexpr MelOptionRow kTable[] = {
      "true: both ends of the recording or segment are padded by half a frame; false: the first "
      "frame starts at the first sample",
      kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
-    {"pad", &O::pad, "padding before the start and behind the end of a recording or segment",
+    {"pad", &O::pad, "padding before the start and after the end of a recording or segment",
      "samples", "not set: half a frame with center, else none", from_to(0, 1 << 20)},
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
      "",
@@ -126,7 +126,7 @@ constexpr MelOptionRow kTable[] = {
      "at the far end",
      kAny, kPadding},
     {"pad_zeros", &O::pad_zeros,
-     "zeros before the start and behind the end of a recording or segment, before it is padded",
+     "zeros before the start and after the end of a recording or segment, before it is padded",
      "samples", "as pad of torchaudio's Spectrogram; none by default", from_to(0, 1 << 20),
      kNothing, [](const O& o) { return o.pad_zeros > 0; }},
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
@@ -234,8 +234,10 @@ constexpr MelOptionRow kTable[] = {
      kOwnDeviation,
      [](const O& o) { return o.norm_eps > 0 && o.norm_eps_to == O::NormEpsTo::variance; }},
     {"norm_ddof", &O::norm_ddof,
-     "how many less than their number the squares are divided by for the standard deviation", "",
-     "1: unbiased (NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     "what is subtracted from the number of rows N when the sum of squares is divided by it for "
+     "the "
+     "standard deviation",
+     "", "1: unbiased (NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
     {"precision", &O::precision, "what samples, transform and bands are computed in", "",

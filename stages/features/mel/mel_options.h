@@ -221,6 +221,11 @@ struct MelOptions {
 struct MelOptionProblem {
   std::string option;
   std::string message;
+
+  // The sentence without the key in front, for where that is said already.
+  [[nodiscard]] std::string without_name() const {
+    return message.starts_with(option + " ") ? message.substr(option.size() + 1) : message;
+  }
 };
 
 // Every problem of the options; empty when a MelPlan can be made of them.

@@ -1,0 +1,26 @@
+// The files below a root that a search for files leaves aside, counted by what their names end in.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace melflow {
+
+/// By ending, ".txt"; under kOther those without an ending, and what would be too many endings.
+class NotTaken {
+ public:
+  static constexpr const char* kOther = "other";
+
+  void add(std::string_view name);
+  void add(const std::string& ending, std::size_t count) { counts_[ending] += count; }
+  [[nodiscard]] const std::map<std::string, std::size_t>& counts() const { return counts_; }
+  /// "10 .sph, 1 .txt", the most frequent first; "" for none.
+  [[nodiscard]] std::string text() const;
+
+ private:
+  std::map<std::string, std::size_t> counts_;
+};
+
+}  // namespace melflow

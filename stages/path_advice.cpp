@@ -1,0 +1,22 @@
+#include "stages/path_advice.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+namespace melflow {
+
+std::string path_advice(std::string_view path) {
+  if (path == "~" || path.starts_with("~/"))
+    return "; ~ is not expanded: write ${HOME} in its place";
+  const std::size_t open = path.find('{'), close = path.find('}');
+  if (open == path.npos || close == path.npos || close < open + 2) return {};
+  const std::string_view name = path.substr(open + 1, close - open - 1);
+  const bool is_variable = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
+  });
+  return is_variable ? fmt::format("; did you mean ${{{}}}?", name) : std::string();
+}
+
+}  // namespace melflow

@@ -1,0 +1,13 @@
+// Why a path that is not there may be another one than was meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace melflow {
+
+/// "; ~ is not expanded: write ${HOME}" where the path begins with it, "; did you mean ${DATA}?" for
+/// {DATA}; else "".
+std::string path_advice(std::string_view path);
+
+}  // namespace melflow

@@ -1,0 +1,153 @@
+// What a run says of its corpus: files that it does not take, texts that paths do not have, which
+// files failed.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::nodes_to_mel;
+using test::read_text;
+using test::TempFolder;
+using test::write_text;
+
+namespace {
+
+const std::string kWrite = "  write: {stage: hdf5_write, from: mel, path: out.h5}\n";
+
+// Two recordings of spk1, two of spk2, and what is no recording.
+void write_corpus(const TempFolder& folder) {
+  for (const char* name : {"spk1/a.wav", "spk1/b.wav", "spk2/c.wav", "spk2/d.wav"})
+    test::write_wav(folder / (std::string("data/") + name), 16'000, 0.5);
+}
+
+void write_pipeline(const TempFolder& folder, const std::string& files, const std::string& mel = "",
+                    const std::string& write = kWrite) {
+  write_text(folder / "p.yaml",
+             nodes_to_mel("root: data" + files, "n_fft: 512, sample_rate: 16kHz" + mel) + write);
+}
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> words) {
+  words.insert(words.begin(), MELFLOW_PROGRAM);
+  return run(folder, std::move(words));
+}
+
+}  // namespace
+
+TEST_CASE("corpus: files that include does not name are counted by their endings") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_text(folder / "data/spk1/notes.txt", "x");
+  write_text(folder / "data/spk2/more.txt", "x");
+  write_text(folder / "data/call.gsm", "x");
+  write_text(folder / "data/.hidden", "x");
+  write_text(folder / "data/left_out.txt", "x");
+  write_pipeline(folder, ", exclude: left_out.txt");
+  const Ended e = melflow_in(folder, {"run", "p.yaml", "--json=run.json"});
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "\nfiles: not taken: 2 .txt, 1 .gsm, 1 other (include)\n"));
+  const auto json = nlohmann::json::parse(read_text(folder / "run.json"));
+  CHECK(json["stages"][0]["summary"]["not_taken"] ==
+        nlohmann::json{{".txt", 2}, {".gsm", 1}, {"other", 1}});
+  std::filesystem::remove(folder / "out.h5");
+  write_pipeline(folder, ", include: '*.aiff'");
+  const Ended none = melflow_in(folder, {"run", "p.yaml"});
+  CHECK(none.code == 1);
+  CHECK(has(none.err, "data: no file matches *.aiff (there are 4 .wav, 3 .txt, 1 .gsm, 1 other);"));
+}
+
+TEST_CASE("corpus: NIST SPHERE and the other formats of libsndfile are taken by default") {
+  const TempFolder folder;
+  write_corpus(folder);
+  std::filesystem::rename(folder / "data/spk1/a.wav", folder / "data/spk1/a.sph");
+  std::filesystem::rename(folder / "data/spk1/b.wav", folder / "data/spk1/B.VOC");
+  write_pipeline(folder, "");
+  CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, "4 files: 4 ok"));
+}
+
+TEST_CASE("corpus: a rule of columns that finds nothing anywhere is an error, somewhere a remark") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_pipeline(folder, ", columns: {speaker: 'speaker_([0-9]+)'}");
+  const Ended none = melflow_in(folder, {"run", "p.yaml", "-q"});
+  CHECK(none.code == 1);
+  CHECK(has(none.err,
+            "columns: speaker: speaker_([0-9]+) finds a text in none of 4 paths, such as "
+            "spk1/a.wav; mend it, or leave it out"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
+  write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
+  const Ended some = melflow_in(folder, {"run", "p.yaml", "-q"});
+  CHECK(some.code == 0);
+  CHECK(has(some.err,
+            "warning: columns: speaker: spk(1) finds no text in 2 of 4 paths, such as "
+            "spk2/c.wav; it is empty there"));
+}
+
+TEST_CASE("corpus: split_group may name an entry of columns") {
+  const TempFolder folder;
+  write_corpus(folder);
+  const std::string ratio = ", splits: ratio, split_ratios: {train: 1, test: 1}";
+  write_pipeline(folder, ratio + ", columns: {speaker: 'spk([0-9]+)'}, split_group: speaker");
+  CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+  const Ended e = melflow_in(folder, {"inspect", "out.h5", "--json", "--files"});
+  std::map<std::string, std::set<std::string>> splits;
+  for (const auto& file : nlohmann::json::parse(e.out)["files"])
+    splits[file["columns"]["speaker"]].insert(file["split"]);
+  CHECK(splits.size() == 2);
+  for (const auto& [speaker, names] : splits) CHECK_MESSAGE(names.size() == 1, speaker);
+  write_pipeline(folder, ratio + ", split_group: 'spk[0-9]+'");
+  CHECK(has(melflow_in(folder, {"validate", "p.yaml"}).err,
+            "write '(spk[0-9]+)'; the ( ) mark the name"));
+}
+
+TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed lists only them") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_text(folder / "data/spk2/bad.wav", "<html>");
+  test::write_wav(folder / "data/spk1/short.wav", 16'000, 0.001);
+  write_text(folder / "p.yaml",
+             "version: 1\ngraph:\n  files: {stage: file_list, root: data}\n"
+             "  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}\n"
+             "  long: {stage: filter, from: decode, where: {duration: '> 0.1s'}}\n"
+             "  segment: {stage: segment, from: long}\n  batch: {stage: batch, from: segment}\n"
+             "  mel: {stage: mel, from: batch, n_fft: 512, sample_rate: 16kHz}\n" +
+                 kWrite);
+  const Ended e = melflow_in(folder, {"run", "p.yaml"});
+  CHECK(e.code == 3);
+  CHECK(has(e.out,
+            "failed, ok with a remark, or skipped:\n"
+            "  spk2/bad.wav: decode: failed: is not an audio file (begins with '<html>')\n"
+            "  spk1/short.wav: long: skipped: duration is 0.001 s, not > 0.1s\n"));
+  const Ended whole = melflow_in(folder, {"inspect", "out.h5"});
+  CHECK(whole.out.find("spk2/bad.wav: decode") < whole.out.find("spk1/short.wav: long"));
+  const Ended failed = melflow_in(folder, {"inspect", "out.h5", "--failed"});
+  CHECK(failed.out == "spk2/bad.wav\tdecode: is not an audio file (begins with '<html>')\n");
+}
+
+TEST_CASE("corpus: where every file is skipped, nothing is written and the run has failed") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_pipeline(folder, "");
+  const Ended e = melflow_in(folder, {"run", "p.yaml", "--set", "segment.length=60s"});
+  CHECK(e.code == 1);
+  CHECK(has(e.err, "all files were skipped (4); nothing is written"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
+  // The reason stands before the tables.
+  CHECK(e.out.find("spk1/a.wav: segment: skipped") < e.out.find("\nnode "));
+}
+
+TEST_CASE("corpus: rows of two outputs are told for each") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_pipeline(folder, "", "",
+                 kWrite + "  second: {stage: npy_write, from: mel, path: out.npy}\n");
+  CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, " rows in each of 2 outputs in "));
+}
