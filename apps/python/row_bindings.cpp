@@ -16,9 +16,7 @@ using namespace melflow;
 namespace {
 
 NumberType type_of(const std::string& name) {
-  for (const NumberType t :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
-    if (name == to_text(t)) return t;
+  if (const auto type = number_type(name)) return *type;
   throw std::invalid_argument("rows of " + name);
 }
 
