@@ -63,7 +63,8 @@ def batched(samples, size, stack):
         yield stack(held)
 
 
-# ---- the ways: functions of the corpus that give batches, of which len() is the number of samples
+# ---- the ways: functions of the corpus that give batches, of which len() is the number of samples; None: the clock starts
+# again, what came before was a preparation
 
 def melflow_frames(root):
     import melflow
@@ -75,6 +76,24 @@ def melflow_store(root):
     import melflow
     text = FRAMES.format(root=root, feed=f", feed: cache, cache_path: {root}.cache", dtype="int16")
     loader = melflow.Loader(text, batch_size=64)
+    for _ in range(EPOCHS):
+        for batch in loader:
+            yield batch["windows"]
+
+
+def melflow_by_number(root):
+    """With its index there: main() makes it."""
+    import melflow
+    text = FRAMES.format(root=root, feed="", dtype="float32")
+    for batch in melflow.open(text, index=root + ".npz", store="4GiB").batches(BATCH, seed=1):
+        yield batch["windows"]
+
+
+def melflow_by_number_store(root):
+    import melflow
+    rows = melflow.open(FRAMES.format(root=root, feed="", dtype="int16"), index=False, store="4GiB")
+    yield None  # all rows are in the store now
+    loader = rows.batches(64, seed=1)
     for _ in range(EPOCHS):
         for batch in loader:
             yield batch["windows"]
@@ -204,8 +223,9 @@ def mapped_copy(root):
 
 JOBS = {
     "frames": ("400 MP3 files of 5 to 25 s, 44.1 kHz: batches of 16 frames of 44,100 samples",
-               [melflow_frames, librosa_generator, torch_workers, grain_threads, spdl_threads]),
-    "store": ("as 16-bit WAV, from a cache of decoded audio: int16, batches of 64, five epochs", [melflow_store]),
+               [melflow_frames, melflow_by_number, librosa_generator, torch_workers, grain_threads, spdl_threads]),
+    "store": ("as 16-bit WAV, from a cache of decoded audio, and from memory by number: int16, batches of 64, five epochs",
+              [melflow_store, melflow_by_number_store]),
     "speech": ("2,000 utterances of 2 to 15 s, 16 kHz, 80 bands: padded batches of 64", [melflow_speech, librosa_speech, torch_speech]),
     "rows": ("windows of 44,100 samples in HDF5, int16, shuffled: batches of 256, five epochs", [melflow_rows, h5py_sorted, mapped_copy]),
 }
@@ -224,6 +244,9 @@ def one(way, root):
         mel_of(paths_of(root)[0])
     began, first, samples, values = time.perf_counter(), None, 0, 0
     for batch in globals()[way](root):
+        if batch is None:
+            began = time.perf_counter()
+            continue
         first = first or time.perf_counter() - began
         samples += len(batch)
         values += batch.shape[0] * batch.shape[1]
@@ -275,6 +298,9 @@ def main():
             with open(root + ".yaml", "w", encoding="utf-8") as out:
                 out.write(text)
             subprocess.run([os.path.join(arguments.programs, "melflow"), "run", root + ".yaml", "--quiet"], check=True)
+        if name == "frames":
+            subprocess.run([sys.executable, os.path.abspath(__file__), "--one", "melflow_by_number", root], check=True,
+                           stdout=subprocess.DEVNULL)
         print(f"\n## {name}: {title}\n", flush=True)
         measured = {}
         for r in range(arguments.rounds + (name == "store")):
@@ -304,4 +330,5 @@ def main():
             print(f"\nmelflow_decode_only (libsndfile, {os.cpu_count()} threads): {statistics.median(seconds):.2f} s for the whole corpus")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Breaks epochs off, and kills programs that train, at random moments; looks at what is left.
+"""Breaks epochs off, and kills programs that train, at random moments, as a stream and by number; looks at what is left.
 
 loader_stops.py ROOT [COUNT] [SEED]      ROOT: a folder of recordings; COUNT: of each kind, default 100
 Out: a line for each kind; exit status 0 where nothing leaked and nothing hung.
@@ -26,11 +26,20 @@ graph:
 """
 CHILD = """
 import melflow, sys
-loader = melflow.Loader(sys.argv[1], seed=1)
+if sys.argv[2] == "stream":
+    loader = melflow.Loader(sys.argv[1], seed=1)
+else:
+    loader = melflow.open(sys.argv[1], index=False, store="1MiB").batches(16, seed=1)
 while True:
     for batch in loader:
         print(len(batch["file"]), flush=True)
 """
+
+
+def batches_of(kind, text, workers):
+    if kind == "stream":
+        return melflow.Loader(text, workers=workers)
+    return melflow.open(text, index=False, store="1MiB", workers=workers).batches(16, seed=1)
 
 
 def held():
@@ -38,49 +47,60 @@ def held():
     return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")), pages * resource.getpagesize() >> 20
 
 
+def break_off(kind, text, count, chance):
+    """The number of epochs that hung, and whether something grew."""
+    after, bad = [], 0
+    for i in range(count):
+        began = time.monotonic()
+        loader = batches_of(kind, text, chance.choice([1, 2, 7]))
+        batches, taken = iter(loader), chance.randrange(40)
+        for _ in range(taken):
+            if next(batches, None) is None:
+                break
+        time.sleep(chance.random() * 0.02)
+        if kind == "stream" and chance.random() < 0.5:
+            loader.close()
+        del batches, loader
+        after.append(held())
+        if time.monotonic() - began > 60:
+            bad += 1
+            print(f"{i}: took {time.monotonic() - began:.0f} s")
+    early, late = after[count // 4], after[-1]
+    print(f"{kind}: {count} epochs broken off: descriptors {early[0]} and {late[0]}, threads {early[1]} and {late[1]}, "
+          f"resident {early[2]} and {late[2]} MiB (after a quarter, at the end)", flush=True)
+    return bad + (late[0] > early[0] or late[1] > early[1] + 2 or late[2] > early[2] + 64)
+
+
+def kill(kind, text, count, chance, folder):
+    """The number of programs that hung or left something."""
+    shared, bad = set(os.listdir("/dev/shm")), 0
+    for i in range(count):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, text, kind], stdout=subprocess.PIPE, text=True,
+                                 stderr=subprocess.DEVNULL)
+        child.stdout.readline()
+        time.sleep(chance.random() * 0.1)
+        child.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+        child.stdout.close()
+        try:
+            child.wait(60)
+        except subprocess.TimeoutExpired:
+            bad += 1
+            print(f"{i}: hangs")
+            child.kill()
+        if os.listdir(folder) or set(os.listdir("/dev/shm")) - shared:
+            bad += 1
+            print(f"{i}: leaves files")
+    print(f"{kind}: {count} programs killed: {bad} hung or left files", flush=True)
+    return bad
+
+
 def main(root, count=100, seed=1):
-    chance, text = random.Random(int(seed)), TEXT.format(root=os.path.abspath(root))
-    count, bad = int(count), 0
+    chance, text, bad = random.Random(int(seed)), TEXT.format(root=os.path.abspath(root)), 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        after = []
-        for i in range(count):
-            began = time.monotonic()
-            loader = melflow.Loader(text, workers=chance.choice([1, 2, 7]))
-            batches, taken = iter(loader), chance.randrange(40)
-            for _ in range(taken):
-                if next(batches, None) is None:
-                    break
-            time.sleep(chance.random() * 0.02)
-            if chance.random() < 0.5:
-                loader.close()
-            del batches, loader
-            after.append(held())
-            if time.monotonic() - began > 60:
-                bad += 1
-                print(f"{i}: took {time.monotonic() - began:.0f} s")
-        early, late = after[count // 4], after[-1]
-        grew = late[0] > early[0] or late[1] > early[1] + 2 or late[2] > early[2] + 64
-        bad += grew
-        print(f"{count} epochs broken off: descriptors {early[0]} and {late[0]}, threads {early[1]} and {late[1]}, "
-              f"resident {early[2]} and {late[2]} MiB (after a quarter, at the end)")
-        shared = set(os.listdir("/dev/shm"))
-        for i in range(count):
-            child = subprocess.Popen([sys.executable, "-c", CHILD, text], stdout=subprocess.PIPE, text=True)
-            child.stdout.readline()
-            time.sleep(chance.random() * 0.1)
-            child.send_signal(chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
-            child.stdout.close()
-            try:
-                child.wait(60)
-            except subprocess.TimeoutExpired:
-                bad += 1
-                print(f"{i}: hangs")
-                child.kill()
-            if os.listdir(folder) or set(os.listdir("/dev/shm")) - shared:
-                bad += 1
-                print(f"{i}: leaves files")
-        print(f"{count} programs killed: no file is left" if not bad else f"{bad} are wrong")
+        for kind in ("stream", "by number"):
+            bad += break_off(kind, text, int(count), chance)
+            bad += kill(kind, text, int(count), chance, folder)
     sys.exit(bad > 0)
 
 

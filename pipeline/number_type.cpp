@@ -81,6 +81,13 @@ const char* to_text(NumberType type) {
   return "?";
 }
 
+std::optional<NumberType> number_type(std::string_view name) {
+  for (const NumberType type :
+       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
+    if (name == to_text(type)) return type;
+  return std::nullopt;
+}
+
 void from_float(std::span<const float> values, NumberType type, void* out) {
   if (values.empty()) return;
   auto* halves = static_cast<std::uint16_t*>(out);

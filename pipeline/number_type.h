@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string_view>
 
 namespace melflow {
 
@@ -18,6 +20,8 @@ constexpr std::size_t size_of(NumberType type) { return type == NumberType::floa
 
 // The name of a type, such as "float32".
 const char* to_text(NumberType type);
+// The type of that name; none for others.
+std::optional<NumberType> number_type(std::string_view name);
 
 // Converts values into `out`, which is aligned for the type and has room for all of them; for int16
 // all are finite.

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "apps/job/job.h"
 #include "stages/files/unique_fd.h"
@@ -60,8 +61,8 @@ class Claims {
  public:
   using Seconds = std::chrono::duration<double>;
   /// `patience`: how long a number may stay the same.
-  Claims(const Job& job, const std::string& worker, Seconds patience)
-      : job_(job), worker_(worker), patience_(patience) {}
+  Claims(const Job& job, std::string worker, Seconds patience)
+      : job_(job), worker_(std::move(worker)), patience_(patience) {}
 
   /// Takes a part that nobody is at, or somebody who is gone. Returns the name in work/ under which it
   /// is to be made, with what an earlier worker has done where that can be gone on with; nothing where

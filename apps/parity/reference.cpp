@@ -14,6 +14,7 @@
 #include "apps/json_value.h"
 #include "apps/parity/child_process.h"
 #include "apps/shipped.h"
+#include "apps/temporary_folder.h"
 #include "pipeline/problem.h"
 #include "stages/features/mel_stage_options.h"
 
@@ -22,27 +23,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = fs::temp_directory_path() / "melflow_parity_XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-      throw RunError(fmt::format("{}: no folder can be made there: {}",
-                                 fs::temp_directory_path().string(), std::strerror(errno)));
-    path_ = name;
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 void write_file(const std::string& path, const void* data, std::size_t bytes) {
   std::ofstream file(path, std::ios::binary);

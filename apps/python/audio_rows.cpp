@@ -1,9 +1,9 @@
 #include "apps/python/audio_rows.h"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <unordered_map>
 #include <utility>
 
@@ -40,7 +40,7 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
     : RowReader(chain->type(), chain->row_shape()),
       chain_(std::move(chain)),
       store_(store),
-      workers_(std::make_unique<Workers>(std::max(1, workers))) {
+      workers_(std::make_unique<Workers>(1 + std::max(1, workers))) {
   workers_->hire();
   StageRunner& source = chain_->source();
   files_ = dynamic_cast<ManifestSource*>(&source.stage());
@@ -103,17 +103,12 @@ std::unique_ptr<RowReader::Scratch> AudioRows::scratch() const {
 
 std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch) const {
   auto& recordings = static_cast<Fetched&>(scratch).recordings;
-  std::vector<std::pair<std::size_t, RecordingStore::Rows*>> wanted;
+  Wanted wanted;
   for (const Range& r : ranges) {
     const auto [it, is_new] = recordings.try_emplace(recording_of(r.first));
     if (is_new) wanted.emplace_back(it->first, &it->second);
   }
-  workers_->execute([&] {
-    tbb::parallel_for(
-        std::size_t{0}, wanted.size(),
-        [&](std::size_t i) { *wanted[i].second = rows_of(wanted[i].first); },
-        tbb::simple_partitioner());
-  });
+  compute(wanted);
   std::vector<std::size_t> lost;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const std::size_t recording = recording_of(ranges[i].first);
@@ -127,6 +122,34 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
     last_loss_ = fmt::format("{}: {}", manifest().name(recording), losses_[recording]);
   }
   return lost;
+}
+
+// Who asked first is served first, so that a batch is not held up by those behind it.
+void AudioRows::compute(const Wanted& wanted) const {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t left = wanted.size();
+  std::exception_ptr error;
+  const auto one = [&](std::size_t i) {
+    std::exception_ptr own;
+    try {
+      *wanted[i].second = rows_of(wanted[i].first);
+    } catch (...) {
+      own = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    if (own) error = own;
+    if (--left == 0) changed.notify_one();
+  };
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (workers_->count() > 1)
+      workers_->enqueue([&one, i] { one(i); });
+    else
+      one(i);
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return left == 0; });
+  if (error) std::rethrow_exception(error);
 }
 
 void AudioRows::drop(Scratch& scratch) const { static_cast<Fetched&>(scratch).recordings.clear(); }

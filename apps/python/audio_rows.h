@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/python/recording_store.h"
@@ -56,6 +57,8 @@ class AudioRows final : public RowReader {
   struct Fetched;
   AudioRows(std::unique_ptr<StageChain> chain, const std::string& name, std::uint64_t store,
             int workers);
+  using Wanted = std::vector<std::pair<std::size_t, RecordingStore::Rows*>>;
+  void compute(const Wanted& wanted) const;
   [[nodiscard]] RecordingStore::Rows make(std::size_t recording) const;
   [[nodiscard]] RecordingStore::Rows rows_of(std::size_t recording) const;
   [[nodiscard]] std::size_t recording_of(std::uint64_t row) const;

@@ -56,15 +56,34 @@ std::uint64_t RowBatches::count() const {
                     settings_.drop_last);
 }
 
-std::vector<std::int64_t> RowBatches::samples_of(std::uint64_t batch) const {
+// `bucket` is what the last call left there.
+std::int64_t RowBatches::sample_at(std::uint64_t place, Bucket& bucket) const {
+  const auto unsorted = [this](std::uint64_t i) {
+    return static_cast<std::int64_t>(settings_.shuffles ? order_(i) : i);
+  };
+  if (settings_.bucket == 0) return unsorted(place);
+  const std::uint64_t number = place / settings_.bucket, first = number * settings_.bucket;
+  if (bucket.samples.empty() || bucket.first != first) {
+    bucket.first = first;
+    bucket.samples.clear();
+    for (std::uint64_t i = first; i < std::min(samples_, first + settings_.bucket); ++i)
+      bucket.samples.push_back(unsorted(i));
+    std::stable_sort(bucket.samples.begin(), bucket.samples.end(),
+                     [this](std::int64_t a, std::int64_t b) { return rows_of(a) < rows_of(b); });
+    // Rising and falling in turn: a batch may have the end of one and the beginning of the next.
+    if (number % 2 == 1) std::reverse(bucket.samples.begin(), bucket.samples.end());
+  }
+  return bucket.samples[static_cast<std::size_t>(place - first)];
+}
+
+std::vector<std::int64_t> RowBatches::samples_of(std::uint64_t batch, Bucket& bucket) const {
   const std::uint64_t all = settings_.size * settings_.ranks;
   const std::uint64_t first = settings_.begin + batch * all;
   const std::uint64_t there = std::min<std::uint64_t>(all, samples_ - first);
   const std::uint64_t begin = first + there * settings_.rank / settings_.ranks;
   const std::uint64_t end = first + there * (settings_.rank + 1) / settings_.ranks;
   std::vector<std::int64_t> out;
-  for (std::uint64_t i = begin; i < end; ++i)
-    out.push_back(static_cast<std::int64_t>(settings_.shuffles ? order_(i) : i));
+  for (std::uint64_t i = begin; i < end; ++i) out.push_back(sample_at(i, bucket));
   return out;
 }
 
@@ -163,6 +182,7 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
 
 void RowBatches::work() {
   const std::unique_ptr<RowReader::Scratch> scratch = reader_->scratch();
+  Bucket bucket;
   for (;;) {
     std::uint64_t batch = 0;
     {
@@ -176,7 +196,7 @@ void RowBatches::work() {
     std::optional<Batch> made;
     std::exception_ptr error;
     try {
-      made = make(samples_of(batch), *scratch);
+      made = make(samples_of(batch, bucket), *scratch);
     } catch (...) {
       error = std::current_exception();
     }

@@ -27,6 +27,7 @@ class RowBatches {
     std::vector<std::int64_t> starts, counts;
     bool is_ragged = false;
     bool shuffles = true;
+    std::size_t bucket = 0;  ///< of so many recordings those of similar length come together
     std::uint64_t seed = 0, epoch = 0;
     std::size_t size = 32;
     std::size_t rank = 0, ranks = 1;
@@ -57,7 +58,13 @@ class RowBatches {
   void stop();
 
  private:
-  [[nodiscard]] std::vector<std::int64_t> samples_of(std::uint64_t batch) const;
+  /// Samples [first, first + size()) of the epoch's order.
+  struct Bucket {
+    std::uint64_t first = 0;
+    std::vector<std::int64_t> samples;
+  };
+  [[nodiscard]] std::int64_t sample_at(std::uint64_t place, Bucket& bucket) const;
+  [[nodiscard]] std::vector<std::int64_t> samples_of(std::uint64_t batch, Bucket& bucket) const;
   [[nodiscard]] std::uint64_t first_row(std::int64_t sample) const;
   [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
     return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;

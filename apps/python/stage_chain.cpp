@@ -99,8 +99,7 @@ StageChain::Rows StageChain::rows(std::shared_ptr<const void> in) const {
     }
     if (!all.add(*part, part->last ? part->first_row + part->row_count : -1)) continue;
     made.count = all.count();
-    made.values.assign(all.data(),
-                       all.data() + static_cast<std::size_t>(all.count()) * all.row_bytes());
+    made.values = all.take();
   }
   return made;
 }

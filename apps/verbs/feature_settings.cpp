@@ -88,6 +88,7 @@ std::vector<FeatureSettings> of_pipeline(const std::string& path, const PlanOver
 
 std::vector<std::string> output_names(const std::vector<FeatureSettings>& outputs) {
   std::vector<std::string> names;
+  names.reserve(outputs.size());
   for (const FeatureSettings& o : outputs) names.push_back(o.output);
   return names;
 }

@@ -1,9 +1,8 @@
 #include "apps/verbs/scratch_outputs.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include <fmt/format.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/verbs/recompute.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/cpu.h"
 #include "pipeline/problem.h"
@@ -28,6 +30,8 @@ constexpr std::uint64_t kBytesAtOnce = 4 << 20;
 struct VerifyArguments {
   std::string file;
   bool json = false;
+  std::optional<CountOrShare> recompute;
+  std::uint64_t seed = 0;
 };
 
 enum class State : char { no_rows, right, wrong, unknown };
@@ -36,14 +40,6 @@ struct Verified {
   std::vector<std::size_t> wrong;  ///< files
   std::size_t right = 0, unknown = 0;
 };
-
-NumberType stored_type(const FeatureFile& file) {
-  for (const NumberType type :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
-    if (file.dtype() == to_text(type)) return type;
-  throw RunError(fmt::format("{}: has rows of type {}, which melflow does not know", file.path(),
-                             file.dtype()));
-}
 
 State state_of(const FeatureFile& file, const FeatureFile::Entry& entry, NumberType type) {
   if (entry.count == 0) return State::no_rows;
@@ -83,35 +79,82 @@ Verified verify(const FeatureFile& file) {
   return out;
 }
 
+template <class Files, class NameOf>
+void list_some(std::string& out, const Files& files, const NameOf& name) {
+  for (std::size_t i = 0; i < std::min(files.size(), kShown); ++i) out += "\n  " + name(files[i]);
+  if (files.size() > kShown)
+    out += fmt::format("\n  and {} more (--json lists them all)", files.size() - kShown);
+}
+
 std::string text_of(const FeatureFile& file, const Verified& found) {
   std::string out = fmt::format("{}: the rows of {} are what was written", file.path(),
                                 plural(found.right, "file"));
   if (found.unknown > 0) out += fmt::format("; of {} no hash is known", found.unknown);
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));
-    for (std::size_t i = 0; i < std::min(found.wrong.size(), kShown); ++i)
-      out += "\n  " + file.files()[found.wrong[i]].path;
-    if (found.wrong.size() > kShown)
-      out += fmt::format("\n  and {} more (--json lists them all)", found.wrong.size() - kShown);
+    list_some(out, found.wrong, [&](std::size_t i) { return file.files()[i].path; });
     out += "\nIs the disk sound? Build the output anew (overwrite: true), or copy it again";
   }
   return out + "\n";
 }
 
+std::string text_of(const FeatureFile& file, const Recomputed& found) {
+  const auto path = [&](std::size_t i) { return file.files()[i].path; };
+  std::string out =
+      fmt::format("computed from the audio once more, those of {} are the same, bit for bit",
+                  plural(found.same.size(), "file"));
+  if (!found.other.empty()) {
+    out += fmt::format("; those of {} are not:", plural(found.other.size(), "file"));
+    list_some(out, found.other, path);
+    out +=
+        "\nWhat decodes, resamples or computes here gives other values than what made the output";
+  }
+  if (!found.lost.empty()) {
+    out += fmt::format("\ngave rows then and none now: {}", plural(found.lost.size(), "file"));
+    list_some(out, found.lost,
+              [&](const auto& l) { return fmt::format("{}: {}", path(l.first), l.second); });
+  }
+  if (!found.changed.empty()) {
+    out += fmt::format("\nchanged or gone since, and so not computed: {}",
+                       plural(found.changed.size(), "file"));
+    list_some(out, found.changed, path);
+  }
+  return out + "\n";
+}
+
+nlohmann::ordered_json json_of(const FeatureFile& file, const Recomputed& found) {
+  using Json = nlohmann::ordered_json;
+  Json out{{"same", found.same.size()},
+           {"other", Json::array()},
+           {"lost", Json::array()},
+           {"changed", Json::array()}};
+  for (const std::size_t i : found.other) out["other"].push_back(file.files()[i].path);
+  for (const auto& [i, reason] : found.lost)
+    out["lost"].push_back({{"path", file.files()[i].path}, {"reason", reason}});
+  for (const std::size_t i : found.changed) out["changed"].push_back(file.files()[i].path);
+  return out;
+}
+
 int run_verify(const VerifyArguments& arguments) {
   const FeatureFile file(arguments.file);
   const Verified found = verify(file);
+  std::optional<Recomputed> anew;
+  if (arguments.recompute) anew = recompute(file, *arguments.recompute, arguments.seed);
   if (arguments.json) {
     nlohmann::ordered_json out{{"path", file.path()},
                                {"right", found.right},
                                {"unknown", found.unknown},
                                {"wrong", nlohmann::ordered_json::array()}};
     for (const std::size_t i : found.wrong) out["wrong"].push_back(file.files()[i].path);
+    if (anew) out["recomputed"] = json_of(file, *anew);
     put(stdout, json_text(out));
   } else {
     put(stdout, text_of(file, found));
+    if (anew) put(stdout, text_of(file, *anew));
   }
-  return found.wrong.empty() ? kDone : kRunFailed;
+  const bool is_right =
+      found.wrong.empty() && (!anew || (anew->other.empty() && anew->lost.empty()));
+  return is_right ? kDone : kRunFailed;
 }
 
 }  // namespace
@@ -119,14 +162,30 @@ int run_verify(const VerifyArguments& arguments) {
 Action add_verify(CLI::App& verb) {
   auto arguments = std::make_shared<VerifyArguments>();
   verb.add_option("FILE", arguments->file, "an output: .h5 or .npy")->required();
+  verb.add_option_function<std::string>(
+          "--recompute",
+          [arguments](const std::string& text) {
+            arguments->recompute.emplace();
+            const std::string why =
+                OptionType<CountOrShare>::parse(Value::scalar(text), *arguments->recompute);
+            if (!why.empty()) throw CLI::ValidationError("--recompute", why);
+          },
+          "also computes so many of the files anew, from their audio (1%, 100, 100%)")
+      ->type_name("COUNT");
+  verb.add_option("--seed", arguments->seed, "another number draws other files");
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");
   verb.footer(
-      "Every file's rows are read and compared with the hash in the index. Exit status: 0 all are "
-      "what\n"
-      "was written, 1 some are not.\n"
+      "Every file's rows are read and compared with the hash in the index. With --recompute, some "
+      "are "
+      "also\n"
+      "computed by the configuration that the output has, from the folder that it was made in. "
+      "Exit "
+      "status: 0\n"
+      "all are what was written, and the same anew, 1 some are not.\n"
       "\n"
-      "Example:\n"
-      "  melflow verify features.h5");
+      "Examples:\n"
+      "  melflow verify features.h5\n"
+      "  melflow verify features.h5 --recompute 1%");
   return [arguments] { return run_verify(*arguments); };
 }
 

@@ -1,8 +1,8 @@
 """Trains a small PyTorch classifier on batches that melflow makes: straight from audio, or from rows in a file.
 
 train_torch.py PIPELINE.yaml|FEATURES.h5 [EPOCHS]
-A pipeline cuts recordings into windows, gives them labels and the splits train and val, and ends in `batches`.
-Prints the share of validation recordings whose label is found.
+A pipeline cuts recordings into windows, gives them labels and the splits train and val, and ends in `batches`; a file has
+what the same pipeline writes. Prints the share of validation recordings whose label is found.
 """
 import sys
 
@@ -10,37 +10,25 @@ import melflow
 import torch
 
 
-def batches(source, split, epoch):
-    """The batches of a split; of `train` in another order each epoch."""
-    training = split == "train"
-    if source.endswith(".h5"):
-        loader = melflow.open(source).batches(64, split=split, shuffle=training, seed=1)
-    elif training:
-        loader = melflow.Loader(source, batch_size=64, split=split, shuffle=2048, seed=1)
-    else:
-        loader = melflow.Loader(source, batch_size=64, split=split)
-    loader.set_epoch(epoch)
-    return loader
-
-
 def inputs(batch):
-    return torch.from_numpy(batch["mel"]).unsqueeze(1), torch.from_numpy(batch["label"]).long()
+    return torch.from_dlpack(batch["mel"]).unsqueeze(1), torch.from_dlpack(batch["label"]).long()
 
 
 def main(source, epochs=3):
+    rows = melflow.open(source)
+    train = rows.batches(64, split="train", seed=1)
     torch.manual_seed(0)
     net = torch.nn.Sequential(
         torch.nn.BatchNorm2d(1), torch.nn.Conv2d(1, 16, 5, stride=2), torch.nn.ReLU(),
         torch.nn.Conv2d(16, 32, 5, stride=2), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(4),
-        torch.nn.Flatten(), torch.nn.LazyLinear(8))
-    optimizer = None
+        torch.nn.Flatten(), torch.nn.Linear(512, len(rows.label_names)))
+    optimizer = torch.optim.Adam(net.parameters(), 2e-3)
     for epoch in range(int(epochs)):
         total, count = 0.0, 0
         net.train()
-        for batch in batches(source, "train", epoch):
+        for batch in train:
             x, y = inputs(batch)
             loss = torch.nn.functional.cross_entropy(net(x), y)
-            optimizer = optimizer or torch.optim.Adam(net.parameters(), 2e-3)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -49,7 +37,7 @@ def main(source, epochs=3):
     net.eval()
     levels, truth = {}, {}
     with torch.no_grad():
-        for batch in batches(source, "val", 0):
+        for batch in rows.batches(64, split="val", shuffle=False):
             x, y = inputs(batch)
             for path, level, label in zip(batch["path"], net(x).log_softmax(1), y):
                 levels[path] = levels.get(path, 0) + level

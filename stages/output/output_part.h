@@ -16,8 +16,8 @@ namespace melflow {
 struct OutputPart {
   std::string path;
   RunJournal::Facts
-      row_facts;          ///< that decide the bytes of rows; with others the run does not begin
-  std::int64_t rows = 0;  ///< filled in
+      row_facts;  ///< that decide the bytes of rows; with others the run does not begin; none: any
+  std::int64_t rows = 0;           ///< filled in
   std::optional<ColumnSums> sums;  ///< likewise, where the output has statistics
 };
 

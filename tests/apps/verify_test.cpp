@@ -74,6 +74,61 @@ TEST_CASE("verify: rows that are another are found, in each format") {
   }
 }
 
+TEST_CASE("verify: rows are computed anew, and are the same or not") {
+  for (const auto& [sink, name] :
+       {std::pair<std::string, std::string>{"hdf5_write, path: o.h5", "o.h5"},
+        {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
+        {"npy_write, path: o.npy", "o.npy"},
+        {"hdf5_write, path: o.h5, statistics: all, normalize: true", "o.h5"},
+        {"hdf5_write, path: o.h5, statistics: all, normalize: true, dtype: float16", "o.h5"}}) {
+    CAPTURE(sink);
+    const TempFolder folder;
+    make_output(folder, sink);
+    const Ended all = melflow_in(folder, {"verify", name, "--recompute", "100%"});
+    CHECK(all.code == 0);
+    CHECK(has(all.out, "computed from the audio once more, those of 6 files are the same"));
+    const Ended some = melflow_in(folder, {"verify", name, "--recompute", "2", "--json"});
+    CHECK(Json::parse(some.out)["recomputed"]["same"] == 2);
+    // An index whose hashes are those of other rows: what was written is read back right, and is not
+    // what the audio gives. So the recordings change behind the output's back, with their times.
+    const auto time = std::filesystem::last_write_time(folder / "data/3.wav");
+    test::write_wav(folder / "data/3.wav", 4000 + 500 * 3, 8000, 77);
+    std::filesystem::last_write_time(folder / "data/3.wav", time);
+    const Ended other = melflow_in(folder, {"verify", name, "--recompute", "100%"});
+    CHECK(other.code == 1);
+    CHECK(has(other.out,
+              "those of 5 files are the same, bit for bit; those of 1 file are not:\n  3.wav"));
+    // What is known to have changed is no error of the output; what cannot be read any more is.
+    test::write_wav(folder / "data/3.wav", 4000, 8000, 77);
+    std::filesystem::remove(folder / "data/4.wav");
+    const Ended changed = melflow_in(folder, {"verify", name, "--recompute", "100%", "--json"});
+    CHECK(changed.code == 0);
+    const Json found = Json::parse(changed.out)["recomputed"];
+    CHECK(found["same"] == 4);
+    CHECK(found["changed"] == Json{"3.wav", "4.wav"});
+  }
+}
+
+TEST_CASE("verify: what cannot be computed anew is said") {
+  const TempFolder folder;
+  make_output(folder, "hdf5_write, path: o.h5");
+  const Ended text = melflow_in(folder, {"verify", "o.h5", "--recompute", "much"});
+  CHECK(text.code == 2);
+  CHECK(has(text.err, "--recompute"));
+  const TempFolder another;
+  const Ended elsewhere = melflow_in(another, {"verify", folder / "o.h5", "--recompute", "1"});
+  CHECK(elsewhere.code == 0);
+  CHECK(has(elsewhere.out, "changed or gone since, and so not computed: 1 file"));
+  test::write_text(folder / "two.yaml",
+                   test::nodes_to_mel("root: data", "sample_rate: 8000, n_fft: 256, hop: 100") +
+                       "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
+                       "  b: {stage: npy_write, from: mel, path: b.npy}\n");
+  REQUIRE(melflow_in(folder, {"run", "two.yaml", "-q"}).code == 0);
+  const Ended two = melflow_in(folder, {"verify", "a.h5", "--recompute", "1"});
+  CHECK(two.code == 1);
+  CHECK(has(two.err, "is of a pipeline with more than one output (b is another)"));
+}
+
 TEST_CASE("verify: an update copies no rows that are another") {
   const TempFolder folder;
   make_output(folder, "npy_write, path: o.npy");

@@ -151,6 +151,34 @@ TEST_CASE("batches: every sample comes once, in another order for every epoch") 
   CHECK(sorted(together) == sorted(listed.samples));
 }
 
+TEST_CASE("batches: a bucket puts recordings of similar length together") {
+  const TempFolder folder;
+  write_clips(folder);
+  const std::string shuffled = "size: 4, shuffle: 20, seed: 3";
+  const Taken plain = run(folder, {.segment = "", .batches = shuffled});
+  const Taken one = run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .workers = 1});
+  CHECK(sorted(one.samples) == sorted(plain.samples));
+  CHECK(run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .workers = 5}).samples ==
+        one.samples);
+  // The buckets have what the shuffle gave, in the order of lengths, rising and falling in turn.
+  for (std::size_t first = 0; first < one.samples.size(); first += 8) {
+    const std::size_t end = std::min(one.samples.size(), first + 8);
+    const std::vector<std::string> bucket(one.samples.begin() + static_cast<std::ptrdiff_t>(first),
+                                          one.samples.begin() + static_cast<std::ptrdiff_t>(end));
+    CHECK(sorted(bucket) == sorted({plain.samples.begin() + static_cast<std::ptrdiff_t>(first),
+                                    plain.samples.begin() + static_cast<std::ptrdiff_t>(end)}));
+    for (std::size_t i = 1; i < bucket.size(); ++i)
+      CHECK((first / 8 % 2 == 0 ? bucket[i - 1].size() <= bucket[i].size() + 1
+                                : bucket[i - 1].size() + 1 >= bucket[i].size()));
+  }
+  const Taken skipped =
+      run(folder, {.segment = "", .batches = shuffled + ", bucket: 8", .skip = 11});
+  CHECK(std::equal(skipped.samples.begin(), skipped.samples.end(), one.samples.begin() + 11,
+                   one.samples.end()));
+  CHECK_THROWS_WITH_AS(run(folder, {.segment = "length: 2000", .batches = "bucket: 8"}),
+                       doctest::Contains("bucket: is for whole recordings"), ConfigError);
+}
+
 TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes no more") {
   const TempFolder folder;
   write_clips(folder);

@@ -7,6 +7,7 @@ import os
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
+from .torch_dataset import as_torch
 
 Batch = Dict[str, Any]
 
@@ -24,7 +25,7 @@ class Loader:
     """Goes over a corpus once for each `for`, which is an epoch, and gives dicts of arrays.
 
     pipeline: a YAML file, or its text (with a line break in it), that ends in one node of the stage `batches`.
-    batch_size, max_rows, shuffle, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
+    batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
       the YAML. `melflow stages batches` explains them.
     workers: threads that compute; not given: as many as there are cores.
     shuffle_recordings: recordings come in an order by chance, another one in each epoch, and not as they are listed. Not
@@ -50,6 +51,7 @@ class Loader:
         batch_size: Optional[int] = None,
         max_rows: Optional[int] = None,
         shuffle: Optional[int] = None,
+        bucket: Optional[int] = None,
         seed: Optional[int] = None,
         drop_last: Optional[bool] = None,
         prefetch: Optional[int] = None,
@@ -66,7 +68,7 @@ class Loader:
             raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
         name = os.fspath(pipeline)
         self._pipeline, self._yaml = (name, "") if "\n" not in name else ("pipeline", name)
-        given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, seed=seed, drop_last=drop_last,
+        given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
                      prefetch=prefetch, dtype=dtype)
         self._options = {k: text_of(v) for k, v in given.items() if v is not None}
         self._seed: Optional[int] = None
@@ -147,7 +149,7 @@ class Loader:
 
     def _identity(self) -> str:
         what = "" if self._yaml else open(self._pipeline, encoding="utf-8").read()
-        order = self._seed, {k: v for k, v in self._options.items() if k in ("shuffle", "seed", "dtype")}
+        order = self._seed, {k: v for k, v in self._options.items() if k in ("shuffle", "bucket", "seed", "dtype")}
         parts = (self._yaml, what, order, self._vars, self._sets, self._split, self._rank, self._world_size)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
@@ -162,21 +164,10 @@ class Loader:
         if missing:
             raise ValueError(f"not a state of a melflow.Loader: it lacks {', '.join(missing)}")
         if state["pipeline"] != self._identity():
-            raise ValueError("the state is of another pipeline, seed, shuffle, rank or world_size, so other samples would "
+            raise ValueError("the state is of another pipeline, seed, shuffle, bucket, rank or world_size, so other samples would "
                              "follow; make the Loader as it was, or use set_epoch()")
         self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
 
     def as_torch(self) -> Any:
         """A torch.utils.data.IterableDataset whose items are batches, for DataLoader(..., batch_size=None)."""
-        from torch.utils.data import IterableDataset, get_worker_info
-
-        loader = self
-
-        class Batches(IterableDataset):  # type: ignore[misc]
-            def __iter__(self) -> Iterator[Batch]:
-                if get_worker_info() is not None:
-                    raise RuntimeError("a melflow.Loader has threads of its own and is used without worker processes: "
-                                       "DataLoader(..., batch_size=None, num_workers=0)")
-                return iter(loader)
-
-        return Batches()
+        return as_torch(self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._melflow import FileRows as _FileRows
 from ._melflow import RowBatches, RowReader
+from .torch_dataset import as_torch
 
 Batch = Dict[str, Any]
 
@@ -156,6 +157,8 @@ class RowLoader:
     "length". `recordings`: takes one of the two whatever the rows are.
     split: name of the split whose samples it takes; not given: all.
     shuffle: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
+    bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come together, so that batches
+      need little padding.
     rank, world_size: the samples of a batch of all ranks together are shared out evenly; all ranks have as many batches.
     normalize: scales columns by the file's statistics. dtype: "float32", or None for what is stored.
     prefetch, workers: batches that are made ahead, and threads that do so.
@@ -165,7 +168,7 @@ class RowLoader:
     """
 
     def __init__(self, rows: Rows, batch_size: int = 32, *, split: Optional[str] = None, shuffle: bool = True,
-                 seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
+                 bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None) -> None:
         if world_size < 1 or not 0 <= rank < world_size:
@@ -195,8 +198,10 @@ class RowLoader:
             begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
             self._counts = np.add.reduceat(self._counts, begins)
             self._starts = self._starts[begins]
+        if bucket < 0 or bucket > 0 and not self._is_ragged:
+            raise ValueError("bucket is for whole recordings, and 0 or more; windows are equally long")
         self._ends = np.cumsum(self._counts)
-        self._batch_size, self._shuffle, self._seed = batch_size, shuffle, seed
+        self._batch_size, self._shuffle, self._bucket, self._seed = batch_size, shuffle, bucket, seed
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
         self._as_float32, self._normalize = dtype == "float32", normalize
         self._prefetch, self._workers = prefetch, workers
@@ -204,7 +209,7 @@ class RowLoader:
         self._identity = self._identify(split)
 
     def _identify(self, split: Optional[str]) -> str:
-        what = hashlib.sha256(repr((self.rows.attributes.get("feature_fingerprint"), split, self._shuffle, self._seed,
+        what = hashlib.sha256(repr((self.rows.attributes.get("feature_fingerprint"), split, self._shuffle, self._bucket, self._seed,
                                     self._is_ragged)).encode())
         for column in (self._starts, self._counts, self.rows._hashes):
             what.update(column.tobytes())
@@ -237,14 +242,18 @@ class RowLoader:
         if missing:
             raise ValueError(f"not a state of batches of rows: it lacks {', '.join(missing)}")
         if state["rows"] != self._identity:
-            raise ValueError("the state is of other rows, another split, seed or shuffle, so other samples would follow; "
+            raise ValueError("the state is of other rows, another split, seed, shuffle or bucket, so other samples would follow; "
                              "open the file and make the batches as they were, or use set_epoch()")
         self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
+
+    def as_torch(self) -> Any:
+        """As Loader.as_torch()."""
+        return as_torch(self)
 
     def __iter__(self) -> Iterator[Batch]:
         rows = self.rows
         mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
-        made = RowBatches(rows._reader, self._starts, self._counts, self._is_ragged, self._shuffle, self._seed,
+        made = RowBatches(rows._reader, self._starts, self._counts, self._is_ragged, self._shuffle, self._bucket, self._seed,
                           self._epoch, self._batch_size, self._rank, self._world_size, self._drop_last,
                           self._delivered, self._prefetch, self._workers, self._as_float32, mean, std)
         together = self._batch_size * self._world_size

@@ -40,9 +40,7 @@ std::string read_all(const std::string& path) {
 }
 
 NumberType row_type(const std::string& dtype) {
-  for (const NumberType type :
-       {NumberType::float32, NumberType::float16, NumberType::bfloat16, NumberType::int16})
-    if (dtype == to_text(type)) return type;
+  if (const auto type = number_type(dtype)) return *type;
   throw RunError("rows of type " + dtype);
 }
 

@@ -44,6 +44,7 @@ struct BatchesOptions {
   int size = 32;
   int max_rows = 0;
   int shuffle = 0;
+  int bucket = 0;
   std::uint64_t seed = 0;
   bool drop_last = false;
   int prefetch = 4;
@@ -63,6 +64,12 @@ struct BatchesOptions {
          "shuffle", shuffle,
          "so many samples are held, of which the next one is drawn by chance; 0: samples come in "
          "the order of the list")
+        .range(0, 1 << 24)
+        .tuning();
+    s.field("bucket", bucket,
+            "where a sample is a recording: so many are held and sorted by their lengths, so that "
+            "those "
+            "of a batch need little padding; 0: they are not sorted")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
@@ -97,6 +104,8 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     info_ = given.get_or(property::kFeatures, nullptr);
     if (info_) check_dtype(*info_, options_.dtype, check);
+    if (info_ && !is_ragged() && options_.bucket > 0)
+      check.error("bucket", "is for whole recordings; windows are equally long");
     return given;
   }
   [[nodiscard]] std::optional<Value> settings() const override {
@@ -177,6 +186,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     s.size = static_cast<std::size_t>(options_.size);
     s.max_rows = static_cast<std::size_t>(options_.max_rows);
     s.shuffle = static_cast<std::size_t>(options_.shuffle);
+    s.bucket = static_cast<std::size_t>(options_.bucket);
     s.seed = options_.seed;
     if (delivery_ != nullptr) {
       s.epoch = delivery_->epoch;

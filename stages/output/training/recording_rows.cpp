@@ -17,19 +17,26 @@ bool RecordingRows::add(const MelPart& part, std::int64_t rows) {
     give(part.data->data(), part.row_count, part.type);
     return true;
   }
-  put(part, part.pending ? static_cast<std::size_t>(part.pending_columns) * sizeof(float)
-                         : info_->values_per_row() * size_of(part.type));
+  const std::size_t columns =
+      part.pending ? static_cast<std::size_t>(part.pending_columns) : info_->values_per_row();
+  put(part, columns, part.pending ? NumberType::float32 : type_);
   if (rows < 0) return false;
-  if (part.pending) finish(*part.pending, rows, part.pending_columns);
-  give(bytes_.data(), rows, part.type);
+  if (part.pending)
+    finish(*part.pending, rows, part.pending_columns);
+  else
+    give(bytes_.data(), rows, type_);
   return true;
 }
 
-void RecordingRows::put(const MelPart& part, std::size_t row_bytes) {
-  const std::size_t at = static_cast<std::size_t>(part.first_row) * row_bytes;
-  const std::size_t bytes = static_cast<std::size_t>(part.row_count) * row_bytes;
-  bytes_.resize(std::max(bytes_.size(), at + bytes));
-  if (bytes > 0) std::copy_n(part.data->data(), bytes, bytes_.data() + at);
+void RecordingRows::put(const MelPart& part, std::size_t columns, NumberType type) {
+  const std::size_t at = static_cast<std::size_t>(part.first_row) * columns * size_of(type);
+  const std::size_t values = static_cast<std::size_t>(part.row_count) * columns;
+  bytes_.resize(std::max(bytes_.size(), at + values * size_of(type)));
+  if (values == 0) return;
+  if (part.type == type)
+    std::copy_n(part.data->data(), values * size_of(type), bytes_.data() + at);
+  else
+    from_float({part.values(), values}, type, bytes_.data() + at);
 }
 
 // Takes the steps that need all rows [rows, columns] of float32.
@@ -48,6 +55,7 @@ void RecordingRows::finish(const UtteranceSteps& steps, std::int64_t rows, int c
     bytes_.swap(next);
     columns = wanted;
   }
+  give(bytes_.data(), rows, NumberType::float32);
 }
 
 void RecordingRows::give(const std::byte* rows, std::int64_t count, NumberType type) {
@@ -58,6 +66,12 @@ void RecordingRows::give(const std::byte* rows, std::int64_t count, NumberType t
   converted_.resize(values * size_of(type_));
   from_float({reinterpret_cast<const float*>(rows), values}, type_, converted_.data());
   data_ = converted_.data();
+}
+
+std::vector<std::byte> RecordingRows::take() {
+  for (auto* own : {&bytes_, &converted_})
+    if (data_ == own->data() && count_ > 0) return std::move(*own);
+  return {data_, data_ + static_cast<std::size_t>(count_) * row_bytes()};
 }
 
 }  // namespace melflow

@@ -27,10 +27,12 @@ class RecordingRows {
   /// the whole recording.
   [[nodiscard]] const std::byte* data() const { return data_; }
   [[nodiscard]] std::int64_t count() const { return count_; }
+  /// What data() shows, which is not valid any more.
+  [[nodiscard]] std::vector<std::byte> take();
   [[nodiscard]] std::size_t row_bytes() const { return info_->values_per_row() * size_of(type_); }
 
  private:
-  void put(const MelPart& part, std::size_t row_bytes);
+  void put(const MelPart& part, std::size_t columns, NumberType type);
   void finish(const UtteranceSteps& steps, std::int64_t rows, int columns);
   void give(const std::byte* rows, std::int64_t count, NumberType type);
 

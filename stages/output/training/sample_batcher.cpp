@@ -36,7 +36,7 @@ SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
 }
 
 bool SampleBatcher::add(const SampleView& sample) {
-  if (settings_.shuffle == 0) return place(sample);
+  if (settings_.shuffle == 0) return sort(sample);
   if (shuffled_.size() < settings_.shuffle) {
     shuffled_.push_back(hold(sample));
     return is_wanted_;
@@ -54,7 +54,25 @@ bool SampleBatcher::draw(const SampleView* next) {
     place_of = hold(*next);
   else
     shuffled_.pop_back();
-  return place({drawn.data.data(), drawn.rows, drawn.file, drawn.offset});
+  return sort({drawn.data.data(), drawn.rows, drawn.file, drawn.offset});
+}
+
+bool SampleBatcher::sort(const SampleView& sample) {
+  if (settings_.bucket == 0) return place(sample);
+  bucket_.push_back(hold(sample));
+  return bucket_.size() < settings_.bucket || place_sorted();
+}
+
+// Rising and falling in turn, so that a batch which has the end of one and the beginning of the next
+// is no exception.
+bool SampleBatcher::place_sorted() {
+  std::stable_sort(bucket_.begin(), bucket_.end(),
+                   [](const Held& a, const Held& b) { return a.rows < b.rows; });
+  if (is_falling_) std::reverse(bucket_.begin(), bucket_.end());
+  is_falling_ = !is_falling_;
+  for (const Held& h : std::exchange(bucket_, {}))
+    if (!place({h.data.data(), h.rows, h.file, h.offset})) return false;
+  return is_wanted_;
 }
 
 bool SampleBatcher::place(const SampleView& sample) {
@@ -122,6 +140,7 @@ bool SampleBatcher::give_recordings() {
 void SampleBatcher::end() {
   while (is_wanted_ && !shuffled_.empty())
     if (!draw(nullptr)) return;
+  if (is_wanted_ && !place_sorted()) return;
   if (!is_wanted_ || settings_.drop_last) return;
   if (!recordings_.empty())
     (void)give_recordings();

@@ -27,6 +27,7 @@ class SampleBatcher {
     std::size_t size = 32;     ///< samples of a batch
     std::size_t max_rows = 0;  ///< of a batch, with its padding; 0: any number
     std::size_t shuffle = 0;   ///< of so many samples the next one is drawn; 0: in their order
+    std::size_t bucket = 0;    ///< of so many recordings those of similar length come together
     std::uint64_t seed = 0, epoch = 0;
     std::uint64_t skip = 0;  ///< the first samples that are not given
     bool drop_last = false;  ///< no batch that is not full
@@ -54,6 +55,8 @@ class SampleBatcher {
   }
   [[nodiscard]] Held hold(const SampleView& sample);
   [[nodiscard]] bool draw(const SampleView* next);
+  [[nodiscard]] bool sort(const SampleView& sample);
+  [[nodiscard]] bool place_sorted();
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
   [[nodiscard]] bool place_recording(const SampleView& sample);
@@ -67,6 +70,8 @@ class SampleBatcher {
   std::mt19937_64 random_;
   std::shared_ptr<BufferPool> pool_;
   std::vector<Held> shuffled_;
+  std::vector<Held> bucket_;
+  bool is_falling_ = false;       // the order of lengths in the bucket
   std::vector<Held> recordings_;  // of the batch
   SampleBatch batch_;             // of rows
   std::uint64_t passed_over_ = 0;

@@ -1,0 +1,19 @@
+"""Batches for torch.utils.data.DataLoader, where a framework insists on one."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterable, Iterator
+
+
+def as_torch(batches: Iterable[Dict[str, Any]]) -> Any:
+    """A torch.utils.data.IterableDataset whose items are batches, for DataLoader(..., batch_size=None)."""
+    from torch.utils.data import IterableDataset, get_worker_info
+
+    class Batches(IterableDataset):  # type: ignore[misc]
+        def __iter__(self) -> Iterator[Dict[str, Any]]:
+            if get_worker_info() is not None:
+                raise RuntimeError("melflow's batches are made by threads of its own, without worker processes: "
+                                   "DataLoader(..., batch_size=None, num_workers=0)")
+            return iter(batches)
+
+    return Batches()

@@ -1,0 +1,39 @@
+// A folder of this program's own, that goes with it.
+#pragma once
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+
+namespace melflow {
+
+class TemporaryFolder {
+ public:
+  /// In the system's folder for such (TMPDIR). Throws RunError.
+  TemporaryFolder() {
+    namespace fs = std::filesystem;
+    std::string name = fs::temp_directory_path() / "melflow-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr)
+      throw RunError(fmt::format("{}: no folder can be made there: {}",
+                                 fs::temp_directory_path().string(), std::strerror(errno)));
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace melflow

@@ -1,0 +1,183 @@
+#include "apps/verbs/recompute.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "apps/temporary_folder.h"
+#include "config/load.h"
+#include "pipeline/problem.h"
+#include "pipeline/runner.h"
+#include "stages/corpus/frozen_corpus.h"
+#include "stages/features/mel/utterance_steps.h"
+#include "stages/output/formats/row_hash.h"
+#include "stages/output/output_part.h"
+#include "stages/output/resume.h"
+#include "stages/output/row_sink.h"
+#include "stages/permutation.h"
+#include "stages/version.h"
+
+namespace melflow {
+namespace {
+
+std::vector<std::size_t> drawn(const FeatureFile& file, const CountOrShare& sample,
+                               std::uint64_t seed) {
+  std::vector<std::size_t> known;
+  for (std::size_t i = 0; i < file.files().size(); ++i)
+    if (file.files()[i].count > 0 && file.files()[i].rows_hash != 0) known.push_back(i);
+  const auto wanted =
+      sample.count ? *sample.count
+                   : static_cast<std::size_t>(
+                         std::ceil(sample.share.value_or(1) * static_cast<double>(known.size())));
+  const Permutation order(known.size(), seed);
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < std::min(wanted, known.size()); ++i)
+    out.push_back(known[static_cast<std::size_t>(order(i))]);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The list of these files, with all that the output says of them: a route may ask for it.
+std::shared_ptr<FrozenCorpus> corpus_of(const FeatureFile& file,
+                                        const std::vector<std::size_t>& files) {
+  auto out = std::make_shared<FrozenCorpus>();
+  out->manifest = Manifest(file.root());
+  Manifest& list = out->manifest;
+  list.set_names(file.labels(), file.splits());
+  list.set_target_names(file.targets());
+  list.set_text_names(file.columns());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FeatureFile::Entry& e = file.files()[files[i]];
+    const std::size_t name = e.path.rfind('/') + 1;  // 0 without one
+    list.add(list.add_folder(std::string_view(e.path).substr(0, name)),
+             std::string_view(e.path).substr(name));
+    if (e.label >= 0) list.set_label(i, file.labels().at(static_cast<std::size_t>(e.label)));
+    if (!e.labels.empty()) {
+      std::vector<std::string_view> labels;
+      for (const std::int32_t l : e.labels)
+        labels.emplace_back(file.labels().at(static_cast<std::size_t>(l)));
+      list.set_labels(i, labels);
+    }
+    if (e.split >= 0)
+      static_cast<void>(list.set_split(i, file.splits().at(static_cast<std::size_t>(e.split))));
+    for (std::size_t t = 0; t < e.targets.size(); ++t) list.set_target(i, t, e.targets[t]);
+    for (std::size_t t = 0; t < e.texts.size(); ++t) list.set_text(i, t, e.texts[t]);
+    out->stamps.push_back(e.stamp);
+  }
+  list.close();
+  return out;
+}
+
+const PlanNode& only_sink(const Plan& plan, const FeatureFile& file) {
+  const PlanNode* out = nullptr;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.stage->traits().cuts)
+      throw RunError(file.path() +
+                     ": has utterances; files are computed anew only as a whole. Without "
+                     "--recompute its rows are compared with their hashes");
+    if (n.info->traits.kind != StageKind::sink) continue;
+    if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
+      throw RunError(
+          fmt::format("{}: is of a pipeline with more than one output ({} is another); "
+                      "rows are computed anew where it has one",
+                      file.path(), n.name));
+    out = &n;
+  }
+  return *out;
+}
+
+// What else than the configuration decides the bytes of rows.
+void check_is_same(const FeatureFile& file, const char* what, const std::string& here) {
+  const std::string there = file.text(what);
+  if (there == here) return;
+  throw RunError(
+      fmt::format("{}: was made with {} {}, and this is {}: the bytes of rows may be others. "
+                  "Compute anew with what made it; `melflow compare` says how far features are "
+                  "apart",
+                  file.path(), what, there, here));
+}
+
+// Of rows as the output has them: scaled by its statistics where it is normalised.
+std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, const FeatureFile& file,
+                      NumberType type) {
+  const auto& statistics = file.statistics();
+  if (!statistics || !statistics->is_applied) return e.rows_hash;
+  std::vector<float> values =
+      made.read_rows(static_cast<std::uint64_t>(e.offset), static_cast<std::uint64_t>(e.count));
+  std::vector<double> std = statistics->std;
+  for (double& s : std)
+    if (s == 0) s = 1;
+  const auto columns = static_cast<int>(file.bands());
+  MemoryRows rows(values.data(), e.count * static_cast<std::int64_t>(file.frames_per_row()),
+                  columns);
+  fixed_step(statistics->mean, std)->run(rows, rows);
+  return RowHash::of(values.data(), values.size(), NumberType::float32, type);
+}
+
+// Leaves out what has changed since, which would end the run.
+std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::size_t> files,
+                                   Recomputed& out) {
+  const Manifest list = corpus_of(file, files)->manifest;
+  std::vector<std::size_t> as_it_was;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    (stamp_of(list.path(i)) == file.files()[files[i]].stamp ? as_it_was : out.changed)
+        .push_back(files[i]);
+  return as_it_was;
+}
+
+}  // namespace
+
+NumberType stored_type(const FeatureFile& file) {
+  if (const auto type = number_type(file.dtype())) return *type;
+  throw RunError(fmt::format("{}: has rows of type {}, which melflow does not know", file.path(),
+                             file.dtype()));
+}
+
+Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed) {
+  const std::string config = file.text("config");
+  if (config.empty() || file.format() == 1)
+    throw RunError(file.path() + ": does not say by which configuration it was made");
+  Recomputed out;
+  const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
+  if (files.empty()) return out;
+  Plan plan = load_plan_text(config, file.path() + ": config", {});
+  const PlanNode& sink = only_sink(plan, file);
+  check_is_same(file, "melflow_version", kVersion);
+  const RunJournal::Facts facts = dynamic_cast<const RowSink&>(*sink.stage).row_facts();
+  for (const auto& [name, value] : facts) {
+    if (name == "backend") check_is_same(file, "backend", value);
+    if (name == "instruction set") check_is_same(file, "instruction_set", value);
+  }
+  const TemporaryFolder folder;
+  const auto part = std::make_shared<OutputPart>();
+  part->path = folder / "rows.h5";
+  plan.settings.is_part = true;
+  plan.max_failures = {};
+  plan.services.add(corpus_of(file, files));
+  plan.services.add(part);
+  set_resume(plan.services, {Resume::When::never, {}});
+  Runner runner(std::move(plan));
+  const RunReport report = runner.run();
+  if (report.ending == Ending::failed) throw RunError(report.error);
+  const FeatureFile made(part->path);
+  const NumberType type = stored_type(file);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const FeatureFile::Entry& e = made.files().at(i);
+    const auto remark =
+        std::find_if(made.remarks().begin(), made.remarks().end(),
+                     [i](const auto& r) { return r.file == static_cast<std::int64_t>(i); });
+    if (e.status != FeatureFile::Status::ok)
+      out.lost.emplace_back(files[i], remark == made.remarks().end()
+                                          ? to_text(e.status)
+                                          : fmt::format("{}: {}", remark->stage, remark->reason));
+    else
+      (hash_of(made, e, file, type) == file.files()[files[i]].rows_hash ? out.same : out.other)
+          .push_back(files[i]);
+  }
+  return out;
+}
+
+}  // namespace melflow

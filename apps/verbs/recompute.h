@@ -1,0 +1,29 @@
+// Rows of an output beside those that its pipeline computes from the audio now.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pipeline/number_type.h"
+#include "pipeline/plan.h"
+#include "stages/output/formats/feature_file.h"
+
+namespace melflow {
+
+/// Of the rows. Throws RunError for one that is not known.
+NumberType stored_type(const FeatureFile& file);
+
+struct Recomputed {
+  std::vector<std::size_t> same, other;  ///< files of the output
+  std::vector<std::size_t> changed;      ///< that are not as they were when they were read
+  /// That gave rows then, and none now; with the reason.
+  std::vector<std::pair<std::size_t, std::string>> lost;
+};
+
+/// Draws so many of the files that have rows and their hash, the same ones for the same `seed`, and
+/// computes them by the configuration in the output. Throws RunError where that cannot be compared.
+Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed);
+
+}  // namespace melflow
