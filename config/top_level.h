@@ -38,8 +38,8 @@ inline constexpr OtherName kOtherTopLevelNames[] = {
     {"num_workers", "PyTorch", "workers"},
     {"n_jobs", "scikit-learn", "workers"},
     {"threads", "", "workers"},
-    {"output", "", "path", "an option of the node that writes"},
-    {"path", "", "path", "an option of the node that writes"},
+    {"output", "", kGraphKey, "the option path of the node in it that writes"},
+    {"path", "", kGraphKey, "the option path of the node in it that writes"},
 };
 inline constexpr OtherValue kOtherTopLevelValues[] = {
     {"workers", "all", "write auto, or 0: a thread for each core"},

@@ -72,7 +72,7 @@ int print_stage(const std::string& asked) {
   const std::string name = in_lower_case(asked.substr(0, dot));
   const StageInfo* stage = registry.find(name);
   if (stage == nullptr) {
-    complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(name),
+    complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(asked),
                          registry.advice_on(name)));
     return kUsage;
   }

@@ -183,7 +183,7 @@ Action add_verify(CLI::App& verb) {
       "status: 0\n"
       "all are what was written, and the same anew, 1 some are not.\n"
       "\n"
-      "Examples:\n"
+      "Example:\n"
       "  melflow verify features.h5\n"
       "  melflow verify features.h5 --recompute 1%");
   return [arguments] { return run_verify(*arguments); };

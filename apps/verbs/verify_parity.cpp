@@ -183,12 +183,15 @@ void check_arguments(const ParityArguments& arguments) {
 // Throws RunError for what is no recording: a folder, an output, a file that is not there.
 void check_recordings(const std::vector<std::string>& files) {
   namespace fs = std::filesystem;
+  std::error_code error;
+  if (!files.empty() && std::none_of(files.begin(), files.end(), [&](const std::string& file) {
+        return fs::exists(file, error);
+      }))
+    throw RunError(excerpt(files.front()) + ": there is no such file");
   for (const std::string& file : files) {
-    std::error_code error;
     if (fs::is_directory(file, error))
       throw RunError(fmt::format("{0}: is a folder; name the recordings in it, such as {0}/*.wav",
                                  excerpt(file)));
-    if (!fs::exists(file, error)) throw RunError(excerpt(file) + ": there is no such file");
     const std::string ending = fs::path(file).extension().string();
     if (ending == ".h5" || ending == ".hdf5" || ending == ".npy")
       throw RunError(fmt::format(

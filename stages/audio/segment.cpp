@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -224,12 +225,12 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
 
   // Where seconds are usual.
   void check_units(PlanCheck& check) const {
-    constexpr double kLeast = 0.01;  // [s]
-    for (const auto& [name, length] :
-         {std::pair("length", options_.length), std::pair("hop", options_.hop),
-          std::pair("min_length", options_.min_length),
-          std::pair("max_length", options_.max_length)})
-      if (const std::string remark = length ? length->unit_remark(rate_, kLeast, "s") : "";
+    constexpr double kLeast = 0.01, kLeastHop = 0.003;  // [s]
+    for (const auto& [name, length, least] : {std::tuple("length", options_.length, kLeast),
+                                              {"hop", options_.hop, kLeastHop},
+                                              {"min_length", options_.min_length, kLeast},
+                                              {"max_length", options_.max_length, kLeast}})
+      if (const std::string remark = length ? length->unit_remark(rate_, least, "s") : "";
           !remark.empty())
         check.warning(name, remark);
   }

@@ -167,10 +167,13 @@ void check_utterances(const FileListOptions& o, PlanCheck& check) {
 }
 
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
-  if (NameRule::is_column(o.group_rule()) && !is_table(o.manifest))
-    check.error("split_group", no_column(o.group_rule(), "a manifest", "a name in columns, "));
-  if (const std::string problem = NameRule::problem(o.group_rule()); !problem.empty())
-    check.error("split_group", problem);
+  const std::string& rule = o.group_rule();
+  std::string problem = NameRule::problem(rule);
+  if (NameRule::is_column(rule) && !is_table(o.manifest))
+    problem = no_column(rule, "a manifest", "a name in columns, ");
+  else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic && o.manifest.empty())
+    problem = "groups files for splits, and there are none; add splits: ratio";
+  if (!problem.empty()) check.error("split_group", problem);
 }
 
 void check_columns(const FileListOptions& o, PlanCheck& check) {
@@ -271,8 +274,6 @@ void FileListOptions::check(PlanCheck& check) const {
   if (splits == Splits::manifest && !is_table(manifest))
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::automatic && manifest.empty()) {
-    if (!split_group.empty())
-      check.error("split_group", "groups files for splits, and there are none; add splits: ratio");
     if (split_ratios.list != FileListOptions().split_ratios.list)
       check.error("split_ratios", "are shares of splits that are drawn; add splits: ratio");
   }

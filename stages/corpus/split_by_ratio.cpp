@@ -39,7 +39,7 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
   }
   if (shares.list.size() > kMostShares)
     return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
-  if (percents > 0 && percents < shares.list.size())
+  if (percents > 0 && percents < shares.list.size() && std::abs(sum - 1) > 1e-6)
     return "% and numbers without it are mixed; write all shares in %, or none";
   if (are_whole)
     for (auto& [name, share] : shares.list) share /= sum;

@@ -99,8 +99,8 @@ TEST_CASE("corpus: split_group may name an entry of columns") {
   CHECK(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
   const Ended e = melflow_in(folder, {"inspect", "out.h5", "--json", "--files"});
   std::map<std::string, std::set<std::string>> splits;
-  for (const auto& file : nlohmann::json::parse(e.out)["files"])
-    splits[file["columns"]["speaker"]].insert(file["split"]);
+  const auto json = nlohmann::json::parse(e.out);
+  for (const auto& file : json["files"]) splits[file["columns"]["speaker"]].insert(file["split"]);
   CHECK(splits.size() == 2);
   for (const auto& [speaker, names] : splits) CHECK_MESSAGE(names.size() == 1, speaker);
   write_pipeline(folder, ratio + ", split_group: 'spk[0-9]+'");

@@ -269,7 +269,22 @@ TEST_CASE("features: show draws the first recording with rows, or several one be
   fs::remove(folder / "data/en/two.wav");
   fs::remove(folder / "data/en/a.wav");
   fs::remove(folder / "out.h5");
-  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
+  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 1);
+  // A recording that another output took.
+  test::write_wav(folder / "data/en/one.wav", 16000, 1.0);
+  write_text(folder / "long.yaml", R"(version: 1
+graph:
+  files: {stage: file_list, root: data}
+  read: {stage: disk_read, from: files}
+  decode: {stage: decode, from: read}
+  way: {stage: route, from: decode, outputs: {long: {duration: "> 9s"}}, else: rest}
+  segment: {stage: segment, from: way.long}
+  batch: {stage: batch, from: segment}
+  mel: {stage: mel, from: batch, sample_rate: 16000, n_fft: 512}
+  write: {stage: hdf5_write, from: mel, path: out.h5}
+  rest: {stage: discard, from: way.rest}
+)");
+  CHECK(run(folder, {kMelflow, "run", "long.yaml", "--quiet"}).code == 0);
   CHECK(has(show({"out.h5"}).err, "no recording in it has rows"));
 }
 

@@ -1,6 +1,8 @@
 // Pictures: colours, ticks, and where things are in a spectrogram.
 #include <doctest/doctest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -190,5 +192,8 @@ TEST_CASE("picture: a PNG is written, and where it cannot be there is an error")
   CHECK(test::read_text(folder / "a.png").starts_with("\x89PNG\r\n"));
   CHECK_THROWS_WITH_AS(
       WrittenFile(folder / "no/a.png"),
-      (folder / "no/a.png.part: cannot be written: No such file or directory").c_str(), RunError);
+      fmt::format("{}: cannot be written: there is no folder {}; make it, or write elsewhere",
+                  folder / "no/a.png", folder / "no")
+          .c_str(),
+      RunError);
 }

@@ -299,7 +299,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"no input", chain().node("b", "keep"),
        "test.yaml:4:3: b: 'from' is missing: which node's output does it take? It takes number"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
-       "test.yaml:4:25: b.from: keep takes one input, 2 are given (a, files)"},
+       "test.yaml:4:25: b.from: keep takes one input, 2 are given (a, files); write a node "
+       "of its own for each"},
       {"an output that there is not", forked().node("o", "keep", "f.o2"),
        "test.yaml:3:25: o.from: there is no node or output 'f.o2', did you mean 'f.o0'?"},
       {"no output where there are several",
@@ -333,7 +334,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
       {"a source that fails a branch",
        Graph().node("files", "numbers", "", {{"on_failure", "branch"}}).node("o", "keep", "files"),
-       "test.yaml:1:25: files.on_failure: numbers is a source, and every output comes after it; set "
+       "test.yaml:1:25: files.on_failure: numbers is a source, and every output comes after it; "
+       "set "
        "it on a node after which only some of the outputs come"},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
@@ -377,7 +379,8 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
         "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
         "test.yaml:3:3: a: there are two nodes of this name\n"
         "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
-        "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files)\n"
+        "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files); write a node of "
+        "its own for each\n"
         "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
 }
 

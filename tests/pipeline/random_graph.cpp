@@ -502,8 +502,8 @@ void RandomGraph::check_edges(const RunReport& report) const {
 
 void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
-  // Where nothing is ok and something failed, the run did.
-  const bool is_lost = r.counts.ok == 0 && r.counts.failed > 0;
+  // Where nothing is ok, the run failed.
+  const bool is_lost = r.counts.ok == 0 && r.counts.found > 0;
   CHECK(r.error.empty() == !is_lost);
   CHECK(r.ending == (is_lost ? Ending::failed : Ending::complete));
   CHECK(r.counts.not_run == 0);
@@ -540,7 +540,7 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
 void RandomGraph::check_partial(World& world, const Outcomes& outcomes) const {
   const RunReport& r = outcomes.report;
   const bool too_many = incident_ == Incident::failures && r.counts.failed > most_failures_;
-  const bool is_lost = r.counts.ok == 0 && r.counts.failed > 0 && r.counts.not_run == 0;
+  const bool is_lost = r.counts.ok == 0 && r.counts.found > 0 && r.counts.not_run == 0;
   if (incident_ == Incident::abort && r.error == "the end") {
     CHECK(r.ending == Ending::failed);
   } else if (is_lost && !too_many) {

@@ -310,11 +310,12 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
        "**/*.mp2, **/*.m4a, **/*.aac, **/*.wma, **/*.webm, **/*.mka, **/*.amr, **/*.wv; check root "
        "and include of file_list"},
       {"{root: '" + f + "', include: 'emp*y'}",
-       "@: no file matches emp*y, only folders: for the files in one write empty/**; check root "
+       "@: no file matches emp*y, only folders: for the files in one write empty/** (there are 7 "
+       ".csv, 3 .txt, 1 other); check root "
        "and "
        "include of file_list"},
       {"{root: '" + f + "/only', include: '*.wav'}",
-       "@/only: no file matches *.wav; check root and include of file_list"},
+       "@/only: no file matches *.wav (there are 1 .txt); check root and include of file_list"},
       {"{manifest: '" + f + "/gone.txt'}",
        "@/gone.txt: cannot read the manifest: No such file or directory"},
       {"{manifest: '" + f + "/folder.txt'}",
@@ -330,12 +331,12 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
       {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",
-       "@/nolabel.csv: there is no column 'label', which label_column asks for"},
+       "@/nolabel.csv: there is no column 'label', which label_column asks for; it has path"},
       {"{root: '" + f + "/only', include: '*.txt', labels: file, label_file: '" + f + "/gone.csv'}",
        "@/gone.csv: cannot be read: No such file or directory"},
       {"{root: '" + f + "/only', include: '*.txt', labels: file, label_file: '" + f +
            "/nolabel.csv'}",
-       "@/nolabel.csv: there is no column 'label', which label_column asks for"},
+       "@/nolabel.csv: there is no column 'label', which label_column asks for; it has path"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -420,7 +421,9 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: list.XLSX}",
        {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
         "save the table as one of these"}},
-      {"{root: x, labels: manifest}", {"labels: manifest needs a manifest"}},
+      {"{root: x, labels: manifest}",
+       {"labels: manifest needs a list of the files, manifest: FILE; labels that are names of "
+        "folders take labels: parent_dir"}},
       {"{manifest: x.txt, labels: manifest}",
        {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not "
         "x.txt"}},
@@ -449,7 +452,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"split_names: with splits: ratio the names are those of split_ratios"}},
       {"{root: x, split_group: speaker}",
        {"split_group: 'speaker' would be a column of a manifest (.csv, .tsv or .jsonl), and there "
-        "is none; else it is parent_dir, top_dir or a regular expression with ( )"}},
+        "is none; else it is a name in columns, parent_dir, top_dir or a regular expression with ( "
+        ")"}},
       {"{manifest: x.jsonl, split_group: speaker}", {}},
       {"{root: x, split_group: '/(..)(.)/'}",
        {"split_group: /(..)(.)/ has 2 groups in ( ), one is the name"}},

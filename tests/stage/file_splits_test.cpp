@@ -52,8 +52,8 @@ TEST_CASE("splits from folders: training first, and labels below them") {
   CHECK(lines(named) == Texts{"test: test/dog/a.wav=", "val: val/cat/d.wav=",
                               "train: train/cat/b.wav=", "train: train/dog/c.wav=", "-: f.wav="});
   CHECK(complaint(folder, root(folder, "splits: top_dir, split_names: [train, val, test]")) ==
-        "@/extra; leave its files out with exclude: 'extra' is not among split_names (train, val, "
-        "test)");
+        "@/extra: 'extra' is not among split_names (train, val, test); name it there, or leave its "
+        "files out with exclude");
 }
 
 TEST_CASE("splits from a manifest: side by side, in order of appearance but for known names") {
@@ -75,7 +75,7 @@ TEST_CASE("splits from a manifest: side by side, in order of appearance but for 
         "@/list.csv:2: 'zz' is not among split_names (train, dev, Test)");
   folder.write("none.csv", "path\na.wav\n");
   CHECK(complaint(folder, "{manifest: '" + (folder / "none.csv") + "', splits: manifest}") ==
-        "@/none.csv: there is no column 'split', which splits: manifest asks for");
+        "@/none.csv: there is no column 'split', which splits: manifest asks for; it has path");
 }
 
 TEST_CASE("a label that training lacks is named") {
@@ -99,7 +99,8 @@ TEST_CASE("groups that cross given splits are named") {
       Texts{
           "1 of 3 groups (split_group) cross splits; a is in train, c of the same group in test"});
   CHECK(complaint(folder, "{manifest: '" + csv + "', split_group: person}") ==
-        "@/list.csv: there is no column 'person', which split_group asks for");
+        "@/list.csv: there is no column 'person', which split_group asks for; it has path, split, "
+        "speaker");
 }
 
 TEST_CASE("splits by ratio: exact, stratified, the same every time, another with another seed") {
@@ -198,9 +199,11 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   CHECK(std::isnan(m.target(2, 1)));
   folder.write("t.tsv", "path\tage\na.wav\told\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: age")) ==
-        "@/t.tsv:2: age is 'old', which is not a number");
+        "@/t.tsv:2: age is 'old', which is not a number; leave the cell empty where none is known, "
+        "or the "
+        "column out of targets");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: size")) ==
-        "@/t.tsv: there is no column 'size', which targets asks for");
+        "@/t.tsv: there is no column 'size', which targets asks for; it has path, age");
   // In the order of the splits, as everything else.
   const std::string manifest =
       folder.write("m.csv", "path,split,age\na.wav,test,1\nb.wav,train,2\n");
@@ -238,7 +241,8 @@ TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
   List split("{manifest: '" + csv + "', columns: [who]}");
   CHECK(texts(split) == Texts{"b.wav|x", "d.wav|y", "a.wav|x", "c.wav|x"});
   CHECK(complaint(folder, "{manifest: '" + csv + "', columns: [whom]}") ==
-        "@/m.csv: there is no column 'whom', which columns asks for");
+        "@/m.csv: there is no column 'whom', which columns asks for; it has path, split, who, did "
+        "you mean 'who'?");
   folder.write("m.csv", std::string("path,who\na.wav,x\0y\n", 18));
   CHECK(complaint(folder, "{manifest: '" + csv + "', columns: {speaker: who}}") ==
         "@/m.csv:2: who has a zero byte, which cannot be stored; take it out");
@@ -269,8 +273,11 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       {"all", "labels: parent_dir", ""},
       {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
       {"few", "labels: parent_dir, split_group: parent_dir",
-       "val and test are empty: there are 2 groups for 3 splits"},
-      {"two", "labels: parent_dir", "val and test are empty: there are 2 files for 3 splits"},
+       "val and test are empty: there are 2 groups for 3 splits; group by another folder, column "
+       "or expression (split_group)"},
+      {"two", "labels: parent_dir",
+       "val and test are empty: there are 2 files for 3 splits; take fewer "
+       "splits"},
       {"two", "split_ratios: {fit: 0.5, check: 0.5}, labels: parent_dir",
        "check is empty: each of 2 labels has one file, and fit, the largest split, must have every "
        "label; set labels: none or split_stratify: false"},

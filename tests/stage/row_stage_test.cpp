@@ -144,11 +144,10 @@ TEST_CASE("mel: what a changed preset brings with it is said before the run") {
                   "resample to 16000 Hz") != std::string::npos);
   CHECK(text_of("preset: kaldi, n_fft: 256, win_length: 200, hop: 80") == "");
   CHECK(text_of("preset: torchaudio, n_mels: 20") == "");
-  CHECK(
-      text_of("preset: whisper, log: none")
-          .find(
-              "top_db is 80, must be absent when log is none (set by preset whisper; top_db: null "
-              "takes it away where it may be unset)") != std::string::npos);
+  CHECK(text_of("preset: whisper, log: none")
+            .find("top_db: is 80, must be absent when log is none (set by preset whisper; write "
+                  "top_db: "
+                  "null beside it, too)") != std::string::npos);
 }
 
 TEST_CASE("hdf5_write: values that float16 cannot hold are a warning") {
@@ -168,6 +167,7 @@ TEST_CASE("mfcc: bands without a logarithm are a warning") {
   const JobResult job = run_job(pipeline("log: none", "stage: mfcc"), in_out(folder));
   REQUIRE(job.complete());
   REQUIRE(job.plan_warnings.size() == 1);
-  CHECK(job.plan_warnings[0].find("of mel bands without a logarithm; set log in mel") !=
+  CHECK(job.plan_warnings[0].find(
+            "takes the logarithm of mel bands, and these are linear: set log: db in mel") !=
         std::string::npos);
 }

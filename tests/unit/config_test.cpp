@@ -88,7 +88,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"unknown key of memory", with_scale(scale, "version: 1\nmemory: {hots: 1GiB}"),
        "t.yaml:2:10: memory.hots: unknown option, did you mean 'host'?"},
       {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
-       "t.yaml:2:9: memory: '1GiB' is not a map of options"},
+       "t.yaml:2:9: memory: '1GiB' is not a map of options; write memory: {host: 2GiB}"},
       {"memory is no size", with_scale(scale, "version: 1\nmemory: {host: lots}"),
        "t.yaml:2:16: memory.host: 'lots' is not a size such as 65536, 64KiB or "
        "1.5GiB"},
@@ -103,7 +103,9 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:2:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
        "start from"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
-       "t.yaml:2:8: graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}"},
+       "t.yaml:2:8: graph: nodes are no list; write each as NAME: {stage: STAGE, from: NODE}, "
+       "without "
+       "the '-'"},
       {"a node is no map", with_scale("  scale: 12"),
        "t.yaml:4:3: scale: a node must be a map with 'stage' and its options: scale: {stage: "
        "STAGE, from: NODE}"},
@@ -183,6 +185,15 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
        "t.yaml:2:29: this is not valid YAML: end of map flow not found; between { } and [ ] a "
        "variable "
        "must be in quotes: \"${NAME}\""},
+      {"graph:\n  a: {path: \"${OUT}\"\n  b: {}\n",
+       "t.yaml:3:3: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
+       "has no } up to here: close it, or put the missing comma between two of its entries"},
+      {"graph:\n  a: {path: \"${OUT}\" b: 2}\n",
+       "t.yaml:2:22: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
+       "has no } up to here: close it, or put the missing comma between two of its entries"},
+      {"graph:\n  a: {}\n  - b: {}\n",
+       "t.yaml:3:3: this is not valid YAML: end of map not found; nodes and options are no list: "
+       "remove the '- ' before the name"},
       {"graph:\n  a: {include: **/*.wav}\n",
        "t.yaml:2:16: this is not valid YAML: the referenced anchor is not defined; a text that "
        "begins with "

@@ -55,7 +55,10 @@ TEST_CASE("length: anything else is refused, with what is expected") {
       {Value::scalar("inf"), "'inf'" + expected},
       {Value::scalar("1e16"), "'1e16'" + expected},
       {Value::scalar("10 seconds"), "'10 seconds'" + expected},
-      {Value::scalar("0.5"), "0.5 is not a whole number of samples; write a time as 0.5s"},
+      {Value::scalar("0.5"),
+       "0.5 is not a whole number of samples; write a time with its unit: 0.5s"},
+      {Value::scalar("12.5"),
+       "12.5 is not a whole number of samples; write a time with its unit: 12.5ms"},
       {Value::list({Value::scalar("1")}), "a list" + expected},
       {Value::map({}), "a map" + expected},
   };

@@ -128,6 +128,8 @@ TEST_CASE("split shares: what is a share, and what not") {
         "numbers as 80 and 20");
   CHECK(parse({{"a", "80%"}, {"b", "30%"}}).starts_with("the shares add up to 1.1, not to 1;"));
   CHECK(parse({{"a", "80%"}, {"b", "0.2"}}) == "");
+  CHECK(parse({{"a", "80%"}, {"b", "10"}}) ==
+        "% and numbers without it are mixed; write all shares in %, or none");
   CHECK(parse({{"a", "80 km"}}) == "a: '80 km' is not a share such as 0.8, 80% or 80");
   CHECK(parse({{"a", "1"}, {"b", "0"}}) == "b: a share is more than 0");
   CHECK(parse({{"a", "most"}}) == "a: 'most' is not a share such as 0.8, 80% or 80");
