@@ -7,7 +7,7 @@
 Loader: batches of a pipeline that ends in a node of the stage `batches`; its graph works in threads of this process.
 features, Features: rows of samples in memory, by the same kernels.
 open: the rows of a file, or of a pipeline, by number, and batches of them.
-run, update, inspect: the program, as a child process.
+run, update, inspect: the program, as a child process; melflow.distributed.run: a corpus on a Dask cluster.
 """
 
 import os

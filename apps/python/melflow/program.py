@@ -11,21 +11,21 @@ from typing import Any, Dict, List, Mapping, Optional
 from ._melflow import RunError
 
 
-def _program() -> str:
+def path() -> str:
     found = os.environ.get("MELFLOW_PROGRAM") or shutil.which("melflow")
     if not found:
         raise RunError("the program melflow is not in PATH; install it, or set MELFLOW_PROGRAM to where it is")
     return found
 
 
-def _call(arguments: List[str], accepts: tuple) -> Dict[str, Any]:
-    child = subprocess.run([_program(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+def call(arguments: List[str], accepts: tuple) -> Dict[str, Any]:
+    child = subprocess.run([path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if child.returncode not in accepts:
         raise RunError(child.stderr.strip() or f"melflow ended with status {child.returncode}")
     return json.loads(child.stdout)
 
 
-def _assignments(flag: str, values: Optional[Mapping[str, Any]]) -> List[str]:
+def assignments(flag: str, values: Optional[Mapping[str, Any]]) -> List[str]:
     out = []
     for name, value in (values or {}).items():
         out += [flag, f"{name}={'true' if value is True else 'false' if value is False else value}"]
@@ -38,7 +38,7 @@ def _work(verb: str, pipeline: "os.PathLike[str] | str", vars: Optional[Mapping[
     if workers is not None:
         arguments += ["--workers", str(workers)]
     # 3: some recordings failed, which the report names.
-    return _call(arguments + _assignments("--var", vars) + _assignments("--set", sets), (0, 3))
+    return call(arguments + assignments("--var", vars) + assignments("--set", sets), (0, 3))
 
 
 def run(pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, Any]] = None,
@@ -55,4 +55,4 @@ def update(pipeline: "os.PathLike[str] | str", *, vars: Optional[Mapping[str, An
 
 def inspect(path: "os.PathLike[str] | str") -> Dict[str, Any]:
     """`melflow inspect`: what a file of rows says of itself."""
-    return _call(["inspect", os.fspath(path), "--json"], (0,))
+    return call(["inspect", os.fspath(path), "--json"], (0,))

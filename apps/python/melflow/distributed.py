@@ -1,0 +1,161 @@
+"""One corpus on the workers of a Dask cluster: a thin layer over `melflow plan`, `work` and `merge`.
+
+    from dask.distributed import Client
+    melflow.distributed.run("/data/speech.yaml", Client("scheduler:8786"), job="/data/job", vars={"DATA": "/data/speech"})
+
+A task for each Dask worker runs `melflow work`, which takes parts until none is left: a worker that dies costs its part.
+The job's folder, the corpus and the pipeline are seen by all workers at the same paths, and the program is there
+(MELFLOW_PROGRAM, or in PATH).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import time
+import uuid
+from typing import Any, Callable, Dict, List, Mapping, Optional
+
+from . import program
+from ._melflow import RunError
+
+_POLL = 0.5  # seconds between two looks at how far a job is
+_STOPPED = 75  # exit status of `melflow work`
+
+
+def _libc() -> Any:
+    return ctypes.CDLL(None)
+
+
+def _end_with_parent(libc: Any) -> Callable[[], None]:
+    """A Dask worker that is killed takes its children with it."""
+    return lambda: libc.prctl(1, signal.SIGTERM)
+
+
+def _verb(arguments: List[str], json: bool = False) -> Any:
+    """In a task: a verb of the program."""
+    if json:
+        return program.call(arguments, (0,))
+    ended = subprocess.run([program.path(), *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if ended.returncode not in (0, 3):
+        raise RunError(ended.stderr.strip() or f"melflow {arguments[0]} ended with status {ended.returncode}")
+    return ended.stdout.strip()
+
+
+def _work(job: str, stop: str, threads: Optional[int]) -> int:
+    """In a task: works until no part is left, or the file `stop` is there. Gives the exit status."""
+    if threads is None:
+        from distributed import get_worker
+
+        threads = get_worker().state.nthreads
+    child = subprocess.Popen([program.path(), "work", job, "--workers", str(threads), "--quiet"], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=_end_with_parent(_libc()))
+    while True:
+        try:
+            return child.wait(_POLL)
+        except subprocess.TimeoutExpired:
+            if os.path.exists(stop):
+                child.send_signal(signal.SIGTERM)
+                return child.wait()
+
+
+def _mark(stop: str) -> None:
+    with open(stop, "x", encoding="utf-8"):
+        pass
+
+
+class _Run:
+    def __init__(self, client: Any, job: str, threads: Optional[int]) -> None:
+        self.client, self.job, self.threads = client, job, threads
+        # Dask lets tasks run on when they are cancelled, so they are told by a file.
+        self.stop = os.path.join(job, f"stop-{uuid.uuid4().hex}")
+        self.tasks: List[Any] = []
+
+    def somewhere(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Calls it on some worker, beside its tasks."""
+        for address in list(self.client.ncores()):
+            try:
+                return next(iter(self.client.run(function, *arguments, workers=[address]).values()))
+            except (OSError, KeyError, StopIteration):  # it has just died
+                continue
+        return None
+
+    def hire(self) -> None:
+        """A task for each worker that there is now, also for those that come later or again."""
+        missing = len(self.client.ncores()) - sum(not t.done() for t in self.tasks)
+        for _ in range(missing):
+            # A key of its own for each: Dask gives up a task whose worker has died some times, and it was not to blame.
+            self.tasks.append(self.client.submit(_work, self.job, self.stop, self.threads, pure=False,
+                                                 key=f"melflow-work-{uuid.uuid4().hex}"))
+
+    def take_done(self) -> List[int]:
+        """Exit statuses of tasks that are over; those whose worker died have none."""
+        from distributed import KilledWorker
+
+        done = [t for t in self.tasks if t.done()]
+        self.tasks = [t for t in self.tasks if not t.done()]
+        codes = []
+        for t in done:
+            if t.status == "finished":
+                codes.append(t.result())
+            elif t.status == "error" and not isinstance(t.exception(), KilledWorker):
+                raise t.exception()
+        return codes
+
+    def end(self) -> None:
+        """Ends what still runs. What is done stays for whoever goes on."""
+        running = [t for t in self.tasks if not t.done()]
+        if not running:
+            return
+        self.somewhere(_mark, self.stop)
+        from distributed import wait
+
+        try:
+            wait(running, timeout=60)
+        finally:
+            self.client.cancel(running)
+            self.somewhere(os.unlink, self.stop)
+
+
+def run(pipeline: "os.PathLike[str] | str", client: Any, *, job: "os.PathLike[str] | str",
+        vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, part: str = "1GiB",
+        threads: Optional[int] = None, retries: int = 3, progress: Optional[Callable[[Dict[str, Any]], None]] = None,
+        merge: bool = True) -> Dict[str, Any]:
+    """Plans the job if its folder is not there yet, or goes on with it; works until all parts are done; merges them.
+
+    pipeline, vars, sets, part: as for `melflow plan`. job: its folder. threads: of each `melflow work`; not given: as many as
+    the Dask worker has. retries: how often parts that failed are tried again. progress: called about twice a second with
+    what `melflow status --json` says. merge: False leaves that to `melflow merge`.
+
+    Gives the last status, with "output": what `melflow merge` says. Raises RunError where the plan is refused, parts fail
+    again and again, or the merge fails. Ctrl-C ends the work; the same call goes on with it.
+    """
+    job = os.path.abspath(os.fspath(job))
+    name = os.fspath(pipeline)
+    name = os.path.abspath(name) if os.path.exists(name) else name  # else one that comes with the program
+    state = _Run(client, job, threads)
+    status = ["status", job, "--json"]
+    if not state.somewhere(os.path.exists, os.path.join(job, "job.json")):
+        client.submit(_verb, ["plan", name, "--part", part, "-o", job, *program.assignments("--var", vars),
+                              *program.assignments("--set", sets)], pure=False).result()
+    failures = 0
+    try:
+        while True:
+            failures += sum(code not in (0, _STOPPED) for code in state.take_done())
+            found = state.somewhere(_verb, status, True)
+            if found is not None:
+                if progress is not None:
+                    progress(found)
+                if found["done"] == found["parts"]:
+                    break
+                if failures > retries and found["failed"]:
+                    raise RunError(f"{job}: {len(found['failed'])} parts failed {failures} times; the first: {found['failed'][0]}")
+            state.hire()
+            time.sleep(_POLL)
+    finally:
+        state.end()
+    if merge:
+        found["output"] = client.submit(_verb, ["merge", job], pure=False).result()
+    return found

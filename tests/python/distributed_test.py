@@ -1,0 +1,122 @@
+"""melflow.distributed on a cluster of processes of this machine."""
+
+import filecmp
+import importlib.util
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import corpus
+
+HAS_DASK = importlib.util.find_spec("distributed") is not None
+if HAS_DASK:
+    import melflow
+    from dask import config
+    from distributed import Client, LocalCluster
+    from melflow import distributed
+
+
+# Some seconds of work.
+SLOW = corpus.MEL.replace("n_fft: 256, hop: 80", "n_fft: 4096, hop: 8")
+
+
+def workers_of(job):
+    """Command lines of `melflow work JOB` that run now."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read().split(b"\0")
+        except OSError:
+            continue
+        if b"work" in line and job.encode() in line:
+            found.append(int(pid))
+    return found
+
+
+@unittest.skipUnless(HAS_DASK, "distributed is not installed")
+class DistributedTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        config.set({"distributed.scheduler.allowed-failures": 0, "distributed.nanny.pre-spawn-environ": {}})
+        cls.cluster = LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None)
+        cls.client = Client(cls.cluster)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.cluster.close()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder, self.job = folder.name, os.path.join(folder.name, "job")
+        root = os.path.join(self.folder, "audio")
+        corpus.make_corpus(root)
+        self.out = os.path.join(self.folder, "rows.h5")
+        self.pipeline = os.path.join(self.folder, "rows.yaml")
+        with open(self.pipeline, "w", encoding="utf-8") as out:
+            out.write(corpus.pipeline(root, f"stage: hdf5_write, path: {self.out}, statistics: all", chain=SLOW))
+
+    def check_output(self, found):
+        self.assertEqual(found["done"], found["parts"])
+        self.assertIn(self.out, found["output"])
+        merged = self.out + ".merged"
+        os.rename(self.out, merged)
+        ended = subprocess.run([os.environ["MELFLOW_PROGRAM"], "run", self.pipeline, "--quiet"])
+        self.assertEqual(ended.returncode, 3)
+        self.assertTrue(filecmp.cmp(self.out, merged, shallow=False))
+
+    def run_job(self, **options):
+        return distributed.run(self.pipeline, self.client, job=self.job, part="64KiB", **options)
+
+    def test_the_bytes_are_those_of_one_machine(self):
+        seen = []
+        found = self.run_job(progress=seen.append)
+        self.assertGreater(found["parts"], 20)
+        self.assertEqual(seen[-1]["done"], found["parts"])
+        self.check_output(found)
+
+    def test_workers_that_are_killed_cost_their_parts(self):
+        # With no failure allowed Dask condemns every task whose worker dies.
+        killed = []
+
+        def kill(status):
+            running = workers_of(self.job)
+            if running and len(killed) < 3:
+                with open(f"/proc/{running[0]}/stat", encoding="ascii") as file:
+                    parent = int(file.read().rsplit(")", 1)[1].split()[1])
+                os.kill(parent, signal.SIGKILL)
+                killed.append(parent)
+                deadline = time.monotonic() + 30
+                while running[0] in workers_of(self.job) and time.monotonic() < deadline:
+                    os.sched_yield()
+                self.assertNotIn(running[0], workers_of(self.job))  # it has gone with its parent
+
+        self.check_output(self.run_job(progress=kill))
+        self.assertGreater(len(killed), 0)
+
+    def test_an_end_ends_the_work_and_the_same_call_goes_on(self):
+        def leave(status):
+            if workers_of(self.job):
+                raise KeyboardInterrupt
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.run_job(progress=leave)
+        self.assertEqual(workers_of(self.job), [])
+        self.assertEqual([f for f in os.listdir(self.job) if f.startswith("stop-")], [])
+        self.check_output(self.run_job())
+
+    def test_what_cannot_be_is_said(self):
+        with open(self.pipeline, "a", encoding="utf-8") as out:
+            out.write("  more: {stage: no_such, from: rows}\n")
+        with self.assertRaisesRegex(melflow.RunError, "no_such"):
+            self.run_job()
+
+
+if __name__ == "__main__":
+    unittest.main()
