@@ -35,6 +35,20 @@ bool ends_like(const std::string& path, const std::string& wanted) {
                                     path[path.size() - wanted.size() - 1] == '/');
 }
 
+// As did_you_mean(), by the names of the files alone, without their folders and endings.
+std::string near_name(const std::string& wanted, const std::vector<std::string>& paths) {
+  const auto name = [](const std::string& path) {
+    return std::filesystem::path(path).stem().string();
+  };
+  std::vector<std::string> names;
+  for (const std::string& path : paths) names.push_back(name(path));
+  const std::string near = did_you_mean(name(wanted), names);
+  for (std::size_t i = 0; i < paths.size() && !near.empty(); ++i)
+    if (near.find("'" + names[i] + "'") != std::string::npos)
+      return fmt::format(", did you mean '{}'?", excerpt(paths[i], kLongestPath));
+  return {};
+}
+
 const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wanted) {
   std::vector<const FeatureFile::Entry*> hits;
   for (const FeatureFile::Entry& e : f.files()) {
@@ -45,7 +59,8 @@ const FeatureFile::Entry& find_entry(const FeatureFile& f, const std::string& wa
   if (hits.empty()) {
     std::vector<std::string> paths;
     for (const FeatureFile::Entry& e : f.files()) paths.push_back(e.path);
-    const std::string near = did_you_mean(wanted, paths);
+    std::string near = did_you_mean(wanted, paths);
+    if (near.empty()) near = near_name(wanted, paths);
     throw RunError(fmt::format("{}: there is no file '{}' in it{}", f.path(), excerpt(wanted),
                                near.empty() ? "; `melflow inspect --files` lists them" : near));
   }

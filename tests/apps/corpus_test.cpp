@@ -151,3 +151,13 @@ TEST_CASE("corpus: rows of two outputs are told for each") {
                  kWrite + "  second: {stage: npy_write, from: mel, path: out.npy}\n");
   CHECK(has(melflow_in(folder, {"run", "p.yaml"}).out, " rows in each of 2 outputs in "));
 }
+
+TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
+  const TempFolder folder;
+  write_corpus(folder);
+  test::write_wav(folder / "data/spk1/please-hold.wav", 16'000, 0.5);
+  write_pipeline(folder, "");
+  REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+  CHECK(has(melflow_in(folder, {"show", "out.h5", "--file", "plaese-hold"}).err,
+            "there is no file 'plaese-hold' in it, did you mean 'spk1/please-hold.wav'?"));
+}
