@@ -53,7 +53,8 @@ int print_option(const StageInfo& stage, const std::string& option) {
 std::string example(const StageInfo& stage) {
   std::string out = fmt::format("{0}: {{stage: {0}", stage.name);
   if (stage.traits.kind != StageKind::source) out += ", from: NODE";
-  for (const Field& f : stage.configure()->schema().fields())
+  const auto config = stage.configure();
+  for (const Field& f : config->schema().fields())
     if (f.doc.ends_with("; required") || f.name == "root")
       out += fmt::format(", {}: {}", f.name, f.name == "root" ? "FOLDER" : "FILE");
   return out + "}";

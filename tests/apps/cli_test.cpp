@@ -13,6 +13,7 @@
 
 #include "apps/program.h"
 #include "apps/verbs/verbs.h"
+#include "pipeline/registry.h"
 #include "tests/apps/process.h"
 #include "tests/support/source_path.h"
 
@@ -363,4 +364,18 @@ TEST_CASE("cli: the options that init leaves commented out can be put in") {
   INFO(e.err << e.out);
   CHECK(e.code == 0);
   CHECK_FALSE(has(e.out, "warning"));
+}
+
+TEST_CASE("cli: every stage is shown with an example, and one option of it alone") {
+  const TempFolder folder;
+  for (const std::string& name : Registry::global().names()) {
+    const Ended e = run(folder, {kMelflow, "stages", name});
+    if (e.code == 2) continue;  // of this program with tests alone
+    INFO(name);
+    CHECK(e.code == 0);
+    CHECK(has(e.out, "\nExample:\n  " + name + ": {stage: " + name));
+  }
+  const Ended one = run(folder, {kMelflow, "stages", "MEL.hop"});
+  CHECK(one.code == 0);
+  CHECK(one.out.starts_with("  hop  (samples or time"));
 }
