@@ -123,7 +123,8 @@ def run(pipeline: "os.PathLike[str] | str", client: Any, *, job: "os.PathLike[st
         vars: Optional[Mapping[str, Any]] = None, sets: Optional[Mapping[str, Any]] = None, part: str = "1GiB",
         threads: Optional[int] = None, retries: int = 3, progress: Optional[Callable[[Dict[str, Any]], None]] = None,
         merge: bool = True) -> Dict[str, Any]:
-    """Plans the job if its folder is not there yet, or goes on with it; works until all parts are done; merges them.
+    """Plans the job if its folder is not there yet, or goes on with it as it was planned, whatever pipeline, vars and sets
+    say now; works until all parts are done; merges them.
 
     pipeline, vars, sets, part: as for `melflow plan`. job: its folder. threads: of each `melflow work`; not given: as many as
     the Dask worker has. retries: how often parts that failed are tried again. progress: called about twice a second with
