@@ -112,7 +112,7 @@ void RowBatches::replace_lost(std::vector<std::int64_t>& samples,
   for (std::uint64_t attempt = 0; !places.empty(); ++attempt) {
     if (attempt == kMostReplaced)
       throw RunError(
-          fmt::format("{} samples one behind the other cannot be read any more; the last one: {}",
+          fmt::format("{} samples one after the other cannot be read any more; the last one: {}",
                       kMostReplaced + 1, reader_->last_loss()));
     ranges.clear();
     for (const std::size_t p : places) {

@@ -109,7 +109,7 @@ const std::vector<IndexColumn>& index_columns() {
       {"path",
        ColumnType::text,
        "below the attribute `root` of `/files`, or absolute; with a slash at its end a folder that "
-       "could not be listed (`closed_folders: failed`); of an utterance with its span behind it: "
+       "could not be listed (`closed_folders: failed`); of an utterance with its span after it: "
        "`talk.flac#t=12.5,15` (seconds), `talk.flac#samples=200000,240000`",
        {},
        set_path,
