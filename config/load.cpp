@@ -99,12 +99,13 @@ class Reader {
     known.emplace_back(kGraphKey);
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
-      if (std::find(known.begin(), known.end(), e.key) == known.end())
+      if (std::find(known.begin(), known.end(), e.key) == known.end()) {
+        has_unknown_key_ = true;
         error(e.key_mark,
               fmt::format("{}: there is no such key at the top level{}; the keys are {}",
                           excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey}),
                           fmt::join(known, ", ")));
-      else if (e.key == "version" && is_other_version(e.value))
+      } else if (e.key == "version" && is_other_version(e.value))
         error(e.value.mark(), fmt::format("version: {}: only version {} is known to this program",
                                           excerpt(e.value.text()), kConfigVersion));
       else
@@ -130,6 +131,7 @@ class Reader {
 
   void read_graph(const Value& root) {
     const Value* graph = root.find(kGraphKey);
+    if (graph == nullptr && has_unknown_key_) return;  // it has another name, as was said
     if (graph == nullptr || graph->is_null() || (graph->is_map() && graph->entries().empty())) {
       error(graph == nullptr ? start_of(root) : graph->mark(),
             "graph: there are no nodes in it; `melflow init FILE` writes a pipeline to start from");
@@ -212,6 +214,7 @@ class Reader {
   GraphSpec spec_;
   Expectations expect_;
   Problems problems_;
+  bool has_unknown_key_ = false;  // at the top level
 };
 
 }  // namespace

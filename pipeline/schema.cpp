@@ -268,6 +268,9 @@ std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
   if (v.is_list() && v.items().size() == 1)
     return detail::is_not(v, "a text") + "; write it without the brackets";
   if (v.is_list()) return detail::is_not(v, "a text") + "; write one text, without the brackets";
+  if (v.is_map() && v.entries().size() == 1 && v.entries().front().value.is_null())
+    return detail::is_not(v, "a text") +
+           fmt::format("; did you mean \"${{{}}}\"?", excerpt(v.entries().front().key));
   if (!v.is_scalar()) return detail::is_not(v, "a text");
   out = v.text();
   return {};

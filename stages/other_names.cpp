@@ -214,10 +214,6 @@ constexpr OtherValue kFileListValues[] = {
     {"splits", "random", kShares},
     {"splits", "shuffle", kShares},
     {"splits", "parent_dir", "write top_dir: a split is the first folder below root"},
-    {"labels", "folder", "write parent_dir, the folder that a file is in"},
-    {"labels", "*",
-     "labels of a table take labels: file with label_file and label_column, or labels: manifest; a "
-     "name that is elsewhere in the path is a text of columns"},
 };
 
 constexpr const char* kDeflate = "write deflate, which is what gzip does";

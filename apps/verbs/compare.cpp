@@ -177,6 +177,8 @@ int compare(const CompareArguments& arguments) {
   }
   bool is_equal = true;
   for (const Pair& pair : pairs) is_equal = say_pair(pair) && is_equal;
+  if (is_equal && !arguments.overrides.sets.empty() && arguments.sets_of_b.empty())
+    say(stdout, "note: --set changed both; --set-b changes B alone\n");
   return is_equal ? kDone : kRunFailed;
 }
 

@@ -37,7 +37,9 @@ class Listing {
   Listing(const FileListOptions& options, const std::function<void(std::string)>& warn)
       : options_(options), warn_(warn), manifest_(options.root), groups_(options) {
     for (const auto& [name, rule] : options.columns.list)
-      columns_.push_back({name, NameRule(rule)});
+      columns_.push_back({"columns: " + excerpt(name), NameRule(rule)});
+    if (options.labels == Labels::pattern)
+      label_rule_ = PathColumn{"labels", NameRule(options.labels.rule)};
   }
 
   Manifest make(const EarlierFiles* earlier) {
@@ -46,8 +48,10 @@ class Listing {
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     options_.manifest.empty() ? scan() : read_manifest();
     for (const PathColumn& column : columns_) tell(column.remark(manifest_));
+    if (label_rule_) tell(label_rule_->remark(manifest_));
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();
+    if (options_.labels == Labels::column) take_labels_of_column();
     tell(files_without_group(options_, manifest_, groups_));
     if (options_.splits == Splits::ratio) draw();
     if (options_.splits == Splits::top_dir) check_names();
@@ -270,6 +274,7 @@ class Listing {
       const bool is_below_split = options_.splits == Splits::top_dir && !first_folder(path).empty();
       label = first_folder(is_below_split ? path.substr(path.find('/') + 1) : path);
     }
+    if (label_rule_ && !is_folder) label = label_rule_->take(path, file);
     if (!label.empty()) manifest_.set_label(file, label);
     if (options_.splits == Splits::top_dir && !first_folder(path).empty())
       set_split(file, first_folder(path), "splits: top_dir");
@@ -286,6 +291,15 @@ class Listing {
     if (!root.empty() && path.starts_with(root) && path.substr(root.size()).starts_with('/'))
       path.remove_prefix(root.size() + 1);
     return path;
+  }
+
+  void take_labels_of_column() {
+    const std::vector<std::string> names = options_.columns.names();
+    const auto column = static_cast<std::size_t>(
+        std::find(names.begin(), names.end(), options_.labels.rule) - names.begin());
+    for (std::size_t i = 0; i < manifest_.size(); ++i)
+      if (const std::string label(manifest_.text(i, column)); !label.empty())
+        manifest_.set_label(i, label);
   }
 
   void read_labels() {
@@ -363,6 +377,7 @@ class Listing {
   Manifest manifest_;
   SplitGroups groups_;
   std::vector<PathColumn> columns_;  // of the options' columns
+  std::optional<PathColumn> label_rule_;
   NotTaken not_taken_;
   std::size_t folders_ = 0;          // that match as if they were files
   std::vector<std::size_t> closed_;  // folders that cannot be listed

@@ -53,14 +53,15 @@ void FileListOptions::describe(Schema& s) {
       "labels", labels,
       "where labels come from; parent_dir: the name of the folder that the file is in; top_dir: "
       "the name of the first folder below root (with splits: top_dir, below the folder of the "
-      "split); manifest: label_column of the manifest; file: label_column of label_file");
+      "split); manifest: label_column of the manifest; file: label_column of label_file; or the "
+      "name "
+      "of an entry of columns; or a regular expression whose ( ) finds the label in the path");
   s.field("label_file", label_file,
           "table (.csv, .tsv, .jsonl) with a column path; labels: file takes labels from it, "
           "targets numbers, and columns texts");
   s.field("label_column", label_column,
           "name of the column with the labels, in manifest or label_file")
-      .used_with("labels: file or manifest",
-                 [this] { return labels == Labels::file || labels == Labels::manifest; });
+      .used_with("labels: file or manifest", [this] { return labels.is_in_table(); });
   s.field("label_separator", label_separator,
           "text that separates the labels of a file with several, such as '|'; lists in a .jsonl "
           "need none");
@@ -166,6 +167,32 @@ void check_utterances(const FileListOptions& o, PlanCheck& check) {
     check.error("utterances", "have an end or a duration; leave one of the two out");
 }
 
+void check_labels(const FileListOptions& o, PlanCheck& check) {
+  const std::string& rule = o.labels.rule;
+  if (o.labels == Labels::pattern)
+    if (const std::string problem = NameRule::problem(rule); !problem.empty())
+      check.error("labels", problem);
+  if (o.labels != Labels::column) return;
+  const std::vector<std::string> columns = o.columns.names();
+  if (std::find(columns.begin(), columns.end(), rule) != columns.end()) return;
+  std::vector<std::string> names = columns;
+  for (const auto& [name, value] : EnumNames<Labels>::values) names.emplace_back(name);
+  const std::string near = did_you_mean(rule, names);
+  check.error(
+      "labels",
+      !near.empty() ? fmt::format("'{}' is not known{}", excerpt(rule), near)
+      : o.manifest.empty() && o.label_file.empty()
+          ? fmt::format(
+                "'{}' is not parent_dir (the folder that a file is in), top_dir, the name of an "
+                "entry of columns, a regular expression whose ( ) finds the label in the "
+                "path, or manifest or file (the column label_column of a table)",
+                excerpt(rule))
+          : fmt::format("'{0}' is no entry of columns; labels in the column {0} of the {1} take "
+                        "labels: {2}, label_column: {0}",
+                        excerpt(rule), o.label_file.empty() ? "manifest" : "label_file",
+                        o.label_file.empty() ? "manifest" : "file"));
+}
+
 void check_split_group(const FileListOptions& o, PlanCheck& check) {
   const std::string& rule = o.group_rule();
   std::string problem = NameRule::problem(rule);
@@ -223,7 +250,7 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
                               o.label_column + ", not " + o.manifest);
   if (!o.targets.empty() && o.label_file.empty() && !is_labelled)
     check.error("targets", "are columns of label_file or of a manifest (.csv, .tsv or .jsonl)");
-  if (!o.label_separator.empty() && o.labels != Labels::file && o.labels != Labels::manifest)
+  if (!o.label_separator.empty() && !o.labels.is_in_table())
     check.error("label_separator", "is for labels of a table (labels: file or manifest)");
 }
 
@@ -280,6 +307,7 @@ void FileListOptions::check(PlanCheck& check) const {
   if (splits == Splits::ratio && !split_names.empty())
     check.error("split_names", "with splits: ratio the names are those of split_ratios");
   check_split_group(*this, check);
+  check_labels(*this, check);
   check_columns(*this, check);
 }
 

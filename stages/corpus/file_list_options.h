@@ -10,21 +10,12 @@
 
 #include "pipeline/schema.h"
 #include "pipeline/stage.h"
+#include "stages/corpus/label_source.h"
 #include "stages/corpus/split_by_ratio.h"
 #include "stages/corpus/text_columns.h"
 #include "stages/manifest.h"
 
 namespace melflow {
-
-enum class Labels { none, parent_dir, top_dir, file, manifest };
-template <>
-struct EnumNames<Labels> {
-  static constexpr std::pair<const char*, Labels> values[] = {{"none", Labels::none},
-                                                              {"parent_dir", Labels::parent_dir},
-                                                              {"top_dir", Labels::top_dir},
-                                                              {"file", Labels::file},
-                                                              {"manifest", Labels::manifest}};
-};
 
 enum class Splits { automatic, none, top_dir, manifest, ratio };
 template <>
@@ -92,7 +83,7 @@ struct FileListOptions {
   bool follow_links = false;
   ClosedFolders closed_folders = ClosedFolders::error;
 
-  Labels labels = Labels::none;
+  LabelSource labels;
   std::string label_file;
   std::string label_column = "label";
   std::string label_separator;

@@ -21,12 +21,11 @@ std::string PathColumn::remark(const Manifest& manifest) const {
   const std::string example = manifest.name(first_without);
   if (without == files)
     throw RunError(
-        fmt::format("columns: {}: {} finds a text in none of {} paths, such as {}; mend "
+        fmt::format("{}: {} finds a text in none of {} paths, such as {}; mend "
                     "it, or leave it out",
-                    excerpt(name), rule.text(), files, example));
-  return fmt::format(
-      "columns: {}: {} finds no text in {} of {} paths, such as {}; it is empty there",
-      excerpt(name), rule.text(), without, files, example);
+                    name, rule.text(), files, example));
+  return fmt::format("{}: {} finds no text in {} of {} paths, such as {}; it is empty there", name,
+                     rule.text(), without, files, example);
 }
 
 }  // namespace melflow

@@ -91,6 +91,8 @@ EDITS = [
     ("    root: clips", "    manifest: u.csv\n    utterances: {unit: ms}"),
     # Values
     ("    root: clips", "    root: [clips]"),
+    ("    root: clips", "    root: {DATA}"),
+    ("    root: clips", "    root: clips\n    labels: speakr\n    columns: {speaker: top_dir}"),
     ("    path: out.h5", "    path: nowhere/out.h5"),
     ("    root: clips", "    root: [clips, more]"),
     ("memory: {host: 512MiB}", "memory: {host: 512Mb}"),

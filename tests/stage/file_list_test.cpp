@@ -186,6 +186,25 @@ TEST_CASE("file list: labels from folders") {
   }
 }
 
+TEST_CASE("file list: labels from an entry of columns, or from what an expression finds") {
+  const TempFolder folder;
+  for (const char* p : {"ann/yes_1.wav", "bob/no_2.wav", "bob/silence.wav"}) folder.write(p, "x");
+  List by_column(root(folder, "labels: speaker, columns: {speaker: top_dir}"));
+  CHECK(labelled(by_column) ==
+        Paths{"ann/yes_1.wav=ann", "bob/no_2.wav=bob", "bob/silence.wav=bob"});
+  List by_path(root(folder, "labels: '([a-z]+)_'"));
+  CHECK(labelled(by_path) == Paths{"ann/yes_1.wav=yes", "bob/no_2.wav=no", "bob/silence.wav="});
+  CHECK(by_path.bench().run_warnings() ==
+        Paths{"labels: ([a-z]+)_ finds no text in 1 of 3 paths, such as bob/silence.wav; "
+              "it is empty there"});
+  // A column that a table gives.
+  const std::string table =
+      folder.write("who.csv", "path,speaker_id\nann/yes_1.wav,7\nbob/no_2.wav,8\n");
+  List by_table(
+      root(folder, "labels: speaker, columns: {speaker: speaker_id}, label_file: '" + table + "'"));
+  CHECK(labelled(by_table) == Paths{"ann/yes_1.wav=7", "bob/no_2.wav=8", "bob/silence.wav="});
+}
+
 TEST_CASE("file list: labels from a table, and files without one are counted in a remark") {
   const TempFolder folder;
   for (const char* p : {"a.wav", "x/b.wav", "x/c.wav"}) folder.write(p, "x");
@@ -421,6 +440,18 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: list.XLSX}",
        {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
         "save the table as one of these"}},
+      {"{root: x, labels: speaker}",
+       {"labels: 'speaker' is not parent_dir (the folder that a file is in), top_dir, the name of "
+        "an entry of columns, a regular expression whose ( ) finds the label in the path, or "
+        "manifest or file (the column label_column of a table)"}},
+      {"{root: x, labels: parent_dirs}",
+       {"labels: 'parent_dirs' is not known, did you mean 'parent_dir'?"}},
+      {"{root: x, labels: speakr, columns: {speaker: top_dir}}",
+       {"labels: 'speakr' is not known, did you mean 'speaker'?"}},
+      {"{manifest: x.csv, labels: speaker}",
+       {"labels: 'speaker' is no entry of columns; labels in the column speaker of the manifest "
+        "take labels: manifest, label_column: speaker"}},
+      {"{root: x, labels: '(a)(b)'}", {"labels: (a)(b) has 2 groups in ( ), one is the name"}},
       {"{root: x, labels: manifest}",
        {"labels: manifest needs a list of the files, manifest: FILE; labels that are names of "
         "folders take labels: parent_dir"}},
