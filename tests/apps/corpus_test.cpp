@@ -102,7 +102,7 @@ TEST_CASE("corpus: split_group may name an entry of columns") {
   const auto json = nlohmann::json::parse(e.out);
   for (const auto& file : json["files"]) splits[file["columns"]["speaker"]].insert(file["split"]);
   CHECK(splits.size() == 2);
-  for (const auto& [speaker, names] : splits) CHECK_MESSAGE(names.size() == 1, speaker);
+  for (const auto& speaker : splits) CHECK_MESSAGE(speaker.second.size() == 1, speaker.first);
   write_pipeline(folder, ratio + ", split_group: 'spk[0-9]+'");
   CHECK(has(melflow_in(folder, {"validate", "p.yaml"}).err,
             "write '(spk[0-9]+)'; the ( ) mark the name"));

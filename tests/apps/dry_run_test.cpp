@@ -43,8 +43,8 @@ struct Corpus {
     for (int i = 0; i < 8; ++i) add(fmt::format("{}.wav", i));
     write_text(folder / "clips/broken.wav", "no sound");
   }
-  void add(const std::string& name) { test::write_wav(folder / ("clips/" + name), 8000, 2); }
-  Ended melflow(std::vector<std::string> words, const std::string& out) {
+  void add(const std::string& name) const { test::write_wav(folder / ("clips/" + name), 8000, 2); }
+  Ended melflow(std::vector<std::string> words, const std::string& out) const {
     words.insert(words.begin(), MELFLOW_PROGRAM);
     words.insert(words.end(), {"p.yaml", "--var", "OUT=" + out});
     return test::run(folder, words);

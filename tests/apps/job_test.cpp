@@ -149,8 +149,9 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
     CHECK_MESSAGE(merged.code == 3, merged.err);
     const auto found = outputs(folder);
     CHECK(found.size() == expected.size());
-    for (const auto& [name, bytes] : expected)
-      CHECK_MESSAGE((found.contains(name) && found.at(name) == bytes), name);
+    for (const auto& output : expected)
+      CHECK_MESSAGE((found.contains(output.first) && found.at(output.first) == output.second),
+                    output.first);
   }
 }
 

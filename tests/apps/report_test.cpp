@@ -57,7 +57,8 @@ TEST_CASE("report: five in a hundred is noise, and what other programs took of t
   CHECK(compare_runs(before, disturbed).is_slower());
   disturbed.taken_by_others = 0.4;
   CHECK_FALSE(compare_runs(before, disturbed).is_slower());
-  CHECK_FALSE(compare_runs(disturbed, before).stages[0].is_real());
+  const RunSpeed& after = before;
+  CHECK_FALSE(compare_runs(disturbed, after).stages[0].is_real());
 }
 
 TEST_CASE("report: calls that differ much say little when there are few of them") {
@@ -66,11 +67,15 @@ TEST_CASE("report: calls that differ much say little when there are few of them"
     return RunSpeed::Stage{"mel", busy, busy, calls, 1e-4, 2.2816e-4, 3.3263e-4};
   };
   // 3 x sqrt(2) / sqrt(100) = 42 %; with 10,000 calls 4.2 %, so the 5 % count.
-  for (const auto& [calls, noise] : {std::pair(100.0, 0.4243), std::pair(10'000.0, 0.05)}) {
+  struct Row {
+    double calls, noise;
+  };
+  for (const Row& row : {Row{100.0, 0.4243}, Row{10'000.0, 0.05}}) {
+    const auto& [calls, noise] = row;
     const Change c =
         compare_runs(run_of({spread(1e-4, calls)}, 1), run_of({spread(1.3e-4, calls)}, 1))
             .stages[0];
-    CAPTURE(calls);
+    CAPTURE(row.calls);
     CHECK(c.noise == doctest::Approx(noise).epsilon(0.001));
     CHECK(c.is_real() == (calls > 1000));
   }

@@ -48,17 +48,21 @@ void spoil(const TempFolder& folder, const std::string& name) {
   file.put(static_cast<char>(byte ^ 1));
 }
 
+struct Row {
+  std::string sink, name;
+};
+
 }  // namespace
 
 TEST_CASE("verify: rows that are another are found, in each format") {
-  for (const auto& [sink, name] :
-       {std::pair<std::string, std::string>{"hdf5_write, path: o.h5", "o.h5"},
-        {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
-        {"npy_write, path: o.npy", "o.npy"},
-        {"hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5"}}) {
-    CAPTURE(sink);
+  for (const Row& row : {Row{"hdf5_write, path: o.h5", "o.h5"},
+                         {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
+                         {"npy_write, path: o.npy", "o.npy"},
+                         {"hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5"}}) {
+    CAPTURE(row.sink);
+    const std::string& name = row.name;
     const TempFolder folder;
-    make_output(folder, sink);
+    make_output(folder, row.sink);
     const Ended right = melflow_in(folder, {"verify", name});
     CHECK(right.code == 0);
     CHECK(right.out == name + ": the rows of 6 files are what was written\n");
@@ -75,15 +79,16 @@ TEST_CASE("verify: rows that are another are found, in each format") {
 }
 
 TEST_CASE("verify: rows are computed anew, and are the same or not") {
-  for (const auto& [sink, name] :
-       {std::pair<std::string, std::string>{"hdf5_write, path: o.h5", "o.h5"},
+  for (const Row& row :
+       {Row{"hdf5_write, path: o.h5", "o.h5"},
         {"hdf5_write, path: o.h5, dtype: float16", "o.h5"},
         {"npy_write, path: o.npy", "o.npy"},
         {"hdf5_write, path: o.h5, statistics: all, normalize: true", "o.h5"},
         {"hdf5_write, path: o.h5, statistics: all, normalize: true, dtype: float16", "o.h5"}}) {
-    CAPTURE(sink);
+    CAPTURE(row.sink);
+    const std::string& name = row.name;
     const TempFolder folder;
-    make_output(folder, sink);
+    make_output(folder, row.sink);
     const Ended all = melflow_in(folder, {"verify", name, "--recompute", "100%"});
     CHECK(all.code == 0);
     CHECK(has(all.out, "computed from the audio once more, those of 6 files are the same"));

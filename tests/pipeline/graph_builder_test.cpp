@@ -234,6 +234,18 @@ TEST_CASE("builder: workers are the cores of this process when nothing is said")
   CHECK(available_cpus() >= 1);
 }
 
+TEST_CASE("builder: more memory than the machine has is a warning") {
+  World world;
+  const auto warnings = [&](std::size_t bytes) {
+    return build_plan(chain().memory(bytes).spec, world.registry).warnings;
+  };
+  CHECK(warnings(std::size_t{1} << 20).empty());
+  const std::vector<Problem> more = warnings(std::size_t{1} << 60);
+  REQUIRE(more.size() == 1);
+  CHECK(
+      more.front().message.starts_with("memory.host: 1048576TiB is more than this machine has ("));
+}
+
 TEST_CASE("builder: every kind of problem has its message and its place") {
   struct Case {
     const char* what;
