@@ -1,8 +1,10 @@
 #include "apps/verbs/duration.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <utility>
 
 namespace melflow {
@@ -29,6 +31,20 @@ std::optional<double> duration_seconds(std::string_view text) {
     total += number * unit;
   }
   return total > 0 && std::isfinite(total) ? std::optional(total) : std::nullopt;
+}
+
+void add_time(CLI::App& verb, const char* name, double& seconds, const char* what) {
+  verb.add_option_function<std::string>(
+          name,
+          [name, &seconds](const std::string& text) {
+            const auto given = duration_seconds(text);
+            if (!given)
+              throw CLI::ValidationError(name,
+                                         "'" + text + "' is no time such as 11h50m, 90s or 1.5h");
+            seconds = *given;
+          },
+          what)
+      ->type_name("TIME");
 }
 
 }  // namespace melflow

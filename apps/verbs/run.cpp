@@ -217,18 +217,9 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   verb.add_flag("--json{-}", arguments.json,
                 "prints one JSON document on stdout, and all else on stderr; --json=FILE writes it "
                 "to FILE, which `melflow report` reads, and the summary stays on stdout");
-  verb.add_option_function<std::string>(
-          "--stop-after",
-          [&arguments](const std::string& text) {
-            const auto seconds = duration_seconds(text);
-            if (!seconds)
-              throw CLI::ValidationError("--stop-after",
-                                         "'" + text + "' is no time such as 11h50m, 90s or 1.5h");
-            arguments.stop_after = *seconds;
-          },
-          "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
-          "limit")
-      ->type_name("TIME");
+  add_time(verb, "--stop-after", arguments.stop_after,
+           "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
+           "limit");
   verb.add_option(
           "--report", arguments.page,
           "writes the report of this run as a page for a browser (`melflow report` compares the "

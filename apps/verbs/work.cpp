@@ -38,20 +38,6 @@ int work(const WorkArguments& arguments) {
   return kStopped;
 }
 
-void add_time(CLI::App& verb, const char* name, double& seconds, const char* what) {
-  verb.add_option_function<std::string>(
-          name,
-          [name, &seconds](const std::string& text) {
-            const auto given = duration_seconds(text);
-            if (!given)
-              throw CLI::ValidationError(name,
-                                         "'" + text + "' is no time such as 11h50m, 90s or 1.5h");
-            seconds = *given;
-          },
-          what)
-      ->type_name("TIME");
-}
-
 }  // namespace
 
 Action add_work(CLI::App& verb) {

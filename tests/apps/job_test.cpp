@@ -62,7 +62,7 @@ struct Kind {
   const char* what;
   std::string files = "labels: top_dir";
   std::string write = "hdf5_write, path: out.h5";
-  std::string mel;
+  std::string mel = "";
 };
 
 std::string pipeline(const Kind& kind) {
