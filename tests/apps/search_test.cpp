@@ -80,10 +80,9 @@ TEST_CASE("search: what the model says is tried first, and what it says of other
 
 TEST_CASE("search: what was written is left out where its default is better, all at once") {
   // Each alone brings nothing.
-  Machine machine{[](const auto& s) {
-                    return s.at("read") == "auto" && s.at("mel") == "auto" ? 300.0 : 100.0;
-                  },
-                  {{"read", "1"}, {"mel", "1"}}};
+  Machine machine{
+      [](const auto& s) { return s.at("read") == "auto" && s.at("mel") == "auto" ? 300.0 : 100.0; },
+      {{"read", "1"}, {"mel", "1"}}};
   Search search({number("read", "1"), number("mel", "1")}, machine.uses(), 100, 1);
   const Search::Result found = search.run();
   CHECK(changes(found) == std::map<std::string, std::string>{{"read", "auto"}, {"mel", "auto"}});
@@ -130,7 +129,8 @@ TEST_CASE("search: it ends in time, and what is refused is no end") {
 
 TEST_CASE("search: sizes stay sizes, choices are tried") {
   Machine machine{[](const auto& s) {
-                    return (s.at("buffer") == "256KiB" ? 2.0 : 1.0) * (s.at("engine") == "b" ? 2 : 1);
+                    return (s.at("buffer") == "256KiB" ? 2.0 : 1.0) *
+                           (s.at("engine") == "b" ? 2 : 1);
                   },
                   {{"buffer", "128KiB"}, {"engine", "a"}}};
   SearchedOption size = number("buffer", "128KiB", "128KiB");
