@@ -30,7 +30,7 @@ std::optional<Value> value_behind(const Value& v, Bound& out) {
 
 template <class T, class Out, class F>
 std::string parse_bound(const Value& v, const char* what, Out& out, F&& take) {
-  const std::string bad = detail::is_not(v, what);
+  std::string bad = detail::is_not(v, what);
   Out bound;
   const std::optional<Value> value = value_behind(v, bound);
   T parsed{};
@@ -57,7 +57,7 @@ bool Bound::is_met_by(double value) const {
 }
 
 std::string OptionType<NumberBound>::parse(const Value& v, NumberBound& out) {
-  return parse_bound<double>(v, "a bound such as \">= 20000\" or \"< 3.5\", in quotes", out,
+  return parse_bound<double>(v, R"(a bound such as ">= 20000" or "< 3.5", in quotes)", out,
                              [](double number, NumberBound& bound) {
                                bound.limit = number;
                                return number >= 0;
@@ -74,7 +74,7 @@ std::string OptionType<SizeBound>::parse(const Value& v, SizeBound& out) {
 
 std::string OptionType<CountBound>::parse(const Value& v, CountBound& out) {
   return parse_bound<CountOrShare>(
-      v, "a bound such as \"< 0.1%\" or \"<= 10\", in quotes", out,
+      v, R"(a bound such as "< 0.1%" or "<= 10", in quotes)", out,
       [](const CountOrShare& parsed, CountBound& bound) {
         bound.is_share = parsed.share.has_value();
         bound.limit = bound.is_share ? *parsed.share : static_cast<double>(*parsed.count);

@@ -274,7 +274,7 @@ void Fragments::connect(Value::Entry& node) {
     }
     std::vector<std::string> known;
     for (const auto& [output, of] : outputs)
-      known.push_back(output.empty() ? user : user + "." + output);
+      known.push_back(output.empty() ? user : fmt::format("{}.{}", user, output));
     error(
         text.mark(),
         known.empty()

@@ -2,11 +2,12 @@
 """A job made by several workers on one machine: what it costs, and that nothing which happens to them changes a byte.
 
 In:  perf/clusters.py [--melflow PROGRAM] [--parts 64] [--processes 4] [--seed 1]
-                      [--costs 5] [--kills 100] [--full 10] [--stops 10] PIPELINE.yaml DATA
+                      [--costs 5] [--kills 100] [--full 10] [--stops 10] [--dask 0] PIPELINE.yaml DATA
      PIPELINE takes DATA and OUT, such as config/pipelines/leak_two_stage.yaml. --costs: pairs of a run of one program
      and a job, in turn. --kills: jobs of which a random worker is killed (SIGKILL) at a random moment and replaced.
      --full: jobs of which one worker cannot write more than a random size. --stops: jobs whose workers are all ended
-     (SIGTERM) at a random moment and started again.
+     (SIGTERM) at a random moment and started again. --dask: jobs by melflow.distributed on a cluster of Dask in this
+     machine (needs the Python package and distributed).
 Out: processor time of a job's workers over that of one program, without the plan and the merge; then for each kind
      how many jobs gave the same file as `melflow run`, and the most processor time that one took more than an undisturbed
      one, in parts. Exit status 0 when all gave the same, 1 else.
@@ -58,11 +59,14 @@ class Bench:
             os.remove(self.out)
         return self.call("run", *self.pipeline, "-q", "--workers", str(self.a.processes))
 
+    def corpus_bytes(self):
+        return sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(self.a.data) for name in names)
+
     def plan(self):
         shutil.rmtree(self.job, ignore_errors=True)
         if os.path.exists(self.out):
             os.remove(self.out)
-        size = sum(os.path.getsize(os.path.join(place, name)) for place, _, names in os.walk(self.a.data) for name in names)
+        size = self.corpus_bytes()
         self.call("plan", *self.pipeline, "--workers", str(self.a.processes), "--part",
                   str(-(-size // self.a.parts)), "-o", self.job)
 
@@ -84,6 +88,23 @@ class Bench:
         codes, cpu = self.finish([self.worker() for _ in range(self.a.processes)])
         wall = time.monotonic() - began
         return cpu, wall, set(codes) == {0} and self.is_same()
+
+    def by_dask(self):
+        import dask.distributed as dask
+        from melflow import distributed
+
+        os.environ["MELFLOW_PROGRAM"] = self.a.melflow
+        shutil.rmtree(self.job, ignore_errors=True)
+        if os.path.exists(self.out):
+            os.remove(self.out)
+        size = self.corpus_bytes()
+        with dask.LocalCluster(self.a.processes, threads_per_worker=1, dashboard_address=None) as cluster, \
+                dask.Client(cluster) as client:
+            began = time.monotonic()
+            distributed.run(self.a.pipeline, client, job=self.job, vars={"DATA": os.path.abspath(self.a.data), "OUT": self.out},
+                            sets={"workers": self.a.processes}, part=str(-(-size // self.a.parts)), merge=False)
+            wall = time.monotonic() - began
+        return wall, self.is_same()
 
     def killed(self, chance, wall):
         self.plan()
@@ -118,7 +139,7 @@ def main():
     parser.add_argument("pipeline")
     parser.add_argument("data")
     parser.add_argument("--melflow", default="build/release/bin/melflow")
-    for name, value in {"parts": 64, "processes": 4, "seed": 1, "costs": 5, "kills": 100, "full": 10, "stops": 10}.items():
+    for name, value in {"parts": 64, "processes": 4, "seed": 1, "costs": 5, "kills": 100, "full": 10, "stops": 10, "dask": 0}.items():
         parser.add_argument("--" + name, type=int, default=value)
     a = parser.parse_args()
     a.melflow = os.path.abspath(a.melflow)
@@ -150,6 +171,12 @@ def main():
                 more = max(cpu for cpu, _ in results) - base
                 print(f"{count} jobs, {what}: {count - wrong} gave the same file; at most {more / (base / a.parts):.1f} parts "
                       f"more of processor time", flush=True)
+        by_dask = [bench.by_dask() for _ in range(a.dask)]
+        if by_dask:
+            wrong = sum(not same for _, same in by_dask)
+            red += wrong
+            print(f"{a.dask} jobs by Dask, {a.processes} workers: {a.dask - wrong} gave the same file; "
+                  f"{statistics.median(wall for wall, _ in by_dask):.2f} s without the merge", flush=True)
     return 1 if red else 0
 
 

@@ -28,8 +28,9 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec->name, up.info->name));
   } else if (!fits(d, given)) {
-    std::vector<const char*> takes;
-    for (const PortType& port : known) takes.push_back(port.name);
+    std::vector<const char*> takes(known.size());
+    std::transform(known.begin(), known.end(), takes.begin(),
+                   [](const PortType& port) { return port.name; });
     if (known.empty()) takes.push_back(d.info->traits.in.name);
     graph.error(mark_of(spec, "from"),
                 fmt::format("{}.from: {} takes {}, but {} ({}) gives {}{}", spec.name, d.info->name,

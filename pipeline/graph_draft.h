@@ -46,7 +46,7 @@ struct GraphDraft {
   /// The nodes that take the output of a node.
   [[nodiscard]] std::vector<int> readers_of(int node) const;
   /// What it gives: where it hands on what comes, that; void where nobody knows.
-  [[nodiscard]] PortType port_of(int node) const;
+  [[nodiscard]] PortType port_of(int index) const;
   /// The description of a node, as it was written or as it was made for a written node.
   [[nodiscard]] const NodeSpec& spec_of(const PlanNode& node) const;
 };

@@ -258,16 +258,14 @@ void Runner::Impl::settle(RunReport& report) {
 }
 
 void Runner::Impl::finish_stages(RunContext& run, RunReport& report) {
-  for (std::size_t i = 0; i < plan_.nodes.size(); ++i) {
-    Stage& stage = *plan_.nodes[i].stage;
+  for (const auto& node : plan_.nodes) {
     try {
-      stage.finish(run, keeps_what_is_done_ ? Ending::stopped : report.ending);
+      node.stage->finish(run, keeps_what_is_done_ ? Ending::stopped : report.ending);
     } catch (const std::exception& e) {
       report.ending = Ending::failed;
       const bool no_memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
       if (report.error.empty())
-        report.error =
-            no_memory ? plan_.nodes[i].name + ": out of memory; lower memory.host" : e.what();
+        report.error = no_memory ? node.name + ": out of memory; lower memory.host" : e.what();
     }
   }
   // Some outputs are complete only when the last one is.

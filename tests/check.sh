@@ -4,8 +4,10 @@
 # In:  tests/check.sh format           whether clang-format 14 would write every C++ file as it is
 #      tests/check.sh tidy [REGEX]     what clang-tidy 14 says of everything that is compiled, or of
 #                                      files whose path matches; minutes to an hour
+#      tests/check.sh reference        what Doxygen says of the public headers; writes the reference of
+#                                      the C++ API, build/reference/html/index.html
 # Out: what is to be changed; exit status 0 when that is nothing, 1 when it is something, 77 when the
-#      tool is not there (apt install clang-format-14 clang-tidy-14), 2 for a wrong argument.
+#      tool is not there (apt install clang-format-14 clang-tidy-14 doxygen), 2 for a wrong argument.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -38,8 +40,18 @@ tidy() {
     -extra-arg=-Wno-unknown-warning-option "${1:-.*}" || exit 1
 }
 
+reference() {
+  if ! command -v doxygen >/dev/null; then
+    echo "check: skipped, there is no doxygen: apt install doxygen" >&2
+    exit 77
+  fi
+  mkdir -p build/reference
+  doxygen docs/Doxyfile || exit 1
+}
+
 case ${1-} in
   format) format ;;
+  reference) reference ;;
   tidy) tidy "${2-}" ;;
   *)
     sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" >&2

@@ -208,7 +208,7 @@ class Page {
     const double end = number(r_, "seconds");
     constexpr double kMega = 1e6, kMebi = 1 << 20;
     out_ += "<h2>Over time</h2>\n";
-    const auto draw = [&](LineChart chart) { out_ += svg(chart, at, end); };
+    const auto draw = [&](const LineChart& chart) { out_ += svg(chart, at, end); };
     draw({"Files", "/s", {{"files", per_second(at, values(s, "files"))}}});
     draw({"Rows", "/s", {{"rows", per_second(at, values(s, "rows"))}}});
     draw({"Read",

@@ -40,8 +40,8 @@ std::string near_name(const std::string& wanted, const std::vector<std::string>&
   const auto name = [](const std::string& path) {
     return std::filesystem::path(path).stem().string();
   };
-  std::vector<std::string> names;
-  for (const std::string& path : paths) names.push_back(name(path));
+  std::vector<std::string> names(paths.size());
+  std::transform(paths.begin(), paths.end(), names.begin(), name);
   const std::string near = did_you_mean(name(wanted), names);
   for (std::size_t i = 0; i < paths.size() && !near.empty(); ++i)
     if (near.find("'" + names[i] + "'") != std::string::npos)

@@ -1,6 +1,7 @@
 // melflow sweep: a pipeline with every combination of some values, run in turn, and how fast each was.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -138,7 +139,7 @@ std::vector<Measured> measure(const SweepArguments& arguments, const std::vector
 }
 
 std::string figure_text(double value) {
-  return value >= 1000 ? count_text(static_cast<std::size_t>(value + 0.5))
+  return value >= 1000 ? count_text(static_cast<std::size_t>(std::llround(value)))
                        : fmt::format("{:.4g}", value);
 }
 

@@ -164,7 +164,7 @@ class Listing {
     const int split = split_column(*table);
     const std::string& rule = options_.group_rule();
     const bool by_column = NameRule::is_column(rule);
-    const int group = by_column ? column_for(*table, name, rule, "split_group") : -1;
+    const int group = by_column ? column_for(*table, name, /*name=*/rule, "split_group") : -1;
     std::optional<SpanColumns> spans;
     if (options_.utterances) spans.emplace(*options_.utterances, *table, name);
     std::optional<LabelColumns> columns;

@@ -24,7 +24,7 @@ struct LabelSource {
   std::string rule;  ///< column: the name of an entry of `columns`; pattern: a regular expression
                      ///< whose ( ) finds the label in the path
 
-  friend bool operator==(const LabelSource& a, Labels kind) { return a.kind == kind; }
+  friend bool operator==(const LabelSource& a, Labels b) { return a.kind == b; }
   [[nodiscard]] bool is_in_table() const {
     return kind == Labels::file || kind == Labels::manifest;
   }

@@ -77,6 +77,11 @@ void LogFile::sync() const {
   if (fdatasync(fd_.get()) != 0) fail("cannot be brought to disk", errno);
 }
 
+void LogFile::sync_name() const {
+  if (const int error = sync_folder_of(path_); error != 0)
+    fail("its name cannot be brought to disk", error);
+}
+
 void LogFile::fail(const char* what, int error) const {
   throw RunError(fmt::format("{}: {}: {}", path_, what, std::strerror(error)));
 }

@@ -43,6 +43,8 @@ class LogFile {
   void append(std::string_view record);
   /// Waits until all records are on disk. Throws RunError.
   void sync() const;
+  /// Waits until its name is on disk. Throws RunError.
+  void sync_name() const;
   void remove() const { ::unlink(path_.c_str()); }
 
  private:

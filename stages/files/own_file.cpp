@@ -45,6 +45,11 @@ std::string head_of(int fd) {
   return head;
 }
 
+// How many zeros it begins with.
+std::size_t zeros_of(const std::string& text) {
+  return std::min(text.find_first_not_of('\0'), text.size());
+}
+
 }  // namespace
 
 std::string folder_of(const std::string& path) {
@@ -135,10 +140,20 @@ Recognizer has_one_of(std::vector<std::string> texts) {
 
 bool is_own(int fd, std::string_view mark, const Recognizer& recognizer) {
   const std::string head = head_of(fd);
-  return head.starts_with(mark) || mark.starts_with(head) || (recognizer && recognizer(fd));
+  const bool is_small = head.size() < kSearched;
+  return head.starts_with(mark) || mark.starts_with(head) ||
+         (is_small && zeros_of(head) == head.size()) || (recognizer && recognizer(fd));
 }
 
 void refuse_foreign(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const std::string head = fd ? head_of(fd.get()) : std::string();
+  if (constexpr std::size_t kPage = 4096;  // [bytes]
+      !head.empty() && zeros_of(head) >= std::min(kPage, head.size()))
+    throw RunError(fmt::format(
+        "{}: begins with zeros, as files do whose writing a power failure ended; if it is of an "
+        "earlier run, remove it",
+        path));
   throw RunError(fmt::format(
       "{}: is there already and is not melflow's; it would be written over: give it another name, "
       "or write elsewhere",

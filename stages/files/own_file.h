@@ -45,9 +45,10 @@ UniqueFd open_locked(const std::string& path);
 using Recognizer = std::function<bool(int fd)>;
 /// Recognizes a file that has one of `texts` in its first 64 KiB.
 Recognizer has_one_of(std::vector<std::string> texts);
-/// Whether a file is melflow's: it begins with `mark`, is recognized, or is empty.
+/// Whether a file is melflow's: it begins with `mark`, is recognized, or is empty, or as small as a
+/// few zeros, which a power failure leaves of one that was just begun.
 bool is_own(int fd, std::string_view mark, const Recognizer& recognizer = {});
-/// Throws RunError saying that the file at `path` is not melflow's.
+/// Throws RunError saying that the file at `path` is not melflow's, or cannot be known as such.
 [[noreturn]] void refuse_foreign(const std::string& path);
 
 /// Makes a new file, empty and locked; an old one that is melflow's, left by a run that was ended,

@@ -97,16 +97,15 @@ void PartFile::open_target() {
   ::unlink(part_.c_str());
 }
 
-void PartFile::save(std::uint64_t head, std::uint64_t tail, bool sync) {
+void PartFile::save(std::uint64_t head, std::uint64_t tail) {
   struct stat st {};
   if (fstat(fd_.get(), &st) != 0) fail("cannot be read back", errno);
-  UndoFile::write(target_, fd_.get(), head, tail, static_cast<std::uint64_t>(st.st_size), sync);
+  UndoFile::write(target_, fd_.get(), head, tail, static_cast<std::uint64_t>(st.st_size));
   if (const int error = rename_file(target_, part_, RENAME_NOREPLACE); error != 0) {
     UndoFile::remove(target_);
     fail("cannot be given that name", error);
   }
   saved_ = true;
-  if (!sync) return;
   if (const int error = sync_folder_of(target_); error != 0)
     throw RunError(
         fmt::format("{}: its name cannot be brought to disk: {}", part_, std::strerror(error)));

@@ -95,9 +95,9 @@ class PartFile {
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool extends() const { return existing_ == Existing::extend; }
   /// Saves the bytes before `head` and from `tail` on of a file that is to be extended, so that
-  /// they may be overwritten; to be called before the first write. With `sync` they are on disk
-  /// when it returns.
-  void save(std::uint64_t head, std::uint64_t tail, bool sync);
+  /// they may be overwritten; to be called before the first write. They are on disk when it
+  /// returns.
+  void save(std::uint64_t head, std::uint64_t tail);
 
  private:
   friend class Publication;

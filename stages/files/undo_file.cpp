@@ -47,10 +47,14 @@ void put(const std::string& path, int fd, const char* data, std::size_t bytes, s
     fail(path, "cannot be written", error);
 }
 
+void sync(const std::string& path, int fd) {
+  if (fdatasync(fd) != 0) fail(path, "cannot be brought to disk", errno);
+}
+
 }  // namespace
 
 void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
-                     std::uint64_t size, bool sync) {
+                     std::uint64_t size) {
   const std::string path = path_of(target), part = path + ".part";
   head = std::min(head, size);
   tail = std::min(tail, size);
@@ -62,8 +66,9 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
   const UniqueFd out = create_own(part, kMark);
   try {
     put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
+    sync(part, out.get());  // by its begin a later run knows that it is its own
     put(part, out.get(), kept.data(), kept.size(), sizeof header);
-    if (sync && fdatasync(out.get()) != 0) fail(part, "cannot be brought to disk", errno);
+    sync(part, out.get());
     if (const int error = close_error(out.get()); error != 0)
       fail(part, "cannot be written", error);
     if (const int error = rename_file(part, path, RENAME_NOREPLACE); error != 0)
@@ -72,7 +77,7 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
     ::unlink(part.c_str());
     throw;
   }
-  if (const int error = sync ? sync_folder_of(path) : 0; error != 0) {
+  if (const int error = sync_folder_of(path); error != 0) {
     ::unlink(path.c_str());
     fail(path, "cannot be brought to disk", error);
   }

@@ -9,10 +9,10 @@ namespace melflow {
 
 class UndoFile {
  public:
-  /// Saves the bytes of `fd` before `head` and from `tail` to its end at `size`; with `sync` they
-  /// are on disk when it returns. Throws RunError.
+  /// Saves the bytes of `fd` before `head` and from `tail` to its end at `size`; they are on disk
+  /// when it returns. Throws RunError.
   static void write(const std::string& target, int fd, std::uint64_t head, std::uint64_t tail,
-                    std::uint64_t size, bool sync);
+                    std::uint64_t size);
   [[nodiscard]] static bool exists(const std::string& target);
   /// Throws RunError when the undo file is not melflow's.
   static void check(const std::string& target);

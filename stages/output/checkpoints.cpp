@@ -22,6 +22,12 @@ Checkpoints::Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t commit
   uses_.writer.written(0, committed, before);
   for (const RowWriter::Written& w : before) rows_[w.section] += w.rows;
   journal_->append(RunJournal::Begin{RunJournal::boot_now()});
+  if (!uses_.sync) return;
+  // By how they begin, the next run knows that they are its own.
+  for (const auto& file : uses_.files)
+    for (const PartFile* part : file->parts()) part->complete_writes(true);
+  journal_->log().sync();
+  journal_->log().sync_name();
 }
 
 void Checkpoints::closed() {

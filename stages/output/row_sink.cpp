@@ -228,6 +228,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
 void RowSink::open_files(RunContext& run) {
   mark_ = RunJournal::create(target_.path);
   mark_->append(facts());
+  mark_->log().sync();
   for (std::size_t s = 0; s < sections_.size(); ++s) {
     const auto rows =
         earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_, writer_->hashes());
@@ -235,7 +236,9 @@ void RowSink::open_files(RunContext& run) {
     files_.push_back(make_row_file(sections_.path(s), rows       ? Existing::extend
                                                       : replaces ? Existing::replace
                                                                  : Existing::refuse));
-    if (rows) files_.back()->extend(*rows, target_.sync);
+    if (rows) files_.back()->extend(*rows);
+    for (const PartFile* part : files_.back()->parts())
+      part->complete_writes(target_.sync || rows.has_value());
   }
 }
 
@@ -304,11 +307,12 @@ void RowSink::finish(RunContext& run, Ending ending) {
     if (complete_) {
       for (const auto& file : files_)
         if (checkpoints_ != nullptr) file->stay();
-      return run.services.find<JointPublication>()->complete(target_.path, parts, target_.sync,
-                                                             [this] {
-                                                               written_ = true;
-                                                               remove_journal();
-                                                             });
+      // A power failure must not take what earlier runs have written.
+      const bool syncs = target_.sync || update_of(run) != Update::none;
+      return run.services.find<JointPublication>()->complete(target_.path, parts, syncs, [this] {
+        written_ = true;
+        remove_journal();
+      });
     }
     if (checkpoints_ != nullptr) checkpoints_->commit();  // rows that were in memory so far
     for (PartFile* part : parts) part->keep();

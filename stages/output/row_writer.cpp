@@ -226,7 +226,7 @@ void RowWriter::hash_blocks(const std::vector<PlacedPart>& ready) {
       hashed_rows_ = 0;
     }
     if (p.part->row_count > 0 && p.part->first_row != hashed_rows_) {
-      if (overtaken_.try_emplace(p.file, p.section, p.file_row).second) ++overtaken_count_;
+      if (overtaken_.try_emplace(p.file, Place{p.section, p.file_row}).second) ++overtaken_count_;
     } else {
       hash_.add(p.part->data->data(), values_of(p.part->row_count), p.part->type,
                 uses_.target.dtype);

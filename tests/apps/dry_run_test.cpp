@@ -50,7 +50,7 @@ struct Corpus {
     return test::run(folder, words);
   }
   // What is said, after a look at whether anything has changed.
-  Json dry_run(const std::string& out, const std::string& how = "") {
+  Json dry_run(const std::string& out, const std::string& how = "") const {
     std::vector<std::string> words{"update", "--dry-run", "--json"};
     if (!how.empty()) words.push_back(how);
     const auto before = state_of(folder);

@@ -98,14 +98,6 @@ void work(const TempFolder& folder, int code = 0) {
   REQUIRE_MESSAGE(worked.code == code, worked.err);
 }
 
-void spoil(const std::string& path, std::streamoff at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(at);
-  const int byte = file.get();
-  file.seekp(at);
-  file.put(static_cast<char>(byte ^ 1));
-}
-
 }  // namespace
 
 TEST_CASE("job: the merged output has the bytes of one machine's, in every kind of output") {

@@ -108,13 +108,11 @@ class Walk:
             made = self.start(self.early, {}, "run", ["--set", "files.include=[a/*.wav, b/*.wav]"])
             assert made.returncode in (0, 3), made.stderr
         clean = self.folder("clean")
-        log = os.path.join(self.work, "log")
-        ended = self.start(clean, {"MELFLOW_FAULT_LOG": log})
+        self.log = os.path.join(self.work, "log")
+        ended = self.start(clean, {"MELFLOW_FAULT_LOG": self.log})
         assert ended.returncode in (0, 3), ended.stderr
         self.code = ended.returncode
         self.clean = self.contents(clean)
-        with open(log) as f:
-            self.counts = {call: int(n) for call, n in (line.split() for line in f)}
 
     def folder(self, name):
         out = os.path.join(self.work, name)
@@ -140,13 +138,15 @@ class Walk:
 
     def kills(self, count, chance):
         """`count` places: the first calls that write, and random ones."""
-        writing = [(call, n) for n in range(1, 201) for call in WRITING if n <= self.counts[call]]
+        with open(self.log) as f:
+            counts = {call: int(n) for call, n in (line.split() for line in f)}
+        writing = [(call, n) for n in range(1, 201) for call in WRITING if n <= counts[call]]
         chance.shuffle(writing)
         out = writing[:(count + 1) // 2]
         while len(out) < count:
             call = chance.choice(WRITING + OTHERS)
-            if self.counts[call] > 0:
-                out.append((call, chance.randint(1, self.counts[call])))
+            if counts[call] > 0:
+                out.append((call, chance.randint(1, counts[call])))
         return out
 
     def wrong(self, number, kills):

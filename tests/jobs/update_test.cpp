@@ -313,7 +313,7 @@ TEST_CASE("update: a program that was ended in the middle of it loses nothing") 
   {
     const UniqueFd file(::open((folder / "out.h5").c_str(), O_RDONLY));
     UndoFile::write(folder / "out.h5", file.get(), 65536, 65536 + whole.mel_bytes.size(),
-                    before.size(), true);
+                    before.size());
   }
   const auto interrupt = [&] {
     std::filesystem::rename(folder / "out.h5", folder / "out.h5.part");
@@ -375,7 +375,7 @@ TEST_CASE("update: beside another run that makes the same output, and behind one
   {
     PartFile file(folder / "out.h5", "hdf5_write", Existing::extend);
     const UniqueFd own(::open((folder / "out.h5").c_str(), O_RDONLY));
-    UndoFile::write(folder / "out.h5", own.get(), 10, 20, 30, false);
+    UndoFile::write(folder / "out.h5", own.get(), 10, 20, 30);
     CHECK(run(pipeline(), folder).error == (folder / "out.h5") + ": another run is writing it");
     CHECK(std::filesystem::exists(folder / "out.h5.undo"));
     UndoFile::remove(folder / "out.h5");

@@ -163,7 +163,7 @@ TEST_CASE("part file: an update that was interrupted, with another file in its p
   const std::string target = folder.write("out", "old content");
   {
     const UniqueFd fd(::open(target.c_str(), O_RDWR));
-    UndoFile::write(target, fd.get(), 3, 8, 11, false);
+    UndoFile::write(target, fd.get(), 3, 8, 11);
   }
   std::filesystem::rename(target, folder / "out.part");
   folder.write("out", "a copy from elsewhere");

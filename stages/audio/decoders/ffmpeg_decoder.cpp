@@ -67,6 +67,7 @@ class Ffmpeg {
   }
 
   bool is_here = false;
+// NOLINTNEXTLINE(bugprone-macro-parentheses): it declares that name
 #define MELFLOW_DECLARE(name) decltype(&::name) name = nullptr;
   MELFLOW_FFMPEG_UTIL(MELFLOW_DECLARE)
   MELFLOW_FFMPEG_CODEC(MELFLOW_DECLARE)
@@ -134,7 +135,7 @@ float sample_of(const AVFrame& frame, int channel, int i) {
   const bool is_planar = ffmpeg().av_sample_fmt_is_planar(format) != 0;
   const int channels = frame.ch_layout.nb_channels;
   const std::uint8_t* data = frame.extended_data[is_planar ? channel : 0];
-  const std::size_t at = static_cast<std::size_t>(is_planar ? i : i * channels + channel);
+  const auto at = static_cast<std::size_t>(is_planar ? i : i * channels + channel);
   const auto get = [&](auto value) {
     std::memcpy(&value, data + at * sizeof(value), sizeof(value));
     return value;

@@ -49,7 +49,8 @@ double bin_step(const MelOptions& o) {
   const double rate = o.sample_rate;
   if (o.bin_hz == BinHz::exact) return rate / o.n_fft;
   if (o.bin_hz == BinHz::lhotse) return rate / (o.n_fft - 1);
-  return std::floor(rate / 2.0) / (o.n_fft / 2);
+  const int last = o.n_fft / 2;
+  return std::floor(rate / 2.0) / last;
 }
 
 // What librosa.util.normalize divides a band's weights by.

@@ -298,7 +298,7 @@ Hid ChunkedRowFile::make_rows(hid_t file, Shape shape) const {
 
 std::vector<hsize_t> ChunkedRowFile::first_of(std::int64_t index) const {
   std::vector<hsize_t> out(1 + row_shape_.size(), 0);
-  out[0] = static_cast<hsize_t>(index * settings_.rows);
+  out[0] = static_cast<hsize_t>(index) * static_cast<hsize_t>(settings_.rows);
   return out;
 }
 

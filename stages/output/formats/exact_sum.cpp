@@ -97,7 +97,7 @@ std::optional<ExactSum> ExactSum::of(std::string_view text) {
     if (error != std::errc() || stop != word.data() + word.size() || at > kDigits)
       return std::nullopt;
     // What is beyond the top digit is kept in its upper half.
-    Digit part = static_cast<Digit>(value);
+    auto part = static_cast<Digit>(value);
     if (at == kDigits) part = part * (static_cast<Digit>(1) << 32) * (static_cast<Digit>(1) << 32);
     out.digits_[std::min<std::size_t>(at, kDigits - 1)] += is_negative ? -part : part;
     digits.remove_suffix(word.size());

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -217,9 +216,9 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
   if (x.statistics != nullptr) entry("statistics", statistics(*x.statistics));
   if (const auto warnings = x.warnings(); !warnings.empty()) entry("warnings", texts(warnings));
   // One by one: there may be as many as files.
-  const auto each = [&](const auto& list, const auto& one) {
+  const auto each = [&](std::size_t count, const auto& one) {
     const char* before = "[\n";
-    for (const std::size_t i : list) {
+    for (std::size_t i = 0; i < count; ++i) {
       out.add(before + json(one(i)));
       before = ",\n";
     }
@@ -229,13 +228,13 @@ void write_npy_document(const PartFile& file, std::span<const std::uint64_t> sha
     begin("columns");
     for (std::size_t t = 0; t < names.size(); ++t) {
       out.add(fmt::format("{}{}: ", t == 0 ? "{" : ",\n", json(text(names[t]))));
-      each(std::views::iota(std::size_t{0}, x.files()),
-           [&](std::size_t i) { return text(x.text(i, t)); });
+      each(x.files(), [&](std::size_t i) { return text(x.text(i, t)); });
     }
     out.add("}");
   }
   begin("remarks");
-  each(x.remarked(), [&](std::size_t i) { return remark(x, i); });
+  const auto& remarked = x.remarked();
+  each(remarked.size(), [&](std::size_t i) { return remark(x, remarked[i]); });
   out.add("\n}\n");
   out.finish();
 }

@@ -35,8 +35,8 @@ class RowPartFile : public PartFile {
         values_per_row_(values_per_row),
         data_offset_(data_offset) {}
 
-  /// Prepares an existing file for more rows: its first `rows` rows stay. `sync`: as in save().
-  void extend(std::int64_t rows, bool sync) { save(data_offset_, place_of(rows), sync); }
+  /// Prepares an existing file for more rows: its first `rows` rows stay.
+  void extend(std::int64_t rows) { save(data_offset_, place_of(rows)); }
 
   // For a run that goes on with the file.
   /// How many rows, from the first on, are in the file itself, whatever becomes of the program.
