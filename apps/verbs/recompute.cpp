@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "apps/temporary_folder.h"
+#include "apps/verbs/output_corpus.h"
+#include "apps/verbs/row_check.h"
 #include "config/load.h"
 #include "pipeline/problem.h"
 #include "pipeline/runner.h"
@@ -40,53 +41,13 @@ std::vector<std::size_t> drawn(const FeatureFile& file, const CountOrShare& samp
   return out;
 }
 
-// The list of these files, with all that the output says of them: a route may ask for it.
-std::shared_ptr<FrozenCorpus> corpus_of(const FeatureFile& file,
-                                        const std::vector<std::size_t>& files) {
-  auto out = std::make_shared<FrozenCorpus>();
-  out->manifest = Manifest(file.root());
-  Manifest& list = out->manifest;
-  list.set_names(file.labels(), file.splits());
-  list.set_target_names(file.targets());
-  list.set_text_names(file.columns());
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const FeatureFile::Entry& e = file.files()[files[i]];
-    const std::size_t name = e.path.rfind('/') + 1;  // 0 without one
-    list.add(list.add_folder(std::string_view(e.path).substr(0, name)),
-             std::string_view(e.path).substr(name));
-    if (e.label >= 0) list.set_label(i, file.labels().at(static_cast<std::size_t>(e.label)));
-    if (!e.labels.empty()) {
-      std::vector<std::string_view> labels;
-      for (const std::int32_t l : e.labels)
-        labels.emplace_back(file.labels().at(static_cast<std::size_t>(l)));
-      list.set_labels(i, labels);
-    }
-    if (e.split >= 0)
-      static_cast<void>(list.set_split(i, file.splits().at(static_cast<std::size_t>(e.split))));
-    for (std::size_t t = 0; t < e.targets.size(); ++t) list.set_target(i, t, e.targets[t]);
-    for (std::size_t t = 0; t < e.texts.size(); ++t) list.set_text(i, t, e.texts[t]);
-    out->stamps.push_back(e.stamp);
-  }
-  list.close();
-  return out;
-}
-
-const PlanNode& only_sink(const Plan& plan, const FeatureFile& file) {
-  const PlanNode* out = nullptr;
-  for (const PlanNode& n : plan.nodes) {
+const PlanNode& sink_of(const Plan& plan, const FeatureFile& file) {
+  for (const PlanNode& n : plan.nodes)
     if (n.stage->traits().cuts)
       throw RunError(file.path() +
                      ": has utterances; files are computed anew only as a whole. Without "
                      "--recompute its rows are compared with their hashes");
-    if (n.info->traits.kind != StageKind::sink) continue;
-    if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
-      throw RunError(
-          fmt::format("{}: is of a pipeline with more than one output ({} is another); "
-                      "rows are computed anew where it has one",
-                      file.path(), n.name));
-    out = &n;
-  }
-  return *out;
+  return only_sink(plan, file.path());
 }
 
 // What else than the configuration decides the bytes of rows.
@@ -120,7 +81,7 @@ std::uint64_t hash_of(const FeatureFile& made, const FeatureFile::Entry& e, cons
 // Leaves out what has changed since, which would end the run.
 std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::size_t> files,
                                    Recomputed& out) {
-  const Manifest list = corpus_of(file, files)->manifest;
+  const Manifest list = corpus_of({{&file, files}})->manifest;
   std::vector<std::size_t> as_it_was;
   for (std::size_t i = 0; i < files.size(); ++i)
     (stamp_of(list.path(i)) == file.files()[files[i]].stamp ? as_it_was : out.changed)
@@ -130,12 +91,6 @@ std::vector<std::size_t> unchanged(const FeatureFile& file, std::vector<std::siz
 
 }  // namespace
 
-NumberType stored_type(const FeatureFile& file) {
-  if (const auto type = number_type(file.dtype())) return *type;
-  throw RunError(fmt::format("{}: has rows of type {}, which melflow does not know", file.path(),
-                             file.dtype()));
-}
-
 Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::uint64_t seed) {
   const std::string config = file.text("config");
   if (config.empty() || file.format() == 1)
@@ -144,7 +99,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
   Plan plan = load_plan_text(config, file.path() + ": config", {});
-  const PlanNode& sink = only_sink(plan, file);
+  const PlanNode& sink = sink_of(plan, file);
   check_is_same(file, "melflow_version", kVersion);
   const RunJournal::Facts facts = dynamic_cast<const RowSink&>(*sink.stage).row_facts();
   for (const auto& [name, value] : facts) {
@@ -156,7 +111,9 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   part->path = folder / "rows.h5";
   plan.settings.is_part = true;
   plan.max_failures = {};
-  plan.services.add(corpus_of(file, files));
+  const auto corpus = corpus_of({{&file, files}});
+  for (const std::size_t i : files) corpus->stamps.push_back(file.files()[i].stamp);
+  plan.services.add(corpus);
   plan.services.add(part);
   set_resume(plan.services, {Resume::When::never, {}});
   Runner runner(std::move(plan));

@@ -6,14 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "pipeline/number_type.h"
 #include "pipeline/plan.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {
-
-/// Of the rows. Throws RunError for one that is not known.
-NumberType stored_type(const FeatureFile& file);
 
 struct Recomputed {
   std::vector<std::size_t> same, other;  ///< files of the output

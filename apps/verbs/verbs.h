@@ -35,6 +35,7 @@ Action add_inspect(CLI::App& verb);
 Action add_show(CLI::App& verb);
 Action add_compare(CLI::App& verb);
 Action add_verify(CLI::App& verb);
+Action add_repair(CLI::App& verb);
 Action add_verify_parity(CLI::App& verb);
 
 struct Verb {
@@ -91,6 +92,8 @@ inline constexpr Verb kVerbs[] = {
      "Says in which settings the features of two files or pipelines differ.", add_compare, kUsage},
     {"verify", "Files of features", "Checks whether the rows of a file are still what was written.",
      add_verify},
+    {"repair", "Files of features",
+     "Makes the rows of a file again that are not what was written; keeps all others.", add_repair},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
 };

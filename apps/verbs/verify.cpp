@@ -1,7 +1,6 @@
 // melflow verify: whether the rows of an output are still what was written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -13,19 +12,18 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/verbs/fit.h"
 #include "apps/verbs/recompute.h"
+#include "apps/verbs/row_check.h"
 #include "apps/verbs/verbs.h"
-#include "pipeline/cpu.h"
 #include "pipeline/problem.h"
-#include "pipeline/threads.h"
+#include "pipeline/text.h"
 #include "stages/output/formats/feature_file.h"
-#include "stages/output/formats/row_hash.h"
 
 namespace melflow {
 namespace {
 
 constexpr std::size_t kShown = 20;
-constexpr std::uint64_t kBytesAtOnce = 4 << 20;
 
 struct VerifyArguments {
   std::string file;
@@ -34,51 +32,6 @@ struct VerifyArguments {
   std::uint64_t seed = 0;
 };
 
-enum class State : char { no_rows, right, wrong, unknown };
-
-struct Verified {
-  std::vector<std::size_t> wrong;  ///< files
-  std::size_t right = 0, unknown = 0;
-};
-
-State state_of(const FeatureFile& file, const FeatureFile::Entry& entry, NumberType type) {
-  if (entry.count == 0) return State::no_rows;
-  if (entry.rows_hash == 0) return State::unknown;
-  const std::uint64_t row_bytes = file.frames_per_row() * file.bands() * sizeof(float);
-  const auto at_once =
-      static_cast<std::int64_t>(std::max<std::uint64_t>(1, kBytesAtOnce / row_bytes));
-  RowHash hash;
-  for (std::int64_t row = 0; row < entry.count; row += at_once) {
-    const std::vector<float> values =
-        file.read_rows(static_cast<std::uint64_t>(entry.offset + row),
-                       static_cast<std::uint64_t>(std::min(at_once, entry.count - row)));
-    hash.add(values.data(), values.size(), NumberType::float32, type);
-  }
-  return hash.value() == entry.rows_hash ? State::right : State::wrong;
-}
-
-Verified verify(const FeatureFile& file) {
-  const NumberType type = stored_type(file);
-  std::vector<State> states(file.files().size(), State::no_rows);
-  std::atomic<std::size_t> next{0};
-  on_threads(available_cpus(), [&] {
-    for (std::size_t i = 0; (i = next.fetch_add(1)) < states.size();) {
-      try {
-        states[i] = state_of(file, file.files()[i], type);
-      } catch (const RunError&) {  // a chunk that is damaged cannot be unpacked
-        states[i] = State::wrong;
-      }
-    }
-  });
-  Verified out;
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    if (states[i] == State::wrong) out.wrong.push_back(i);
-    out.right += states[i] == State::right ? 1 : 0;
-    out.unknown += states[i] == State::unknown ? 1 : 0;
-  }
-  return out;
-}
-
 template <class Files, class NameOf>
 void list_some(std::string& out, const Files& files, const NameOf& name) {
   for (std::size_t i = 0; i < std::min(files.size(), kShown); ++i) out += "\n  " + name(files[i]);
@@ -86,20 +39,20 @@ void list_some(std::string& out, const Files& files, const NameOf& name) {
     out += fmt::format("\n  and {} more (--json lists them all)", files.size() - kShown);
 }
 
-std::string text_of(const FeatureFile& file, const Verified& found) {
+std::string text_of(const FeatureFile& file, const CheckedRows& found) {
   std::string out = fmt::format("{}: the rows of {} are what was written", file.path(),
                                 plural(found.right, "file"));
   if (found.unknown > 0) out += fmt::format("; of {} no hash is known", found.unknown);
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));
-    list_some(out, found.wrong, [&](std::size_t i) { return file.files()[i].path; });
-    out += "\nIs the disk sound? Build the output anew (overwrite: true), or copy it again";
+    list_some(out, found.wrong, [&](std::size_t i) { return one_line(file.files()[i].path); });
+    out += fmt::format("\nIs the disk sound? `melflow repair {}` makes them again", file.path());
   }
   return out + "\n";
 }
 
 std::string text_of(const FeatureFile& file, const Recomputed& found) {
-  const auto path = [&](std::size_t i) { return file.files()[i].path; };
+  const auto path = [&](std::size_t i) { return one_line(file.files()[i].path); };
   std::string out =
       fmt::format("computed from the audio once more, those of {} are the same, bit for bit",
                   plural(found.same.size(), "file"));
@@ -111,8 +64,9 @@ std::string text_of(const FeatureFile& file, const Recomputed& found) {
   }
   if (!found.lost.empty()) {
     out += fmt::format("\ngave rows then and none now: {}", plural(found.lost.size(), "file"));
-    list_some(out, found.lost,
-              [&](const auto& l) { return fmt::format("{}: {}", path(l.first), l.second); });
+    list_some(out, found.lost, [&](const auto& l) {
+      return fmt::format("{}: {}", path(l.first), one_line(l.second));
+    });
   }
   if (!found.changed.empty()) {
     out += fmt::format("\nchanged or gone since, and so not computed: {}",
@@ -137,7 +91,8 @@ nlohmann::ordered_json json_of(const FeatureFile& file, const Recomputed& found)
 
 int run_verify(const VerifyArguments& arguments) {
   const FeatureFile file(arguments.file);
-  const Verified found = verify(file);
+  const CheckedRows found = check_rows(file);
+  const std::vector<std::string> unfit = misfits(file);
   std::optional<Recomputed> anew;
   if (arguments.recompute) anew = recompute(file, *arguments.recompute, arguments.seed);
   if (arguments.json) {
@@ -146,14 +101,16 @@ int run_verify(const VerifyArguments& arguments) {
                                {"unknown", found.unknown},
                                {"wrong", nlohmann::ordered_json::array()}};
     for (const std::size_t i : found.wrong) out["wrong"].push_back(file.files()[i].path);
+    out["misfits"] = unfit;
     if (anew) out["recomputed"] = json_of(file, *anew);
     put(stdout, json_text(out));
   } else {
     put(stdout, text_of(file, found));
+    for (const std::string& one : unfit) put(stdout, one_line(one) + "\n");
     if (anew) put(stdout, text_of(file, *anew));
   }
-  const bool is_right =
-      found.wrong.empty() && (!anew || (anew->other.empty() && anew->lost.empty()));
+  const bool is_right = found.wrong.empty() && unfit.empty() &&
+                        (!anew || (anew->other.empty() && anew->lost.empty()));
   return is_right ? kDone : kRunFailed;
 }
 

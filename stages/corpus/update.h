@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pipeline/run_context.h"
 
@@ -25,6 +26,12 @@ inline Update update_of(const RunContext& run) {
   const auto update = run.services.find<Update>();
   return update ? *update : Update::none;
 }
+
+/// Where the caller adds one to the services of an update, the update keeps the rows of every file that
+/// was ok, whatever became of the recording since, but those that are damaged; it may drop none.
+struct Repair {
+  std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries, ascending, of each output
+};
 
 /// What an update would do. Where the caller adds one to the services of a run, its sink fills it
 /// in, writes nothing, and closes every file: ok for one whose rows would stay, else not run, with

@@ -222,10 +222,9 @@ void EarlierOutput::check_rows(std::size_t file, std::size_t section, std::uint6
   const auto known = hashes_.find(file);
   if (known == hashes_.end() || known->second == hash) return;
   throw RunError(
-      fmt::format("{}: the rows of {} are not what was written ({} lists all such files); the "
-                  "output is left as it is. Build it anew (overwrite: true)",
-                  given_[section]->path(), given_[section]->name_of(file),
-                  "melflow verify " + given_[section]->path()));
+      fmt::format("{0}: the rows of {1} are not what was written (`melflow verify {0}` lists all "
+                  "such files); the output is left as it is. `melflow repair {0}` makes them again",
+                  given_[section]->path(), given_[section]->name_of(file)));
 }
 
 void check_gives_rows(const RunContext& run, const std::vector<std::string>& paths) {

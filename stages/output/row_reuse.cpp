@@ -14,6 +14,7 @@
 
 #include "pipeline/problem.h"
 #include "pipeline/threads.h"
+#include "stages/corpus/update.h"
 #include "stages/files/content_hash.h"
 #include "stages/files/part_file.h"
 #include "stages/output/formats/hdf5.h"
@@ -38,6 +39,12 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
         "{}: is in format {}, which this program reads but does not go on with (it writes {}), so "
         "it cannot be updated; build it anew with `melflow run` and overwrite: true on its sink",
         path, file.format(), FeatureData::kFormat));
+  if (!file.is_index_as_written())
+    throw RunError(
+        fmt::format("{}: is damaged: what it says of its files is not what was written, so it "
+                    "cannot be updated. Copy it again, or build it anew with `melflow run` and "
+                    "overwrite: true on its sink",
+                    path));
   if (file.text("feature_fingerprint") != feature_fingerprint)
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "
@@ -110,6 +117,18 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
   return out;
 }
 
+std::vector<RowReuse::Now> RowReuse::as_they_were(const std::vector<std::int64_t>& entries,
+                                                  const std::vector<std::size_t>& but) const {
+  std::vector<Now> out(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto entry = static_cast<std::size_t>(entries[i]);
+    if (entries[i] < 0 || std::binary_search(but.begin(), but.end(), entry)) continue;
+    const FeatureFile::Entry& e = file_->files()[entry];
+    if (e.status == FeatureFile::Status::ok) out[i] = {e.stamp, e.content, 0};
+  }
+  return out;
+}
+
 void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last,
                      const RunContext& run) {
   const std::vector<FeatureFile::Entry>& old = file_->files();
@@ -118,7 +137,9 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
   first_ = first;
   entries_ = entries_of(source, first, last);
   const std::vector<std::int64_t>& entries = entries_;
-  const std::vector<Now> now = look(source, first, entries, run);
+  const auto repair = run.services.find<Repair>();
+  const std::vector<Now> now =
+      repair ? as_they_were(entries, repair->damaged[path()]) : look(source, first, entries, run);
   found_.assign(old.size(), Found::no);
   std::size_t unreachable = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -129,7 +150,7 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
       unreachable_ =
           fmt::format("{}: {}", source.manifest().path(first + i), std::strerror(now[i].error));
     found_[static_cast<std::size_t>(entries[i])] =
-        now[i].stamp.size < 0 && !is_hidden ? Found::gone : Found::yes;
+        now[i].stamp.size < 0 && !is_hidden && !repair ? Found::gone : Found::yes;
     if (now[i].stamp.size < 0 && !is_hidden) continue;
     ++looked_at_;
     if (now[i].stamp.size == entry.stamp.size && now[i].stamp != entry.stamp) ++touched_;

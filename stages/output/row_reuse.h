@@ -43,7 +43,8 @@ class RowReuse {
   /// the source gets their stamps. A file is unchanged when path, size and time of change are the
   /// same; for a source that compares contents, when path, size and the hash of its bytes are,
   /// which are read for it. A file whose state the system cannot tell is kept. When the run is
-  /// being stopped, the remaining files are neither checked nor kept.
+  /// being stopped, the remaining files are neither checked nor kept. In a repair (update.h) the
+  /// files are not looked at.
   void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
   /// The reason why the rows of a file that match() was given have to be computed; for files that
@@ -99,6 +100,10 @@ class RowReuse {
   [[nodiscard]] std::vector<Now> look(const ManifestSource& source, std::size_t first,
                                       const std::vector<std::int64_t>& entries,
                                       const RunContext& run) const;
+
+  // What the entries say of their files that were ok, for a repair; `but` not of these entries.
+  [[nodiscard]] std::vector<Now> as_they_were(const std::vector<std::int64_t>& entries,
+                                              const std::vector<std::size_t>& but) const;
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;

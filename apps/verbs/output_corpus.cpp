@@ -1,0 +1,93 @@
+#include "apps/verbs/output_corpus.h"
+
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "pipeline/problem.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+namespace {
+
+constexpr std::string_view kSeconds = "#t=", kSamples = "#samples=";
+
+// Where the span begins that the name of an utterance has at its end (Manifest::name).
+std::size_t end_of_path(std::string_view name) {
+  const std::size_t at = name.rfind('#');
+  if (at == name.npos) return name.size();
+  const std::string_view span = name.substr(at);
+  return span.starts_with(kSeconds) || span.starts_with(kSamples) ? at : name.size();
+}
+
+void set_names(Manifest& list, const FeatureFile& output) {
+  list.set_names(output.labels(), output.splits());
+  list.set_target_names(output.targets());
+  list.set_text_names(output.columns());
+  for (const FeatureFile::Entry& e : output.files()) {
+    if (e.start == 0 && e.end == 0) continue;  // no utterance
+    const bool has_samples = e.path.find(kSamples, end_of_path(e.path)) != e.path.npos;
+    return list.set_span_unit(has_samples ? Manifest::SpanUnit::samples
+                                          : Manifest::SpanUnit::seconds);
+  }
+}
+
+void add(Manifest& list, const FeatureFile& output, const FeatureFile::Entry& e) {
+  const std::size_t i = list.size();
+  const std::string_view path =
+      std::string_view(e.path).substr(0, list.has_spans() ? end_of_path(e.path) : e.path.size());
+  const std::size_t name = path.rfind('/') + 1;  // 0 without one
+  list.add(list.add_folder(path.substr(0, name)), path.substr(name));
+  if (list.has_spans()) list.set_span(i, {e.start, e.end});
+  if (e.label >= 0) list.set_label(i, output.labels().at(static_cast<std::size_t>(e.label)));
+  if (!e.labels.empty()) {
+    std::vector<std::string_view> labels;
+    for (const std::int32_t l : e.labels)
+      labels.emplace_back(output.labels().at(static_cast<std::size_t>(l)));
+    list.set_labels(i, labels);
+  }
+  if (e.split >= 0)
+    static_cast<void>(list.set_split(i, output.splits().at(static_cast<std::size_t>(e.split))));
+  for (std::size_t t = 0; t < e.targets.size(); ++t) list.set_target(i, t, e.targets[t]);
+  for (std::size_t t = 0; t < e.texts.size(); ++t) list.set_text(i, t, e.texts[t]);
+}
+
+}  // namespace
+
+std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
+  auto out = std::make_shared<FrozenCorpus>();
+  if (outputs.empty()) return out;
+  out->manifest = Manifest(outputs.front().output->root());
+  Manifest& list = out->manifest;
+  set_names(list, *outputs.front().output);
+  for (const auto& [output, files] : outputs) {
+    std::map<std::int64_t, const FeatureFile::Remark*> remarks;
+    for (const FeatureFile::Remark& remark : output->remarks()) remarks[remark.file] = &remark;
+    for (const std::size_t i : files) {
+      const FeatureFile::Entry& e = output->files()[i];
+      add(list, *output, e);
+      const auto remark = remarks.find(static_cast<std::int64_t>(i));
+      if (e.path.ends_with('/') && remark != remarks.end())  // a folder that was closed
+        list.set_problem(list.size() - 1, remark->second->reason);
+    }
+  }
+  list.close();
+  return out;
+}
+
+const PlanNode& only_sink(const Plan& plan, const std::string& path) {
+  const PlanNode* out = nullptr;
+  for (const PlanNode& n : plan.nodes) {
+    if (n.info->traits.kind != StageKind::sink) continue;
+    if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
+      throw RunError(
+          fmt::format("{}: is of a pipeline with more than one output ({} is another); "
+                      "rows are computed anew where it has one",
+                      path, n.name));
+    out = &n;
+  }
+  return *out;
+}
+
+}  // namespace melflow

@@ -1,0 +1,181 @@
+// melflow repair: the rows of an output that are not what was written, made again.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "apps/exit_codes.h"
+#include "apps/report/format.h"
+#include "apps/report/printing.h"
+#include "apps/verbs/fit.h"
+#include "apps/verbs/output_corpus.h"
+#include "apps/verbs/row_check.h"
+#include "apps/verbs/verbs.h"
+#include "apps/verbs/watched_run.h"
+#include "config/load.h"
+#include "config/yaml_text.h"
+#include "pipeline/problem.h"
+#include "pipeline/text.h"
+#include "stages/corpus/update.h"
+#include "stages/output/resume.h"
+
+namespace melflow {
+namespace {
+
+struct RepairArguments {
+  std::string file;
+  std::optional<int> workers;
+};
+
+/// What was found of an output of one file, or of a file for each split.
+struct Examined {
+  std::string path;  ///< the sink's
+  std::shared_ptr<FrozenCorpus> corpus;
+  std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries of each file
+  std::map<std::string, std::string> of;  ///< the file that a damaged recording's rows are in
+  std::size_t kept = 0;
+};
+
+std::string config_of(const FeatureFile& file) {
+  const std::string config = file.text("config");
+  if (config.empty() || file.format() == 1)
+    throw RunError(file.path() + ": does not say by which configuration it was made");
+  if (!file.complete())
+    throw RunError(file.path() + ": is not complete; the command that began it goes on with it");
+  return config;
+}
+
+void check_index(const FeatureFile& file) {
+  if (file.is_index_as_written()) return;
+  throw RunError(
+      file.path() +
+      ": cannot be repaired: what it says of its files is not what was written, so that it is "
+      "not known which rows are whose. Copy it again, or build it anew (overwrite: true)");
+}
+
+Plan plan_of(const FeatureFile& file, const LoadOptions& options) {
+  return load_plan_text(config_of(file), file.path() + ": config", options);
+}
+
+Examined examine(const FeatureFile& named) {
+  Examined out;
+  out.path = path_of_all(named);
+  std::vector<std::unique_ptr<const FeatureFile>> files;
+  std::vector<FilesOf> all;
+  for (const std::string& path : files_of_all(named)) {
+    files.push_back(std::make_unique<const FeatureFile>(path));
+    const FeatureFile& file = *files.back();
+    if (file.text("run_hash") != named.text("run_hash"))
+      throw RunError(
+          fmt::format("{}: is not of the same run as {}, so they cannot be repaired together; "
+                      "`melflow update` of their pipeline makes them of one run",
+                      path, named.path()));
+    check_index(file);
+    CheckedRows found = check_rows(file);
+    out.kept += found.right + found.unknown;
+    for (const std::size_t i : found.wrong) out.of[file.files()[i].path] = path;
+    if (!found.wrong.empty()) out.damaged[path] = std::move(found.wrong);
+    std::vector<std::size_t> every(file.files().size());
+    for (std::size_t i = 0; i < every.size(); ++i) every[i] = i;
+    all.push_back({&file, std::move(every)});
+  }
+  out.corpus = corpus_of(all);
+  return out;
+}
+
+int tell(const Examined& found, const std::vector<Remark>& remarks) {
+  std::map<std::string, std::string> lost;
+  for (const Remark& remark : remarks)
+    if (remark.entry.outcome != Outcome::ok && found.of.contains(remark.name))
+      lost[remark.name] = fmt::format("{}: {}", remark.entry.stage, remark.entry.reason);
+  std::string text;
+  for (const auto& [name, path] : found.of)
+    if (!lost.contains(name)) text += fmt::format("  {}: {}\n", path, one_line(name));
+  if (!text.empty())
+    text = fmt::format("computed anew, since the rows were not what was written:\n{}", text);
+  if (!lost.empty()) {
+    text += "their rows were not what was written and are gone; `melflow update` tries again:\n";
+    for (const auto& [name, why] : lost)
+      text += fmt::format("  {}: {}: {}\n", found.of.at(name), one_line(name), one_line(why));
+  }
+  put(stdout, fmt::format("{}kept: the rows of {}\n", text, plural(found.kept, "file")));
+  return lost.empty() ? kDone : kSomeFailed;
+}
+
+int repair(const RepairArguments& arguments) {
+  std::signal(SIGPIPE, SIG_IGN);
+  LoadOptions options;
+  options.workers = arguments.workers;
+  Examined found;
+  Value config;
+  {
+    const FeatureFile file(arguments.file);
+    check_index(file);
+    const Plan made = plan_of(file, options);
+    const PlanNode& sink = only_sink(made, file.path());
+    found = examine(file);
+    if (found.damaged.empty()) {
+      put(stdout,
+          fmt::format("{}: the rows are what was written; nothing is changed\n", found.path));
+      return kDone;
+    }
+    config = made.settings.config;
+    options.sets.push_back({sink.name + ".path", yaml_quoted(found.path)});
+  }
+  Plan plan = load_plan_text(to_json(config), found.path + ": config", options);
+  plan.settings.config = std::move(config);
+  plan.max_failures = {};
+  set_update(plan.services, Update::compact);
+  set_resume(plan.services, {Resume::When::never, {}});
+  plan.services.add(std::make_shared<Repair>(Repair{found.damaged}));
+  plan.services.add(std::move(found.corpus));
+  Runner runner(std::move(plan));
+  const RunReport report =
+      run_watched(runner, {.progress = ProgressDisplay::Mode::none, .quiet = true}).report;
+  for (const std::string& warning : report.warnings) say(stderr, "warning: {}\n", warning);
+  if (report.ending == Ending::failed) {
+    complain(report.error);
+    return kRunFailed;
+  }
+  if (report.ending == Ending::stopped) {
+    complain("stopped before the end; the output is what it was before");
+    return kStopped;
+  }
+  return tell(found, runner.remarks());
+}
+
+}  // namespace
+
+Action add_repair(CLI::App& verb) {
+  auto arguments = std::make_shared<RepairArguments>();
+  verb.add_option("FILE", arguments->file,
+                  "an output: .h5 or .npy; of those that hold a split each, any one")
+      ->required();
+  verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  verb.footer(
+      "Every file's rows are compared with their hash, as by `melflow verify`. Those that are not "
+      "what was\n"
+      "written are computed anew by the configuration in the output, in the folder that it was "
+      "made "
+      "in;\n"
+      "all others are kept, also of recordings that are gone. The output is replaced as a whole, "
+      "when\n"
+      "the new one is complete. Exit status: 0 all rows are right now, 3 some recordings gave "
+      "none, "
+      "1 the\n"
+      "output cannot be repaired; it is what it was.\n"
+      "\n"
+      "Example:\n"
+      "  melflow repair features.h5");
+  return [arguments] { return repair(*arguments); };
+}
+
+}  // namespace melflow

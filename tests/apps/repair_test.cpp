@@ -1,0 +1,299 @@
+// melflow repair: rows that are another are made again, and nothing else is.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/number_type.h"
+#include "stages/output/formats/feature_file.h"
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/support/audio_files.h"
+#include "tests/support/printing.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kMel = "sample_rate: 8000, n_mels: 80, n_fft: 256, hop: 80";
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return test::run(folder, arguments);
+}
+
+void run_pipeline(const TempFolder& folder, const std::string& files, const std::string& sink) {
+  test::write_text(folder / "p.yaml",
+                   test::nodes_to_mel(files, kMel) + "  write: {from: mel, " + sink + "}\n");
+  const Ended made = melflow_in(folder, {"run", "p.yaml", "-q"});
+  REQUIRE_MESSAGE(made.code == 0, made.err);
+}
+
+// Recordings 0.wav to 5.wav, the last two in another split.
+void make_output(const TempFolder& folder, const std::string& sink) {
+  for (unsigned i = 0; i < 6; ++i) {
+    const std::string split = i < 4 ? "train" : "val";
+    fs::create_directories(folder / ("data/" + split));
+    test::write_wav(folder / fmt::format("data/{}/{}.wav", split, i), 4000 + 500 * i, 8000, i);
+  }
+  run_pipeline(folder, "root: data, splits: top_dir", sink);
+}
+
+// Turns over a bit of a byte.
+void spoil(const std::string& path, std::uint64_t where) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto at = static_cast<std::streamoff>(where);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 16));
+}
+
+// All files of the output, by name.
+std::map<std::string, std::string> outputs(const TempFolder& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder.path()))
+    if (const std::string name = entry.path().filename(); name.starts_with("o."))
+      out[name] = test::read_text(entry.path());
+  return out;
+}
+
+// Turns over a bit in the middle of the rows.
+void spoil(const std::string& path) {
+  std::uint64_t at = 64 * 1024 + 20000;  // where they are in chunks
+  {
+    const FeatureFile file(path);
+    if (file.rows_at())
+      at = *file.rows_at() + file.rows() / 2 * file.bands() * size_of(*number_type(file.dtype()));
+  }
+  spoil(path, at);
+}
+struct Row {
+  std::string sink, name;
+  std::vector<std::string> damaged;  // files of the output
+};
+
+}  // namespace
+
+TEST_CASE("repair: rows that are another are computed anew, to the same bytes as ever") {
+  for (const Row& row : {
+           Row{"stage: hdf5_write, path: o.h5", "o.h5", {"o.h5"}},
+           {"stage: hdf5_write, path: o.h5, dtype: float16, statistics: train", "o.h5", {"o.h5"}},
+           {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", {"o.h5"}},
+           {"stage: npy_write, path: o.npy, split_files: false", "o.npy", {"o.npy"}},
+           {"stage: npy_write, path: o.npy", "o.val.npy", {"o.train.npy", "o.val.npy"}},
+           {"stage: hdf5_write, path: o.h5, split_files: true",
+            "o.train.h5",
+            {"o.train.h5", "o.val.h5"}},
+       }) {
+    CAPTURE(row.sink);
+    const TempFolder folder;
+    make_output(folder, row.sink);
+    const auto whole = outputs(folder);
+    const Ended idle = melflow_in(folder, {"repair", row.name});
+    CHECK(idle.code == 0);
+    CHECK(has(idle.out, "nothing is changed"));
+    CHECK(outputs(folder) == whole);
+    for (const std::string& name : row.damaged) {
+      spoil(folder / name);
+      CHECK(melflow_in(folder, {"verify", name}).code == 1);
+    }
+    const Ended repaired = melflow_in(folder, {"repair", row.name});
+    INFO(repaired.out << repaired.err);
+    CHECK(repaired.code == 0);
+    for (const std::string& name : row.damaged) CHECK(has(repaired.out, "  " + name + ": "));
+    CHECK((outputs(folder) == whole));
+  }
+}
+
+TEST_CASE("repair: rows of recordings that are gone are kept where they are right") {
+  for (const std::string& sink :
+       {std::string("stage: npy_write, path: o.npy, split_files: false"),
+        std::string("stage: npy_write, path: o.npy, split_files: false, max_dropped: 0")}) {
+    CAPTURE(sink);
+    const TempFolder folder;
+    make_output(folder, sink);
+    const auto whole = outputs(folder);
+    spoil(folder / "o.npy");
+    fs::rename(folder / "data", folder / "elsewhere");
+    const Ended repaired = melflow_in(folder, {"repair", "o.npy"});
+    INFO(repaired.out << repaired.err);
+    CHECK(repaired.code == 3);
+    CHECK(has(repaired.out, "are gone; `melflow update` tries again:\n  o.npy: "));
+    CHECK(has(repaired.out, "read: does not exist"));
+    CHECK(has(repaired.out, "kept: the rows of 5 files"));
+    CHECK(melflow_in(folder, {"verify", "o.npy"}).out ==
+          "o.npy: the rows of 5 files are what was written\n");
+    fs::rename(folder / "elsewhere", folder / "data");
+    const Ended updated = melflow_in(folder, {"update", "p.yaml", "-q"});
+    CHECK_MESSAGE(updated.code == 0, updated.err);
+    CHECK((outputs(folder) == whole));
+  }
+}
+
+TEST_CASE("repair: utterances, whose recordings are read once more") {
+  const TempFolder folder;
+  fs::create_directories(folder / "data");
+  for (unsigned i = 0; i < 3; ++i)
+    test::write_wav(folder / fmt::format("data/{}.wav", i), 16000, 8000, i);
+  for (const std::string& unit : {std::string("seconds"), std::string("samples")}) {
+    CAPTURE(unit);
+    const int second = unit == "seconds" ? 1 : 8000;
+    std::string list = "path,start,end\n";
+    for (int i = 0; i < 3; ++i)
+      list += fmt::format("{0}.wav,0,{1}\n{0}.wav,{1},{2}\n", i, second, 2 * second);
+    test::write_text(folder / "list.csv", list);
+    run_pipeline(
+        folder,
+        "root: data, manifest: list.csv, utterances: {start: start, end: end, unit: " + unit + "}",
+        "stage: npy_write, path: o.npy, overwrite: true");
+    const auto whole = outputs(folder);
+    spoil(folder / "o.npy");
+    const Ended repaired = melflow_in(folder, {"repair", "o.npy"});
+    INFO(repaired.out << repaired.err);
+    CHECK(repaired.code == 0);
+    CHECK(has(repaired.out, unit == "seconds" ? "1.wav#t=" : "1.wav#samples="));
+    CHECK((outputs(folder) == whole));
+  }
+}
+
+TEST_CASE("repair: signals that are made up are made once more by a run") {
+  const TempFolder folder;
+  test::write_text(folder / "s.yaml",
+                   "version: 1\ngraph:\n  files: {stage: synthetic, count: 4}\n"
+                   "  segment: {stage: segment, from: files}\n"
+                   "  batch: {stage: batch, from: segment}\n"
+                   "  mel: {stage: mel, from: batch}\n"
+                   "  write: {stage: npy_write, from: mel, path: o.npy}\n");
+  REQUIRE(melflow_in(folder, {"run", "s.yaml", "-q"}).code == 0);
+  spoil(folder / "o.npy");
+  const auto before = outputs(folder);
+  const Ended refused = melflow_in(folder, {"repair", "o.npy"});
+  CHECK(refused.code == 1);
+  CHECK(has(refused.err, "use melflow run instead"));
+  CHECK((outputs(folder) == before));
+}
+
+TEST_CASE("repair: whichever byte is another, the output is right again or refused as it is") {
+  struct Kind {
+    std::string sink, named, damaged;
+  };
+  for (const Kind& kind :
+       {Kind{"stage: npy_write, path: o.npy", "o.train.npy", "o.train.npy"},
+        {"stage: npy_write, path: o.npy", "o.val.npy", "o.train.index.npy"},
+        {"stage: npy_write, path: o.npy", "o.train.npy", "o.train.index.json"},
+        {"stage: hdf5_write, path: o.h5", "o.h5", "o.h5"},
+        {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", "o.h5"}}) {
+    const TempFolder folder;
+    make_output(folder, kind.sink);
+    const auto whole = outputs(folder);
+    const std::string& bytes = whole.at(kind.damaged);
+    constexpr std::size_t kPlaces = 30;
+    for (std::size_t k = 0; k < kPlaces; ++k) {
+      const std::size_t at = (2 * k + 1) * bytes.size() / (2 * kPlaces);
+      CAPTURE(kind.damaged);
+      CAPTURE(at);
+      spoil(folder / kind.damaged, at);
+      const auto damaged = outputs(folder);
+      const Ended ended = melflow_in(folder, {"repair", kind.named});
+      INFO(ended.out << ended.err);
+      const auto now = outputs(folder);
+      if (ended.code == 1) {
+        CHECK((now == damaged));
+        CHECK(has(ended.err, "melflow: "));
+      } else if (has(ended.out, "nothing is changed")) {  // bytes that mean nothing
+        CHECK((now == damaged));
+      } else {
+        CHECK(ended.code == 0);
+        CHECK((now == whole));
+      }
+      for (const auto& [name, text] : whole) test::write_text(folder / name, text);
+    }
+  }
+}
+
+TEST_CASE("repair: an index that is another is told by every verb that goes by it") {
+  const TempFolder folder;
+  make_output(folder, "stage: npy_write, path: o.npy, split_files: false");
+  const std::string bytes = test::read_text(folder / "o.index.npy");
+  spoil(folder / "o.index.npy", bytes.find("train/1.wav"));
+  const auto before = outputs(folder);
+  const std::string damaged = "what it says of its files";
+  for (const char* verb : {"verify", "repair", "inspect"}) {
+    CAPTURE(verb);
+    const Ended ended = melflow_in(folder, {verb, "o.npy"});
+    CHECK((ended.code == 0) == (std::string(verb) == "inspect"));
+    CHECK(has(ended.out + ended.err, damaged));
+  }
+  const Ended update = melflow_in(folder, {"update", "p.yaml"});
+  CHECK(update.code == 1);
+  CHECK(has(update.err, damaged));
+  CHECK((outputs(folder) == before));
+}
+
+TEST_CASE("repair: files of two runs are told apart") {
+  for (const std::string& sink : {std::string("stage: npy_write, path: o.npy, overwrite: true"),
+                                  std::string("stage: hdf5_write, path: o.h5, split_files: true, "
+                                              "overwrite: true")}) {
+    CAPTURE(sink);
+    const std::string ending = has(sink, "npy") ? ".npy" : ".h5";
+    const TempFolder folder;
+    make_output(folder, sink);
+    const auto first = outputs(folder);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    CHECK((outputs(folder) == first));  // two runs of one corpus fit together
+    test::write_wav(folder / "data/val/5.wav", 5000, 8000, 9);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
+    for (const auto& [name, text] : first)
+      if (name.starts_with("o.val")) test::write_text(folder / name, text);
+    const std::string says = "o.val" + ending + ": is not of the same run as o.train" + ending;
+    const Ended verified = melflow_in(folder, {"verify", "o.train" + ending});
+    CHECK(verified.code == 1);
+    CHECK(has(verified.out, says));
+    CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending}).out, says));
+    CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending, "--json"}).out, says));
+    const Ended repaired = melflow_in(folder, {"repair", "o.train" + ending});
+    CHECK(repaired.code == 1);
+    CHECK(has(repaired.err, says));
+    REQUIRE(melflow_in(folder, {"update", "p.yaml", "-q"}).code == 0);
+    CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
+    if (ending == ".h5") continue;
+    // Rows of one run, and what another says of them; as many.
+    const std::string rows = test::read_text(folder / "o.val.npy");
+    test::write_wav(folder / "data/val/5.wav", 5000, 8000, 10);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    test::write_text(folder / "o.val.npy", rows);
+    CHECK(has(melflow_in(folder, {"inspect", "o.val.npy"}).out,
+              "are not those that its index describes"));
+  }
+}
+
+TEST_CASE("repair: what cannot be repaired is left as it is") {
+  const TempFolder folder;
+  make_output(folder,
+              "stage: npy_write, path: o.npy, split_files: false, statistics: all, "
+              "normalize: true");
+  spoil(folder / "o.npy");
+  const auto before = outputs(folder);
+  const Ended normalised = melflow_in(folder, {"repair", "o.npy"});
+  CHECK(normalised.code == 1);
+  CHECK(has(normalised.err, "its rows are normalised"));
+  CHECK((outputs(folder) == before));
+  const Ended none = melflow_in(folder, {"repair", "none.h5"});
+  CHECK(none.code == 1);
+  CHECK(has(none.err, "none.h5: No such file"));
+  test::write_text(folder / "two.yaml", test::nodes_to_mel("root: data", kMel) +
+                                            "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
+                                            "  b: {stage: npy_write, from: mel, path: b.npy}\n");
+  REQUIRE(melflow_in(folder, {"run", "two.yaml", "-q"}).code == 0);
+  CHECK(has(melflow_in(folder, {"repair", "a.h5"}).err, "with more than one output"));
+}
