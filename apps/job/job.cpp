@@ -22,6 +22,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+RunError was_changed(const std::string& path) {
+  return RunError(path + ": was changed since it was planned; put it back, or plan anew");
+}
+
 std::string hash_text(const std::string& bytes) {
   const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
@@ -44,6 +48,7 @@ void Job::write() {
   Json json{{"working_folder", working_folder},
             {"sink", sink},
             {"pipeline", hash_text(read_configuration(in(kJobPipeline)))},
+            {"manifest_bytes", std::filesystem::file_size(in(kJobManifest))},
             {"row_facts", row_facts},
             {"config", config},
             {"remarks", remarks},
@@ -89,8 +94,10 @@ Job Job::read(const std::string& folder) {
       job.parts.push_back(part);
     }
     if (hash_text(read_configuration(job.in(kJobPipeline))) != json->at("pipeline"))
-      throw RunError(job.in(kJobPipeline) +
-                     ": was changed since it was planned; put it back, or plan anew");
+      throw was_changed(job.in(kJobPipeline));
+    std::error_code error;
+    if (std::filesystem::file_size(job.in(kJobManifest), error) != json->at("manifest_bytes"))
+      throw was_changed(job.in(kJobManifest));
   });
   return job;
 }

@@ -213,6 +213,15 @@ TEST_CASE("job: what was planned is not changed by hand") {
     CHECK(worked.code == 1);
     CHECK_MESSAGE(has(worked.err, row.message), worked.err);
   }
+  // A line more is seen by those, too, that read none of it.
+  const Example example;
+  REQUIRE(example.work().code == 0);
+  std::ofstream(example.folder / "job/manifest.jsonl", std::ios::app) << "{}\n";
+  for (const char* verb : {"status", "work", "merge"}) {
+    const Ended ended = melflow_in(example.folder, {verb, "job"});
+    CHECK(ended.code != 0);
+    CHECK_MESSAGE(has(ended.err, "manifest.jsonl: was changed since it was planned"), ended.err);
+  }
 }
 
 TEST_CASE("job: a claim of a worker that is gone is taken over, one that lives is left alone") {

@@ -100,7 +100,7 @@ struct OutputIndex {
   /// FeatureInfo::axis.
   [[nodiscard]] std::vector<std::string> axes() const;
 
-  mutable std::string hash_, run_hash_;  ///< "" until they are asked for
+  mutable std::string hash_ = {}, run_hash_ = {};  ///< "" until they are asked for
 
  private:
   [[nodiscard]] FilesByStatus count_files() const;
