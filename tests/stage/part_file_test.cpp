@@ -34,6 +34,17 @@ bool is_foreign(const std::string& message, const std::string& path) {
 
 }  // namespace
 
+TEST_CASE("part file: much that begins with zeros is kept, with a word on power failures") {
+  const TempFolder folder;
+  const std::string zeros(70'000, '\0');
+  const std::string part = folder.write("out.part", zeros);
+  CHECK(complaint([&] { make(folder / "out", Existing::refuse); }) ==
+        part +
+            ": begins with zeros, as files do whose writing a power failure ended; if it is of "
+            "an earlier run, remove it");
+  CHECK(read_bytes(part) == zeros);
+}
+
 TEST_CASE("part file: what an earlier run left is replaced, what anybody else left is not") {
   struct Row {
     const char* what;
@@ -48,7 +59,8 @@ TEST_CASE("part file: what an earlier run left is replaced, what anybody else le
       {"somebody's", "a download", false},
       {"somebody's, with the text far behind", std::string(70'000, 'x') + "completed by test",
        false},
-      {"somebody's zeros", std::string(1000, '\0'), false},
+      {"what a power failure left of one just begun", std::string(1000, '\0'), true},
+      {"somebody's, which begins with zeros", std::string(1000, '\0') + "x", false},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.what));
