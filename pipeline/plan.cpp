@@ -56,14 +56,14 @@ void NodeOptions::describe(Schema& s) {
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or a number that the stage chooses")
       .range(1, 1024)
-      .searched();
+      .tuning();
   s.field(
        "queue", queue,
        "largest number of items that may wait before this node; auto: adapted during the run, "
        "from twice the node's concurrency plus the concurrency of the node before it, up to eight "
        "times that")
       .range(1, kMostPlaces)
-      .searched();
+      .tuning();
   s.field(
        "start_at", start_at,
        "share of the queue (for an auto queue: of its first size) that must be filled before the "
@@ -77,7 +77,7 @@ void NodeOptions::describe(Schema& s) {
        "100 µs of a worker's time, fewer towards the end of the list; never more than memory.host "
        "has room for")
       .range(1, kMostFilesPerTask)
-      .searched();
+      .tuning();
   s.field("on_failure", on_failure,
           "what a file loses that this node, or one after it, cannot process: file, all outputs; "
           "branch, only those after this node, and the others have it with a remark; not set: as "

@@ -56,7 +56,6 @@ class Field {
   std::optional<double> lowest, highest;
   bool lowest_exclusive = false;
   bool is_tuning = false;
-  bool is_searched = false;
 
   Field& range(double lo, double hi) {
     lowest = lo;
@@ -77,11 +76,6 @@ class Field {
   Field& tuning() {
     is_tuning = true;
     return *this;
-  }
-  /// Marks a tuning option of which `melflow tune` tries other values.
-  Field& searched() {
-    is_searched = true;
-    return tuning();
   }
   /// Makes the option be read before others, wherever it is written; `apply` then sets the values
   /// that it implies for them (a preset).

@@ -76,13 +76,13 @@ struct DecodeOptions {
             "decoded samples that go from stage to stage at a time [bytes]; longer recordings are "
             "divided into such blocks")
         .range(64 * 1024, 1 << 30)
-        .searched();
+        .tuning();
     s.field(
          "ahead", ahead,
          "blocks of long FLAC files that idle workers may decode before their turn; not set: twice "
          "the number of workers; 0: none")
         .range(0, 1024)
-        .searched();
+        .tuning();
   }
 };
 

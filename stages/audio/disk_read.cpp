@@ -49,7 +49,7 @@ struct DiskReadOptions {
             "largest read from the system [bytes]; also the memory through which a large file is "
             "read")
         .range(4096, 1 << 30)
-        .searched();
+        .tuning();
     s.field("noatime", noatime,
             "leaves access times unchanged (O_NOATIME) where the system allows it, which is for "
             "the user's own files")
@@ -69,12 +69,12 @@ struct DiskReadOptions {
          "loads the next files meanwhile; inline: by the workers alone; threads: by threads of its "
          "own; io_uring: by the kernel, many files at once (by threads where io_uring is not "
          "allowed)")
-        .searched();
+        .tuning();
     s.field("depth", depth,
             "most files that are read or loaded at once; with engine: threads and io_uring, "
             "`concurrency` overrides it where that is set")
         .range(1, 1024)
-        .searched()
+        .tuning()
         .used_with("engine: auto, threads or io_uring",
                    [this] { return engine != ReadEngine::in_line; });
   }

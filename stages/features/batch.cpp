@@ -18,7 +18,7 @@ struct BatchOptions {
     s.other_names(other_names::of_batch());
     s.field("files", files, "largest number of files, or of blocks of long files, in a batch")
         .range(1, 65536)
-        .searched();
+        .tuning();
     s.field("bytes", bytes,
             "size of the samples [bytes] at which a batch is full, even with fewer files")
         .range(4096, 4.0e9)
