@@ -14,6 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
 #include "apps/verbs/feature_settings.h"
+#include "apps/verbs/fit.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -237,6 +238,8 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
   out += fmt::format("{:<14}{}\n", "fingerprint", excerpt(f.text("feature_fingerprint")));
   out += settings_text(f);
   out += warnings_text(f);
+  for (const std::string& misfit : misfits(f))
+    out += fmt::format("{:<14}{}\n", "DOES NOT FIT", excerpt(misfit, kLongestReason));
   out += remarks_text(f, with_files);
   if (with_files) out += files_text(f);
   return out;
@@ -291,6 +294,7 @@ void print_json(const FeatureFile& f, bool with_files) {
   for (const char* name : {"feature_settings", "config"})
     out[name] = parse_settings_or_null(f.text(name));
   out["warnings"] = f.warnings();
+  out["misfits"] = misfits(f);
   out["remarks"] = Json::array();
   for (const FeatureFile::Remark& r : f.remarks())
     out["remarks"].push_back({{"index", r.file},

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/verbs/fit.h"
 #include "apps/verbs/output_corpus.h"
 #include "apps/verbs/row_check.h"
 #include "apps/verbs/verbs.h"
@@ -21,10 +21,9 @@
 #include "config/load.h"
 #include "config/yaml_text.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/corpus/update.h"
-#include "stages/output/output_sections.h"
 #include "stages/output/resume.h"
-#include "stages/output/row_sink.h"
 
 namespace melflow {
 namespace {
@@ -52,52 +51,32 @@ std::string config_of(const FeatureFile& file) {
   return config;
 }
 
+void check_index(const FeatureFile& file) {
+  if (file.is_index_as_written()) return;
+  throw RunError(
+      file.path() +
+      ": cannot be repaired: what it says of its files is not what was written, so that it is "
+      "not known which rows are whose. Copy it again, or build it anew (overwrite: true)");
+}
+
 Plan plan_of(const FeatureFile& file, const LoadOptions& options) {
   return load_plan_text(config_of(file), file.path() + ": config", options);
 }
 
-const RowSink& row_sink(const PlanNode& node) { return dynamic_cast<const RowSink&>(*node.stage); }
-
-// "out.h5" for "out.train.h5", where a file holds a split.
-std::string path_of_all(const FeatureFile& file, bool has_split_files) {
-  if (has_split_files)
-    for (const std::string& split : file.splits()) {
-      const std::filesystem::path path(file.path());
-      const std::string stem = path.stem().string(), ending = "." + split;
-      if (!stem.ends_with(ending)) continue;
-      return (path.parent_path() /
-              (stem.substr(0, stem.size() - ending.size()) + path.extension().string()))
-          .string();
-    }
-  return file.path();
-}
-
-std::vector<std::string> paths_of(const FeatureFile& file, bool has_split_files,
-                                  const std::string& all) {
-  std::vector<std::string> out;
-  std::error_code unknown;
-  if (has_split_files)
-    for (const std::string& split : file.splits())
-      if (const std::string path = OutputSections::path_of(all, split);
-          std::filesystem::exists(path, unknown))
-        out.push_back(path);
-  if (out.empty() || std::filesystem::exists(all, unknown)) out.push_back(all);
-  return out;
-}
-
-Examined examine(const FeatureFile& named, bool has_split_files) {
+Examined examine(const FeatureFile& named) {
   Examined out;
-  out.path = path_of_all(named, has_split_files);
+  out.path = path_of_all(named);
   std::vector<std::unique_ptr<const FeatureFile>> files;
   std::vector<FilesOf> all;
-  for (const std::string& path : paths_of(named, has_split_files, out.path)) {
+  for (const std::string& path : files_of_all(named)) {
     files.push_back(std::make_unique<const FeatureFile>(path));
     const FeatureFile& file = *files.back();
-    if (file.text("feature_fingerprint") != named.text("feature_fingerprint"))
+    if (file.text("run_hash") != named.text("run_hash"))
       throw RunError(
-          fmt::format("{}: holds other features than {}: they are of two runs. Move one "
-                      "of them elsewhere",
+          fmt::format("{}: is not of the same run as {}, so they cannot be repaired together; "
+                      "`melflow update` of their pipeline makes them of one run",
                       path, named.path()));
+    check_index(file);
     CheckedRows found = check_rows(file);
     out.kept += found.right + found.unknown;
     for (const std::size_t i : found.wrong) out.of[file.files()[i].path] = path;
@@ -117,13 +96,13 @@ int tell(const Examined& found, const std::vector<Remark>& remarks) {
       lost[remark.name] = fmt::format("{}: {}", remark.entry.stage, remark.entry.reason);
   std::string text;
   for (const auto& [name, path] : found.of)
-    if (!lost.contains(name)) text += fmt::format("  {}: {}\n", path, name);
+    if (!lost.contains(name)) text += fmt::format("  {}: {}\n", path, one_line(name));
   if (!text.empty())
     text = fmt::format("computed anew, since the rows were not what was written:\n{}", text);
   if (!lost.empty()) {
     text += "their rows were not what was written and are gone; `melflow update` tries again:\n";
     for (const auto& [name, why] : lost)
-      text += fmt::format("  {}: {}: {}\n", found.of.at(name), name, why);
+      text += fmt::format("  {}: {}: {}\n", found.of.at(name), one_line(name), one_line(why));
   }
   put(stdout, fmt::format("{}kept: the rows of {}\n", text, plural(found.kept, "file")));
   return lost.empty() ? kDone : kSomeFailed;
@@ -137,9 +116,10 @@ int repair(const RepairArguments& arguments) {
   Value config;
   {
     const FeatureFile file(arguments.file);
+    check_index(file);
     const Plan made = plan_of(file, options);
     const PlanNode& sink = only_sink(made, file.path());
-    found = examine(file, row_sink(sink).target().split_files);
+    found = examine(file);
     if (found.damaged.empty()) {
       put(stdout,
           fmt::format("{}: the rows are what was written; nothing is changed\n", found.path));

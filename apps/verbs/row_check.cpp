@@ -34,6 +34,14 @@ State state_of(const FeatureFile& file, const FeatureFile::Entry& entry, NumberT
   return hash.value() == entry.rows_hash ? State::right : State::wrong;
 }
 
+State checked(const FeatureFile& file, const FeatureFile::Entry& entry, NumberType type) {
+  try {
+    return state_of(file, entry, type);
+  } catch (const RunError&) {  // a chunk that is damaged cannot be unpacked
+    return State::wrong;
+  }
+}
+
 }  // namespace
 
 NumberType stored_type(const FeatureFile& file) {
@@ -42,18 +50,17 @@ NumberType stored_type(const FeatureFile& file) {
                              file.dtype()));
 }
 
+bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry) {
+  return entry.rows_hash == 0 || checked(file, entry, stored_type(file)) != State::wrong;
+}
+
 CheckedRows check_rows(const FeatureFile& file) {
   const NumberType type = stored_type(file);
   std::vector<State> states(file.files().size(), State::no_rows);
   std::atomic<std::size_t> next{0};
   on_threads(available_cpus(), [&] {
-    for (std::size_t i = 0; (i = next.fetch_add(1)) < states.size();) {
-      try {
-        states[i] = state_of(file, file.files()[i], type);
-      } catch (const RunError&) {  // a chunk that is damaged cannot be unpacked
-        states[i] = State::wrong;
-      }
-    }
+    for (std::size_t i = 0; (i = next.fetch_add(1)) < states.size();)
+      states[i] = checked(file, file.files()[i], type);
   });
   CheckedRows out;
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -12,6 +12,9 @@ namespace melflow {
 /// Of the rows. Throws RunError for one that is not known.
 NumberType stored_type(const FeatureFile& file);
 
+/// Whether the rows of a file are what was written; also where that is not known, or there are none.
+bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry);
+
 struct CheckedRows {
   std::vector<std::size_t> wrong;      ///< files whose rows are not what was written
   std::size_t right = 0, unknown = 0;  ///< how many files' are; of how many there is no hash

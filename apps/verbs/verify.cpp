@@ -12,10 +12,12 @@
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/verbs/fit.h"
 #include "apps/verbs/recompute.h"
 #include "apps/verbs/row_check.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "stages/output/formats/feature_file.h"
 
 namespace melflow {
@@ -43,14 +45,14 @@ std::string text_of(const FeatureFile& file, const CheckedRows& found) {
   if (found.unknown > 0) out += fmt::format("; of {} no hash is known", found.unknown);
   if (!found.wrong.empty()) {
     out += fmt::format("; those of {} are not:", plural(found.wrong.size(), "file"));
-    list_some(out, found.wrong, [&](std::size_t i) { return file.files()[i].path; });
+    list_some(out, found.wrong, [&](std::size_t i) { return one_line(file.files()[i].path); });
     out += fmt::format("\nIs the disk sound? `melflow repair {}` makes them again", file.path());
   }
   return out + "\n";
 }
 
 std::string text_of(const FeatureFile& file, const Recomputed& found) {
-  const auto path = [&](std::size_t i) { return file.files()[i].path; };
+  const auto path = [&](std::size_t i) { return one_line(file.files()[i].path); };
   std::string out =
       fmt::format("computed from the audio once more, those of {} are the same, bit for bit",
                   plural(found.same.size(), "file"));
@@ -62,8 +64,9 @@ std::string text_of(const FeatureFile& file, const Recomputed& found) {
   }
   if (!found.lost.empty()) {
     out += fmt::format("\ngave rows then and none now: {}", plural(found.lost.size(), "file"));
-    list_some(out, found.lost,
-              [&](const auto& l) { return fmt::format("{}: {}", path(l.first), l.second); });
+    list_some(out, found.lost, [&](const auto& l) {
+      return fmt::format("{}: {}", path(l.first), one_line(l.second));
+    });
   }
   if (!found.changed.empty()) {
     out += fmt::format("\nchanged or gone since, and so not computed: {}",
@@ -89,6 +92,7 @@ nlohmann::ordered_json json_of(const FeatureFile& file, const Recomputed& found)
 int run_verify(const VerifyArguments& arguments) {
   const FeatureFile file(arguments.file);
   const CheckedRows found = check_rows(file);
+  const std::vector<std::string> unfit = misfits(file);
   std::optional<Recomputed> anew;
   if (arguments.recompute) anew = recompute(file, *arguments.recompute, arguments.seed);
   if (arguments.json) {
@@ -97,14 +101,16 @@ int run_verify(const VerifyArguments& arguments) {
                                {"unknown", found.unknown},
                                {"wrong", nlohmann::ordered_json::array()}};
     for (const std::size_t i : found.wrong) out["wrong"].push_back(file.files()[i].path);
+    out["misfits"] = unfit;
     if (anew) out["recomputed"] = json_of(file, *anew);
     put(stdout, json_text(out));
   } else {
     put(stdout, text_of(file, found));
+    for (const std::string& one : unfit) put(stdout, one_line(one) + "\n");
     if (anew) put(stdout, text_of(file, *anew));
   }
-  const bool is_right =
-      found.wrong.empty() && (!anew || (anew->other.empty() && anew->lost.empty()));
+  const bool is_right = found.wrong.empty() && unfit.empty() &&
+                        (!anew || (anew->other.empty() && anew->lost.empty()));
   return is_right ? kDone : kRunFailed;
 }
 

@@ -39,6 +39,12 @@ std::unique_ptr<RowReuse> RowReuse::open(const std::string& path,
         "{}: is in format {}, which this program reads but does not go on with (it writes {}), so "
         "it cannot be updated; build it anew with `melflow run` and overwrite: true on its sink",
         path, file.format(), FeatureData::kFormat));
+  if (!file.is_index_as_written())
+    throw RunError(
+        fmt::format("{}: is damaged: what it says of its files is not what was written, so it "
+                    "cannot be updated. Copy it again, or build it anew with `melflow run` and "
+                    "overwrite: true on its sink",
+                    path));
   if (file.text("feature_fingerprint") != feature_fingerprint)
     throw RunError(
         fmt::format("{}: holds other features than this pipeline makes, so it cannot be "

@@ -356,13 +356,16 @@ void RowSink::remove_journal() const {
 
 void RowSink::complete(RunContext& run) {
   const RowOrder& order = writer_->order();
+  const bool has_split_files =
+      target_.split_files && !part_ && manifest_with_splits(run) != nullptr;
   statistics_->settle(run, order, sections_, files_, complete_);
+  if (target_.normalize && complete_)
+    for (std::size_t s = 0; s < files_.size(); ++s) normalize(run, s, order.total(s));
   for (std::size_t s = 0; s < files_.size(); ++s) {
     const std::int64_t rows = order.total(s);
-    if (target_.normalize && complete_) normalize(run, s, rows);
     finish_file(*files_[s], rows,
                 {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
-                 sections_.end(s), statistics_->settled(), &writer_->hashes()});
+                 sections_.end(s), statistics_->settled(), &writer_->hashes(), has_split_files});
     rows_ += rows;
   }
   if (part_) {

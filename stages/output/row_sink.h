@@ -59,7 +59,6 @@ class RowSink : public Sink<MelBatch>,
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override;
   /// What decides the bytes of rows, whatever file they are in; after start().
   [[nodiscard]] RunJournal::Facts row_facts() const;
-  [[nodiscard]] const RowSinkOptions& target() const { return target_; }
 
  protected:
   using Shape = std::vector<std::uint64_t>;  // of the rows: [rows, columns] or with frames between
@@ -87,6 +86,7 @@ class RowSink : public Sink<MelBatch>,
   /// What else decides how the rows are stored.
   [[nodiscard]] virtual std::string layout_facts() const { return layout_name(); }
 
+  [[nodiscard]] const RowSinkOptions& target() const { return target_; }
   [[nodiscard]] Shape shape_of(std::int64_t rows) const;
 
  private:

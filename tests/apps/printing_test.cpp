@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <fmt/format.h>
 
+#include "stages/output/formats/feature_file.h"
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
 #include "tests/apps/sound.h"
@@ -79,6 +81,12 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
       {{"show", "out.h5", "--file", kEvil + ".wav", "-o", "a.png"}, 1, name.substr(0, 10)},
       {{"show", "out.h5", "--file", kEvil, "-o", "a.png"}, 1, "there is no file '" + kShown + "'"},
       {{"show", "out.h5", "--file", "good.wav", "-o", "a.png", "--rows", kEvil}, 1, "write A:B"},
+      {{"update", "p.yaml", "--dry-run"}, 0, "failed before"},
+      {{"plan", "p.yaml", "-o", "job"}, 0, "2 files"},
+      {{"work", "job"}, 0, "1 part made by this worker"},
+      {{"status", "job"}, 0, "job"},
+      {{"merge", "job"}, 3, "1 failed"},
+      {{"verify", "out.h5", "--recompute", "100%"}, 0, "bit for bit"},
       {{"compare", "out.h5", "p.yaml"}, 0, "equal"},
       {{"compare", "out.h5", "p.yaml", "--set", "mel.log=" + kEvil}, 78, kShown},
       {{"compare", kEvil, "out.h5"}, 78, kShown},
@@ -99,6 +107,34 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
     CHECK(is_harmless(e.out));
     CHECK(is_harmless(e.err));
   }
+}
+
+TEST_CASE("printing: nor can they where rows are damaged, or are another now") {
+  const TempFolder folder;
+  const std::string name = kShown + "/good.wav", path = folder / ("data/" + kEvil + "/good.wav");
+  test::write_wav(path, 8000, 0.3, 1);
+  write_pipeline(folder);
+  REQUIRE(call(folder, {"run", "p.yaml", "-q"}).code == 0);
+  const auto time = std::filesystem::last_write_time(path);
+  test::write_wav(path, 8000, 0.3, 2);
+  std::filesystem::last_write_time(path, time);
+  const Ended other = call(folder, {"verify", "out.h5", "--recompute", "100%"});
+  CHECK(has(other.out, "\n  " + name + "\n"));
+  CHECK(is_harmless(other.out));
+  std::uint64_t at = 0;
+  {
+    const FeatureFile file(folder / "out.h5");
+    at = file.rows_at().value();
+  }
+  std::fstream(folder / "out.h5", std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(static_cast<std::streamoff>(at))
+      .put('x');
+  const Ended wrong = call(folder, {"verify", "out.h5"});
+  CHECK(has(wrong.out, "\n  " + name + "\n"));
+  CHECK(is_harmless(wrong.out));
+  const Ended repaired = call(folder, {"repair", "out.h5"});
+  CHECK(has(repaired.out, "  out.h5: " + name + "\n"));
+  CHECK(is_harmless(repaired.out));
 }
 
 TEST_CASE("printing: nor can paths from the command line, wherever they are told") {

@@ -182,6 +182,101 @@ TEST_CASE("repair: signals that are made up are made once more by a run") {
   CHECK((outputs(folder) == before));
 }
 
+TEST_CASE("repair: whichever byte is another, the output is right again or refused as it is") {
+  struct Kind {
+    std::string sink, named, damaged;
+  };
+  for (const Kind& kind :
+       {Kind{"stage: npy_write, path: o.npy", "o.train.npy", "o.train.npy"},
+        {"stage: npy_write, path: o.npy", "o.val.npy", "o.train.index.npy"},
+        {"stage: npy_write, path: o.npy", "o.train.npy", "o.train.index.json"},
+        {"stage: hdf5_write, path: o.h5", "o.h5", "o.h5"},
+        {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", "o.h5"}}) {
+    const TempFolder folder;
+    make_output(folder, kind.sink);
+    const auto whole = outputs(folder);
+    const std::string& bytes = whole.at(kind.damaged);
+    constexpr std::size_t kPlaces = 30;
+    for (std::size_t k = 0; k < kPlaces; ++k) {
+      const std::size_t at = (2 * k + 1) * bytes.size() / (2 * kPlaces);
+      CAPTURE(kind.damaged);
+      CAPTURE(at);
+      spoil(folder / kind.damaged, at);
+      const auto damaged = outputs(folder);
+      const Ended ended = melflow_in(folder, {"repair", kind.named});
+      INFO(ended.out << ended.err);
+      const auto now = outputs(folder);
+      if (ended.code == 1) {
+        CHECK((now == damaged));
+        CHECK(has(ended.err, "melflow: "));
+      } else if (has(ended.out, "nothing is changed")) {  // bytes that mean nothing
+        CHECK((now == damaged));
+      } else {
+        CHECK(ended.code == 0);
+        CHECK((now == whole));
+      }
+      for (const auto& [name, text] : whole) test::write_text(folder / name, text);
+    }
+  }
+}
+
+TEST_CASE("repair: an index that is another is told by every verb that goes by it") {
+  const TempFolder folder;
+  make_output(folder, "stage: npy_write, path: o.npy, split_files: false");
+  const std::string bytes = test::read_text(folder / "o.index.npy");
+  spoil(folder / "o.index.npy", bytes.find("train/1.wav"));
+  const auto before = outputs(folder);
+  const std::string damaged = "what it says of its files";
+  for (const char* verb : {"verify", "repair", "inspect"}) {
+    CAPTURE(verb);
+    const Ended ended = melflow_in(folder, {verb, "o.npy"});
+    CHECK((ended.code == 0) == (std::string(verb) == "inspect"));
+    CHECK(has(ended.out + ended.err, damaged));
+  }
+  const Ended update = melflow_in(folder, {"update", "p.yaml"});
+  CHECK(update.code == 1);
+  CHECK(has(update.err, damaged));
+  CHECK((outputs(folder) == before));
+}
+
+TEST_CASE("repair: files of two runs are told apart") {
+  for (const std::string& sink : {std::string("stage: npy_write, path: o.npy, overwrite: true"),
+                                  std::string("stage: hdf5_write, path: o.h5, split_files: true, "
+                                              "overwrite: true")}) {
+    CAPTURE(sink);
+    const std::string ending = has(sink, "npy") ? ".npy" : ".h5";
+    const TempFolder folder;
+    make_output(folder, sink);
+    const auto first = outputs(folder);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    CHECK((outputs(folder) == first));  // two runs of one corpus fit together
+    test::write_wav(folder / "data/val/5.wav", 5000, 8000, 9);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
+    for (const auto& [name, text] : first)
+      if (name.starts_with("o.val")) test::write_text(folder / name, text);
+    const std::string says = "o.val" + ending + ": is not of the same run as o.train" + ending;
+    const Ended verified = melflow_in(folder, {"verify", "o.train" + ending});
+    CHECK(verified.code == 1);
+    CHECK(has(verified.out, says));
+    CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending}).out, says));
+    CHECK(has(melflow_in(folder, {"inspect", "o.train" + ending, "--json"}).out, says));
+    const Ended repaired = melflow_in(folder, {"repair", "o.train" + ending});
+    CHECK(repaired.code == 1);
+    CHECK(has(repaired.err, says));
+    REQUIRE(melflow_in(folder, {"update", "p.yaml", "-q"}).code == 0);
+    CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
+    if (ending == ".h5") continue;
+    // Rows of one run, and what another says of them; as many.
+    const std::string rows = test::read_text(folder / "o.val.npy");
+    test::write_wav(folder / "data/val/5.wav", 5000, 8000, 10);
+    REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
+    test::write_text(folder / "o.val.npy", rows);
+    CHECK(has(melflow_in(folder, {"inspect", "o.val.npy"}).out,
+              "are not those that its index describes"));
+  }
+}
+
 TEST_CASE("repair: what cannot be repaired is left as it is") {
   const TempFolder folder;
   make_output(folder,

@@ -3,6 +3,7 @@
 import os
 import tempfile
 import unittest
+import warnings
 
 import h5py
 import melflow
@@ -126,6 +127,27 @@ class RowsTest(unittest.TestCase):
             melflow.open(self.files["half"]).batches(normalize=True)
         as_float = next(iter(melflow.open(self.files["half"]).batches(dtype="float32")))["mel"]
         self.assertEqual(as_float.dtype, np.float32)
+
+    def test_files_of_splits_of_two_runs_are_told_apart(self):
+        root, out = os.path.join(self.folder.name, "audio"), os.path.join(self.folder.name, "set.h5")
+        sink = f"stage: hdf5_write, path: {out}, split_files: true, overwrite: true"
+        train, val = out[:-3] + ".train.h5", out[:-3] + ".val.h5"
+
+        def make(seed):
+            splits = f", splits: ratio, split_seed: {seed}, split_ratios: {{train: 70, val: 30}}"
+            corpus.write_rows(self.folder.name, "set", corpus.pipeline(root, sink, files=splits))
+
+        make(1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            melflow.open(train)
+        with open(val, "rb") as file:
+            earlier = file.read()
+        make(2)
+        with open(val, "wb") as file:
+            file.write(earlier)
+        with self.assertWarnsRegex(UserWarning, "set.val.h5: is not of the same run as .*set.train.h5"):
+            melflow.open(train)
 
     def test_ranks_together_are_one(self):
         rows = melflow.open(self.files["windows"])

@@ -85,8 +85,8 @@ TEST_CASE("hdf5_write: everything in docs/output-format.md is there, with its ty
     CHECK(h5.attribute_names("/") ==
           std::vector<std::string>{"backend", "complete", "config", "failed", "feature_fingerprint",
                                    "feature_settings", "format", "found", "hop_length",
-                                   "instruction_set", "melflow_version", "n_fft", "not_run", "ok",
-                                   "rows", "sample_rate", "skipped"});
+                                   "index_hash", "instruction_set", "melflow_version", "n_fft",
+                                   "not_run", "ok", "rows", "sample_rate", "skipped"});
     const std::pair<const char*, std::string> attributes[] = {{"melflow_version", "string"},
                                                               {"format", "int32"},
                                                               {"complete", "int8"},

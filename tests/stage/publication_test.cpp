@@ -35,7 +35,7 @@ std::string content(const std::string& path) {
 class Written : public PartFile {
  public:
   Written(const std::string& target, Existing existing) : PartFile(target, "test", existing) {
-    if (extends()) save(3, 3, false);
+    if (extends()) save(3, 3);
     put("new", 3, 0);
     cut(3);
   }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
@@ -91,6 +92,26 @@ class Rows:
         return RowLoader(self, batch_size, **options)
 
 
+def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str]:
+    """The files of other splits beside this one that another run has made."""
+    import h5py
+    stem, ending = os.path.splitext(name)
+    mine = [split for split in splits if stem.endswith("." + split)] if run is not None else []
+    out = []
+    for split in splits if mine else []:
+        path = stem[:-len(mine[0])] + split + ending
+        if split == mine[0] or not os.path.exists(path):
+            continue
+        try:
+            with h5py.File(path, "r") as file:
+                other = file.attrs.get("run_hash")
+        except OSError:
+            other = None
+        if other != run:
+            out.append(path)
+    return out
+
+
 class FileRows(Rows):
     """The rows of a file that melflow has written.
 
@@ -131,6 +152,9 @@ class FileRows(Rows):
             self.is_normalized = statistics is not None and int(statistics.attrs.get("applied", 0)) == 1
             self.mean = statistics["mean"][:] if statistics is not None else None
             self.std = statistics["std"][:] if statistics is not None else None
+        for other in _of_other_runs(name, self.attributes.get("run_hash"), self.split_names):
+            warnings.warn(f"{other}: is not of the same run as {name}: labels, splits or features may be others. "
+                          "`melflow update` of its pipeline makes them of one run", stacklevel=3)
         # A row is a frame, or a sample, of a recording, and not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
         self._order()

@@ -15,6 +15,7 @@
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/output/formats/h5_reader.h"
+#include "stages/output/formats/index_hash.h"
 #include "stages/output/formats/npy_reader.h"
 
 namespace melflow {
@@ -93,6 +94,11 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   } catch (const RunError& e) {
     throw RunError(fmt::format("{}: is damaged: {}", path_, e.what()));
   }
+}
+
+bool FeatureFile::is_index_as_written() const {
+  const std::string known = text(kIndexHash);
+  return known.empty() || known == index_hash(data());
 }
 
 std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t count) const {

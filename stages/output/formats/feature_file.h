@@ -61,6 +61,10 @@ class FeatureFile {
   /// for rows that do not exist.
   [[nodiscard]] std::vector<float> read_rows(std::uint64_t offset, std::uint64_t count) const;
 
+  /// False: what the file says of its files or of itself is not what was written. Outputs of earlier
+  /// programs do not tell.
+  [[nodiscard]] bool is_index_as_written() const;
+
  private:
   [[nodiscard]] const FeatureData& data() const { return contents_.data; }
 

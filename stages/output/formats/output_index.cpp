@@ -1,6 +1,7 @@
 #include "stages/output/formats/output_index.h"
 
 #include "pipeline/problem.h"
+#include "stages/output/formats/index_hash.h"
 
 namespace melflow {
 namespace {
@@ -17,6 +18,16 @@ void fail_read_back(const std::string& what) {
   throw RunError(what +
                  ": what is read back is not what was written; the output is not published. Is the "
                  "disk sound?");
+}
+
+const std::string& OutputIndex::hash() const {
+  if (hash_.empty()) hash_ = index_hash(*this);
+  return hash_;
+}
+
+const std::string& OutputIndex::run_hash() const {
+  if (run_hash_.empty()) run_hash_ = melflow::run_hash(*this);
+  return run_hash_;
 }
 
 std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }

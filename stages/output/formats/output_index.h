@@ -31,6 +31,7 @@ struct OutputIndex {
   std::size_t first = 0, last = 0;  ///< files [first, last) of the run; members count from `first`
   const ColumnStatistics* statistics = nullptr;
   const std::vector<std::uint64_t>* rows_hashes = nullptr;  ///< of all files of the run
+  bool is_of_several = false;                               ///< the run has a file for each split
   const ManifestSource* listed = manifest_source(run);  ///< null where the source lists no files
   const Manifest* manifest = listed != nullptr ? &listed->manifest() : nullptr;
   const std::vector<std::int64_t> first_rows = order.offsets();  ///< for all files of the run
@@ -92,9 +93,14 @@ struct OutputIndex {
   [[nodiscard]] std::vector<SplitRows> splits() const;
   /// Remarks on the run as a whole.
   [[nodiscard]] std::vector<std::string> warnings() const { return run.warnings(); }
+  /// index_hash() and run_hash() of this (index_hash.h), computed once.
+  [[nodiscard]] const std::string& hash() const;
+  [[nodiscard]] const std::string& run_hash() const;
   /// The names of the axes of the rows: "row", "frame" where a row has several frames, and
   /// FeatureInfo::axis.
   [[nodiscard]] std::vector<std::string> axes() const;
+
+  mutable std::string hash_, run_hash_;  ///< "" until they are asked for
 
  private:
   [[nodiscard]] FilesByStatus count_files() const;

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "stages/output/formats/feature_fingerprint.h"
+#include "stages/output/formats/index_hash.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -42,6 +43,11 @@ RootAttribute formerly(const char* in_format_1, RootAttribute attribute) {
 RootAttribute only(const char* where, bool (*is_wanted)(const X&), RootAttribute attribute) {
   attribute.only = where;
   attribute.is_wanted = is_wanted;
+  return attribute;
+}
+
+RootAttribute lately(RootAttribute attribute) {
+  attribute.is_in_all = false;
   return attribute;
 }
 
@@ -105,6 +111,14 @@ std::vector<RootAttribute> table() {
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
           "the whole configuration, all defaults filled in"),
+      only(
+          "`split_files: true`", [](const X& x) { return x.is_of_several; },
+          formerly("", attribute("run_hash", &X::run_hash,
+                                 "16 hexadecimal digits: equal in the files of one run, whatever "
+                                 "their splits"))),
+      formerly("", lately(attribute(kIndexHash, &X::hash,
+                                    "XXH3 (64 bits) of what the output says of its files and of "
+                                    "itself, 16 hexadecimal digits; `melflow verify` compares"))),
   };
 }
 

@@ -32,6 +32,7 @@ struct RootAttribute {
   /// For the documentation: which outputs have it; "" for all.
   const char* only = "";
   bool (*is_wanted)(const OutputIndex&) = nullptr;  ///< whether this output has it; null: all do
+  bool is_in_all = true;  ///< false: outputs of this format may lack it, such as earlier ones
 
   [[nodiscard]] bool is_text() const { return type == Type::text || type == Type::json; }
   [[nodiscard]] bool is_in(const OutputIndex& index) const {
@@ -44,7 +45,7 @@ struct RootAttribute {
   /// Whether an output of this format is damaged without it; never in format 1, whose programs
   /// differed.
   [[nodiscard]] bool is_needed(std::int64_t format) const {
-    return format > 1 && is_wanted == nullptr;
+    return format > 1 && is_wanted == nullptr && is_in_all;
   }
 };
 

@@ -1,0 +1,25 @@
+// By what the index of an output is known again: a hash of all that it says of its files, and of itself as
+// a whole. It is the same for both formats.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "stages/output/formats/feature_data.h"
+#include "stages/output/formats/output_index.h"
+
+namespace melflow {
+
+/// The name of the attribute that has it.
+inline constexpr const char* kIndexHash = "index_hash";
+
+/// XXH3 (64 bits) as 16 hexadecimal digits: of an index that is written, and of what was read. The
+/// shape of the rows, their type and their places for each split are not in it.
+std::string index_hash(const OutputIndex& index);
+std::string index_hash(const FeatureData& data);
+
+/// What the files of one run have in common, likewise: of the paths of all its files and the hashes of
+/// their rows.
+std::string run_hash(const OutputIndex& index);
+
+}  // namespace melflow
