@@ -1,13 +1,6 @@
 // Any bytes as a configuration, for libFuzzer: no crash, no sanitizer's finding, no second of work, and messages of bounded
-// length that have a place. Bytes up to the first U+0001 are the file, then come --set and --var, one a line. Not part of
-// the build:
-//
-//   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. tests/fuzz/config_fuzz.cpp
-//     tests/unit/config_stages.cpp config/{document,load,overrides,text_check,variables}.cpp
-//     pipeline/{cpu,facts,graph_builder,graph_checks,graph_draft,graph_expand,item,ledger,budget,
-//     memory,plan,plan_checks,plan_settings,problem,registry,schema,stage_abilities,text,value}.cpp
-//     -lyaml-cpp -lfmt -lpthread -o config_fuzz
-//   ./config_fuzz -max_len=20000 -timeout=5 -max_total_time=600 -dict=tests/fuzz/config.dict FOLDER config/pipelines
+// length that have a place. Bytes up to the first U+0001 are the file, then come --set and --var, one a line. perf/fuzz.sh
+// builds and runs it.
 #include <cstdint>
 #include <cstdlib>
 #include <sstream>

@@ -101,6 +101,9 @@ template <class T>
 using Owned = std::unique_ptr<T, Freer>;
 
 std::string text_of(int error) {
+  if (error ==
+      AVERROR(ENOMEM))  // mostly for what a damaged file dictates: no reason to end the run
+    return "it asks for more memory than FFmpeg can have: damaged, or memory is short";
   // Some decoders give -1 for whatever is wrong, which would read "Operation not permitted".
   if (error == -1) error = AVERROR_INVALIDDATA;
   std::array<char, AV_ERROR_MAX_STRING_SIZE> text{};
@@ -201,10 +204,10 @@ class FfmpegDecoder final : public SoundDecoder {
     };
     // It frees the context where it fails.
     if (const int e = ffmpeg().avformat_open_input(&context, "", nullptr, nullptr); e < 0)
-      return refused(e);
+      return text_of(e);
     context_.reset(context);
     if (const int e = ffmpeg().avformat_find_stream_info(context, nullptr); e < 0)
-      return refused(e);
+      return text_of(e);
     const AVCodec* found = nullptr;
     const int number = ffmpeg().av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, -1, &found, 0);
     if (number == AVERROR_STREAM_NOT_FOUND) return "there is no sound in it";
@@ -218,11 +221,11 @@ class FfmpegDecoder final : public SoundDecoder {
     if (!codec_ || !frame_ || !packet_) throw std::bad_alloc();
     if (const int e = ffmpeg().avcodec_parameters_to_context(codec_.get(), stream_->codecpar);
         e < 0)
-      return refused(e);
+      return text_of(e);
     codec_->thread_count = 1;  // files are decoded beside each other
     codec_->pkt_timebase = stream_->time_base;
     if (const int e = ffmpeg().avcodec_open2(codec_.get(), found, nullptr); e < 0)
-      return refused(e);
+      return text_of(e);
     // Rate and channels as they are decoded: headers of AAC say half of them for some profiles.
     if (!next_frame()) return fault_ ? fault_->what : "no frame of it can be decoded";
     info_.samplerate = frame_->sample_rate;
@@ -232,11 +235,6 @@ class FfmpegDecoder final : public SoundDecoder {
     info_.frames = seconds > 0 ? static_cast<sf_count_t>(seconds * info_.samplerate) : SF_COUNT_MAX;
     is_guess_ = true;
     return "";
-  }
-
-  static std::string refused(int error) {
-    if (error == AVERROR(ENOMEM)) throw std::bad_alloc();
-    return text_of(error);
   }
 
   // The next samples, at frame_; false at the end.
@@ -299,7 +297,6 @@ class FfmpegDecoder final : public SoundDecoder {
   }
 
   void note(int error) {
-    if (error == AVERROR(ENOMEM)) throw std::bad_alloc();
     if (!fault_) fault_ = Fault{count_, text_of(error), false};
     is_over_ = is_over_ || ++errors_ >= kMostErrors;
   }

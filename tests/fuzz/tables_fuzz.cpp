@@ -1,0 +1,79 @@
+// Any bytes as a manifest, for libFuzzer (perf/fuzz.sh): the first byte says whether they are CSV, a table with tabs, JSON lines, or
+// a pattern, its first line, for the paths that are its other lines.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/csv.h"
+#include "stages/corpus/glob.h"
+#include "stages/corpus/json_lines.h"
+
+namespace {
+
+// A file in memory.
+class File {
+ public:
+  File(const std::uint8_t* data, std::size_t size) : fd_(memfd_create("table", 0)) {
+    if (fd_ < 0 || write(fd_, data, size) != static_cast<ssize_t>(size)) std::abort();
+  }
+  ~File() { close(fd_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  [[nodiscard]] std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
+
+ private:
+  int fd_;
+};
+
+// Every cell can be asked for, and lines are counted.
+void read_all(melflow::TableReader& table) {
+  int line = 0;
+  while (table.next()) {
+    if (table.line() <= line) std::abort();
+    line = table.line();
+    for (std::size_t c = 0; c < table.columns().size(); ++c)
+      static_cast<void>(table.cell(static_cast<int>(c)).size());
+  }
+}
+
+void match_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string pattern, path;
+  std::getline(lines, pattern);
+  const melflow::Glob glob(pattern);
+  while (std::getline(lines, path)) {
+    const bool is_match = glob.matches(path);
+    if (glob.takes_every_name() && pattern.find('/') == pattern.npos && !path.empty() &&
+        path.find('/') == path.npos && path.front() != '.' && !is_match)
+      std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  try {
+    if (data[0] % 4 == 3) {
+      match_lines({reinterpret_cast<const char*>(data + 1), size - 1});
+      return 0;
+    }
+    const File file(data + 1, size - 1);
+    if (data[0] % 4 == 2) {
+      melflow::JsonLinesReader table(file.path(), {});
+      read_all(table);
+    } else {
+      melflow::CsvReader table(file.path(), {}, data[0] % 4 == 0 ? ',' : '\t');
+      read_all(table);
+    }
+  } catch (const melflow::RunError&) {
+    // A table that cannot be read is told.
+  }
+  return 0;
+}
