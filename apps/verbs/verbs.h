@@ -25,6 +25,7 @@ Action add_merge(CLI::App& verb);
 Action add_status(CLI::App& verb);
 Action add_explain(CLI::App& verb);
 Action add_sweep(CLI::App& verb);
+Action add_tune(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_init(CLI::App& verb);
 Action add_validate(CLI::App& verb);
@@ -72,6 +73,9 @@ inline constexpr Verb kVerbs[] = {
     {"sweep", "Pipelines",
      "Runs a pipeline with several values of some options, in turn, and puts them in order.",
      add_sweep},
+    {"tune", "Pipelines",
+     "Looks for options that make a pipeline faster on this machine, and writes it with them.",
+     add_tune},
     {"report", "Pipelines",
      "Says what got slower between two runs, by their reports, and whether it is more than noise.",
      add_report, kUsage},

@@ -103,7 +103,7 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
   const Row rows[] = {
       {{},
        "a verb is missing; the verbs are run, update, plan, work, merge, status, explain, sweep, "
-       "report, init, "},
+       "tune, report, init, "},
       {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
       {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"},
