@@ -204,17 +204,8 @@ int tune(const TuneArguments& arguments) {
 Action add_tune(CLI::App& verb) {
   auto arguments = std::make_shared<TuneArguments>();
   arguments->trial.plan.add_to(verb);
-  verb.add_option_function<std::string>(
-          "--budget",
-          [arguments](const std::string& text) {
-            const auto seconds = duration_seconds(text);
-            if (!seconds)
-              throw CLI::ValidationError("--budget",
-                                         "'" + text + "' is no time such as 60s, 5m or 1.5h");
-            arguments->budget = *seconds;
-          },
-          "time for all trials, about; 60s where it is not given")
-      ->type_name("TIME");
+  add_time(verb, "--budget", arguments->budget,
+           "time for all trials, about; 60s where it is not given");
   verb.add_option("--seed", arguments->seed, "the order in which options are tried")
       ->type_name("N")
       ->capture_default_str();

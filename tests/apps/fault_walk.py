@@ -132,7 +132,8 @@ def read_npy(path):
 class Output:
     def __init__(self, path):
         self.all, rows, paths, offset, count, status = (read_npy if path.endswith(".npy") else read_h5)(path)
-        self.all.pop("warnings", None)  # who warns and goes on is honest
+        for name in ("warnings", "index_hash", "@index_hash", "run_hash", "@run_hash"):
+            self.all.pop(name, None)  # who warns and goes on is honest; the hashes are also of what was said
         self.status = dict(zip(paths, status.tolist()))
         self.rows = {p: rows[o:o + n].tobytes() for p, o, n in zip(paths, offset, count)}
         self.whole = (len(rows) == sum(count))
