@@ -150,6 +150,10 @@ class LoaderTest(unittest.TestCase):
             other.load_state_dict(state)
             self.assertEqual([(key(b), b["mel"].tobytes()) for b in other], whole[stop:])
             self.assertEqual(other.epoch, 1)
+        for options, said in ((dict(seed=-1), "seed is 0 or more, not -1"), (dict(batch_size=0), "batch_size is 1 or more, not 0"),
+                              (dict(workers=-1), "workers is 0 or more"), (dict(max_rows=1.5), "max_rows is a whole number")):
+            with self.assertRaisesRegex((TypeError, ValueError), said):
+                melflow.Loader(self.text(), **options)
         for wrong, said in (({}, "lacks epoch"), ({**state, "pipeline": "0"}, "another pipeline")):
             with self.assertRaisesRegex(ValueError, said):
                 loader().load_state_dict(wrong)

@@ -9,11 +9,12 @@ from typing import Any, Mapping, Optional
 
 import numpy as np
 
+from . import arguments
 from ._melflow import FeatureChain, RunError
 
 
 class Features:
-    """The stages of a pipeline behind its decoder, as a function of samples. It may be called from many threads.
+    """The stages of a pipeline after its decoder, as a function of samples. It may be called from many threads.
 
     pipeline: a YAML file, or its text (with a line break in it), that ends in one node of the stage `batches`.
     vars, sets: as --var and --set of the program.
@@ -39,7 +40,7 @@ class Features:
             array = array.astype(np.float32)
         if array.dtype not in (np.dtype(np.float32), np.dtype(np.int16)):
             raise ValueError(f"samples are float32 (1 is full scale) or int16, these are {array.dtype}")
-        return self._chain.rows(np.ascontiguousarray(array), int(sample_rate))
+        return self._chain.rows(np.ascontiguousarray(array), arguments.whole("sample_rate", sample_rate, 1))
 
     @property
     def fingerprint(self) -> str:
@@ -52,6 +53,8 @@ class Features:
 
     def check(self, fingerprint: str) -> None:
         """Raises RunError where a model was trained on other features."""
+        if not isinstance(fingerprint, str):
+            raise TypeError(f"a fingerprint is a text, as the attribute feature_fingerprint of a file, not {fingerprint!r}")
         if fingerprint != self.fingerprint:
             raise RunError(f"the model was trained on features with the fingerprint {fingerprint}, these have "
                            f"{self.fingerprint}; `melflow compare` says which settings differ")
@@ -71,5 +74,5 @@ def features(samples: Any, sample_rate: int, **options: Any) -> np.ndarray:
     `melflow stages mel`). sample_rate is that of the options, unless these have one."""
     node = {"stage": "mel", "from": "batch", **options}
     if "preset" not in options:
-        node.setdefault("sample_rate", int(sample_rate))
+        node.setdefault("sample_rate", arguments.whole("sample_rate", sample_rate, 1))
     return _chain_of(json.dumps(node))(samples, sample_rate)

@@ -7,6 +7,7 @@ import os
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 from ._melflow import BatchRun, Memory
+from . import arguments
 from .torch_dataset import as_torch
 
 Batch = Dict[str, Any]
@@ -28,7 +29,7 @@ class Loader:
     batch_size, max_rows, shuffle, bucket, seed, drop_last, prefetch, dtype: options of that node; what is not given is as in
       the YAML. `melflow stages batches` explains them.
     workers: threads that compute; not given: as many as there are cores.
-    shuffle_recordings: recordings come in an order by chance, another one in each epoch, and not as they are listed. Not
+    shuffle_recordings: recordings come in random order, another one in each epoch, and not as they are listed. Not
       given: where `shuffle` or this Loader's `seed` is. With windows of recordings both are wanted: `shuffle` mixes what is
       near in that order.
     split: name of the split whose recordings it takes; not given: all.
@@ -64,8 +65,12 @@ class Loader:
         vars: Optional[Mapping[str, Any]] = None,
         sets: Optional[Mapping[str, Any]] = None,
     ) -> None:
-        if world_size < 1 or not 0 <= rank < world_size:
-            raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
+        rank, world_size = arguments.rank(rank, world_size)
+        for what, value, least in (("batch_size", batch_size, 1), ("max_rows", max_rows, 1), ("shuffle", shuffle, 0),
+                                   ("bucket", bucket, 0), ("seed", seed, 0), ("prefetch", prefetch, 1),
+                                   ("workers", workers, 0)):
+            if value is not None:
+                arguments.whole(what, value, least)
         name = os.fspath(pipeline)
         self._pipeline, self._yaml = (name, "") if "\n" not in name else ("pipeline", name)
         given = dict(size=batch_size, max_rows=max_rows, shuffle=shuffle, bucket=bucket, seed=seed, drop_last=drop_last,
@@ -87,7 +92,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` is this epoch, from its beginning."""
-        self._epoch, self._delivered = int(epoch), 0
+        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
 
     @property
     def epoch(self) -> int:
@@ -158,11 +163,9 @@ class Loader:
         return {"epoch": self._epoch, "delivered": self._delivered, "pipeline": self._identity()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next `for` goes on behind the last batch that had been taken: the same samples in the same order follow.
+        """The next `for` goes on after the last batch that had been taken: the same samples in the same order follow.
         What was delivered of the epoch is read once more."""
-        missing = [k for k in ("epoch", "delivered", "pipeline") if k not in state]
-        if missing:
-            raise ValueError(f"not a state of a melflow.Loader: it lacks {', '.join(missing)}")
+        state = arguments.state(state, ("epoch", "delivered", "pipeline"), "a melflow.Loader")
         if state["pipeline"] != self._identity():
             raise ValueError("the state is of another pipeline, seed, shuffle, bucket, rank or world_size, so other samples would "
                              "follow; make the Loader as it was, or use set_epoch()")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._melflow import FileRows as _FileRows
 from ._melflow import RowBatches, RowReader
+from . import arguments
 from .torch_dataset import as_torch
 
 Batch = Dict[str, Any]
@@ -71,7 +72,7 @@ class Rows:
             if step != 1:
                 raise ValueError("rows are read in one piece: a slice has no step")
             return self._reader.read(first, max(0, end - first))
-        i = int(at)
+        i = arguments.whole("the number of a row", at, None)
         if i < 0:
             i += len(self)
         if not 0 <= i < len(self):
@@ -123,6 +124,8 @@ class FileRows(Rows):
         import h5py  # only here: it opens the file to find what is where
 
         name = os.fspath(path)
+        if os.path.exists(name) and not h5py.is_hdf5(name):
+            raise ValueError(f"{name}: is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
         with h5py.File(name, "r") as file:
             if "rows" not in file.attrs or "files" not in file:
                 raise ValueError(f"{name}: is not an output of melflow")
@@ -195,11 +198,10 @@ class RowLoader:
                  bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
                  workers: Optional[int] = None) -> None:
-        if world_size < 1 or not 0 <= rank < world_size:
-            raise ValueError(f"rank {rank} of {world_size}: rank is 0 to world_size - 1")
-        workers = rows._batch_workers if workers is None else workers
-        if batch_size < 1 or prefetch < 1 or workers < 1:
-            raise ValueError("batch_size, prefetch and workers are 1 or more")
+        rank, world_size = arguments.rank(rank, world_size)
+        workers = rows._batch_workers if workers is None else arguments.whole("workers", workers, 1)
+        batch_size, prefetch = arguments.whole("batch_size", batch_size, 1), arguments.whole("prefetch", prefetch, 1)
+        bucket, seed = arguments.whole("bucket", bucket), arguments.whole("seed", seed)
         if dtype not in (None, "float32", rows.dtype):
             raise ValueError(f"dtype {dtype}: rows of {rows.dtype} come as they are, or as float32")
         if normalize and rows.mean is None:
@@ -222,8 +224,8 @@ class RowLoader:
             begins = np.flatnonzero(np.r_[True, self._starts[1:] != (self._starts + self._counts)[:-1]])
             self._counts = np.add.reduceat(self._counts, begins)
             self._starts = self._starts[begins]
-        if bucket < 0 or bucket > 0 and not self._is_ragged:
-            raise ValueError("bucket is for whole recordings, and 0 or more; windows are equally long")
+        if bucket > 0 and not self._is_ragged:
+            raise ValueError("bucket is for whole recordings; windows are equally long")
         self._ends = np.cumsum(self._counts)
         self._batch_size, self._shuffle, self._bucket, self._seed = batch_size, shuffle, bucket, seed
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
@@ -256,15 +258,13 @@ class RowLoader:
 
     def set_epoch(self, epoch: int) -> None:
         """The next `for` is this epoch, from its beginning."""
-        self._epoch, self._delivered = int(epoch), 0
+        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
 
     def state_dict(self) -> Dict[str, Any]:
         return {"epoch": self._epoch, "delivered": self._delivered, "rows": self._identity}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        missing = [k for k in ("epoch", "delivered", "rows") if k not in state]
-        if missing:
-            raise ValueError(f"not a state of batches of rows: it lacks {', '.join(missing)}")
+        state = arguments.state(state, ("epoch", "delivered", "rows"), "batches of rows")
         if state["rows"] != self._identity:
             raise ValueError("the state is of other rows, another split, seed, shuffle or bucket, so other samples would follow; "
                              "open the file and make the batches as they were, or use set_epoch()")
