@@ -229,7 +229,9 @@ class LoaderTest(unittest.TestCase):
             self.assertEqual(pool.apply(in_a_child, (self.text(),)), "a batch")
 
     def test_control_c(self):
-        program = ("import melflow, sys, itertools\n"
+        # Whoever runs tests in the background may have it ignored.
+        program = ("import melflow, signal, sys, itertools\n"
+                   "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
                    "for i in itertools.count():\n"
                    "    for b in melflow.Loader(sys.argv[1], batch_size=2):\n"
                    "        print('batch', flush=True)\n")
