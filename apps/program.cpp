@@ -138,6 +138,9 @@ int run_verb(int argc, char** argv) {
     return actions.at(app.get_subcommands().front()->get_name())();
   } catch (const ConfigError& e) {
     return report_problems(e);
+  } catch (const UsageError& e) {
+    complain(e.what());
+    return kUsage;
   } catch (const std::bad_alloc&) {
     complain("out of memory; lower memory.host or the number of workers");
     return kRunFailed;

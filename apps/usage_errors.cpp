@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <regex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/option_type.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 
@@ -136,6 +138,25 @@ const CLI::Option* option_of(const CLI::App& verb, std::string text, std::string
   return name.empty() ? nullptr : verb.get_option_no_throw(name);
 }
 
+// What the parser says of options that need, or cannot stand beside, others, and of numbers outside
+// a range.
+std::string in_our_words(const std::string& text, CLI::ExitCodes kind) {
+  std::smatch part;
+  if (kind == CLI::ExitCodes::RequiresError &&
+      std::regex_match(text, part, std::regex("(.+) requires (.+)")))
+    return fmt::format("{0} needs {1}; add {1}, or leave out {0}", part.str(1), part.str(2));
+  if (kind == CLI::ExitCodes::ExcludesError &&
+      std::regex_match(text, part, std::regex("(.+) excludes (.+)")))
+    return fmt::format("{} and {} exclude each other; leave one of them out", part.str(1),
+                       part.str(2));
+  static const std::regex kRange(
+      R"((--\S+): Value (\S+) not in range (-?[0-9.e+]+) to (-?[0-9.e+]+))");
+  if (std::regex_match(text, part, kRange))
+    return fmt::format("{}: {} is out of range; allowed: {} to {}", part.str(1), part.str(2),
+                       number_text(std::stod(part.str(3))), number_text(std::stod(part.str(4))));
+  return text;
+}
+
 std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
   // Its name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
@@ -149,7 +170,7 @@ std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::
     return wrong_count(*option, name);
   if (option != nullptr && kind == CLI::ExitCodes::ConversionError)
     return option->get_expected_max() == 0 ? name + " takes no value" : wrong_value(*option, name);
-  return excerpt(error.what(), kLongestUsage);
+  return in_our_words(excerpt(error.what(), kLongestUsage), kind);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What is wrong with the words of a command line, in the words of all other messages.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,12 @@ class ParseError;
 }  // namespace CLI
 
 namespace melflow {
+
+/// An argument that is no value of its option; the program ends with kUsage.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// The verb of that name, or null.
 const Verb* find_verb(std::string_view name);

@@ -56,7 +56,9 @@ class TreeBuilder final : public YAML::EventHandler {
     Mark place = mark_of(mark);
     if (!open_.empty() && open_.back().key && open_.back().key->mark.line != place.line)
       place = open_.back().key->mark;
-    Value v;
+    const std::size_t at = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
+    const std::string word = text_.substr(at, text_.find_first_of(" \t\r\n,]}", at) - at);
+    Value v = is_null_text(word) ? Value() : Value::missing();
     v.set_mark(place);
     take({1, 0}, mark);
     put(std::move(v), anchor);

@@ -106,8 +106,10 @@ class Reader {
                           excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey}),
                           fmt::join(known, ", ")));
       } else if (e.key == "version" && is_other_version(e.value))
-        error(e.value.mark(), fmt::format("version: {}: only version {} is known to this program",
-                                          excerpt(e.value.text()), kConfigVersion));
+        error(e.value.mark(),
+              fmt::format("version: {0}: only version {1} is known to this program; "
+                          "write version: {1}",
+                          excerpt(e.value.text()), kConfigVersion));
       else
         schema.read(Value::map({e}), "", problems_);
     }

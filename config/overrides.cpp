@@ -40,7 +40,9 @@ Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
       problems.add(mark,
                    fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
     v = std::move(d.root);
-  } else if (!set.value.empty() && !is_null_text(set.value)) {
+  } else if (set.value.empty()) {
+    v = Value::missing();
+  } else if (!is_null_text(set.value)) {
     v = Value::scalar(set.value);
   }
   mark_all(v, mark);

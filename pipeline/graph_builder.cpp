@@ -119,6 +119,10 @@ void throw_problems(GraphDraft& graph) {
   if (!graph.problems.empty()) throw ConfigError(std::move(graph.problems));
 }
 
+std::string in_gibibytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
 }  // namespace
 
 Plan build_plan(const GraphSpec& spec, const Registry& registry) {
@@ -139,9 +143,8 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   }
   if (const std::uint64_t there = machine_memory(); there > 0 && spec.host_memory.count > there) {
     plan.warnings.push_back(
-        {spec.memory_mark,
-         fmt::format("memory.host: {} is more than this machine has ({})",
-                     to_text(spec.host_memory), to_text(Bytes{there >> 20 << 20}))});
+        {spec.memory_mark, fmt::format("memory.host: {} is more than this machine has ({})",
+                                       in_gibibytes(spec.host_memory.count), in_gibibytes(there))});
     ++plan.machine_warnings;
   }
   throw_problems(graph);

@@ -27,7 +27,7 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec->name, up.info->name));
-  } else if (!fits(d, given)) {
+  } else if (!fits(*d.info, given)) {
     std::vector<const char*> takes(known.size());
     std::transform(known.begin(), known.end(), takes.begin(),
                    [](const PortType& port) { return port.name; });
@@ -119,6 +119,15 @@ std::string some_source(const Registry& registry) {
   for (const StageInfo* s : registry.all())
     if (s->traits.kind == StageKind::source) return s->name;
   return "a source, of which this program has none";
+}
+
+// " (discard, npy_write)": what can take the output of a node; "" where the program has none.
+std::string sinks_of(const GraphDraft& graph, int node) {
+  std::vector<std::string> names;
+  for (const StageInfo* s : graph.registry.all())
+    if (s->traits.kind == StageKind::sink && fits(*s, graph.port_of(node)))
+      names.push_back(s->name);
+  return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
 }  // namespace
@@ -228,8 +237,8 @@ void check_shape(GraphDraft& graph) {
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i))
       graph.error(d.spec->mark,
-                  fmt::format("{}: nothing takes its output ({}); a graph ends in a sink",
-                              d.spec->name, graph.port_of(i).name));
+                  fmt::format("{}: nothing takes its output ({}); a graph ends in a sink{}",
+                              d.spec->name, graph.port_of(i).name, sinks_of(graph, i)));
     if (are_connected) check_outputs(graph, i);
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),

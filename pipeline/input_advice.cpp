@@ -56,7 +56,7 @@ Mending mending(const GraphDraft& graph, const NodeDraft& d, int named) {
   const auto look = [&](int i) {
     const PortType given = graph.port_of(i);
     std::vector<std::string> stages;
-    if (!fits(d, given)) {
+    if (!fits(*d.info, given)) {
       if (!d.info->ports.empty()) return;
       stages = stages_between(graph.registry, given, d.info->traits.in);
       if (stages.empty()) return;
@@ -81,7 +81,7 @@ bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
   if (d.info == nullptr || d.from.size() != 1) return false;
   const NodeDraft& up = graph.node(d.from.front().node);
   return up.info != nullptr && up.info->traits.kind != StageKind::sink &&
-         !fits(d, graph.port_of(d.from.front().node));
+         !fits(*d.info, graph.port_of(d.from.front().node));
 }
 
 }  // namespace
@@ -96,9 +96,9 @@ std::vector<int> nodes_before(const GraphDraft& graph, int node) {
   }
 }
 
-bool fits(const NodeDraft& d, const PortType& port) {
-  const std::vector<PortType>& known = d.info->ports;
-  return known.empty() ? port == d.info->traits.in
+bool fits(const StageInfo& stage, const PortType& port) {
+  const std::vector<PortType>& known = stage.ports;
+  return known.empty() ? port == stage.traits.in
                        : std::find(known.begin(), known.end(), port) != known.end();
 }
 

@@ -12,8 +12,8 @@ namespace melflow {
 /// All nodes that the node's input comes from, the nearest first.
 std::vector<int> nodes_before(const GraphDraft& graph, int node);
 
-/// Whether the stage of `d`, which is known, takes what crosses that port.
-bool fits(const NodeDraft& d, const PortType& port);
+/// Whether a stage takes what crosses that port.
+bool fits(const StageInfo& stage, const PortType& port);
 
 /// For a node that takes the output of `named`, which does not fit: "; put a decode between them",
 /// or a node whose output nobody takes and that is nearer. "" where nothing leads to what it takes.

@@ -48,6 +48,8 @@ std::string describe_value(const Value& v);
 /// The problem of a value that is not what is `expected`, such as "a number": "'loud' is not a
 /// number".
 std::string is_not(const Value& v, const std::string& what);
+/// What is wrong with a value that is missing.
+std::string is_not_written();
 /// The number, 0 or more, and the unit of a text: {10, "ms"} for "10 ms". Nothing when the text
 /// does not begin with such a number, or the value is no text.
 std::optional<std::pair<double, std::string_view>> number_and_unit(const Value& v);

@@ -11,13 +11,14 @@ std::string OptionType<CountOrShare>::parse(const Value& v, CountOrShare& out) {
   if (!v.is_scalar() || v.text().empty()) return bad;
   std::string text = v.text();
   const bool percent = text.back() == '%';
-  if (percent) text.pop_back();
+  if (percent) text.erase(text.find_last_not_of(" %") + 1);
   double number = 0;
   if (!detail::parse_number(Value::scalar(text), number).empty() || number < 0) return bad;
   out = {};
   if (percent || text.find('.') != text.npos) {
     out.share = percent ? number / 100 : number;
-    if (*out.share > 1) return excerpt(v.text()) + " is more than all files";
+    if (*out.share > 1)
+      return excerpt(v.text()) + " is more than all files; allowed: 0% to 100%, or a count";
   } else {
     out.count = static_cast<std::size_t>(number);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace melflow {
 namespace {
@@ -80,8 +81,9 @@ std::string Field::check_range(double value) const {
 }
 
 std::string Field::also_allowed(const Value& refused) const {
-  return refused.quoted() || !choices.empty() || allowed().empty() ? std::string()
-                                                                   : "; allowed: " + allowed();
+  const bool is_in_quotes = refused.quoted() && !refused.text().empty();
+  return is_in_quotes || !choices.empty() || allowed().empty() ? std::string()
+                                                               : "; allowed: " + allowed();
 }
 
 bool Field::is_default() const {
@@ -90,6 +92,15 @@ bool Field::is_default() const {
 }
 
 namespace {
+
+// Of a text with quotes that a word processor made.
+std::string on_quotes(const Value& v) {
+  if (!v.is_scalar()) return {};
+  for (const char* quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"})
+    if (v.text().find(quote) != std::string::npos)
+      return fmt::format("; {} is no quotation mark of YAML, write \" or ' or leave it out", quote);
+  return {};
+}
 
 bool is_meant(const OtherValue& other, const Value& v) {
   if (other.value == "[]") return v.is_list();
@@ -106,7 +117,7 @@ void add_refused(const Problems& refused, const Value& v, std::span<const OtherV
   });
   for (const Problem& p : refused.sorted())
     problems.add(p.mark, other == others.end()
-                             ? p.message
+                             ? p.message + on_quotes(v)
                              : p.message.substr(0, p.message.find(", did you mean")) + "; " +
                                    std::string(other->advice));
 }
@@ -120,9 +131,12 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
       for (const Field& f : fields_)
         if (f.name == e.key) found = &f;
       if (found == nullptr) {
-        if (!implying)
-          problems.add(e.key_mark,
-                       path + excerpt(e.key) + ": unknown option" + advice_on(e.key, {this}));
+        if (!implying) {
+          std::string advice = advice_on(e.key, {this});
+          if (advice.empty())
+            advice = fmt::format("; the options are {}", fmt::join(names(), ", "));
+          problems.add(e.key_mark, path + excerpt(e.key) + ": unknown option" + advice);
+        }
         continue;
       }
       if ((found->apply_ != nullptr) != implying) continue;
@@ -199,6 +213,13 @@ const char* past_plus(const std::string& text) {
   return text.data() + (text.starts_with('+') && !text.starts_with("+-") ? 1 : 0);
 }
 
+// "true", "True" and "TRUE" are one word of YAML.
+bool is_same_word(std::string_view text, std::string_view word) {
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
+}
+
 std::string in_quotes(const Value& v) {
   return describe_value(v) + " is a text because of its quotes; remove the quotes";
 }
@@ -207,6 +228,10 @@ std::string in_quotes(const Value& v) {
 std::string is_not(const Value& v, const std::string& what) {
   if (v.is_null()) return "nothing stands here instead of " + what;
   return describe_value(v) + " is not " + what;
+}
+
+std::string is_not_written() {
+  return "nothing stands here; write a value, or null for the default";
 }
 
 std::string parse_integer(const Value& v, std::int64_t& out) {
@@ -256,7 +281,7 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
                                     {"false", false},
                                     {"no", false},
                                     {"off", false}}) {
-    if (v.text() != word) continue;
+    if (!detail::is_same_word(v.text(), word)) continue;
     if (v.quoted()) return detail::in_quotes(v);
     out = value;
     return {};

@@ -185,6 +185,7 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
   f.read_ = [&target](const Field& self, const Value& v, const std::string& path, Problems& out) {
     T parsed = target;
     std::string why = OptionType<T>::parse(v, parsed);
+    if (why.empty() && v.is_missing()) why = detail::is_not_written();
     if (!why.empty())
       why += self.also_allowed(v);
     else if (const auto number = detail::as_number(parsed))
@@ -225,6 +226,10 @@ Field& Schema::group(std::string name, std::optional<T>& target, std::string doc
     return inner.echo(with_tuning);
   };
   f.read_ = [&target](const Field& self, const Value& v, const std::string& path, Problems& out) {
+    if (v.is_missing()) {
+      out.add(v.mark(), path + self.name + ": " + detail::is_not_written());
+      return;
+    }
     if (v.is_null()) {
       target.reset();
       return;

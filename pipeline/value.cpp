@@ -30,6 +30,12 @@ Value Value::scalar(std::string text, Mark mark, bool quoted) {
   return v;
 }
 
+Value Value::missing() {
+  Value v;
+  v.missing_ = true;
+  return v;
+}
+
 Value Value::list(std::vector<Value> items, Mark mark) {
   Value v;
   v.kind_ = Kind::list;

@@ -27,11 +27,14 @@ class Value {
 
   Value() = default;
   static Value scalar(std::string text, Mark mark = {}, bool quoted = false);
+  static Value missing();
   static Value list(std::vector<Value> items, Mark mark = {});
   static Value map(std::vector<Entry> entries, Mark mark = {});
 
   [[nodiscard]] Kind kind() const { return kind_; }
   [[nodiscard]] bool is_null() const { return kind_ == Kind::null; }
+  /// Whether nothing was written where a value belongs, as after `hop:`; such a value is null.
+  [[nodiscard]] bool is_missing() const { return missing_ && is_null(); }
   [[nodiscard]] bool is_scalar() const { return kind_ == Kind::scalar; }
   [[nodiscard]] bool is_list() const { return kind_ == Kind::list; }
   [[nodiscard]] bool is_map() const { return kind_ == Kind::map; }
@@ -58,7 +61,7 @@ class Value {
 
  private:
   Kind kind_ = Kind::null;
-  bool quoted_ = false;
+  bool quoted_ = false, missing_ = false;
   std::string text_;
   std::vector<Value> items_;
   std::vector<Entry> entries_;

@@ -11,6 +11,17 @@ namespace {
 // What may be written as samples; a time may be as many and no more.
 constexpr double kMostSamples = 1e15;
 
+// Units as others write them: "30sec", "1m".
+std::string meant_unit(double number, std::string_view unit) {
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"sec", "s"},    {"secs", "s"},   {"second", "s"},   {"seconds", "s"},   {"S", "s"},
+      {"m", "min"},    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"msec", "ms"},
+      {"msecs", "ms"}, {"hr", "h"},     {"hour", "h"},     {"hours", "h"},     {"millis", "ms"}};
+  for (const auto& [other, here] : kOthers)
+    if (unit == other) return fmt::format("; did you mean {}{}?", number_text(number), here);
+  return {};
+}
+
 }  // namespace
 
 std::int64_t Length::at(double sample_rate) const {
@@ -46,7 +57,7 @@ std::string OptionType<Length>::parse(const Value& v, Length& out) {
                         : unit == "min" ? 60
                         : unit == "h"   ? 3600
                                         : 0;
-  if (factor == 0) return bad;
+  if (factor == 0) return bad + meant_unit(number, unit);
   out = Length::of_seconds(number * factor);
   return {};
 }

@@ -28,6 +28,9 @@ constexpr OtherName kMel[] = {
     {"hop_size", "HiFi-GAN", "hop"},
     {"n_shift", "ESPnet", "hop"},
     {"frame_step", "TensorFlow", "hop"},
+    {"hop_len", "", "hop"},
+    {"frame_hop", "", "hop"},
+    {"win_len", "", "win_length"},
     {"frame_shift", "Kaldi, in ms", "hop", kInMilliseconds},
     {"frame_shift_ms", "kaldi-native-fbank", "hop", kInMilliseconds},
     {"window_stride", "NeMo, in s", "hop", kInSeconds},
@@ -69,6 +72,8 @@ constexpr OtherName kMel[] = {
     {"preemph_coeff", "kaldi-native-fbank", "preemphasis"},
     {"preemphasis_coefficient", kKaldis, "preemphasis"},
     {"remove_dc_offset", kKaldis, "remove_dc"},
+    {"power_to_db", "librosa", "log", "db"},
+    {"amplitude_to_db", "librosa", "log", "db, and power: 1"},
     {"use_log_fbank", kKaldis, "log", "ln for true, none for false"},
     {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
     {"norm_filters", "Lhotse", "norm", "1 for true"},
@@ -205,6 +210,10 @@ constexpr OtherValue kMelValues[] = {
     {"log", "loge", "write ln for the natural logarithm"},
     {"log", "false", "write none"},
     {"power", "true", "write 2 for the power, 1 for the magnitude"},
+    {"backend", "gpu", "write cuda"},
+    {"backend", "GPU", "write cuda"},
+    {"norm", "true", "write slaney for triangles of equal area, or none"},
+    {"preset", "openai", "write whisper"},
 };
 
 constexpr const char* kShares =

@@ -36,10 +36,9 @@ const PlanNode& only_sink(const Plan& plan) {
   for (const PlanNode& node : plan.nodes) {
     if (node.info->traits.kind != StageKind::sink) continue;
     if (row_sink(node) == nullptr || out != nullptr)
-      throw RunError(
-          fmt::format("{}: a job has one output of rows (hdf5_write, npy_write); plan a "
-                      "pipeline of its own for each, without {}",
-                      node.name, node.info->name));
+      throw RunError(fmt::format(
+          "{}: a job has one output of rows (hdf5_write, npy_write); {}", node.name,
+          out == nullptr ? "leave out " + node.info->name : "plan a pipeline for each output"));
     out = &node;
   }
   return *out;
@@ -93,6 +92,10 @@ void make_folders(const Job& job) {
   if (has_name(job.in("job.json")))
     throw RunError(job.folder +
                    ": there is a job already; remove the folder, or plan into another");
+  std::error_code unread;
+  if (fs::is_directory(job.folder, unread) && !fs::is_empty(job.folder, unread))
+    throw RunError(job.folder +
+                   ": this folder has something in it; a job needs a new or an empty one");
   for (const char* name : {"", "parts", "done", "failed", "claims", "workers", "work"}) {
     std::error_code error;
     fs::create_directories(job.in(name), error);

@@ -73,6 +73,18 @@ def librosa_norm(o):
     return o["norm"] if o["norm"] == "slaney" else none_is_none(o["norm"]) and float(o["norm"])
 
 
+def librosa_db(o):
+    """The name of librosa's function that makes decibels of these rows."""
+    is_power = o["power"] == 2 or o["db_factor"] == 10
+    assert is_power or o["db_factor"] in (None, 20)
+    return "power_to_db" if is_power else "amplitude_to_db"
+
+
+def librosa_calls(o):
+    first = "librosa.stft" if o["output"] == "spectrogram" else "librosa.feature.melspectrogram"
+    return first if o["log"] == "none" else f"{first}, librosa.{librosa_db(o)}"
+
+
 def by_librosa(o, x):
     import librosa
     import numpy as np
@@ -85,10 +97,7 @@ def by_librosa(o, x):
             y=x, sr=o["sample_rate"], power=o["power"], n_mels=o["n_mels"], fmin=o["fmin"],
             fmax=o["fmax"], htk=o["mel_scale"] == "htk", norm=librosa_norm(o), **stft)
     if o["log"] == "db":
-        is_power = o["power"] == 2 or o["db_factor"] == 10
-        assert is_power or o["db_factor"] in (None, 20)
-        to_db = librosa.power_to_db if is_power else librosa.amplitude_to_db
-        out = to_db(out, ref=np.max if o["ref"] == "max" else o["ref"], amin=o["amin"], top_db=o["top_db"])
+        out = getattr(librosa, librosa_db(o))(out, ref=np.max if o["ref"] == "max" else o["ref"], amin=o["amin"], top_db=o["top_db"])
     else:
         assert o["log"] == "none"
     return out.T.astype(float)
@@ -414,6 +423,8 @@ def answer(request):
     in_double = request["reference"] in IN_DOUBLE
     outputs = [rows_of(call, options, one, kept, in_double) for one in request["inputs"]]
     is_refused = all("refused" in one for one in outputs)  # perhaps before all were looked at
+    if call is by_librosa and not is_refused:
+        function = librosa_calls(options)
     return dict(library=library, version=version_text(package), function=function,
                 outputs=outputs, statistics=statistics_of(kept),
                 unknown=[name for name in request["changed"]

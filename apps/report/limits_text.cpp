@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/profile/figures.h"
 #include "apps/report/format.h"
@@ -120,6 +123,28 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
   }
 }
 
+// That stored samples would save most of the work of later runs; "" where they would not, or are
+// used already.
+std::string cache_text(const RunReport& r) {
+  constexpr double kMost = 0.5;  // of the work
+  const auto source = std::find_if(r.stages.begin(), r.stages.end(),
+                                   [](const StageReport& s) { return s.stage == "file_list"; });
+  if (source == r.stages.end()) return {};
+  for (const auto& [key, value] : source->summary)
+    if (key == "feed") return {};
+  double all = 0, saved = 0;
+  std::vector<std::string> names;
+  for (const StageReport& s : r.stages) {
+    all += s.cpu_seconds;
+    if (s.stage != "decode" && s.stage != "resample") continue;
+    saved += s.cpu_seconds;
+    names.push_back(one_line(s.name));
+  }
+  if (saved <= kMost * all) return {};
+  return fmt::format("{}.feed: cache → later runs of the same files save {}, {} of the work",
+                     one_line(source->name), fmt::join(names, " and "), percent(saved / all));
+}
+
 }  // namespace
 
 std::string sets_text(const Hint& hint) {
@@ -142,11 +167,13 @@ std::string limits_text(const Limits& l, const RunReport& report) {
     out += fmt::format(
         "            other programs had the cores for {} of the time in which this one was ready\n",
         percent(l.taken_share));
-  if (l.nothing_to_gain())
-    return out + "would help: no option; less work, or a machine with more of it\n";
-  for (std::size_t i = 0; i < l.hints.size(); ++i)
-    out += (i == 0 ? "would help: " : "        or: ") + hint_text(l.hints[i], l.files_per_second) +
-           "\n";
+  std::vector<std::string> remedies;
+  for (const Hint& hint : l.hints) remedies.push_back(hint_text(hint, l.files_per_second));
+  if (std::string cache = cache_text(report); !cache.empty()) remedies.push_back(std::move(cache));
+  if (remedies.empty() && l.nothing_to_gain())
+    remedies.emplace_back("no option; only less work, or a faster machine");
+  for (std::size_t i = 0; i < remedies.size(); ++i)
+    out += (i == 0 ? "would help: " : "        or: ") + remedies[i] + "\n";
   return out;
 }
 

@@ -116,10 +116,17 @@ std::string json_text(const Json& document) {
 
 Json config_json(const Plan& plan) { return json_of(plan.settings.config); }
 
+std::size_t rows_made(const StageReport& sink) {
+  for (const char* key : {"computed_rows", "rows"})
+    for (const auto& [name, value] : sink.summary)
+      if (name == key) return static_cast<std::size_t>(std::stoull(value.text()));
+  return sink.rows_in;
+}
+
 std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
   std::size_t rows = 0;
   for (std::size_t i = 0; i < report.stages.size() && i < plan.nodes.size(); ++i)
-    if (plan.nodes[i].info->traits.kind == StageKind::sink) rows += report.stages[i].rows_in;
+    if (plan.nodes[i].info->traits.kind == StageKind::sink) rows += rows_made(report.stages[i]);
   return rows;
 }
 

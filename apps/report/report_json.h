@@ -17,7 +17,11 @@ std::string json_text(const nlohmann::ordered_json& document);
 /// The whole configuration, with every default filled in.
 nlohmann::ordered_json config_json(const Plan& plan);
 
-/// The number of rows that the run's first sink took.
+/// The rows that the run computed for a sink's output: without those of an earlier run and those of
+/// files that did not end well. Of a sink without an output of rows: all that it took.
+std::size_t rows_made(const StageReport& sink);
+
+/// The rows that the run computed for all its outputs.
 std::size_t rows_of_run(const RunReport& report, const Plan& plan);
 
 nlohmann::ordered_json report_json(const RunReport& report, const Plan& plan,

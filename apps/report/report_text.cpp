@@ -27,7 +27,7 @@ std::string rows_text(const RunReport& r, const Plan& plan) {
   std::vector<std::size_t> of_outputs;
   for (std::size_t i = 0; i < r.stages.size() && i < plan.nodes.size(); ++i)
     if (plan.nodes[i].info->traits.kind == StageKind::sink && r.stages[i].rows_in > 0)
-      of_outputs.push_back(r.stages[i].rows_in);
+      of_outputs.push_back(rows_made(r.stages[i]));
   if (of_outputs.empty()) return {};
   if (of_outputs.size() == 1) return plural(of_outputs.front(), "row");
   const bool are_equal = std::equal(of_outputs.begin() + 1, of_outputs.end(), of_outputs.begin());
@@ -76,6 +76,7 @@ struct Count {
   std::string_view name, noun, rest;
 };
 constexpr Count kCounts[] = {{"rows", "row", ""},
+                             {"computed_rows", "row", " new"},
                              {"files", "file", ""},
                              {"kept_files", "file", " as before"},
                              {"dropped_files", "file", " gone"},

@@ -351,12 +351,12 @@ Action add_inspect(CLI::App& verb) {
   verb.add_flag("--files", arguments->files,
                 "also lists every file with its rows, and every remark");
   verb.add_flag("--failed", arguments->failed,
-                "prints only the files that failed, one a line: the path, a tab, the reason")
+                "prints only the files that failed, one per line: the path, a tab, the reason")
       ->excludes("--json")
       ->excludes("--files");
-  CLI::Option* features =
-      verb.add_flag("--features", arguments->features,
-                    "prints only the settings that can change a value of the features, one a line");
+  CLI::Option* features = verb.add_flag(
+      "--features", arguments->features,
+      "prints only the settings that can change a value of the features, one per line");
   verb.add_option("--output", arguments->output,
                   "with --features, of a pipeline with several outputs: the name of the node that "
                   "writes it")

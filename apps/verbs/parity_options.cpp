@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "apps/usage_errors.h"
 #include "config/overrides.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -18,7 +19,7 @@ constexpr const char* kMel = "mel";
 const ParityLibrary& library_named(const std::string& name) {
   for (const ParityLibrary& l : parity_libraries())
     if (l.name == name) return l;
-  throw RunError(fmt::format("--reference {}: this library cannot be asked", name));
+  throw UsageError(fmt::format("--reference {}: this library cannot be asked", name));
 }
 
 bool has_preset(const ParityLibrary& library, const std::string& preset) {
@@ -30,13 +31,13 @@ const MelPreset& preset_of(const ParityQuestion& question, const std::string& li
                            const std::string& own) {
   const ParityLibrary& l = library_named(library);
   if (question.presets.size() > 1)
-    throw RunError(
+    throw UsageError(
         "--reference compares with one preset, but several are given; leave only one --preset");
   if (question.presets.empty()) return *find_preset(has_preset(l, own) ? own : l.presets.front());
   const std::string& name = question.presets.front();
   if (!has_preset(l, name))
-    throw RunError(fmt::format("--preset {}: {} has no such preset; those that it has are {}", name,
-                               l.name, fmt::join(l.presets, ", ")));
+    throw UsageError(fmt::format("--preset {}: {} has no such preset; those that it has are {}",
+                                 name, l.name, fmt::join(l.presets, ", ")));
   return *find_preset(name);
 }
 
@@ -121,9 +122,9 @@ MelNode mel_node(const ParityQuestion& question) {
     names.push_back(n.name);
   }
   if (!question.node.empty())
-    throw RunError(fmt::format("--node {}: {} has no such mel node{}; it has {}",
-                               excerpt(question.node), pipeline, did_you_mean(question.node, names),
-                               fmt::join(names, ", ")));
+    throw UsageError(fmt::format("--node {}: {} has no such mel node{}; it has {}",
+                                 excerpt(question.node), pipeline,
+                                 did_you_mean(question.node, names), fmt::join(names, ", ")));
   for (const MelNode& n : nodes)
     if (to_json(n.settings) != to_json(nodes.front().settings))
       throw RunError(

@@ -9,6 +9,7 @@
 #include "apps/job/planning.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
@@ -26,7 +27,9 @@ struct JobArguments {
 int plan(const JobArguments& arguments) {
   Bytes part;
   const std::string why = OptionType<Bytes>::parse(Value::scalar(arguments.part), part);
-  if (!why.empty() || part.count == 0) throw RunError("--part: " + (why.empty() ? "0 bytes" : why));
+  if (!why.empty() || part.count == 0)
+    throw UsageError("--part: " +
+                     (why.empty() ? "a part has at least a byte; write a size such as 1GiB" : why));
   LoadOptions options = arguments.plan.overrides.load_options();
   options.workers = arguments.plan.workers;
   const Job job =
@@ -58,7 +61,7 @@ Action add_plan(CLI::App& verb) {
       "\n"
       "Example:\n"
       "  melflow plan speech_16k_80mel --var DATA=clips --var OUT=features.h5 --part 4GiB -o job\n"
-      "  melflow work job     # as often as there are machines\n"
+      "  melflow work job     # once on each machine\n"
       "  melflow merge job");
   return [arguments] { return plan(*arguments); };
 }

@@ -218,8 +218,8 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
                 "prints one JSON document on stdout, and all else on stderr; --json=FILE writes it "
                 "to FILE, which `melflow report` reads, and the summary stays on stdout");
   add_time(verb, "--stop-after", arguments.stop_after,
-           "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
-           "limit");
+           "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
+           "Ctrl-C; for machines with a time limit");
   verb.add_option(
           "--report", arguments.page,
           "writes the report of this run as a page for a browser (`melflow report` compares the "
@@ -257,11 +257,13 @@ Action add_update(CLI::App& verb) {
       "says what would be computed (and in which split it would be), kept and dropped, and "
       "why, and changes nothing");
   verb.footer(
-      "A file is the same when its path, size and time of change are. Rows of such files stay as "
+      "A file is the same when its path, size and modification time are. Rows of such files stay "
+      "as "
       "they\n"
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
       "--compact, everything is put in the order of the files again. Without an output it is\n"
       "`melflow run`.\n"
+      "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
       "\n"
       "Example:\n"
       "  DATA=clips OUT=clips.h5 melflow run dataset_builder\n"
@@ -276,8 +278,8 @@ Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
   verb.add_option("--resume", arguments->resume,
-                  "whether to resume where an earlier run stopped; never: begins from the "
-                  "beginning; require: fails where there is nothing to go on with")
+                  "whether to resume where an earlier run stopped; never: starts over; "
+                  "require: fails where there is nothing to resume")
       ->transform(CLI::Transformer(
           std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
                                               {"never", Resume::When::never},
@@ -286,10 +288,12 @@ Action add_run(CLI::App& verb) {
       ->default_str("auto");
   verb.footer(
       "Exit status: 0 done, 3 some files failed, 4 not as `expect` in the pipeline says, 1 failed, "
-      "75 stopped.\n"
+      "75 stopped,\n"
+      "2 usage, 78 the configuration is wrong.\n"
       "Ctrl-C ends a run when what is under way is finished (exit status 75); a second one at once "
       "(130).\n"
-      "After that, as after a crash, a full disk or a kill, the same command goes on where it was: "
+      "After that, as after a crash, a full disk or a kill, the same command continues where it "
+      "left off: "
       "what\n"
       "is done is in PATH.part, and PATH.journal says how far. An output has its name only when it "
       "is\n"

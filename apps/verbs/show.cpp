@@ -9,6 +9,7 @@
 #include "apps/picture/spectrogram.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/schema.h"
@@ -94,13 +95,13 @@ Range parse_rows(const std::string& text, std::int64_t count) {
     if (part.empty()) return fallback;
     std::int64_t n = 0;
     if (!detail::parse_integer(Value::scalar(part), n).empty())
-      throw RunError(fmt::format("--rows {}: this is not a range of rows; write A:B, such as 0:500",
-                                 excerpt(text)));
+      throw UsageError(fmt::format(
+          "--rows {}: this is not a range of rows; write A:B, such as 0:500", excerpt(text)));
     return std::clamp<std::int64_t>(n < 0 ? n + count : n, 0, count);
   };
   if (colon == std::string::npos)
-    throw RunError(fmt::format("--rows {}: this is not a range of rows; write A:B, such as 0:500",
-                               excerpt(text)));
+    throw UsageError(fmt::format("--rows {}: this is not a range of rows; write A:B, such as 0:500",
+                                 excerpt(text)));
   const std::int64_t begin = number(text.substr(0, colon), 0);
   const std::int64_t end = number(text.substr(colon + 1), count);
   if (begin >= end)
@@ -156,7 +157,7 @@ void check_picture(const std::string& path) {
   const std::filesystem::path ending = std::filesystem::path(path).extension();
   // What has no ending may be a device or a pipe.
   if (ending.empty() || ending == ".png" || ending == ".PNG") return;
-  throw RunError(
+  throw UsageError(
       fmt::format("--output {}: pictures are written as PNG; name it {}", excerpt(path),
                   excerpt(std::filesystem::path(path).replace_extension(".png").string())));
 }

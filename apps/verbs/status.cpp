@@ -79,8 +79,7 @@ Action add_status(CLI::App& verb) {
   verb.add_option("JOB", arguments->folder, "the folder of a job")->required();
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");
   verb.footer(
-      "The time to go is by what the parts took that are done, and by the workers that are at one "
-      "now.\n"
+      "The time left is estimated from the finished parts and the active workers.\n"
       "\n"
       "Example:\n"
       "  melflow status job");

@@ -14,6 +14,7 @@
 #include "apps/report/printing.h"
 #include "apps/report/rate_chart.h"
 #include "apps/report/report_json.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/trials.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
@@ -56,15 +57,15 @@ std::vector<std::string> split(const std::string& text) {
 Varied varied(const std::string& argument) {
   const std::size_t equals = argument.find('=');
   if (equals == 0 || equals == argument.npos || equals + 1 == argument.size())
-    throw RunError(
+    throw UsageError(
         fmt::format("--vary: {} is not of the form NODE.OPTION=VALUE,VALUE", excerpt(argument)));
   Varied out{argument.substr(0, equals), split(argument.substr(equals + 1))};
   if (std::any_of(out.values.begin(), out.values.end(), [](const auto& v) { return v.empty(); }))
-    throw RunError(fmt::format("--vary: {} has an empty value", excerpt(argument)));
+    throw UsageError(fmt::format("--vary: {} has an empty value", excerpt(argument)));
   for (const std::string& v : out.values)
     if (std::count(out.values.begin(), out.values.end(), v) > 1)
-      throw RunError(fmt::format("--vary: {} has the value {} twice; leave one out",
-                                 excerpt(argument), excerpt(v)));
+      throw UsageError(fmt::format("--vary: {} has the value {} twice; leave one out",
+                                   excerpt(argument), excerpt(v)));
   return out;
 }
 
@@ -80,8 +81,8 @@ std::vector<Trials::Changes> combinations(const std::vector<Varied>& options) {
       }
     out = std::move(longer);
     if (out.size() > kMostCombinations)
-      throw RunError(fmt::format("--vary: these are more than {} combinations",
-                                 count_text(kMostCombinations)));
+      throw UsageError(fmt::format("--vary: these are more than {} combinations",
+                                   count_text(kMostCombinations)));
   }
   return out;
 }
@@ -99,7 +100,7 @@ double figure_of(const Json& report, const std::string& place) {
       for (const Json& element : *at)
         if (element.value("name", "") == name) next = &element;
     if (next == nullptr)
-      throw RunError(
+      throw UsageError(
           fmt::format("--figure: the report of a run has no {}; `melflow run --json` "
                       "shows what it has",
                       excerpt(place)));
@@ -107,7 +108,7 @@ double figure_of(const Json& report, const std::string& place) {
     begin = end + 1;
   }
   if (!at->is_number())
-    throw RunError(fmt::format("--figure: {} is not a number in the report", excerpt(place)));
+    throw UsageError(fmt::format("--figure: {} is not a number in the report", excerpt(place)));
   return at->get<double>();
 }
 
@@ -225,18 +226,18 @@ class Picture {
       : is_page_(std::filesystem::path(arguments.picture).extension() == ".html") {
     const std::string& path = arguments.picture;
     if (!is_page_ && std::filesystem::path(path).extension() != ".svg")
-      throw RunError(
+      throw UsageError(
           fmt::format("-o: {} ends neither in .html nor in .svg; a page or a drawing is written",
                       excerpt(path)));
     if (options.size() > 2)
-      throw RunError(
+      throw UsageError(
           fmt::format("-o: a picture shows one or two options, but {} are varied; leave out -o, or "
                       "--vary {} and what follows",
                       options.size(), options[2].option));
     try {
       file_.emplace(path, std::vector{arguments.trial.plan.file});
     } catch (const RunError& e) {
-      throw RunError(fmt::format("-o: {}", e.what()));
+      throw UsageError(fmt::format("-o: {}", e.what()));
     }
   }
   void write(const RateChart& chart, const std::string& table) {

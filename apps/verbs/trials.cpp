@@ -24,7 +24,7 @@ Plan first_plan(const PlanArguments& arguments) {
 
 void TrialArguments::add_to(CLI::App& verb) {
   verb.add_option("--seconds", seconds,
-                  "begins no more files after so many seconds of a run; 0: takes all files")
+                  "starts no new files after this many seconds of a run; 0: takes all files")
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();

@@ -15,7 +15,7 @@ namespace melflow {
 /// The arguments of verbs that make such runs, beside their own.
 struct TrialArguments {
   PlanArguments plan = {};
-  double seconds = 0;  ///< after which a run begins no more files; 0: never
+  double seconds = 0;  ///< after which a run starts no new files; 0: never
   bool json = false;
   bool no_progress = false;
 

@@ -127,9 +127,10 @@ Action add_verify(CLI::App& verb) {
                 OptionType<CountOrShare>::parse(Value::scalar(text), *arguments->recompute);
             if (!why.empty()) throw CLI::ValidationError("--recompute", why);
           },
-          "also computes so many of the files anew, from their audio (1%, 100, 100%)")
+          "also computes this many of the files again, from their audio (1%, 100, 100%)")
       ->type_name("COUNT");
-  verb.add_option("--seed", arguments->seed, "another number draws other files");
+  verb.add_option("--seed", arguments->seed,
+                  "chooses which files --recompute takes; another number takes others");
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");
   verb.footer(
       "Every file's rows are read and compared with the hash in the index. With --recompute, some "
@@ -138,7 +139,7 @@ Action add_verify(CLI::App& verb) {
       "computed by the configuration that the output has, from the folder that it was made in. "
       "Exit "
       "status: 0\n"
-      "all are what was written, and the same anew, 1 some are not.\n"
+      "all rows are what was written, and those computed again are the same; 1 some are not.\n"
       "\n"
       "Example:\n"
       "  melflow verify features.h5\n"

@@ -133,6 +133,7 @@ int verify_files(const ParityArguments& arguments, const ParityQuestion& questio
         options.changed.empty() ? "" : "; other than in its preset: ",
         fmt::format("{}", fmt::join(options.changed, ", ")));
   if (!arguments.json && !options.remark.empty()) say(stdout, "{}\n", options.remark);
+  if (!arguments.json) say(stdout, "the library's calls: {}\n", answer.source.function);
   const std::string name(options.preset->name);
   RecordingCheck check(name, options.mel, answer, vectors.tolerance(name));
   std::vector<ParityResult> results;
@@ -245,10 +246,11 @@ Action add_verify_parity(CLI::App& verb) {
                       fmt::format("{}", fmt::join(libraries, ", ")))
       ->type_name("LIBRARY")
       ->check(is_one_of(libraries));
-  verb.add_option("FILE", arguments->files,
-                  "the recordings for --reference; before them perhaps a pipeline, whose mel "
-                  "settings are compared then (with its preset's library where --reference is left "
-                  "out, of test signals where there are no recordings)");
+  verb.add_option(
+      "FILE", arguments->files,
+      "recordings to compare. The first may be a pipeline instead: its mel settings are "
+      "compared then, with the library of its preset unless --reference names one. A "
+      "pipeline without recordings is compared on test signals");
   verb.add_option("--node", question.node,
                   "which mel node of the pipeline, where its settings differ from another's")
       ->type_name("NAME");

@@ -29,7 +29,7 @@ int work(const WorkArguments& arguments) {
   if (!arguments.options.quiet)
     say(stdout, "{}: {} made by this worker\n", job.folder, plural(worked.made, "part"));
   if (worked.failed > 0) {
-    complain(fmt::format("{} failed; mend what is said above, and `melflow work {}` tries again",
+    complain(fmt::format("{} failed; fix what is said above, and `melflow work {}` tries again",
                          plural(worked.failed, "part"), job.folder));
     return kRunFailed;
   }
@@ -48,17 +48,17 @@ Action add_work(CLI::App& verb) {
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
   add_time(verb, "--stop-after", arguments->options.stop_after,
-           "begins no more files after so long, and ends as with Ctrl-C; for machines with a time "
-           "limit");
+           "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
+           "Ctrl-C; for machines with a time limit");
   add_time(verb, "--patience", arguments->options.patience,
-           "how long another worker may give no sign of life until its part is begun again (60s)");
+           "how long another worker may be silent before its part is started again; default 60s");
   verb.add_flag("-q,--quiet", arguments->options.quiet, "prints only what failed");
   verb.footer(
       "Takes parts that nobody is working on until all are done, and waits for other workers "
-      "meanwhile: "
-      "one "
-      "that is\n"
-      "ended costs its part. Ctrl-C, SIGTERM and --stop-after leave what is done for whoever comes "
+      "meanwhile. A "
+      "worker\n"
+      "that is killed loses only the part it was at. Ctrl-C, SIGTERM and --stop-after leave what "
+      "is done for whoever comes "
       "next.\n"
       "Exit status: 0 all parts are done, 1 some failed, 75 stopped.\n"
       "\n"

@@ -29,6 +29,13 @@ struct EnumNames<Tail> {
 
 namespace {
 
+// "11472 samples of 16000 (0.717 s of 1 s)"
+std::string of_length(std::int64_t seen, std::int64_t bound, int sample_rate) {
+  return fmt::format("{} samples of {} ({:.3f} s of {:.6g} s)", seen, bound,
+                     static_cast<double>(seen) / sample_rate,
+                     static_cast<double>(bound) / sample_rate);
+}
+
 struct WindowOptions {
   std::optional<Length> length, hop;
 
@@ -119,10 +126,17 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     }
     const WindowGrid g = grid(rate);
     expected_ = g;
-    if (g.long_length < 1) check.error(two_stage() ? "long" : "length", "a window of no sample");
-    if (g.long_hop < 1) check.error(two_stage() ? "long" : "hop", "a hop of no sample");
-    if (two_stage() && g.length < 1) check.error("short", "a window of no sample");
-    if (two_stage() && g.short_hop < 1) check.error("short", "a hop of no sample");
+    constexpr const char* kNoWindow =
+        "a window of no sample; write 1 or more, or a time such as 1s";
+    constexpr const char* kNoHop = "a hop of no sample; write 1 or more, or a time such as 500ms";
+    if (g.long_length < 1)
+      check.error(two_stage() ? "long" : "length", kNoWindow);
+    else if (g.long_hop < 1)
+      check.error(two_stage() ? "long" : "hop", kNoHop);
+    if (two_stage() && g.length < 1)
+      check.error("short", kNoWindow);
+    else if (two_stage() && g.short_hop < 1)
+      check.error("short", kNoHop);
     if (g.length > g.long_length)
       check.error("short", fmt::format("{} samples do not fit into a long window of {}", g.length,
                                        g.long_length));
@@ -190,11 +204,11 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
         options_.min_length ? options_.min_length->at(in->sample_rate) : 0;
     if (in->last && seen < shortest)
       return ItemError::skipped(
-          fmt::format("shorter than min_length: {} samples of {}", seen, shortest));
+          fmt::format("shorter than min_length: {}", of_length(seen, shortest, in->sample_rate)));
     if (options_.max_length && seen > options_.max_length->at(in->sample_rate))
-      return ItemError::skipped(fmt::format("longer than max_length: {}{} samples of at most {}",
-                                            in->last ? "" : "at least ", seen,
-                                            options_.max_length->at(in->sample_rate)));
+      return ItemError::skipped(
+          fmt::format("longer than max_length: {}{}", in->last ? "" : "at least ",
+                      of_length(seen, options_.max_length->at(in->sample_rate), in->sample_rate)));
     if (is_cut()) {
       const WindowGrid g = grid(in->sample_rate);
       if (auto error = other_grid(g, in->sample_rate)) return std::move(*error);
@@ -204,8 +218,8 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       out->row_count = longs * g.per_long - state.rows;
       if (in->last) note_tail(g, seen, longs, in->sample_rate);
       if (in->last && longs == 0)
-        return ItemError::skipped(
-            fmt::format("shorter than one window: {} samples of {}", seen, g.long_length));
+        return ItemError::skipped(fmt::format("shorter than one window: {}",
+                                              of_length(seen, g.long_length, in->sample_rate)));
       state.rows = longs * g.per_long;
       needed_from = longs * g.long_hop;
     }
@@ -220,7 +234,10 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     if (most && most->is_zero())
       check.error("max_length", "no recording is that short; give a length or leave it out");
     else if (least && most && least->is_time() == most->is_time() && most->at(1e6) < least->at(1e6))
-      check.error("max_length", "is less than min_length, so that every recording is skipped");
+      check.error("max_length", fmt::format("{} is less than min_length ({}), so that every "
+                                            "recording is skipped; exchange them",
+                                            OptionType<Length>::echo(*most).text(),
+                                            OptionType<Length>::echo(*least).text()));
   }
 
   // Where seconds are usual.

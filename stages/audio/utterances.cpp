@@ -137,7 +137,7 @@ class Utterances final : public ItemStage {
     const double rate = in.sample_rate;
     if (in.last && r.utterance.from >= end_of(in))
       return ItemError::failed(fmt::format(
-          "begins at {:.3f} s, where the recording is over, which has {:.3f} s",
+          "begins at {:.3f} s, but the recording is only {:.3f} s long",
           static_cast<double>(r.utterance.from) / rate, static_cast<double>(end_of(in)) / rate));
     if (r.utterance.from == r.utterance.to)
       return ItemError::failed(fmt::format("is less than a sample long at {} Hz", in.sample_rate));

@@ -40,8 +40,10 @@ bool CsvReader::next() {
     if (!read_row(row_)) return false;
   } while (row_.size() == 1 && row_.front().empty());
   if (row_.size() != header_.size())
-    throw RunError(fmt::format("{}:{}: {} cell{}, but the header has {}", path_, line_, row_.size(),
-                               row_.size() == 1 ? "" : "s", header_.size()));
+    throw RunError(
+        fmt::format("{}:{}: {} cell{}, but the header has {}; a cell with commas in "
+                    "it must be in quotes, an empty one has its comma",
+                    path_, line_, row_.size(), row_.size() == 1 ? "" : "s", header_.size()));
   return true;
 }
 

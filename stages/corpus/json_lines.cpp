@@ -75,7 +75,7 @@ void JsonLinesReader::parse() {
   const Json object = Json::parse(text_, nullptr, false);
   if (!object.is_object())
     throw RunError(
-        fmt::format("{}:{}: is not a JSON object; one a line is expected", path_, line_));
+        fmt::format("{}:{}: is not a JSON object; one per line is expected", path_, line_));
   const bool is_first = names_.empty();
   for (const auto& [name, value] : object.items())
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);

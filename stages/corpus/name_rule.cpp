@@ -29,7 +29,10 @@ std::string NameRule::problem(const std::string& text) {
     if (pattern.mark_count() != 1)
       return fmt::format("{} has {} groups in ( ), one is the name", text, pattern.mark_count());
   } catch (const std::regex_error& e) {
-    return fmt::format("{} is not a regular expression: {}", text, e.what());
+    return fmt::format(
+        "'{}' is not a regular expression: {}; a sign that "
+        "means itself has a \\ before it",
+        excerpt(text), e.what());
   }
   return {};
 }

@@ -152,6 +152,12 @@ std::vector<MelOptionProblem> MelStageOptions::unit_remarks(int rate) const {
     if (const std::string remark = *length ? (*length)->unit_remark(rate, least, "ms") : "";
         !remark.empty())
       out.push_back({name, remark});
+  const MelOptions as_read = resolved();
+  const int window = as_read.win_length.value_or(as_read.n_fft);
+  if (as_read.hop && *as_read.hop > window)
+    out.push_back({"hop", fmt::format("{} samples are more than the window has, {}: the samples "
+                                      "between two windows are in no row",
+                                      *as_read.hop, window)});
   return out;
 }
 

@@ -60,7 +60,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
         fmt::format("{}: was made of {}, this is {}; files of the same name, size and {} are "
                     "taken for the same",
                     path, old->root(), source->manifest().root(),
-                    source->contents() != nullptr ? "content" : "time of change"));
+                    source->contents() != nullptr ? "content" : "modification time"));
   const ComputedBy& by = *info.computed_by;
   if (const std::string now = by.backend + " " + by.instruction_set; old->computed_by() != now)
     run.warn(
@@ -82,7 +82,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
     run.warn(fmt::format("{}: {}; what they had there stays as it is", path, old->unreachable()));
   if (source->contents() == nullptr && old->are_all_touched())
     run.warn(fmt::format(
-        "{}: every file has another time of change than when it was made, and its size: "
+        "{}: every file has another modification time than when it was made, and its size: "
         "was the corpus copied? Keep the times (cp -p, rsync -t), or write update_by: "
         "content, with which later updates know files by their bytes",
         path));
@@ -171,6 +171,7 @@ std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t sec
       if (k.hash != 0) hashes_.emplace_hint(hashes_.end(), k.file, k.hash);
     }
     statistics.mistake(k.file);
+    kept_rows_ += k.rows;
     hashes[k.file] = k.hash;
     const int stage = k.remark != nullptr ? run.ledger.stage_number(k.remark->stage) : -1;
     run.ledger.close(k.file, Outcome::ok, stage, k.remark != nullptr ? k.remark->reason : "");

@@ -60,8 +60,9 @@ class EarlierOutput {
   std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from,
                         RowPartFile& file) const;
 
-  /// How many files were kept or dropped, for the report.
+  /// How many files, with how many rows, were kept or dropped, for the report.
   [[nodiscard]] std::size_t kept_files() const { return kept_files_; }
+  [[nodiscard]] std::int64_t kept_rows() const { return kept_rows_; }
   [[nodiscard]] std::size_t dropped_files() const { return dropped_.files; }
 
  private:
@@ -85,6 +86,7 @@ class EarlierOutput {
   DroppedRows dropped_;
   std::string refusal_;  // of a preview
   std::size_t kept_files_ = 0;
+  std::int64_t kept_rows_ = 0;
 };
 
 }  // namespace melflow

@@ -186,17 +186,16 @@ void RowSink::begin(RunContext& run, std::size_t done) {
 void RowSink::give_up_work(const Resume& resume) {
   if (resume.when == Resume::When::required)
     throw RunError(fmt::format(
-        "{}: there is nothing to go on with: {}; leave out --resume to begin "
-        "from the beginning",
-        target_.path,
-        resumption_->refusal().empty() ? "no run of it was ended" : resumption_->refusal()));
+        "{}: there is nothing to resume: {}; leave out --resume to start over", target_.path,
+        resumption_->refusal().empty() ? "there is no interrupted run of it"
+                                       : resumption_->refusal()));
   const std::string& why = resumption_->refusal();
   const std::string aside =
       resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
   if (!aside.empty() && resume.tell)
     resume.tell(
-        fmt::format("{}: what an ended run left cannot be gone on with, since {}; it is put "
-                    "aside as {}. Remove it when it is not needed",
+        fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
+                    "to {}. Remove it when it is not needed",
                     target_.path, why, aside));
 }
 
@@ -212,13 +211,11 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     resumed_ = done;
     journal = resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed);
     files_ = resumption_->take_files();
-    std::int64_t rows = 0;
-    for (std::size_t s = 0; s < files_.size(); ++s) rows += writer_->order().total(s);
+    for (std::size_t s = 0; s < files_.size(); ++s) resumed_rows_ += writer_->order().total(s);
     if (const Resume resume = resume_of(run); resume.tell)
       resume.tell(
-          fmt::format("{}: goes on with the work of a run that was ended: {} of {} files are "
-                      "done, with {} rows",
-                      target_.path, done, run.ledger.counts().found, rows));
+          fmt::format("{}: resumes an interrupted run: {} of {} files are done, with {} rows",
+                      target_.path, done, run.ledger.counts().found, resumed_rows_));
   }
   checkpoints_ = std::make_unique<Checkpoints>(
       std::move(journal), committed,

@@ -124,6 +124,7 @@ class RowSink : public Sink<MelBatch>,
   std::shared_ptr<OutputPart> part_;  // where the run makes one
   std::shared_ptr<const MergedParts> parts_;  // where it takes the rows from these
   std::size_t resumed_ = 0;                   // files
+  std::int64_t resumed_rows_ = 0;
   std::int64_t rows_ = 0;
   std::vector<Value> splits_;  // files and rows of each, for the report
   bool complete_ = false, written_ = false;

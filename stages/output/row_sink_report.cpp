@@ -16,9 +16,11 @@ std::vector<std::pair<std::string, Value>> RowSink::summary() const {
   std::vector<std::pair<std::string, Value>> out{
       {"path", Value::scalar(fmt::format("{}", fmt::join(paths, ", ")), {}, true)},
       {"complete", Value::scalar(complete_ ? "true" : "false")},
-      {"rows", Value::scalar(std::to_string(rows_))},
-      {"shape", Value::list(std::move(shape))},
-      {"dtype", OptionType<NumberType>::echo(target_.dtype)}};
+      {"rows", Value::scalar(std::to_string(rows_))}};
+  if (const std::int64_t earlier = earlier_.kept_rows() + resumed_rows_; earlier > 0)
+    out.emplace_back("computed_rows", Value::scalar(std::to_string(rows_ - earlier)));
+  out.emplace_back("shape", Value::list(std::move(shape)));
+  out.emplace_back("dtype", OptionType<NumberType>::echo(target_.dtype));
   for (const auto& [name, files] :
        {std::pair{"kept_files", earlier_.kept_files()},
         std::pair{"dropped_files", earlier_.dropped_files()},

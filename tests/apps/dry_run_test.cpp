@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Bytes and time of change of every file below.
+// Bytes and modification time of every file below.
 std::map<std::string, std::pair<std::string, fs::file_time_type>> state_of(
     const TempFolder& folder) {
   std::map<std::string, std::pair<std::string, fs::file_time_type>> out;
@@ -167,7 +167,7 @@ TEST_CASE("dry run: a corpus that was copied without its times is told how to be
   const Ended e = corpus.melflow({"update", "--dry-run"}, "out.h5");
   CHECK(e.code == 0);
   CHECK(has(e.err,
-            "out.h5: every file has another time of change than when it was made, and its "
+            "out.h5: every file has another modification time than when it was made, and its "
             "size: " +
                 hint));
   CHECK(has(e.err, "update_by: content"));

@@ -338,8 +338,10 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
        {Row{{"plan", "two.yaml", "-o", "job"}, 1, "a job has one output of rows"},
         Row{{"plan", "sound.yaml", "-o", "job"}, 1, "a job has one output of rows"},
         Row{{"plan", "synthetic.yaml", "-o", "job"}, 1, "a job has those of a file_list"},
-        Row{{"plan", "one.yaml", "-o", "job", "--part", "many"}, 1, "--part: "},
-        Row{{"plan", "one.yaml", "-o", "job", "--part", "0"}, 1, "--part: "},
+        Row{{"plan", "one.yaml", "-o", "job", "--part", "many"}, 2, "--part: "},
+        Row{{"plan", "one.yaml", "-o", "job", "--part", "0"},
+            2,
+            "--part: a part has at least a byte"},
         Row{{"plan", "one.yaml"}, 2, "--output"},
         Row{{"plan", "none.yaml", "-o", "job"}, 78, "there is no such file"},
         Row{{"work", "job"}, 1, "job: there is no job.json: it is no job"},
@@ -355,4 +357,10 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
   const Ended again = melflow_in(folder, {"plan", "one.yaml", "-o", "job"});
   CHECK(again.code == 1);
   CHECK(has(again.err, "there is a job already"));
+  fs::create_directory(folder / "full");
+  test::write_text(folder / "full/a.wav", "a recording");
+  const Ended full = melflow_in(folder, {"plan", "one.yaml", "-o", "full"});
+  CHECK(full.code == 1);
+  CHECK(has(full.err, "full: this folder has something in it; a job needs a new or an empty one"));
+  CHECK_FALSE(fs::exists(folder / "full/parts"));
 }

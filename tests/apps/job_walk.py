@@ -98,7 +98,7 @@ class JobWalk:
             for fault in kills:
                 killed += self.run(folder, fault, verb, *verbs[verb]).returncode == -9
             ended = self.run(folder, {}, verb, *verbs[verb])
-            went_on = went_on or b"goes on with the work" in ended.stderr
+            went_on = went_on or b"resumes an interrupted run" in ended.stderr
             return ended
 
         try:

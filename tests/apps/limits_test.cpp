@@ -112,7 +112,30 @@ TEST_CASE("limits: all cores at work, and nothing to gain") {
   CHECK(l.nothing_to_gain());
   CHECK(limits_text(l, r) ==
         "limited by: the processor: 96% of what 4 cores can do; 78% of the work is mel\n"
-        "would help: no option; less work, or a machine with more of it\n");
+        "would help: no option; only less work, or a faster machine\n");
+}
+
+TEST_CASE("limits: where decoding is most of the work, stored samples would help later runs") {
+  RunReport r = run_of({{"dec", 4, 20, 20}, {"res", 4, 8, 8}, {"mel", 4, 10, 10}});
+  stage(r, "files").stage = "file_list";
+  stage(r, "dec").stage = "decode";
+  stage(r, "res").stage = "resample";
+  const auto text = [&] { return limits_text(find_limits(r), r); };
+  // 28 s of 38.1.
+  const char* const cache =
+      "would help: files.feed: cache → later runs of the same files save dec and res, 73% of the "
+      "work\n";
+  CHECK(has(text(), cache));
+  stage(r, "mel").cpu_seconds = 28;  // 28 s of 56.1
+  CHECK(has(text(), "would help: no option"));
+  stage(r, "mel").cpu_seconds = 27;  // 28 s of 55.1
+  CHECK(has(text(), "51% of the work"));
+  stage(r, "files").summary = {{"feed", Value::scalar("cache")}};
+  CHECK_FALSE(has(text(), "cache"));
+  // A source of another kind has no such option.
+  stage(r, "files").summary.clear();
+  stage(r, "files").stage = "synthetic";
+  CHECK_FALSE(has(text(), "cache"));
 }
 
 TEST_CASE("limits: fewer workers than cores") {

@@ -214,11 +214,11 @@ TEST_CASE("parity: --reference says what is wrong with the command line, Python 
   };
   const Row rows[] = {
       {{"--reference", "wisper", "a.wav"}, 2, "'wisper' is none of librosa, torchaudio, "},
-      {{"--reference", "whisper"}, 2, "--reference requires FILE"},
-      {{"a.wav"}, 2, "FILE requires --reference"},
-      {{"--python", "x"}, 2, "--python requires --reference"},
+      {{"--reference", "whisper"}, 2, "--reference needs FILE"},
+      {{"a.wav"}, 2, "FILE needs --reference"},
+      {{"--python", "x"}, 2, "--python needs --reference"},
       {{"--reference", "whisper", "a.wav", "--preset", "nemo"},
-       1,
+       2,
        "melflow: --preset nemo: whisper has no such preset; those that it has are whisper, "
        "whisper_large_v3\n"},
       {{"--reference", "librosa", "a.wav", "--python", "no_such_python"},
@@ -272,7 +272,8 @@ TEST_CASE("parity: --reference compares every frame of every file with the answe
   const Ended e = verify(folder, arguments);
   INFO(e.out << e.err);
   CHECK(e.code == 1);
-  CHECK(e.out.starts_with("b.wav: resampled from 8000 to 16000 Hz, for both\n"));
+  CHECK(e.out.starts_with(
+      "the library's calls: f\nb.wav: resampled from 8000 to 16000 Hz, for both\n"));
   CHECK(has(e.out, "  a.wav: frame "));
   CHECK(has(e.out, " 0 by zeros 1: differs by "));
   CHECK(has(e.out, "  c.wav: decode: "));
@@ -379,7 +380,7 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
     CHECK(e.code == 78);
     CHECK(has(e.err, row.message));
   }
-  CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set requires --reference"));
+  CHECK(has(verify(folder, {"--set", "mel.n_mels=3"}).err, "--set needs --reference"));
 }
 
 TEST_CASE("parity: a linear value far below its frame's peak is held to more than the peak") {
@@ -487,5 +488,5 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
              "  end: {stage: discard, from: files}\n");
   CHECK(has(asked({"none.yaml"}).err, "none.yaml: no node of it is a mel"));
   CHECK(asked({"p.yaml", "--var", "DTAA=clips", "a.wav"}).code == 78);
-  CHECK(has(verify(folder, {"--node", "mel"}).err, "--node requires a pipeline as the first FILE"));
+  CHECK(has(verify(folder, {"--node", "mel"}).err, "--node needs a pipeline as the first FILE"));
 }

@@ -80,7 +80,7 @@ TEST_CASE("printing: names of files and labels cannot steer the terminal, in no 
       {{"show", "out.h5", "--file", ".wav", "-o", "a.png"}, 1, "there is no file '.wav'"},
       {{"show", "out.h5", "--file", kEvil + ".wav", "-o", "a.png"}, 1, name.substr(0, 10)},
       {{"show", "out.h5", "--file", kEvil, "-o", "a.png"}, 1, "there is no file '" + kShown + "'"},
-      {{"show", "out.h5", "--file", "good.wav", "-o", "a.png", "--rows", kEvil}, 1, "write A:B"},
+      {{"show", "out.h5", "--file", "good.wav", "-o", "a.png", "--rows", kEvil}, 2, "write A:B"},
       {{"update", "p.yaml", "--dry-run"}, 0, "failed before"},
       {{"plan", "p.yaml", "-o", "job"}, 0, "2 files"},
       {{"work", "job"}, 0, "1 part made by this worker"},

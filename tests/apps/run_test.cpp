@@ -11,6 +11,7 @@
 
 #include "tests/apps/pipelines.h"
 #include "tests/apps/process.h"
+#include "tests/apps/sound.h"
 #include "tests/support/skip.h"
 
 using namespace melflow;
@@ -52,6 +53,41 @@ TEST_CASE("run: a plain run ends with 0 and a summary on stdout") {
   CHECK(has(e.out, "\nwork "));
   CHECK(has(e.out, "\nmemory: "));
   CHECK_FALSE(has(e.out, "failed, ok with a remark, or skipped"));
+}
+
+// A recording that turns out to be too long has given rows by then; they are not in the output.
+TEST_CASE("run: the rows that are told are those in the output that this run computed") {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder / "data");
+  for (const char* name : {"a", "b", "c"})
+    test::write_wav(folder / (fmt::format("data/{}.wav", name)), 16000, 1);
+  test::write_wav(folder / "data/long.wav", 16000, 120);
+  test::write_text(folder / "p.yaml", test::nodes_to_mel("root: data", "preset: kaldi") +
+                                          "  write: {stage: hdf5_write, from: mel, path: out.h5}\n"
+                                          "expect: {rows_per_second: \"< 1000000\"}\n");
+  const auto report_of = [&](std::vector<std::string> arguments) {
+    for (const char* more : {"p.yaml", "--set", "segment.max_length=100s", "--set",
+                             "decode.block=64KiB", "--json=r.json"})
+      arguments.emplace_back(more);
+    arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+    return run(folder, arguments);
+  };
+  const auto rows = [&] { return nlohmann::json::parse(read_text(folder / "r.json"))["rows"]; };
+  const Ended first = report_of({"run"});
+  INFO(first.out << first.err);
+  CHECK(first.code == 0);
+  constexpr int kFrames = 98;  // of 400 samples, one every 160, in a second
+  CHECK(first.out.starts_with("4 files: 3 ok, 1 skipped, 0 failed\n294 rows in "));
+  CHECK(rows() == 3 * kFrames);
+  test::write_wav(folder / "data/d.wav", 16000, 2);
+  const Ended second = report_of({"update"});
+  INFO(second.out << second.err);
+  CHECK(second.code == 0);
+  CHECK(has(second.out, "\n198 rows in "));
+  CHECK(has(second.out, "198 rows new"));
+  CHECK(rows() == 198);
+  CHECK(report_of({"update"}).code == 0);
+  CHECK(rows() == 0);
 }
 
 TEST_CASE("run: failures end with 3, the first ten are listed and the others counted") {

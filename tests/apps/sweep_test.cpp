@@ -144,20 +144,20 @@ TEST_CASE("sweep: what cannot be tried is said before the first run") {
   };
   refused({"--vary", "mel.n_mels=10,many"}, 78, "'many' is not an integer");
   refused({"--vary", "mel.quux=1"}, 78, "quux");
-  refused({"--vary", "mel.n_mels"}, 1, "is not of the form NODE.OPTION=VALUE,VALUE");
-  refused({"--vary", "mel.n_mels=10,"}, 1, "has an empty value");
-  refused({"--vary", "mel.n_mels=10", "--figure", "memory.colour"}, 1,
+  refused({"--vary", "mel.n_mels"}, 2, "is not of the form NODE.OPTION=VALUE,VALUE");
+  refused({"--vary", "mel.n_mels=10,"}, 2, "has an empty value");
+  refused({"--vary", "mel.n_mels=10", "--figure", "memory.colour"}, 2,
           "--figure: the report of a run has no memory.colour");
-  refused({"--vary", "mel.n_mels=10", "--figure", "ending"}, 1,
+  refused({"--vary", "mel.n_mels=10", "--figure", "ending"}, 2,
           "--figure: ending is not a number in the report");
   refused({}, 2, "--vary");
-  refused({"--vary", "mel.n_mels=10,20,10"}, 1, "has the value 10 twice; leave one out");
-  refused({"--vary", "mel.n_mels=10", "-o", "s.png"}, 1, "-o: s.png ends neither in .html nor in");
-  refused({"--vary", "mel.n_mels=10", "-o", "none/s.svg"}, 1, "-o: none/s.svg");
+  refused({"--vary", "mel.n_mels=10,20,10"}, 2, "has the value 10 twice; leave one out");
+  refused({"--vary", "mel.n_mels=10", "-o", "s.png"}, 2, "-o: s.png ends neither in .html nor in");
+  refused({"--vary", "mel.n_mels=10", "-o", "none/s.svg"}, 2, "-o: none/s.svg");
   refused(
       {"--vary", "mel.n_mels=10", "--vary", "workers=1", "--vary", "batch.files=1,2", "-o",
        "s.svg"},
-      1, "-o: a picture shows one or two options, but 3 are varied; leave out -o, or --vary batch");
+      2, "-o: a picture shows one or two options, but 3 are varied; leave out -o, or --vary batch");
   CHECK_FALSE(std::filesystem::exists(folder / "s.svg"));
   CHECK_FALSE(std::filesystem::exists(folder / "o.h5"));
 }

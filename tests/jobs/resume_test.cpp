@@ -81,8 +81,8 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     const JobResult job = s.go_on();
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(resumed(job) == s.done);
-    CHECK(s.said.find(fmt::format("goes on with the work of a run that was ended: {} of {} files",
-                                  s.done, kFiles)) != s.said.npos);
+    CHECK(s.said.find(fmt::format("resumes an interrupted run: {} of {} files", s.done, kFiles)) !=
+          s.said.npos);
     // One that had failed keeps its line.
     CHECK(job.report.counts.failed == 1);
     CHECK(job.remarks_by_name().at(clip(5)).find("no sound") != std::string::npos);
@@ -170,7 +170,7 @@ TEST_CASE("resume: work with other settings is put aside, never cut") {
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(resumed(job) == 0);
   CHECK(s.said.find("dtype (float32, now float16)") != s.said.npos);
-  CHECK(s.said.find("put aside as " + (s.folder / "out.h5.part.aside")) != s.said.npos);
+  CHECK(s.said.find("moved to " + (s.folder / "out.h5.part.aside")) != s.said.npos);
   CHECK(read_bytes(s.folder / "out.h5.part.aside") == part);
   s.check_output();
 }
@@ -185,9 +185,10 @@ TEST_CASE("resume: never begins from the beginning, require wants something to g
   std::filesystem::remove(s.folder / "out.h5");
   const JobResult refused = s.go_on(Resume::When::required);
   CHECK_FALSE(refused.started);
-  CHECK(refused.error == s.folder /
-                             "out.h5: there is nothing to go on with: no run of it was "
-                             "ended; leave out --resume to begin from the beginning");
+  CHECK(refused.error ==
+        s.folder /
+            "out.h5: there is nothing to resume: there is no interrupted run of it; leave out "
+            "--resume to start over");
 }
 
 TEST_CASE("log file: what was appended comes back, up to the first byte that is another") {

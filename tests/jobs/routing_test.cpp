@@ -290,7 +290,7 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
                       "dog/3.wav", "dog/4.wav", "dog/5.wav", "dog/6.wav"};
     CHECK(names(windows) == whole);
     CHECK(windows.remarks.at("cat/0.wav") ==
-          "skipped s_windows shorter than one window: 2000 samples of 8000");
+          "skipped s_windows shorter than one window: 2000 samples of 8000 (0.250 s of 1 s)");
     CHECK(windows.remarks.at("cat/7.wav").starts_with("failed m_windows is sampled at 4000 Hz"));
     if (!is_alone) {
       CHECK(names(all) == whole);

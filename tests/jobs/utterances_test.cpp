@@ -298,8 +298,7 @@ TEST_CASE("utterances: what becomes of each, and what is said of its recording")
       {"short.wav#t=5.5,6.5",
        "ok: files.utterances: ends 0.500 s after the end of its recording: has the rest only"},
       {"short.wav#t=7,8",
-       "failed: files.utterances: begins at 7.000 s, where the recording is over, which has 6.000 "
-       "s"},
+       "failed: files.utterances: begins at 7.000 s, but the recording is only 6.000 s long"},
       {"missing.wav#t=0,1", "failed: read: does not exist (any more)"},
       {"missing.wav#t=1,2", "failed: read: does not exist (any more)"},
       {"sub/mono.flac#t=3,3.00001",

@@ -321,7 +321,9 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   const Row rows[] = {
       {"{root: '" + f + "/gone'}",
        "@/gone: cannot look into the folder: No such file or directory; check root of file_list"},
-      {"{root: '" + f + "/file'}", "@/file: is a file, root of file_list takes a folder"},
+      {"{root: '" + f + "/file'}",
+       "@/file: is a file, root of file_list takes a folder; one recording is chosen by include, a "
+       "list of recordings is given as manifest"},
       {"{root: '" + f + "/empty'}",
        "@/empty: no file matches **/*.wav, **/*.flac, **/*.ogg, **/*.oga, **/*.opus, **/*.mp3, "
        "**/*.aif, **/*.aiff, **/*.aifc, **/*.au, **/*.caf, **/*.w64, **/*.rf64, **/*.sph, "
@@ -346,7 +348,9 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
       {"{manifest: '" + f + "/nopath.csv'}",
        "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
-      {"{manifest: '" + f + "/ragged.csv'}", "@/ragged.csv:3: 1 cell, but the header has 2"},
+      {"{manifest: '" + f + "/ragged.csv'}",
+       "@/ragged.csv:3: 1 cell, but the header has 2; a cell with commas in it must be in quotes, "
+       "an empty one has its comma"},
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
       {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",

@@ -342,6 +342,12 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
   CHECK(narrow.errors.empty());
   REQUIRE(narrow.warnings.size() == 1);
   CHECK(narrow.warnings[0].starts_with("n_mels: "));
+  CHECK(Bench("mel", "{sample_rate: 8000, win_length: 400, hop: 400}").plan().warnings.empty());
+  const Planned gaps = Bench("mel", "{sample_rate: 8000, win_length: 400, hop: 401}").plan();
+  REQUIRE(gaps.warnings.size() == 1);
+  CHECK(gaps.warnings[0] ==
+        "hop: 401 samples are more than the window has, 400: the samples between two windows are "
+        "in no row");
 }
 
 TEST_CASE("mel: decibels with preset librosa and without top_db are told, as power_to_db has one") {

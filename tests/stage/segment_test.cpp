@@ -95,6 +95,12 @@ std::vector<std::int64_t> starts_of(const std::vector<std::shared_ptr<const Wind
   return out;
 }
 
+// How a skipped recording's length is told.
+std::string at_1000_hz(std::int64_t seen, std::int64_t bound) {
+  return fmt::format("{0} samples of {1} ({2:.3f} s of {3:g} s)", seen, bound,
+                     static_cast<double>(seen) * 1e-3, static_cast<double>(bound) / 1000);
+}
+
 }  // namespace
 
 TEST_CASE("segment: windows are those of the definition, whole or in blocks of any size") {
@@ -130,8 +136,8 @@ TEST_CASE("segment: windows are those of the definition, whole or in blocks of a
         CHECK(got.entry.outcome == Outcome::skipped);
         CHECK(got.entry.reason ==
               (n < ref.min_length
-                   ? fmt::format("shorter than min_length: {} samples of {}", n, ref.min_length)
-                   : fmt::format("shorter than one window: {} samples of {}", n, ref.length)));
+                   ? fmt::format("shorter than min_length: {}", at_1000_hz(n, ref.min_length))
+                   : fmt::format("shorter than one window: {}", at_1000_hz(n, ref.length))));
         ++skipped;
         continue;
       }
@@ -177,7 +183,7 @@ TEST_CASE("segment: lengths in time follow the rate") {
   const auto got = bench.stream<Windows>(waveform(samples, 16000));
   CHECK(starts_of(got.blocks, samples) == Reference{.length = 400, .hop = 160}.starts(16000));
   CHECK(bench.stream<Windows>(waveform(counting(799), 16000)).entry.reason ==
-        "shorter than min_length: 799 samples of 800");
+        "shorter than min_length: 799 samples of 800 (0.050 s of 0.05 s)");
   const auto other = bench.stream<Windows>(waveform(samples, 8000));
   CHECK(other.entry.outcome == Outcome::failed);
   CHECK(other.entry.reason ==
@@ -255,7 +261,7 @@ TEST_CASE("segment: without a length, blocks carry what the frames across the se
   Bench bench("segment", "{min_length: 1001}");
   CHECK(bench.plan().errors.empty());
   CHECK(bench.stream<Windows>(waveform(samples, 8000)).entry.reason ==
-        "shorter than min_length: 1000 samples of 1001");
+        "shorter than min_length: 1000 samples of 1001 (0.125 s of 0.125125 s)");
 }
 
 TEST_CASE("segment: recordings are chosen by their length, both ends included") {
@@ -270,13 +276,16 @@ TEST_CASE("segment: recordings are chosen by their length, both ends included") 
         return bench.stream<Windows>(waveform(counting(n), 8000, block)).entry;
       };
       for (const std::int64_t n : {100, 999, 1000}) CHECK(entry(n).outcome == Outcome::ok);
-      CHECK(entry(99).reason == "shorter than min_length: 99 samples of 100");
+      CHECK(entry(99).reason == "shorter than min_length: 99 samples of 100 (0.012 s of 0.0125 s)");
       CHECK(entry(1001).outcome == Outcome::skipped);
-      CHECK(entry(1001).reason == "longer than max_length: 1001 samples of at most 1000");
+      CHECK(entry(1001).reason ==
+            "longer than max_length: 1001 samples of 1000 (0.125 s of 0.125 s)");
       if (block > 0) {
         const std::int64_t seen = (1000 / block + 1) * block;
-        CHECK(entry(5000).reason ==
-              fmt::format("longer than max_length: at least {} samples of at most 1000", seen));
+        CHECK(
+            entry(5000).reason ==
+            fmt::format("longer than max_length: at least {} samples of 1000 ({:.3f} s of 0.125 s)",
+                        seen, static_cast<double>(seen) / 8000));
       }
     }
   Bench in_time("segment", "{max_length: 0.1s}");
@@ -290,6 +299,8 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
     std::string options;
     std::vector<std::string> errors;
   };
+  const std::string window = "a window of no sample; write 1 or more, or a time such as 1s";
+  const std::string hop = "a hop of no sample; write 1 or more, or a time such as 500ms";
   const Row rows[] = {
       {"{}", {}},
       {"{length: 512}", {}},
@@ -302,24 +313,26 @@ TEST_CASE("segment: a plan that makes no sense is refused, each with its key") {
       {"{max_length: 0}",
        {"max_length: no recording is that short; give a length or leave it out"}},
       {"{min_length: 2s, max_length: 1.5s}",
-       {"max_length: is less than min_length, so that every recording is skipped"}},
+       {"max_length: 1.5s is less than min_length (2s), so that every recording is skipped; "
+        "exchange them"}},
       {"{min_length: 10, max_length: 9}",
-       {"max_length: is less than min_length, so that every recording is skipped"}},
+       {"max_length: 9 is less than min_length (10), so that every recording is skipped; exchange "
+        "them"}},
       {"{min_length: 10, max_length: 10}", {}},
       {"{short: {length: 512}}", {"long: its length is missing"}},
       {"{long: {hop: 512}, short: {hop: 1}}",
        {"long: its length is missing", "short: its length is missing"}},
       {"{hop: 512}", {"hop: needs a length"}},
       {"{tail: pad}", {"tail: there is no tail without a length"}},
-      {"{length: 0}", {"length: a window of no sample", "hop: a hop of no sample"}},
-      {"{length: 512, hop: 0}", {"hop: a hop of no sample"}},
-      {"{length: 1us, hop: 10ms}", {"length: a window of no sample"}},
+      {"{length: 0}", {"length: " + window}},
+      {"{length: 512, hop: 0}", {"hop: " + hop}},
+      {"{length: 1us, hop: 10ms}", {"length: " + window}},
       {"{long: {length: 512}, short: {length: 1024}}",
        {"short: 1024 samples do not fit into a long window of 512"}},
-      {"{long: {length: 512}, short: {length: 256, hop: 0}}", {"short: a hop of no sample"}},
-      {"{long: {length: 512, hop: 0}, short: {length: 256}}", {"long: a hop of no sample"}},
+      {"{long: {length: 512}, short: {length: 256, hop: 0}}", {"short: " + hop}},
+      {"{long: {length: 512, hop: 0}, short: {length: 256}}", {"long: " + hop}},
       {"{long: {length: 0, hop: 1}, short: {length: 0, hop: 1}}",
-       {"long: a window of no sample", "short: a window of no sample"}},
+       {"long: " + window, "short: " + window}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);

@@ -166,6 +166,28 @@ TEST_CASE("config: --set with null, a variable and a quoted text") {
   CHECK(option(plan, "files", "root") == R"("null")");
 }
 
+TEST_CASE("config: a value that is missing is refused where null would mean the default") {
+  constexpr const char* kMissing =
+      "scale.span: nothing stands here; write a value, or null for the default";
+  LoadOptions options;
+  options.sets = {{"scale.span", ""}};
+  CHECK(problems_of(with_scale("  scale: {stage: scale, from: files}"), options) ==
+        std::string("--set: ") + kMissing);
+  options.sets = {{"workers", ""}};
+  CHECK(problems_of(with_scale("  scale: {stage: scale, from: files}"), options)
+            .find("workers: nothing stands here") != std::string::npos);
+  for (const char* none : {"null", "~", "Null", "NULL"}) {
+    CAPTURE(none);
+    const Plan plan =
+        load(with_scale(fmt::format("  scale: {{stage: scale, from: files, span: {}}}", none)));
+    CHECK(option(plan, "scale", "span") == "null");
+  }
+  for (const char* text : {"  scale: {stage: scale, from: files, span: }",
+                           "  scale:\n    span:\n    stage: scale\n    from: files",
+                           "  scale:\n    stage: scale\n    from: files\n    span:  # later"})
+    CHECK(problems_of(with_scale(text)).find(kMissing) != std::string::npos);
+}
+
 TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing") {
   struct Row {
     Assignment set;
@@ -191,7 +213,8 @@ TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing")
        "--set: scale.span.length: 0 is out of range; allowed: 1 to 100"},
       {{"scale.mode", "[soft"},
        "--set: scale.mode: column 1: this is not valid YAML: end of sequence flow not found"},
-      {{"version", "3"}, "--set: version: 3: only version 1 is known to this program"},
+      {{"version", "3"},
+       "--set: version: 3: only version 1 is known to this program; write version: 1"},
   };
   for (const Row& row : rows) {
     LoadOptions options;

@@ -76,9 +76,9 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"no version", with_scale(scale, ""),
        "t.yaml:2:1: version: this key is missing; write 'version: 1' at the top"},
       {"another version", with_scale(scale, "version: 2"),
-       "t.yaml:1:10: version: 2: only version 1 is known to this program"},
+       "t.yaml:1:10: version: 2: only version 1 is known to this program; write version: 1"},
       {"version is no number", with_scale(scale, "version: one"),
-       "t.yaml:1:10: version: one: only version 1 is known to this program"},
+       "t.yaml:1:10: version: one: only version 1 is known to this program; write version: 1"},
       {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
        "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'?; the keys "
        "are version, memory, max_failures, workers, expect, graph"},
@@ -93,7 +93,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:2:16: memory.host: 'lots' is not a size such as 65536, 64KiB or "
        "1.5GiB"},
       {"too many failures", with_scale(scale, "version: 1\nmax_failures: 101%"),
-       "t.yaml:2:15: max_failures: 101% is more than all files"},
+       "t.yaml:2:15: max_failures: 101% is more than all files; allowed: 0% to 100%, or a count"},
       {"workers out of range", with_scale(scale, "version: 1\nworkers: -1"),
        "t.yaml:2:10: workers: -1 is out of range; allowed: 0 to 1024"},
       {"no graph", "version: 1\n",

@@ -105,8 +105,12 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
       {"folder.csv", "folder.csv: cannot be read: Is a directory"},
       {"empty.csv", "empty.csv: is empty, a header line is expected"},
       {"no.csv", "no.csv:1: there is no column 'path'; the header has name, label"},
-      {"short.csv", "short.csv:3: 1 cell, but the header has 2"},
-      {"long.csv", "long.csv:4: 3 cells, but the header has 2"},
+      {"short.csv",
+       "short.csv:3: 1 cell, but the header has 2; a cell with commas in it must be in quotes, an "
+       "empty one has its comma"},
+      {"long.csv",
+       "long.csv:4: 3 cells, but the header has 2; a cell with commas in it must be in quotes, an "
+       "empty one has its comma"},
       {"open.csv", "open.csv:2: a quote is not closed"},
   };
   for (const Row& row : rows) {

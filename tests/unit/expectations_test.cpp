@@ -49,6 +49,7 @@ TEST_CASE("expectations: sizes, counts and shares") {
   CHECK(bound<SizeBound>("< 600MiB").limit == 600.0 * 1024 * 1024);
   CHECK(bound<CountBound>("< 0.1%").limit == doctest::Approx(0.001));
   CHECK(bound<CountBound>("< 0.1%").is_share);
+  CHECK(bound<CountBound>("< 0.1 %").limit == doctest::Approx(0.001));
   CHECK(bound<CountBound>("<= 10").limit == 10);
   CHECK_FALSE(bound<CountBound>("<= 10").is_share);
 }

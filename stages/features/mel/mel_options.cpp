@@ -149,12 +149,13 @@ void check_bands(const MelOptions& o, Complaints& c) {
 void check_log(const MelOptions& o, Complaints& c) {
   const bool log = o.log != MelOptions::Log::none;
   const auto& [ref, ref_is_max] = o.ref;
-  c.require(log || ref == 1.0, "ref", ref, "1 when log is none");
+  constexpr const char* kAdvice = " when log is none";
+  c.require(log || ref == 1.0, "ref", ref, "1", kAdvice);
   c.require(!ref_is_max || ref == 1.0, "ref", ref,
             "1 when the utterance's maximum is the reference");
-  c.require(log || !ref_is_max, "ref", "max", "a number when log is none");
-  c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0 when log is none");
-  if (o.top_db) c.require(log, "top_db", *o.top_db, "absent when log is none");
+  c.require(log || !ref_is_max, "ref", "max", "a number", kAdvice);
+  c.require(log || o.log_offset == 0.0, "log_offset", o.log_offset, "0", kAdvice);
+  if (o.top_db) c.require(log, "top_db", *o.top_db, "absent", kAdvice);
   c.require(!o.use_energy || (!ref_is_max && !o.top_db), "use_energy", "true",
             "false with ref: max or top_db, which are for levels only");
 }
@@ -165,7 +166,8 @@ void check_normalize(const MelOptions& o, Complaints& c) {
     return values.size() == 1 || values.size() == static_cast<std::size_t>(columns(o));
   };
   if (o.normalize == Normalize::fixed) {
-    c.require(fits(o.norm_mean), "norm_mean", std::to_string(o.norm_mean.size()) + " numbers",
+    c.require(fits(o.norm_mean), "norm_mean",
+              o.norm_mean.empty() ? "missing" : std::to_string(o.norm_mean.size()) + " numbers",
               "1 number, or ", columns(o), ", one for each column, when normalize is fixed");
     c.require(o.norm_std.empty() || fits(o.norm_std), "norm_std",
               std::to_string(o.norm_std.size()) + " numbers", "1 number, or ", columns(o),
