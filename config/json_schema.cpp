@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "config/pipeline_tests.h"
 #include "config/reference.h"
 #include "config/top_level.h"
 
@@ -103,6 +104,16 @@ std::string schema_json(const Registry& registry) {
                      {"type", "object"},
                      {"minProperties", 1},
                      {"additionalProperties", {{"$ref", "#/$defs/node"}}}};
+  PipelineTest test;
+  Schema test_fields;
+  test.describe(test_fields);
+  keys[kTestsKey] = {{"description", "tests of the pipeline, by name, for `melflow test`"},
+                     {"type", "object"},
+                     {"additionalProperties",
+                      {{"type", "object"},
+                       {"required", {"expect"}},
+                       {"additionalProperties", false},
+                       {"properties", properties(test_fields.fields())}}}};
   return Json{{"$schema", "http://json-schema.org/draft-07/schema#"},
               {"title", "melflow pipeline"},
               {"type", "object"},

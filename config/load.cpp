@@ -11,6 +11,7 @@
 #include "config/fragments.h"
 #include "config/node_slips.h"
 #include "config/overrides.h"
+#include "config/pipeline_tests.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
 #include "pipeline/text.h"
@@ -46,6 +47,7 @@ class Reader {
     if (!document.complete || !document.root.is_map()) throw ConfigError(std::move(problems_));
 
     Value& root = document.root;
+    take_tests(root);
     const std::set<std::string> asked = fill_in(root);
     if (options_.asked != nullptr)
       options_.asked->insert(asked.begin(), asked.end());
@@ -59,6 +61,16 @@ class Reader {
 
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
+
+  // Tests are checked, and no part of the run: their variables are not asked for.
+  void take_tests(Value& root) {
+    std::vector<Value::Entry>& entries = root.entries();
+    const auto tests = std::find_if(entries.begin(), entries.end(),
+                                    [](const Value::Entry& e) { return e.key == kTestsKey; });
+    if (tests == entries.end()) return;
+    read_tests(tests->value, problems_);
+    entries.erase(tests);
+  }
 
   // Overrides, variables and fragments; returns which variables were asked for. Overrides of nodes
   // inside of fragments come when these are there.
@@ -97,13 +109,14 @@ class Reader {
     top.describe(schema);
     std::vector<std::string> known = schema.names();
     known.emplace_back(kGraphKey);
+    known.emplace_back(kTestsKey);
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end()) {
         has_unknown_key_ = true;
         error(e.key_mark,
               fmt::format("{}: there is no such key at the top level{}; the keys are {}",
-                          excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey}),
+                          excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey, kTestsKey}),
                           fmt::join(known, ", ")));
       } else if (e.key == "version" && is_other_version(e.value))
         error(e.value.mark(),

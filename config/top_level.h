@@ -12,6 +12,7 @@ namespace melflow {
 /// The `version` this program reads.
 inline constexpr int kConfigVersion = 1;
 inline constexpr const char* kGraphKey = "graph";
+inline constexpr const char* kTestsKey = "tests";
 
 struct MemoryOptions {
   Bytes host = GraphSpec{}.host_memory;

@@ -91,7 +91,9 @@ class Registry {
   void add(StageInfo info);
   [[nodiscard]] const StageInfo* find(const std::string& name) const;
   /// Sets the names that others have for stages; `names` must live as long as the program.
-  void other_names(std::span<const OtherName> names) { other_names_ = names; }
+  void other_names(std::span<const OtherName> names) {
+    other_names_.insert(other_names_.end(), names.begin(), names.end());
+  }
   /// The hint for a name that no stage has: the stage that is called so elsewhere, else one that
   /// differs in case only or is near; "" without any.
   [[nodiscard]] std::string advice_on(const std::string& name) const;
@@ -101,7 +103,7 @@ class Registry {
 
  private:
   std::vector<std::unique_ptr<StageInfo>> stages_;
-  std::span<const OtherName> other_names_;
+  std::vector<OtherName> other_names_;
 };
 
 template <class S, class Options>

@@ -243,7 +243,9 @@ void Runner::Impl::settle(RunReport& report) {
         fmt::format("{}; nothing is written, and an output that is there stays as it was",
                     c.failed == c.found ? fmt::format("all files failed ({})", c.found)
                     : c.skipped == c.found
-                        ? fmt::format("all files were skipped ({})", c.found)
+                        ? fmt::format("all files were skipped ({}), {} by {}: {}", c.found,
+                                      one_line(source().name(0)), ledger_.entry(0).stage,
+                                      ledger_.entry(0).reason)
                         : fmt::format("no file is ok: {} failed, {} skipped", c.failed, c.skipped));
   }
   if (const auto error = graph_->error()) {

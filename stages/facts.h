@@ -16,6 +16,7 @@ class Feed;
 struct ContentHashes;
 struct EarlierFiles;
 struct FeatureInfo;
+struct ManifestFields;
 struct WindowGrid;
 
 namespace requirement {
@@ -55,6 +56,8 @@ inline constexpr Property<std::shared_ptr<Feed>> kFeed{"feed"};
 inline constexpr Property<std::shared_ptr<ContentHashes>> kContents{"contents"};
 /// The libraries that decide the samples, with their versions; nothing where there are none.
 inline constexpr Property<std::string> kLibraries{"libraries"};
+/// What the list of files says of every file.
+inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
 /// The chain on devices that an item is in.

@@ -16,6 +16,12 @@
 
 namespace melflow {
 
+/// Which facts a list of files has of every file, known before it is read.
+struct ManifestFields {
+  bool has_labels = false, has_splits = false;  ///< or may have them
+  std::vector<std::string> columns, targets;    ///< names
+};
+
 class Manifest {
  public:
   explicit Manifest(std::string root = "") : root_(std::move(root)) {}

@@ -62,9 +62,10 @@ Plan merging_plan(const Job& job, std::optional<int> workers, const std::string&
   }
   if (!missing.empty())
     throw RunError(fmt::format(
-        "{} of {} parts are not done: {}; `melflow work {}` makes them, and "
-        "`melflow status {}` says why",
-        missing.size(), job.parts.size(), parts_text(job, missing), job.folder, job.folder));
+        "of {} parts {} {} not done: {}; `melflow status {}` says why, and `melflow work {}` makes "
+        "what can be made",
+        job.parts.size(), missing.size(), missing.size() == 1 ? "is" : "are",
+        parts_text(job, missing), job.folder, job.folder));
   const std::vector<ManifestRange> ranges(job.parts.begin(), job.parts.end());
   auto corpus = std::make_shared<FrozenCorpus>(read_manifest(job.in(kJobManifest), ranges));
   corpus->remarks = job.remarks;

@@ -38,14 +38,21 @@ const PlanNode& node_of_batches(const Plan& plan) {
   return *found;
 }
 
-}  // namespace
-
-BatchRun::BatchRun(const Settings& settings) {
-  check_process();
+// With the options of the node that gives batches, whatever it is called.
+Plan load(const BatchRun::Settings& settings) {
   std::vector<Assignment> sets = settings.sets;
   const std::string name = node_of_batches(load(settings, sets)).name;
   for (const auto& [option, value] : settings.options) sets.push_back({name + "." + option, value});
-  Plan plan = load(settings, sets);
+  return load(settings, sets);
+}
+
+}  // namespace
+
+void BatchRun::check(const Settings& settings) { load(settings); }
+
+BatchRun::BatchRun(const Settings& settings) {
+  check_process();
+  Plan plan = load(settings);
   const PlanNode& node = node_of_batches(plan);
   const auto& batches = dynamic_cast<const BatchSource&>(*node.stage);
   info_ = batches.rows();

@@ -36,6 +36,8 @@ class BatchRun {
   };
   /// Begins. Throws ConfigError, and RunError where the process was forked since the first pass.
   explicit BatchRun(const Settings& settings);
+  /// Whether one could begin: throws what the constructor would throw.
+  static void check(const Settings& settings);
   /// Breaks the pass off.
   ~BatchRun();
   BatchRun(const BatchRun&) = delete;

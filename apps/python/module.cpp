@@ -113,6 +113,15 @@ NB_MODULE(_melflow, m) {
           nb::arg("order").none(), nb::arg("memory"), nb::arg("split"), nb::arg("rank"),
           nb::arg("ranks"))
       .def("take", &take, nb::arg("seconds"))
+      .def_static(
+          "check",
+          [](std::string pipeline, std::string text, const std::map<std::string, std::string>& vars,
+             const std::map<std::string, std::string>& sets,
+             std::map<std::string, std::string> options, std::optional<int> workers) {
+            const nb::gil_scoped_release free;
+            BatchRun::check({std::move(pipeline), std::move(text), assignments(vars),
+                             assignments(sets), std::move(options), workers});
+          })
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)
       .def_prop_ro("name", [](const BatchRun& r) { return r.info().name; })

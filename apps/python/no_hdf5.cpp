@@ -3,10 +3,22 @@
 #include <mutex>
 
 #include "pipeline/problem.h"
+#include "pipeline/registry.h"
 #include "stages/output/formats/h5_reader.h"
 #include "stages/output/formats/hdf5.h"
 
 namespace melflow {
+namespace {
+
+constexpr OtherName kProgramsOnly[] = {
+    {"hdf5_write", "the program", "batches", "what writes HDF5 is run by melflow.run()"},
+};
+[[maybe_unused]] const bool kAreSet = [] {
+  Registry::global().other_names(kProgramsOnly);
+  return true;
+}();
+
+}  // namespace
 
 FeatureContents read_h5(const std::string& path) {
   throw RunError(path +

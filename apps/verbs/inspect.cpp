@@ -134,11 +134,16 @@ std::string settings_text(const FeatureFile& f) {
 }
 
 std::string files_text(const FeatureFile& f) {
-  std::string out = fmt::format("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {:<12} {}\n", "status",
-                                "first row", "rows", "Hz", "seconds", "label", "path");
+  const auto split = [&](const std::string& text) {
+    return f.splits().empty() ? "" : fmt::format("{:<8} ", text);
+  };
+  std::string out =
+      fmt::format("\n{:>8} {:>12} {:>10} {:>9} {:>10}  {}{:<12} {}\n", "status", "first row",
+                  "rows", "Hz", "seconds", split("split"), "label", "path");
   for (const FeatureFile::Entry& e : f.files())
-    out += fmt::format("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {:<12} {}\n", to_text(e.status),
+    out += fmt::format("{:>8} {:>12} {:>10} {:>9} {:>10.3f}  {}{:<12} {}\n", to_text(e.status),
                        e.offset, e.count, e.sample_rate, e.duration,
+                       split(excerpt(name_of(f.splits(), e.split))),
                        excerpt(name_of(f.labels(), e.label)), path_text(e.path));
   return out;
 }

@@ -29,6 +29,7 @@ Action add_tune(CLI::App& verb);
 Action add_report(CLI::App& verb);
 Action add_init(CLI::App& verb);
 Action add_validate(CLI::App& verb);
+Action add_test(CLI::App& verb);
 Action add_graph(CLI::App& verb);
 Action add_stages(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
@@ -82,6 +83,8 @@ inline constexpr Verb kVerbs[] = {
      add_init},
     {"validate", "Pipelines",
      "Checks a pipeline and starts nothing; reports every problem at once.", add_validate},
+    {"test", "Pipelines", "Runs the tests that pipelines have: an input, and what has to come out.",
+     add_test},
     {"graph", "Pipelines",
      "Prints a pipeline as a Mermaid flowchart, with the bounds of its nodes and queues.",
      add_graph},

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "pipeline/problem.h"
@@ -86,6 +87,7 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
     out.set(property::kFeed, feed_);
     if (contents_) out.set(property::kContents, contents_);
     if (options_.utterances) out.set(property::kHasUtterances, true);
+    out.set(property::kManifestFields, options_.fields());
     return out;
   }
 
@@ -159,10 +161,10 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   void check_is_frozen(std::size_t i) const {
     if (stamps_[i] == frozen_[i]) return;
     const auto text = [](const FileStamp& stamp) {
-      return stamp.size < 0
-                 ? std::string("not there, or no file")
-                 : fmt::format("{} bytes, changed at {}.{:09} s since 1970", stamp.size,
-                               stamp.modified / 1'000'000'000, stamp.modified % 1'000'000'000);
+      return stamp.size < 0 ? std::string("not there, or no file")
+                            : fmt::format("{} bytes, changed at {:%F %T}.{:09} UTC", stamp.size,
+                                          fmt::gmtime(stamp.modified / 1'000'000'000),
+                                          stamp.modified % 1'000'000'000);
     };
     throw RunError(
         fmt::format("{}: is not what was planned with: then {}, now {}. Put it back as it was, or "

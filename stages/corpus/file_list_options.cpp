@@ -123,6 +123,15 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio", by_ratio);
 }
 
+std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
+  ManifestFields out{
+      .has_labels = !(labels == Labels::none),
+      .has_splits = splits == Splits::automatic ? !manifest.empty() : splits != Splits::none,
+      .columns = columns.names(),
+      .targets = targets};
+  return std::make_shared<const ManifestFields>(std::move(out));
+}
+
 void UtteranceColumns::describe(Schema& s) {
   s.field("start", start, "name of the column with the start of an utterance in its recording");
   s.field(

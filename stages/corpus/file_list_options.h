@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -102,6 +103,7 @@ struct FileListOptions {
   void describe(Schema& s);
   /// The rule of split_group: that of the entry of `columns` with this name, else itself.
   [[nodiscard]] const std::string& group_rule() const;
+  [[nodiscard]] std::shared_ptr<const ManifestFields> fields() const;
   /// Reports every problem that can be found before any file is read.
   void check(PlanCheck& check) const;
 };

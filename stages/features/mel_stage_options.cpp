@@ -12,7 +12,7 @@
 #include "pipeline/problem.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/other_names.h"
-#include "stages/output/formats/npy_vector.h"
+#include "stages/output/formats/npy_array.h"
 
 namespace melflow {
 namespace {

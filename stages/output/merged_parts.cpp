@@ -102,8 +102,8 @@ class OpenPart {
 };
 
 [[noreturn]] void refuse(const FinishedPart& part, const std::string& what) {
-  throw RunError(
-      fmt::format("{}: {}; remove it, and `melflow work` makes it again", part.path, what));
+  throw RunError(fmt::format("{}: {}; `melflow work` makes it again{}", part.path, what,
+                             ::access(part.path.c_str(), F_OK) == 0 ? " when it is removed" : ""));
 }
 
 UniqueFd Merge::open_whole(const FinishedPart& part) const {

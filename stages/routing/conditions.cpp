@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/text.h"
+#include "stages/manifest.h"
 
 namespace melflow {
 namespace {
@@ -263,6 +264,30 @@ std::string Conditions::remark() const {
 std::string Conditions::needs_utterances() const {
   for (const Condition& c : list_)
     if (c.fact != Fact::path && c.fact != Fact::size) return c.key;
+  return {};
+}
+
+std::string Conditions::not_in(const ManifestFields& fields) const {
+  const auto lacks = [](const Condition& c, const std::vector<std::string>& there,
+                        const char* option) -> std::string {
+    if (std::find(there.begin(), there.end(), c.name) != there.end()) return {};
+    if (there.empty())
+      return fmt::format(
+          "{}: nothing of that name is known of the files; name it in {} of file_list", c.key,
+          option);
+    return fmt::format("{}: {} of file_list has {}{}; name it there", c.key, option,
+                       fmt::join(there, ", "), did_you_mean(c.name, there));
+  };
+  for (const Condition& c : list_) {
+    std::string out;
+    if (c.fact == Fact::label && !fields.has_labels)
+      out = "label: the files have none; say where labels come from in labels of file_list";
+    if (c.fact == Fact::split && !fields.has_splits)
+      out = "split: the files are in none; say how they are split in splits of file_list";
+    if (c.fact == Fact::column) out = lacks(c, fields.columns, "columns");
+    if (c.fact == Fact::target) out = lacks(c, fields.targets, "targets");
+    if (!out.empty()) return out;
+  }
   return {};
 }
 

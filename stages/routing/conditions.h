@@ -16,6 +16,8 @@
 
 namespace melflow {
 
+struct ManifestFields;
+
 class Conditions {
  public:
   /// What conditions there are, for the help of options.
@@ -34,6 +36,8 @@ class Conditions {
   [[nodiscard]] std::string needs_samples() const;
   /// One of them is about an utterance, and cannot be told of its recording: its name, else "".
   [[nodiscard]] std::string needs_utterances() const;
+  /// One of them is about what the list of files does not say of any file: what to do, else "".
+  [[nodiscard]] std::string not_in(const ManifestFields& fields) const;
   /// As written.
   [[nodiscard]] const Value& written() const { return written_; }
   /// "" or what is wrong; an error says what is allowed.

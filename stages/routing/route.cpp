@@ -94,6 +94,9 @@ class Router : public ItemStage, public PassesAny {
       check.error(option, fmt::format("{} is that of an utterance, and what comes here are whole "
                                       "recordings; put this node after decode",
                                       of_utterance));
+    if (const auto fields = given.get_or(property::kManifestFields, nullptr))
+      if (const std::string lacks = conditions.not_in(*fields); !lacks.empty())
+        check.error(option, lacks);
   }
 
   static void tell(const Conditions& conditions, const std::string& option, PlanCheck& check) {

@@ -11,6 +11,7 @@
 #include "stages/output/formats/feature_file.h"
 #include "tests/apps/process.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/doc_blocks.h"
 #include "tests/support/source_path.h"
 
 using namespace melflow;
@@ -18,21 +19,6 @@ using test::Ended;
 namespace fs = std::filesystem;
 
 namespace {
-
-// The first block of YAML behind each heading, by that.
-std::map<std::string, std::string> pipelines() {
-  std::istringstream page(test::read_text(test::source_path("docs/gallery.md")));
-  std::map<std::string, std::string> out;
-  std::string title;
-  bool is_yaml = false;
-  for (std::string line; std::getline(page, line);) {
-    if (line.starts_with("### ")) title = line.substr(4);
-    if (line == "```") is_yaml = false;
-    if (is_yaml) out[title] += line + "\n";
-    if (line == "```yaml") is_yaml = true;
-  }
-  return out;
-}
 
 struct Recording {
   std::string path;
@@ -110,7 +96,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   for (const Recording& r : corpus)
     parts += fmt::format("{0},0,{1}\n{0},{1},\n", r.path, r.seconds / 2);
   test::write_text(folder / "parts.csv", parts);
-  const auto yaml = pipelines();
+  const auto yaml = test::blocks_of("docs/gallery.md", "yaml", "### ");
   CHECK(yaml.size() == expected.size());
   for (const auto& [heading, text] : yaml) {
     const std::string title = heading;

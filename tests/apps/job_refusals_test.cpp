@@ -89,12 +89,12 @@ TEST_CASE("job: parts that are missing are named, and made") {
   const Example example;
   const Ended none = example.merge();
   CHECK(none.code == 1);
-  CHECK(has(none.err, "4 of 4 parts are not done: 0000 to 0003"));
+  CHECK(has(none.err, "of 4 parts 4 are not done: 0000 to 0003"));
   REQUIRE(example.work().code == 0);
   fs::remove(example.folder / "job/done/0002.json");
   const Ended one = example.merge();
   CHECK(one.code == 1);
-  CHECK(has(one.err, "1 of 4 parts are not done: 0002"));
+  CHECK(has(one.err, "of 4 parts 1 is not done: 0002"));
   CHECK(!fs::exists(example.folder / "out.h5"));
   example.check_mends();
   fs::remove(example.folder / "job/parts/0001.h5");

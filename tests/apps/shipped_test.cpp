@@ -1,9 +1,11 @@
-// Names of pipelines that come with melflow.
+// Pipelines that come with melflow, and the first one of the README.
 #include <doctest/doctest.h>
 
 #include <filesystem>
 
 #include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+#include "tests/support/doc_blocks.h"
 
 using namespace melflow;
 using test::Ended;
@@ -28,4 +30,33 @@ TEST_CASE("shipped: a folder called like a pipeline that comes with melflow does
     CHECK(e.code == 78);
     CHECK(has(e.err, "folder"));
   }
+}
+
+TEST_CASE("shipped: the README's first pipeline runs, and is drawn as the README shows it") {
+  const TempFolder folder;
+  const auto yaml = test::blocks_of("README.md", "yaml", "## ");
+  REQUIRE(yaml.contains("A first pipeline"));
+  test::write_text(folder / "first.yaml", yaml.at("A first pipeline"));
+  test::write_wav(folder / "clips/dog/a.wav", 22050, 1);
+  const auto call = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+    for (const char* more : {"first.yaml", "--var", "DATA=clips", "--var", "OUT=features.h5"})
+      arguments.emplace_back(more);
+    return test::run(folder, arguments);
+  };
+  const Ended run = call({"run"});
+  INFO(run.out << run.err);
+  CHECK(run.code == 0);
+  CHECK(run.err.empty());
+  CHECK(call({"graph", "--workers", "2"}).out ==
+        test::blocks_of("README.md", "mermaid", "## ").at("The graph"));
+}
+
+TEST_CASE("shipped: the tests of the pipelines that come with melflow pass") {
+  const TempFolder folder;
+  const Ended e =
+      test::run(folder, {MELFLOW_PROGRAM, "test", "speech_16k_80mel", "whisper", "kaldi_mfcc"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "3 tests: 3 passed, 0 failed"));
 }

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "tests/support/audio_files.h"
+#include "tests/support/doc_blocks.h"
 #include "tests/support/job.h"
 #include "tests/support/python.h"
 #include "tests/support/source_path.h"
@@ -20,22 +21,6 @@ using namespace melflow;
 using namespace melflow::test;
 
 namespace {
-
-// The YAML behind each heading, by that.
-std::map<std::string, std::string> recipes() {
-  std::istringstream text(read_bytes(source_path("docs/recipes.md")));
-  std::map<std::string, std::string> out;
-  std::string title;
-  bool is_yaml = false;
-  for (std::string line; std::getline(text, line);) {
-    if (line.starts_with("## ")) title = line;
-    if (line.starts_with("### ")) title = line.substr(4);
-    if (line == "```") is_yaml = false;
-    if (is_yaml) out[title] += line + "\n";
-    if (line == "```yaml") is_yaml = true;
-  }
-  return out;
-}
 
 // Silence, then noise that swells, as make_recipes.py makes it.
 void write_signal(const std::string& path, int rate) {
@@ -68,12 +53,10 @@ graph:
 
 TEST_CASE("recipes: the pipeline of each gives what the library's call gives") {
   const TempFolder folder;
-  const std::map<std::string, std::string> all = recipes();
+  const std::map<std::string, std::string> all = blocks_of("docs/recipes.md", "yaml", "### ");
   std::ifstream file(source_path("tests/golden/recipes.json"));
   const auto expected = nlohmann::json::parse(file);
-  CHECK(std::count_if(all.begin(), all.end(), [](const auto& r) {
-          return !r.first.starts_with("## ");
-        }) == static_cast<std::ptrdiff_t>(expected.size()));
+  CHECK(all.size() == expected.size());
   for (const auto& recipe : expected) {
     const std::string title = recipe["title"];
     CAPTURE(title);
@@ -107,7 +90,8 @@ TEST_CASE("recipes: Whisper's rows are read as the model takes them, with their 
   for (const int samples : {1, 160, 161, 16000, 480000, 480001, 1000123})
     write_audio(folder.file(fmt::format("clips/{}.wav", samples)), audio_kind("wav s16"), 16000,
                 test_signal(samples));
-  const JobResult job = run_job(pipeline(recipes().at("Whisper: transformers' feature extractor")),
+  const JobResult job = run_job(pipeline(blocks_of("docs/recipes.md", "yaml", "### ")
+                                             .at("Whisper: transformers' feature extractor")),
                                 in_out(folder / "clips", folder / "features.h5"));
   REQUIRE_MESSAGE(job.complete(), job.text());
   CHECK(job.report.counts.ok == 7);
@@ -123,15 +107,15 @@ TEST_CASE("recipes: the whole jobs run over recordings of several rates") {
     for (const int rate : rates)
       write_audio(folder.file(fmt::format("clips/s{}/{}.wav", speaker, rate)),
                   audio_kind("wav s16"), rate, test_signal(rate / 2));
-  const std::map<std::string, std::string> all = recipes();
+  const std::map<std::string, std::string> all = blocks_of("docs/recipes.md", "yaml", "## ");
   const JobResult whole =
-      run_job(all.at("## A whole job"), in_out(folder / "clips", folder / "whole.h5"));
+      run_job(all.at("A whole job"), in_out(folder / "clips", folder / "whole.h5"));
   REQUIRE_MESSAGE(whole.complete(), whole.text());
   CHECK(whole.report.counts.ok == 36);
   CHECK(python_says("jobs/read_recipes.py", "speakers '" + (folder / "whole.h5") + "'") == "");
 
   const JobResult two =
-      run_job(all.at("## Two sets of features"), in_out(folder / "clips", folder / "two"));
+      run_job(all.at("Two sets of features"), in_out(folder / "clips", folder / "two"));
   REQUIRE_MESSAGE(two.complete(), two.text());
   const Output mel = read_output(folder / "two.mel.h5"), mfcc = read_output(folder / "two.mfcc.h5");
   REQUIRE(mel.files.size() == 36);

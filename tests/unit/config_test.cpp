@@ -81,10 +81,10 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:1:10: version: one: only version 1 is known to this program; write version: 1"},
       {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
        "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'?; the keys "
-       "are version, memory, max_failures, workers, expect, graph"},
+       "are version, memory, max_failures, workers, expect, graph, tests"},
       {"a key nothing resembles", with_scale(scale, "version: 1\nzzzzzz: 1"),
        "t.yaml:2:1: zzzzzz: there is no such key at the top level; the keys are version, memory, "
-       "max_failures, workers, expect, graph"},
+       "max_failures, workers, expect, graph, tests"},
       {"unknown key of memory", with_scale(scale, "version: 1\nmemory: {hots: 1GiB}"),
        "t.yaml:2:10: memory.hots: unknown option, did you mean 'host'?"},
       {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
@@ -255,7 +255,7 @@ TEST_CASE("config: problems of every level come out in one go") {
         "'scale'?\n"
         "--set: scale.gain: 99 is out of range; allowed: -60 to 60\n"
         "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'?; the "
-        "keys are version, memory, max_failures, workers, expect, graph\n"
+        "keys are version, memory, max_failures, workers, expect, graph, tests\n"
         "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "
         "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
         "${MELFLOW_TEST_NOT_SET:-VALUE}\n"
@@ -286,7 +286,7 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   };
   CHECK(problem(file) == file.string() +
                              ":2:1: not: there is no such key at the top level; the keys are "
-                             "version, memory, max_failures, workers, expect, graph");
+                             "version, memory, max_failures, workers, expect, graph, tests");
   CHECK(problem(folder) == folder.string() + ": this is a folder; name a YAML file");
   CHECK(problem(folder / "two.yaml") ==
         (folder / "two.yaml").string() + ": cannot be read: No such file or directory");

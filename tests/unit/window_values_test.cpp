@@ -9,7 +9,7 @@
 #include "pipeline/schema.h"
 #include "stages/features/mel_stage_options.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/formats/npy_vector.h"
+#include "stages/output/formats/npy_array.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/complaint.h"
 #include "tests/support/job.h"
@@ -107,6 +107,15 @@ TEST_CASE("npy vector: what is not a list of numbers is named with what is wrong
     CHECK(said.find(what) != std::string::npos);
   }
   CHECK(test::complaint([&] { (void)read_npy_vector(folder / "none.npy"); }).find("none.npy") !=
+        std::string::npos);
+  // Of any shape, where that is asked for.
+  write_bytes(path, npy("<f8", "3, 1", three));
+  CHECK(read_npy_array(path).shape == std::vector<std::uint64_t>{3, 1});
+  CHECK(read_npy_array(path).values == std::vector<double>{1, 2, 3});
+  std::string turned = npy("<f8", "3, 1", three);
+  turned.replace(turned.find("False"), 5, "True ");
+  write_bytes(path, turned);
+  CHECK(test::complaint([&] { (void)read_npy_array(path); }).find("Fortran's order") !=
         std::string::npos);
 }
 

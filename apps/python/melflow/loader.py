@@ -87,6 +87,7 @@ class Loader:
         self._run: Optional[BatchRun] = None
         self._report: Optional[Dict[str, Any]] = None
         self._facts: Dict[str, Any] = {}
+        BatchRun.check(self._pipeline, self._yaml, self._vars, self._sets, self._options, self._workers)
 
     # ---- epochs
 

@@ -1,7 +1,7 @@
 // The format, versions 1.0 to 3.0 (numpy.lib.format): "\x93NUMPY", two bytes of version, the length
 // of what follows in two bytes (version 1.0) or four, a Python dict as text, the data.
 
-#include "stages/output/formats/npy_vector.h"
+#include "stages/output/formats/npy_array.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
@@ -18,19 +19,19 @@
 namespace melflow {
 namespace {
 
-constexpr std::size_t kMost = 1 << 20;
+constexpr std::size_t kMost = 1 << 24, kMostInVector = 1 << 20;
 constexpr std::size_t kLongestHeader = 1 << 16;
 
 struct Layout {
   std::string type;  // as numpy writes it: "<f8"
-  std::size_t count = 0;
+  std::vector<std::uint64_t> shape;
+  std::size_t count = 1;
   std::size_t begin = 0;  // of the data [bytes]
 };
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw RunError(path + ": " + what +
-                 "; a list of numbers is what numpy.save writes of a float32 or float64 array of "
-                 "one dimension");
+                 "; expected is what numpy.save writes of a float32 or float64 array");
 }
 
 std::size_t little_endian(std::string_view bytes) {
@@ -63,15 +64,23 @@ Layout layout_of(const std::string& path, std::string_view file) {
   const std::string_view dict = file.substr(kLength + width, length);
   const auto type = entry(dict, "'descr':", '\'', '\''), shape = entry(dict, "'shape':", '(', ')');
   if (!type || !shape) refuse(path, "has a header without type or shape");
-  std::string_view axes = *shape;
-  for (const char end : {' ', ',', ' '})
-    while (axes.ends_with(end)) axes.remove_suffix(1);
-  while (axes.starts_with(' ')) axes.remove_prefix(1);
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(axes.data(), axes.data() + axes.size(), count);
-  if (error != std::errc{} || end != axes.data() + axes.size() || count > kMost)
-    refuse(path, fmt::format("has the shape ({})", excerpt(*shape)));
-  return {std::string(*type), count, begin};
+  if (dict.find("'fortran_order': True") != dict.npos)
+    refuse(path, "is in Fortran's order; numpy.ascontiguousarray makes the usual one");
+  Layout out{.type = std::string(*type), .shape = {}, .begin = begin};
+  const char* at = shape->data();
+  const char* const stop = at + shape->size();
+  const auto skip = [&](char c) {
+    while (at != stop && (*at == ' ' || *at == c)) ++at;
+  };
+  for (skip(' '); at != stop; skip(',')) {
+    std::uint64_t axis = 0;
+    const auto [end, error] = std::from_chars(at, stop, axis);
+    if (error != std::errc{} || axis > kMost || (out.count *= axis) > kMost)
+      refuse(path, fmt::format("has the shape ({})", excerpt(*shape)));
+    out.shape.push_back(axis);
+    at = end;
+  }
+  return out;
 }
 
 template <class Real>
@@ -81,15 +90,17 @@ std::vector<double> numbers(std::string_view data, std::size_t count) {
   return {values.begin(), values.end()};
 }
 
-}  // namespace
-
-std::vector<double> read_npy_vector(const std::string& path) {
+NpyArray read(const std::string& path, bool is_vector) {
   std::uint64_t bytes = 0;
   const UniqueFd fd = open_regular(path, bytes);
-  if (bytes > kMost * sizeof(double) + kLongestHeader)
-    refuse(path, fmt::format("has {} bytes, more than {} numbers take", bytes, kMost));
+  const std::size_t most = is_vector ? kMostInVector : kMost;
+  if (bytes > most * sizeof(double) + kLongestHeader)
+    refuse(path, fmt::format("has {} bytes, more than {} numbers take", bytes, most));
   const std::string file = read_at(fd.get(), 0, bytes, path);
   const Layout layout = layout_of(path, file);
+  if (is_vector && layout.shape.size() != 1)
+    refuse(path,
+           fmt::format("has the shape ({}), not one dimension", fmt::join(layout.shape, ", ")));
   const bool is_double = layout.type == "<f8";
   if (!is_double && layout.type != "<f4")
     refuse(path, "has values of type " + excerpt(layout.type));
@@ -98,7 +109,14 @@ std::vector<double> read_npy_vector(const std::string& path) {
   if (data.size() != layout.count * size)
     refuse(path, fmt::format("has {} bytes of values, {} values take {}", data.size(), layout.count,
                              layout.count * size));
-  return is_double ? numbers<double>(data, layout.count) : numbers<float>(data, layout.count);
+  return {layout.shape,
+          is_double ? numbers<double>(data, layout.count) : numbers<float>(data, layout.count)};
 }
+
+}  // namespace
+
+NpyArray read_npy_array(const std::string& path) { return read(path, false); }
+
+std::vector<double> read_npy_vector(const std::string& path) { return read(path, true).values; }
 
 }  // namespace melflow

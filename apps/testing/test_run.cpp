@@ -1,0 +1,165 @@
+#include "apps/testing/test_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/testing/test_checks.h"
+#include "pipeline/runner.h"
+#include "pipeline/text.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kSynthetic = "synthetic";
+
+bool has_option(const PlanNode& node, const std::string& name) {
+  const std::vector<std::string> names = node.config->schema().names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+const PlanNode& source_of(const Plan& plan) {
+  return *std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                       [](const PlanNode& n) { return n.info->traits.kind == StageKind::source; });
+}
+
+// What the output is called in its folder; "" where the folder itself is the output.
+fs::path name_of(const PlanNode& sink) {
+  if (sink.info->name == "npy_write") return "rows.npy";
+  if (dynamic_cast<const RowSink*>(sink.stage.get()) != nullptr) return "rows.h5";
+  const Value* written = sink.options.find("path");
+  const fs::path name = written == nullptr ? "" : fs::path(written->text()).filename();
+  return name.has_extension() ? name : "";
+}
+
+// The kind of input that a test asks for; "": that of the pipeline.
+std::string stage_of(const PipelineTest& test) {
+  const Value* stage = test.input.value.find("stage");
+  return stage == nullptr ? "" : stage->text();
+}
+
+// Recordings of the stage synthetic, written below `folder` as WAV files under their names: those of a kind in a
+// folder of its name.
+void make_recordings(const PipelineTest& test, const fs::path& folder) {
+  Value files = Value::map({});
+  files.set("stage", Value::scalar("audio_write"));
+  files.set("from", Value::scalar("made"));
+  files.set("path", Value::scalar(folder.string(), {}, true));
+  Value graph = Value::map({});
+  graph.set("made", test.input.value);
+  graph.set("files", std::move(files));
+  Value root = Value::map({});
+  root.set("version", Value::scalar("1"));
+  root.set("graph", std::move(graph));
+  const std::string name = fmt::format("the input of the test '{}'", excerpt(test.name));
+  Runner runner(load_plan_text(to_json(root), name));
+  const RunReport report = runner.run();
+  if (report.ending == Ending::failed) throw RunError(name + ": " + report.error);
+}
+
+class OneTest {
+ public:
+  OneTest(const PipelineTest& test, const TestOptions& options, const fs::path& scratch)
+      : test_(test),
+        options_(options),
+        scratch_(scratch),
+        folder_(fs::path(options.pipeline).parent_path()) {
+    load_.vars = options.vars;
+    load_.vars.insert(load_.vars.end(), test.vars.begin(), test.vars.end());
+    load_.sets = options.sets;
+    load_.workers = options.workers;
+    load_.asked = &asked_;
+    add_sets(test.sets);
+  }
+
+  std::vector<std::string> run() {
+    const Plan first = load_plan(options_.pipeline, load_);
+    check_nodes(first);
+    set_input(source_of(first));
+    set_outputs(first);
+    add_sets(test_.sets);  // a path that the test itself sets counts
+    Runner runner(load_plan(options_.pipeline, load_));
+    TestedRun run;
+    run.report = runner.run();
+    run.remarks = runner.remarks();
+    run.outputs = outputs_;
+    return check_test(*test_.expect, run, folder_);
+  }
+
+ private:
+  void add_sets(const std::vector<Assignment>& sets) {
+    load_.sets.insert(load_.sets.end(), sets.begin(), sets.end());
+  }
+  void set(const PlanNode& node, const std::string& option, const std::string& value) {
+    load_.sets.push_back({fmt::format("{}.{}", node.written, option), value});
+  }
+
+  // Names of outputs in the test that no node of the pipeline has.
+  void check_nodes(const Plan& plan) const {
+    std::vector<std::string> sinks;
+    for (const PlanNode& node : plan.nodes)
+      if (node.info->traits.kind == StageKind::sink) sinks.push_back(node.written);
+    for (const ExpectedOutput& output : test_.expect->outputs)
+      if (std::find(sinks.begin(), sinks.end(), output.node) == sinks.end())
+        throw ConfigError(fmt::format("tests.{}.expect.outputs.{}: the pipeline has no such "
+                                      "output; it has {}{}",
+                                      excerpt(test_.name), excerpt(output.node),
+                                      fmt::join(sinks, ", "), did_you_mean(output.node, sinks)),
+                          test_.mark);
+  }
+
+  void set_input(const PlanNode& source) {
+    const std::string asked_for = stage_of(test_), there = source.info->name;
+    if (has_option(source, "feed")) set(source, "feed", "stream");
+    if (!asked_for.empty() && asked_for != there) {
+      if (asked_for != kSynthetic || !has_option(source, "root"))
+        throw ConfigError(fmt::format("tests.{}.input.stage: a pipeline that begins with {} can "
+                                      "have input of {}{}",
+                                      excerpt(test_.name), there, there,
+                                      has_option(source, "root") ? " or synthetic" : ""),
+                          test_.mark);
+      const fs::path made = scratch_ / "input";
+      make_recordings(test_, made);
+      if (has_option(source, "manifest")) set(source, "manifest", "\"\"");
+      return set(source, "root", to_json(Value::scalar(made.string(), {}, true)));
+    }
+    for (const Value::Entry& e : test_.input.value.entries()) {
+      if (e.key == "stage") continue;
+      Value value = e.value;
+      if ((e.key == "root" || e.key == "manifest") && value.is_scalar())
+        value = Value::scalar((folder_ / value.text()).string(), {}, true);
+      set(source, e.key, value.is_scalar() && !value.quoted() ? value.text() : to_json(value));
+    }
+  }
+
+  void set_outputs(const Plan& plan) {
+    for (const PlanNode& node : plan.nodes) {
+      if (node.info->traits.kind != StageKind::sink) continue;
+      const fs::path folder = scratch_ / node.written;
+      fs::create_directories(folder);
+      if (has_option(node, "path"))
+        set(node, "path", to_json(Value::scalar((folder / name_of(node)).string(), {}, true)));
+      outputs_.emplace_back(node.written, folder);
+    }
+  }
+
+  const PipelineTest& test_;
+  const TestOptions& options_;
+  fs::path scratch_, folder_;
+  std::set<std::string> asked_;
+  LoadOptions load_;
+  std::vector<std::pair<std::string, fs::path>> outputs_;
+};
+
+}  // namespace
+
+std::vector<std::string> run_test(const PipelineTest& test, const TestOptions& options,
+                                  const fs::path& scratch) {
+  return OneTest(test, options, scratch).run();
+}
+
+}  // namespace melflow

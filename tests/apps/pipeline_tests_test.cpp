@@ -1,0 +1,290 @@
+// melflow test: tests in the YAML. Expected values are worked out beside each: a band of silence is
+// the floor of its logarithm, 10 log10(1e-10) = -100 dB.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/apps/pipelines.h"
+#include "tests/apps/process.h"
+#include "tests/apps/sound.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::TempFolder;
+using test::write_text;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Ended melflow_in(const TempFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), MELFLOW_PROGRAM);
+  return test::run(folder, arguments);
+}
+
+// 8 kHz, frames of 256 samples every 80, the first around sample 0: 101 of a second.
+constexpr const char* kMel =
+    "preset: librosa, sample_rate: 8000, n_fft: 256, win_length: 256, hop: 80, n_mels: 20, log: "
+    "db, "
+    "top_db: 80";
+constexpr const char* kWrite = "  write: {stage: hdf5_write, from: mel, path: '${OUT}'}\n";
+constexpr const char* kSilence = "{stage: synthetic, kind: silence, rate: 8000, count: 3}";
+
+// A pipeline whose data and output are variables without a value, and one test of it.
+void write_pipeline(const TempFolder& folder, const std::string& input, const std::string& expect,
+                    const std::string& more = "") {
+  write_text(folder / "p.yaml", test::nodes_to_mel("root: '${DATA}'", kMel) + kWrite +
+                                    fmt::format("tests:\n  one:\n    input: {}\n{}    expect: {}\n",
+                                                input, more, expect));
+}
+
+}  // namespace
+
+TEST_CASE("test: a pipeline does what its tests say") {
+  const TempFolder folder;
+  write_pipeline(
+      folder, kSilence,
+      "\n      ok: 3\n      skipped: 0\n      failed: 0\n      outputs:\n        write:\n"
+      "          rows: 303\n          shape: [303, 20]\n          dtype: float32\n"
+      "          files: {silence/000000.wav: 101, silence/000001.wav: 101, "
+      "silence/000002.wav: 101}\n"
+      "          values:\n"
+      "            - {file: silence/000001.wav, equal: -100}\n"
+      "            - {file: silence/000002.wav, row: 100, column: 18, equal: [-100, "
+      "-100.001], within: 0.01}\n");
+  const Ended e = melflow_in(folder, {"test", "p.yaml"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(e.err.empty());
+  CHECK(e.out.starts_with("ok   "));
+  CHECK(has(e.out, " s  p.yaml: one\n1 test: 1 passed, 0 failed\n"));
+  // Nothing is left, and the tests are no part of a run or of what it stores.
+  std::set<std::string> left;
+  for (const fs::directory_entry& left_file : fs::directory_iterator(folder.path()))
+    left.insert(left_file.path().filename());
+  CHECK(left == std::set<std::string>{".stderr", ".stdout", "p.yaml"});
+  fs::create_directory(folder / "data");
+  test::write_wav(folder / "data/a.wav", 8000, 1);
+  CHECK(melflow_in(folder, {"run", "p.yaml", "--var", "DATA=data", "--var", "OUT=o.h5"}).code == 0);
+  CHECK_FALSE(has(melflow_in(folder, {"inspect", "o.h5", "--json"}).out, "tests"));
+}
+
+TEST_CASE("test: everything that is not as expected has its line") {
+  const TempFolder folder;
+  struct Row {
+    std::string expect, line;
+  };
+  const std::string a = "silence/000000.wav", b = "silence/000001.wav", c = "silence/000002.wav";
+  const auto output = [](const std::string& text) { return "{outputs: {write: {" + text + "}}}"; };
+  const Row rows[] = {
+      {"{ok: 2}", "ok: 3 files, expected 2"},
+      {"{skipped: 1}", "skipped: 0 files, expected 1"},
+      {"{failed: 1}", "failed: 0 files, expected 1"},
+      {"{error: 'no space'}", "the run did not fail, expected the error \"no space\""},
+      {"{remarks: {" + a + ": 'decode: failed'}}",
+       a + ": nothing is said of it, expected \"decode: failed\""},
+      {output("rows: 302"), "write: 303 rows, expected 302"},
+      {output("shape: [303, 21]"), "write: the shape is [303, 20], expected [303, 21]"},
+      {output("dtype: float16"), "write: dtype is float32, expected float16"},
+      {output("files: [" + a + ", " + b + "]"),
+       "write: has " + c + ", which is not expected in it"},
+      {output("files: {" + a + ": 101, " + b + ": 101, " + c + ": 0}"),
+       "write: has " + c + ", which is not expected in it"},
+      {output("files: [" + a + ", " + b + ", " + c + ", d.wav]"), "write: has nothing of d.wav"},
+      {output("files: {" + a + ": 100, " + b + ": 101, " + c + ": 101}"),
+       "write: " + a + " has 101 rows, expected 100"},
+      {output("values: {file: d.wav, equal: 1}"), "write: has nothing of d.wav"},
+      {output("values: {file: " + a + ", row: 101, equal: 1}"),
+       "write: " + a +
+           " has rows 0 to 100 of 20 values; row 101, column 0 with 1 values is not "
+           "among them"},
+      {output("values: {file: " + a + ", column: 19, equal: [1, 2]}"),
+       "write: " + a +
+           " has rows 0 to 100 of 20 values; row 0, column 19 with 2 values is not "
+           "among them"},
+      {output("values: {file: " + a + ", row: 7, column: 3, equal: [-100, -99, -98]}"),
+       "write: " + a + ", row 7, column 4: -"},
+      {output("values: {file: " + a + ", row: 7, equal: [-100, -99, -98]}"),
+       ", expected -99 within 1e-05; 2 of 3 values differ, by up to "},
+      {output("values: {file: " + a + ", equal: none.npy}"), "none.npy"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.expect);
+    write_pipeline(folder, kSilence, row.expect);
+    const Ended e = melflow_in(folder, {"test", "p.yaml"});
+    INFO(e.out << e.err);
+    CHECK(e.code == 4);
+    CHECK(e.out.starts_with("FAILED "));
+    CHECK(has(e.out, row.line));
+    CHECK(has(e.out, "1 test: 0 passed, 1 failed\n"));
+  }
+}
+
+TEST_CASE("test: real recordings, where the YAML says, from any folder") {
+  const TempFolder folder;
+  fs::create_directories(folder / "here/clips");
+  fs::create_directory(folder / "elsewhere");
+  test::write_wav(folder / "here/clips/a.wav", 8000, 1);
+  test::write_wav(folder / "here/clips/b.wav", 8000, 2);
+  write_text(folder / "here/clips/broken.wav", "no sound");
+  write_text(folder / "here/list.csv", "path\nclips/b.wav\n");
+  const std::string expect =
+      "{ok: 2, failed: 1, remarks: {broken.wav: 'decode: failed'}, "
+      "outputs: {write: {files: {a.wav: 101, b.wav: 201}}}}";
+  write_text(folder / "here/p.yaml",
+             test::nodes_to_mel("root: '${DATA}'", kMel) + kWrite +
+                 "tests:\n  folder: {input: {root: clips}, expect: " + expect +
+                 "}\n"
+                 "  list: {input: {root: ., manifest: list.csv}, expect: {ok: 1, outputs: {write: "
+                 "{files: [clips/b.wav]}}}}\n"
+                 "  all broken: {input: {root: clips, include: ['broken*']}, "
+                 "expect: {error: 'all files failed (1)', failed: 1}}\n"
+                 "  said otherwise: {input: {root: clips}, expect: {remarks: {broken.wav: 'mel: "
+                 "failed'}}}\n");
+  const Ended e = melflow_in(folder, {"test", "here/p.yaml", "--json"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 4);
+  const auto json = nlohmann::json::parse(e.out);
+  CHECK(json["passed"] == 3);
+  CHECK(json["failed"] == 1);
+  REQUIRE(json["tests"].size() == 4);
+  for (const std::size_t i : {0, 1, 2}) CHECK(json["tests"][i]["failures"].empty());
+  CHECK(json["tests"][3]["name"] == "said otherwise");
+  CHECK(has(json["tests"][3]["failures"][0].get<std::string>(), "broken.wav: \"decode: failed: "));
+  // By name, and with another value of an option.
+  const Ended one = melflow_in(folder, {"test", "here/p.yaml", "--name", "list"});
+  CHECK(one.code == 0);
+  CHECK(has(one.out, "1 test: 1 passed"));
+  const Ended set =
+      melflow_in(folder, {"test", "here/p.yaml", "--name", "folder", "--set", "mel.hop=160"});
+  CHECK(set.code == 4);
+  CHECK(has(set.out, "a.wav has 51 rows, expected 101"));
+}
+
+TEST_CASE("test: branches, options and variables of a test, and a reference by numpy") {
+  const TempFolder folder;
+  fs::create_directories(folder / "clips");
+  test::write_wav(folder / "clips/short.wav", 8000, 1);
+  test::write_wav(folder / "clips/long.wav", 8000, 3);
+  std::string nodes = test::nodes_to_mel("root: '${DATA}'", kMel);
+  nodes.replace(
+      nodes.find("  segment:"), std::string::npos,
+      fmt::format("  way: {{stage: route, from: decode, outputs: {{long: {{duration: '>= "
+                  "2s'}}}}, else: short}}\n"
+                  "  l_segment: {{stage: segment, from: way.long}}\n"
+                  "  l_batch: {{stage: batch, from: l_segment}}\n"
+                  "  l_mel: {{stage: mel, from: l_batch, {0}}}\n"
+                  "  l_write: {{stage: npy_write, from: l_mel, path: '${{OUT}}.npy'}}\n"
+                  "  s_write: {{stage: audio_write, from: way.short, path: '${{OUT}}'}}\n",
+                  kMel));
+  write_text(folder / "p.yaml",
+             nodes +
+                 "workers: ${WORKERS}\n"
+                 "tests:\n"
+                 "  routed:\n"
+                 "    input: {root: clips}\n"
+                 "    vars: {WORKERS: 1}\n"
+                 "    set: {l_mel.n_mels: 30}\n"
+                 "    expect:\n"
+                 "      outputs:\n"
+                 "        l_write: {files: {long.wav: 301}, shape: [301, 30], values: {file: "
+                 "long.wav, row: 299, equal: last.npy, within: 200}}\n"
+                 "        s_write: {files: [short.wav]}\n");
+  std::string npy("\x93NUMPY\1\0\x76\0", 10);
+  npy += "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 30), }";
+  npy.resize(127, ' ');
+  npy += "\n" + std::string(240, '\0');
+  write_text(folder / "last.npy", npy);
+  const Ended e = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
+  INFO(e.out << e.err);
+  CHECK(e.code == 0);
+  CHECK(fs::exists(folder / "kept/00-routed/l_write/rows.npy"));
+  CHECK(fs::exists(folder / "kept/00-routed/s_write/short.wav"));
+  const Ended again = melflow_in(folder, {"test", "p.yaml", "--keep", "kept"});
+  CHECK(again.code == 2);
+  CHECK(has(again.err, "--keep: kept is there and not empty"));
+  // A reference of another length, and one that is too near.
+  std::string text = test::read_text(folder / "p.yaml");
+  text.replace(text.find("row: 299"), 8, "row: 298");
+  text.replace(text.find("within: 200"), 11, "within: 1e-3");
+  write_text(folder / "p.yaml", text);
+  const Ended wrong = melflow_in(folder, {"test", "p.yaml"});
+  CHECK(wrong.code == 4);
+  CHECK(has(wrong.out, "l_write: long.wav has 301 rows, last.npy has 2 from row 298 on"));
+  CHECK(has(wrong.out, "60 of 60 values differ"));
+}
+
+TEST_CASE("test: tests that are written wrong are problems, also for validate, each at its place") {
+  const TempFolder folder;
+  struct Row {
+    std::string input, expect, problem;
+  };
+  const Row rows[] = {
+      {"5", "{ok: 1}", "p.yaml:12:12: tests.one.input: write options of the source"},
+      {kSilence, "{okay: 1}", "tests.one.expect.okay: unknown option"},
+      {kSilence, "{ok: -1}", "tests.one.expect.ok: -1 is out of range; allowed: at least 0"},
+      {kSilence, "", "tests.one.expect"},
+      {kSilence, "{remarks: [a]}", "tests.one.expect.remarks: this is not a map"},
+      {kSilence, "{remarks: {a: [b]}}", "tests.one.expect.remarks.a: write a part of what is said"},
+      {kSilence, "{outputs: {write: 5}}", "tests.one.expect.outputs.write: this is not a map"},
+      {kSilence, "{outputs: {write: {row: 5}}}",
+       "tests.one.expect.outputs.write.row: unknown option, did you mean 'rows'?"},
+      {kSilence, "{outputs: {write: {files: {a.wav: many}}}}",
+       "tests.one.expect.outputs.write.files.a.wav: 'many' is not an integer"},
+      {kSilence, "{outputs: {write: {values: [5]}}}",
+       "tests.one.expect.outputs.write.values: write a list of {file: PATH"},
+      {kSilence, "{outputs: {write: {values: {equal: 5}}}}",
+       "tests.one.expect.outputs.write.values.file: is missing"},
+      {kSilence, "{outputs: {write: {values: {file: a.wav, equal: loud}}}}",
+       "tests.one.expect.outputs.write.values.equal: write a number, a list of numbers"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.expect);
+    write_pipeline(folder, row.input, row.expect);
+    for (const char* verb : {"test", "validate"}) {
+      const Ended e = melflow_in(folder, {verb, "p.yaml"});
+      CHECK(e.code == 78);
+      CHECK_MESSAGE(has(e.err, row.problem), e.err);
+    }
+  }
+}
+
+TEST_CASE("test: what cannot be tested is said, and other tests go on") {
+  const TempFolder folder;
+  struct Row {
+    std::string input, expect, line;
+  };
+  const Row rows[] = {
+      {kSilence, "{outputs: {wirte: {rows: 1}}}",
+       "p.yaml:11:3: tests.one.expect.outputs.wirte: the pipeline has no such output; it has "
+       "write, did you mean 'write'?"},
+      {"{stage: disk_read}", "{ok: 1}",
+       "tests.one.input.stage: a pipeline that begins with file_list can have input of file_list "
+       "or synthetic"},
+      {"{stage: synthetic, kind: loud}", "{ok: 1}", "made.kind: 'loud' is not one of tone"},
+      {"{rooot: x}", "{ok: 1}", "did you mean 'root'"},
+      {"{root: nowhere}", "{ok: 1}", "nowhere"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.line);
+    write_pipeline(folder, row.input, row.expect);
+    const Ended e = melflow_in(folder, {"test", "p.yaml"});
+    CHECK(e.code == 4);
+    CHECK_MESSAGE(has(e.out, row.line), e.out);
+  }
+  write_pipeline(folder, kSilence, "{ok: 3}");
+  const Ended unknown = melflow_in(folder, {"test", "p.yaml", "--name", "two"});
+  CHECK(unknown.code == 2);
+  CHECK(has(unknown.err, "--name: there is no test 'two'; there are one"));
+  write_text(folder / "none.yaml", test::nodes_to_mel("root: .", kMel) + kWrite);
+  const Ended none = melflow_in(folder, {"test", "none.yaml"});
+  CHECK(none.code == 2);
+  CHECK(has(none.err, "none.yaml: has no tests"));
+}
