@@ -1,5 +1,6 @@
 """melflow.distributed on a cluster of processes of this machine."""
 
+import contextlib
 import filecmp
 import importlib.util
 import os
@@ -81,32 +82,56 @@ class DistributedTest(unittest.TestCase):
         self.assertEqual(seen[-1]["done"], found["parts"])
         self.check_output(found)
 
+    @contextlib.contextmanager
+    def beside(self, act):
+        """Calls act(pid) of a program that works on the job, again and again until it gives True."""
+        over = threading.Event()
+
+        def watch():
+            while not over.is_set():
+                running = workers_of(self.job)
+                if running and act(running[0]):
+                    return
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
     def test_workers_that_are_killed_cost_their_parts(self):
         # With no failure allowed Dask condemns every task whose worker dies.
         killed = []
 
-        def kill(status):
-            running = workers_of(self.job)
-            if running and len(killed) < 3:
-                with open(f"/proc/{running[0]}/stat", encoding="ascii") as file:
+        def kill(worker):
+            try:
+                with open(f"/proc/{worker}/stat", encoding="ascii") as file:
                     parent = int(file.read().rsplit(")", 1)[1].split()[1])
                 os.kill(parent, signal.SIGKILL)
-                killed.append(parent)
-                deadline = time.monotonic() + 30
-                while running[0] in workers_of(self.job) and time.monotonic() < deadline:
-                    os.sched_yield()
-                self.assertNotIn(running[0], workers_of(self.job))  # it has gone with its parent
+            except (OSError, IndexError):  # it has ended by itself
+                return False
+            killed.append(parent)
+            deadline = time.monotonic() + 30
+            while worker in workers_of(self.job):  # it goes with its parent
+                if time.monotonic() > deadline:
+                    killed.clear()
+                    return True
+            return len(killed) == 2
 
-        self.check_output(self.run_job(progress=kill))
+        with self.beside(kill):
+            found = self.run_job()
+        self.check_output(found)
         self.assertGreater(len(killed), 0)
 
     def test_an_end_ends_the_work_and_the_same_call_goes_on(self):
-        def leave(status):
-            if workers_of(self.job):
-                raise KeyboardInterrupt
+        def leave(_):
+            os.kill(os.getpid(), signal.SIGINT)
+            return True
 
-        with self.assertRaises(KeyboardInterrupt):
-            self.run_job(progress=leave)
+        with self.beside(leave), self.assertRaises(KeyboardInterrupt):
+            self.run_job()
         self.assertEqual(workers_of(self.job), [])
         self.assertEqual([f for f in os.listdir(self.job) if f.startswith("stop-")], [])
         self.check_output(self.run_job())

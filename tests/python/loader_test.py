@@ -215,11 +215,13 @@ class LoaderTest(unittest.TestCase):
         with self.assertRaisesRegex(melflow.RunError, "all files failed"):
             list(melflow.Loader(corpus.pipeline(os.path.dirname(bad), "stage: batches")))
         with self.assertRaisesRegex(melflow.ConfigError, "unknown option of batches"):
-            next(iter(melflow.Loader(self.text("stage: batches, sise: 3"))))
+            melflow.Loader(self.text("stage: batches, sise: 3"))  # when it is made, not at the first batch
         with self.assertRaisesRegex(melflow.RunError, "ends in one node of the stage batches, and this one has none"):
-            next(iter(melflow.Loader(self.text("stage: discard"))))
+            melflow.Loader(self.text("stage: discard"))
         with self.assertRaisesRegex(melflow.ConfigError, "nothing.yaml: cannot be read"):
-            next(iter(melflow.Loader("nothing.yaml")))
+            melflow.Loader("nothing.yaml")
+        with self.assertRaisesRegex(melflow.ConfigError, r"here it is 'batches': what writes HDF5 is run by melflow.run\(\)"):
+            melflow.Loader(self.text("stage: hdf5_write, path: a.h5"))
 
     def test_a_fork_is_told_what_to_do(self):
         self.assertTrue(next(iter(melflow.Loader(self.text()))))
