@@ -144,6 +144,22 @@ constexpr OtherName kDecode[] = {
     {"rate", "", "resample.rate", "of a node after this one, {stage: resample, rate: 16000}"},
 };
 
+constexpr OtherValue kDecodeValues[] = {
+    {"downmix", "stereo", "a row has one channel: write mean, left, right or the number of one"},
+    {"downmix", "mono", "write mean"},
+    {"downmix", "average", "write mean"},
+    {"downmix", "none", "a row has one channel: write mean, left, right or the number of one"},
+    {"truncated", "skip", "write keep, or fail: the recording counts as failed then"},
+    {"truncated", "drop", "write fail: the recording counts as failed then"},
+    {"truncated", "ignore", "write keep"},
+};
+
+constexpr OtherValue kDiskReadValues[] = {
+    {"engine", "uring", "write io_uring"},
+    {"engine", "async", "write io_uring or threads"},
+    {"engine", "mmap", "write inline; feed: cache of file_list maps decoded samples into memory"},
+};
+
 constexpr OtherName kBatch[] = {
     {"batch_size", "PyTorch", "files"},
     {"size", "", "files"},
@@ -226,10 +242,13 @@ constexpr OtherValue kFileListValues[] = {
 };
 
 constexpr const char* kDeflate = "write deflate, which is what gzip does";
+constexpr const char* kNoLzf = "write deflate, which every reader of HDF5 has, or none";
 constexpr OtherValue kRowSinkValues[] = {
     {"compression", "gzip", kDeflate},
     {"compression", "zlib", kDeflate},
     {"compression", "true", kDeflate},
+    {"compression", "lzf", kNoLzf},
+    {"compression", "blosc", kNoLzf},
     {"dtype", "fp16", "write float16"},
     {"dtype", "half", "write float16"},
     {"dtype", "f16", "write float16"},
@@ -291,6 +310,8 @@ std::span<const OtherName> of_row_sink() { return kRowSink; }
 std::span<const OtherName> of_filter() { return kFilter; }
 
 std::span<const OtherValue> values_of_mel() { return kMelValues; }
+std::span<const OtherValue> values_of_decode() { return kDecodeValues; }
+std::span<const OtherValue> values_of_disk_read() { return kDiskReadValues; }
 std::span<const OtherValue> values_of_file_list() { return kFileListValues; }
 std::span<const OtherValue> values_of_row_sink() { return kRowSinkValues; }
 

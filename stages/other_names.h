@@ -22,6 +22,8 @@ std::span<const OtherName> of_row_sink();
 std::span<const OtherName> of_filter();
 
 std::span<const OtherValue> values_of_mel();
+std::span<const OtherValue> values_of_decode();
+std::span<const OtherValue> values_of_disk_read();
 std::span<const OtherValue> values_of_file_list();
 std::span<const OtherValue> values_of_row_sink();
 

@@ -15,12 +15,14 @@
 
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/report/stage_lines.h"
 #include "pipeline/threads.h"
 
 namespace melflow {
 namespace {
 
 constexpr double kRateWindow = 10;  // [s]
+constexpr double kNow = 1;          // over which shares of time are taken [s]
 constexpr std::chrono::milliseconds kRedraw{120};
 constexpr std::chrono::seconds kLineEvery{10};
 constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
@@ -31,9 +33,14 @@ bool takes_text(int fd) {
   return poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0;
 }
 
-int terminal_width() {
+struct TerminalSize {
+  int columns = 80, rows = 24;
+};
+
+TerminalSize terminal_size() {
   winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return {};
+  return {size.ws_col, size.ws_row};
 }
 
 double share_done(const Ledger::Counts& c) {
@@ -142,8 +149,27 @@ void ProgressDisplay::leave() {
 }
 
 void ProgressDisplay::erase() {
-  if (is_drawn_) steer("\r\x1b[K");
+  if (is_drawn_) steer("\r\x1b[J");
   is_drawn_ = false;
+}
+
+// One write a redraw, or a slow terminal flickers. The last column stays free: some wrap already when
+// it is filled. The cursor is left in the line of the bar, so that erasing is from there on.
+void ProgressDisplay::draw(const Progress& progress) {
+  const TerminalSize size = terminal_size();
+  samples_.push_back(runner_.sample());
+  while (samples_.size() > 2 && samples_[1].seconds < samples_.back().seconds - kNow)
+    samples_.pop_front();
+  std::vector<std::string> lines =
+      stage_lines(runner_.plan(), samples_.front(), samples_.back(), size.columns - 1);
+  // A display that scrolls the screen could not be removed again.
+  if (static_cast<int>(lines.size()) + 2 > size.rows) lines.clear();
+  std::string text = "\r" + bar_line(progress, rate_.per_second(), size.columns - 1) + "\x1b[K";
+  for (const std::string& line : lines) text += "\r\n" + line + "\x1b[K";
+  text += "\x1b[J";
+  if (!lines.empty()) text += fmt::format("\x1b[{}A\r", lines.size());
+  steer(text);
+  is_drawn_ = true;
 }
 
 void ProgressDisplay::loop() {
@@ -154,6 +180,7 @@ void ProgressDisplay::loop() {
     if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
       // The run proper counts from the beginning again.
       rate_ = {};
+      samples_.clear();
       most_rows_ = most_bytes_ = 0;
     }
     if (p.counts.found > 0) rate_.add(p.seconds, p.counts.closed());
@@ -161,10 +188,7 @@ void ProgressDisplay::loop() {
     p.rows = most_rows_ = std::max(most_rows_, p.rows);
     p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
     if (mode_ == Mode::bar) {
-      // One write a redraw, or a slow terminal flickers. The last column stays free: some wrap
-      // already when it is filled.
-      steer("\r" + bar_line(p, rate_.per_second(), terminal_width() - 1) + "\x1b[K");
-      is_drawn_ = true;
+      draw(p);
     } else if (std::chrono::steady_clock::now() >= next_line) {
       put(stderr, log_line(p, rate_.per_second()) + "\n");
       next_line += kLineEvery;

@@ -1,5 +1,5 @@
-// Shows the progress of a run on stderr: a bar that is redrawn on a terminal, elsewhere a line from
-// time to time.
+// Shows the progress of a run on stderr: a bar and a line for each node, redrawn on a terminal;
+// elsewhere a line from time to time.
 #pragma once
 
 #include <condition_variable>
@@ -51,6 +51,7 @@ class ProgressDisplay {
 
  private:
   void loop();
+  void draw(const Progress& progress);
   void erase();
 
   const Runner& runner_;
@@ -61,6 +62,7 @@ class ProgressDisplay {
   bool is_drawn_ = false;
   bool was_filling_ = false;
   RateMeter rate_;
+  std::deque<RunSample> samples_;  // of the last second
   std::size_t most_rows_ = 0, most_bytes_ = 0;
   std::vector<std::thread> thread_;  // one, or none
 };

@@ -166,7 +166,7 @@ int compare(const CompareArguments& arguments) {
   const Outputs a = read_feature_settings(arguments.a, arguments.overrides, asked);
   PlanOverrides of_b = arguments.overrides;
   of_b.sets.insert(of_b.sets.end(), arguments.sets_of_b.begin(), arguments.sets_of_b.end());
-  const Outputs b = read_feature_settings(arguments.b, of_b, asked);
+  Outputs b = read_feature_settings(arguments.b, of_b, asked);
   arguments.overrides.check_used(asked);
   const std::vector<Pair> pairs =
       arguments.output.empty() ? pairs_of(a, b) : std::vector{pair_named(arguments.output, a, b)};
@@ -175,6 +175,8 @@ int compare(const CompareArguments& arguments) {
     put(stdout, json_text(document));
     return document["equal"] ? kDone : kRunFailed;
   }
+  if (arguments.a == arguments.b && !arguments.sets_of_b.empty())
+    for (FeatureSettings& o : b) o.path += " with --set-b";
   bool is_equal = true;
   for (const Pair& pair : pairs) is_equal = say_pair(pair) && is_equal;
   if (is_equal && !arguments.overrides.sets.empty() && arguments.sets_of_b.empty())

@@ -37,7 +37,7 @@ struct InspectArguments {
   PlanOverrides overrides;
   bool json = false;
   bool files = false;
-  bool failed = false;
+  bool failed = false, skipped = false;
   bool features = false;
 };
 
@@ -177,11 +177,11 @@ std::string remarks_text(const FeatureFile& f, bool all) {
   return out;
 }
 
-// A line for each file that failed: its path, a tab, the reason.
-std::string failed_text(const FeatureFile& f) {
+// A line for each file of that status: its path, a tab, the reason.
+std::string listed_text(const FeatureFile& f, const char* status) {
   std::string out;
   for (const FeatureFile::Remark& r : f.remarks())
-    if (place_of(to_text(r.status)) == place_of("failed"))
+    if (place_of(to_text(r.status)) == place_of(status))
       out += fmt::format("{}\t{}: {}\n", path_text(r.path), one_line(r.stage), one_line(r.reason));
   return out;
 }
@@ -333,8 +333,8 @@ int print_features(const InspectArguments& arguments) {
 int inspect(const InspectArguments& arguments) {
   if (arguments.features) return print_features(arguments);
   const FeatureFile file(arguments.file);
-  if (arguments.failed) {
-    put(stdout, failed_text(file));
+  if (arguments.failed || arguments.skipped) {
+    put(stdout, listed_text(file, arguments.failed ? "failed" : "skipped"));
     return kDone;
   }
   if (arguments.json)
@@ -359,6 +359,10 @@ Action add_inspect(CLI::App& verb) {
                 "prints only the files that failed, one per line: the path, a tab, the reason")
       ->excludes("--json")
       ->excludes("--files");
+  verb.add_flag("--skipped", arguments->skipped, "likewise the files that were skipped")
+      ->excludes("--json")
+      ->excludes("--files")
+      ->excludes("--failed");
   CLI::Option* features = verb.add_flag(
       "--features", arguments->features,
       "prints only the settings that can change a value of the features, one per line");
@@ -372,6 +376,7 @@ Action add_inspect(CLI::App& verb) {
       "Example:\n"
       "  melflow inspect features.h5 --files\n"
       "  melflow inspect features.h5 --failed | cut -f1\n"
+      "  melflow inspect features.h5 --skipped\n"
       "  melflow inspect features.h5 --features > features.txt");
   return [arguments] { return inspect(*arguments); };
 }

@@ -1,6 +1,7 @@
 // melflow run and update: the plan, the run with its progress, and what to say at its end.
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,12 +17,14 @@
 #include "apps/report/report_text.h"
 #include "apps/report/trace_json.h"
 #include "apps/report/verdicts_text.h"
+#include "apps/usage_errors.h"
 #include "apps/verbs/duration.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/runner.h"
+#include "pipeline/text.h"
 #include "stages/corpus/update.h"
 #include "stages/device/timeline_observer.h"
 #include "stages/output/resume.h"
@@ -50,6 +53,10 @@ struct RunArguments {
 class Documents {
  public:
   explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
+    const std::filesystem::path ending = std::filesystem::path(arguments.page).extension();
+    if (!ending.empty() && ending != ".html" && ending != ".htm")
+      throw UsageError(fmt::format("--report: {} does not end in .html; a page is written",
+                                   excerpt(arguments.page)));
     if (json_ != "-") open(json_file_, "--json", json_, arguments);
     open(page_, "--report", arguments.page, arguments);
     open(trace_, "--trace", arguments.trace, arguments);

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/exit_codes.h"
 #include "apps/report/printing.h"
@@ -66,6 +67,15 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
+// ", but the options mel.hop and segment.hop"; "" where no stage has one of that name.
+std::string options_named(const std::string& name) {
+  std::vector<std::string> found;
+  for (const StageInfo* stage : Registry::global().all())
+    for (const std::string& option : stage->configure()->schema().names())
+      if (option == name) found.push_back(stage->name + "." + option);
+  return found.empty() ? "" : fmt::format(", but options of that name: {}", fmt::join(found, ", "));
+}
+
 // "mel", or "mel.hop" for one option of it.
 int print_stage(const std::string& asked) {
   const Registry& registry = Registry::global();
@@ -73,8 +83,10 @@ int print_stage(const std::string& asked) {
   const std::string name = in_lower_case(asked.substr(0, dot));
   const StageInfo* stage = registry.find(name);
   if (stage == nullptr) {
+    std::string advice = registry.advice_on(name);
+    if (advice.empty()) advice = options_named(name);
     complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(asked),
-                         registry.advice_on(name)));
+                         advice));
     return kUsage;
   }
   if (dot != asked.npos) return print_option(*stage, asked.substr(dot + 1));

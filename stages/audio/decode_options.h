@@ -63,6 +63,7 @@ struct DecodeOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
+    s.other_values(other_names::values_of_decode());
     s.field("downmix", downmix,
             "how several channels become one; mean: their mean; left, right: the first or second "
             "one; a number: that channel, counted from 1. A file that does not have it fails");

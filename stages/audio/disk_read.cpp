@@ -16,6 +16,7 @@
 #include "stages/audio/reading/uring_engine.h"
 #include "stages/facts.h"
 #include "stages/items.h"
+#include "stages/other_names.h"
 
 namespace melflow {
 
@@ -45,6 +46,7 @@ struct DiskReadOptions {
   int depth = 32;
 
   void describe(Schema& s) {
+    s.other_values(other_names::values_of_disk_read());
     s.field("buffer", buffer,
             "largest read from the system [bytes]; also the memory through which a large file is "
             "read")

@@ -51,8 +51,9 @@ struct ResampleOptions {
     s.field("rate", rate, "sample rate to which every recording is converted [Hz]")
         .range(100, 1'000'000);
     s.field("quality", quality,
-            "quality of libsoxr's filter; higher: sharper and slower; high is what librosa uses "
-            "(soxr_hq)");
+            "quality of libsoxr's filter; higher: sharper; high is what librosa uses (soxr_hq). A "
+            "lower "
+            "one is not always faster");
     s.field(
         "length", length,
         "samples of a recording of n at the old rate; round: n rate / old rate, rounded, which "

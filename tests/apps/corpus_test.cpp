@@ -130,6 +130,8 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
   CHECK(whole.out.find("spk2/bad.wav: decode") < whole.out.find("spk1/short.wav: long"));
   const Ended failed = melflow_in(folder, {"inspect", "out.h5", "--failed"});
   CHECK(failed.out == "spk2/bad.wav\tdecode: is not an audio file (begins with '<html>')\n");
+  const Ended skipped = melflow_in(folder, {"inspect", "out.h5", "--skipped"});
+  CHECK(skipped.out == "spk1/short.wav\tlong: duration is 0.001 s, not > 0.1s\n");
 }
 
 TEST_CASE("corpus: where every file is skipped, nothing is written and the run has failed") {

@@ -154,6 +154,6 @@ TEST_CASE("html report: a place that cannot be written is said before the run") 
   CHECK(has(e.err, "--report: nowhere/r.html"));
   CHECK_FALSE(has(e.out, "rows in"));
   const Ended same = test::run(folder, {MELFLOW_PROGRAM, "run", "p.yaml", "--report", "p.yaml"});
-  CHECK(same.code == 1);
-  CHECK(has(same.err, "--report: p.yaml"));
+  CHECK(same.code == 2);
+  CHECK(has(same.err, "--report: p.yaml does not end in .html"));
 }

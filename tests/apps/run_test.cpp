@@ -310,18 +310,21 @@ TEST_CASE("run: nobody at the other end of stdout and stderr is no reason to fai
   CHECK(nlohmann::json::parse(read_text(folder / "report.json"))["ending"] == "complete");
 }
 
-TEST_CASE("run: on a terminal there is a bar, and at the end it is gone") {
+TEST_CASE(
+    "run: on a terminal there is a bar with a line for each node, and at the end it is gone") {
   const TempFolder folder;
   write_toy(folder, 60);
   if (!Process::has_terminals()) return test::skip("there are no pseudo terminals");
   Process process(folder, command({"--set", "work.until=seen"}), {}, true);
-  process.read_until("left");
+  process.read_until("% busy");
   test::write_text(folder / "seen", "");
   const Ended e = process.wait();
   CHECK(e.code == 0);
   CHECK(has(e.err, "/60 files"));
   CHECK(has(e.err, "left"));
-  CHECK(e.err.ends_with("\r\x1b[K"));
+  for (const char* node : {"\r\n  files ", "\r\n  work  ", "\r\n  end   "}) CHECK(has(e.err, node));
+  CHECK(has(e.err, "\x1b[3A\r"));  // back to the line of the bar
+  CHECK(e.err.ends_with("\r\x1b[J"));
   CHECK(e.out.starts_with("60 files: 60 ok"));
 
   Process without(folder, command({"--no-progress"}), {}, true);

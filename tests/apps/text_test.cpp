@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "apps/report/format.h"
+#include "apps/report/stage_lines.h"
 #include "apps/report/terminal.h"
 
 using namespace melflow;
@@ -59,6 +60,38 @@ TEST_CASE("text: the bar never is wider than the terminal") {
       if (p.counts.found > 0) CHECK(static_cast<int>(bar_line(p, 1234.5, width).size()) <= width);
     }
   }
+}
+
+TEST_CASE("text: a line for each node says how busy it was meanwhile and what waits before it") {
+  Plan plan;
+  for (const char* name : {"files", "mel", "a name longer than the place for it"}) {
+    plan.nodes.emplace_back();
+    plan.nodes.back().name = name;
+    plan.nodes.back().greatest_queue = 16;
+    if (plan.nodes.size() > 1) plan.nodes.back().inputs.emplace_back();
+  }
+  RunSample before, now;
+  before.nodes.resize(3);
+  now.nodes.resize(3);
+  before.nodes[0].time = {.busy = 5, .waiting_input = 5};
+  now.nodes[0].time = {.busy = 6, .waiting_input = 8};  // 1 s of 4
+  before.nodes[1].time = {.busy = 9, .waiting_core = 1};
+  now.nodes[1].time = {.busy = 18, .waiting_core = 2};  // 9 of 10
+  now.nodes[1].waiting = 7;
+  const auto lines = stage_lines(plan, before, now, 80);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "  files              ####............  25% busy");
+  CHECK(lines[1] == "  mel                ##############..  90% busy, 7/16 waiting  <- busiest");
+  CHECK(lines[2] == "  a name longer than ................   0% busy, 0/16 waiting");
+  for (int width = 0; width < 100; ++width)
+    for (const std::string& line : stage_lines(plan, before, now, width)) {
+      INFO(width);
+      CHECK(static_cast<int>(line.size()) <= width);
+    }
+  // No work, no mark; and nothing before the graph is there.
+  for (const std::string& line : stage_lines(plan, now, now, 80))
+    CHECK(line.find("busiest") == std::string::npos);
+  CHECK(stage_lines(plan, {}, now, 80).empty());
 }
 
 TEST_CASE("text: before the files are found nothing is promised") {
