@@ -1,6 +1,7 @@
 #include "apps/report/stage_lines.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,7 +15,7 @@ constexpr int kLeastWidth = 40;
 constexpr double kIdle = 0.1;  // below this no node is marked
 
 std::string bar(double share) {
-  const auto full = static_cast<std::size_t>(share * kCells + 0.5);
+  const auto full = static_cast<std::size_t>(std::lround(share * kCells));
   return std::string(full, '#') + std::string(kCells - full, '.');
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,6 +42,7 @@ std::vector<std::unique_ptr<FeatureFile>> row_files(const fs::path& folder) {
   }
   std::sort(paths.begin(), paths.end());
   std::vector<std::unique_ptr<FeatureFile>> out;
+  out.reserve(paths.size());
   for (const fs::path& p : paths) out.push_back(std::make_unique<FeatureFile>(p.string()));
   return out;
 }
@@ -56,9 +58,11 @@ std::vector<std::string> paths_below(const fs::path& folder) {
 
 class OutputCheck {
  public:
-  OutputCheck(const ExpectedOutput& expected, const fs::path& output, const fs::path& folder,
-              Failures& failures)
-      : expected_(expected), output_(output), folder_(folder), failures_(failures) {}
+  OutputCheck(const ExpectedOutput& expected, fs::path output, fs::path folder, Failures& failures)
+      : expected_(expected),
+        output_(std::move(output)),
+        folder_(std::move(folder)),
+        failures_(failures) {}
 
   void check() {
     files_ = row_files(output_);
@@ -221,7 +225,7 @@ void check_remarks(const ExpectedRun& expected, const std::vector<Remark>& remar
     if (it == remarks.end())
       failures.add("{}: nothing is said of it, expected \"{}\"", one_line(path), one_line(text));
     else if (text_of(*it).find(text) == std::string::npos)
-      failures.add("{}: \"{}\", expected \"{}\"", one_line(path), one_line(text_of(*it)),
+      failures.add(R"({}: "{}", expected "{}")", one_line(path), one_line(text_of(*it)),
                    one_line(text));
   }
 }

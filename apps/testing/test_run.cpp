@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,10 +64,10 @@ void make_recordings(const PipelineTest& test, const fs::path& folder) {
 
 class OneTest {
  public:
-  OneTest(const PipelineTest& test, const TestOptions& options, const fs::path& scratch)
+  OneTest(const PipelineTest& test, const TestOptions& options, fs::path scratch)
       : test_(test),
         options_(options),
-        scratch_(scratch),
+        scratch_(std::move(scratch)),
         folder_(fs::path(options.pipeline).parent_path()) {
     load_.vars = options.vars;
     load_.vars.insert(load_.vars.end(), test.vars.begin(), test.vars.end());
