@@ -404,7 +404,6 @@ def fill(folder):
     (clips / "page.wav").write_text("<html>\n<body>Not found</body>\n")
     (clips / "nothing.wav").write_text("")
     (clips / "damaged.wav").write_bytes(b"RIFF" + bytes(20))
-    (clips / "film.wav").write_bytes(bytes(4) + b"ftypM4A " + bytes(100))
     (clips / "short.flac").write_bytes(b"fLaC" + bytes(10))
 
 
