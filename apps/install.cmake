@@ -40,8 +40,6 @@ foreach(room pipeline stages cuda config)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${room}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/${room}
     FILES_MATCHING PATTERN *.h)
 endforeach()
-install(FILES ${PROJECT_BINARY_DIR}/generated/stages/version.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/stages)
 install(FILES program.h exit_codes.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/melflow/apps)
 
 configure_package_config_file(melflowConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/melflowConfig.cmake

@@ -186,6 +186,8 @@ Field& Schema::field(std::string name, T& target, std::string doc) {
     T parsed = target;
     std::string why = OptionType<T>::parse(v, parsed);
     if (why.empty() && v.is_missing()) why = detail::is_not_written();
+    // Null is the default of every option (or what a preset implies); some types give it a meaning.
+    if (!why.empty() && v.is_null() && !v.is_missing()) return;
     if (!why.empty())
       why += self.also_allowed(v);
     else if (const auto number = detail::as_number(parsed))

@@ -1,5 +1,6 @@
 #include "apps/verbs/output_corpus.h"
 
+#include <filesystem>
 #include <map>
 #include <string_view>
 
@@ -74,6 +75,20 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
   }
   list.close();
   return out;
+}
+
+void check_root(const FeatureFile& output) {
+  const std::string& root = output.root();
+  std::error_code none;
+  const bool is_there = std::filesystem::is_directory(root, none);
+  // A disk that is not mounted leaves an empty folder.
+  if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) return;
+  throw RunError(
+      fmt::format("{}: its recordings were in the folder '{}', which {} here; {}", output.path(),
+                  root, is_there ? "is empty" : "does not exist",
+                  std::filesystem::path(root).is_absolute()
+                      ? "is its disk mounted?"
+                      : "run this in the folder where the output was made"));
 }
 
 const PlanNode& only_sink(const Plan& plan, const std::string& path) {

@@ -22,6 +22,10 @@ struct FilesOf {
 /// ask for it. Without stamps. `outputs`: of one run.
 std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs);
 
+/// Throws RunError where the folder of the recordings that an output was made of is not there: its
+/// path may be relative to the folder in which the command was run, or a disk is not mounted.
+void check_root(const FeatureFile& output);
+
 /// The stage that writes the output of a pipeline. Throws RunError, in the name of the output
 /// `path`, where the pipeline has several, or one that does not write rows.
 const PlanNode& only_sink(const Plan& plan, const std::string& path);

@@ -95,6 +95,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::string config = file.text("config");
   if (config.empty() || file.format() == 1)
     throw RunError(file.path() + ": does not say by which configuration it was made");
+  check_root(file);
   Recomputed out;
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;

@@ -123,7 +123,16 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
     make_output(folder, sink);
     const auto whole = outputs(folder);
     spoil(folder / "o.npy");
+    const auto spoiled = outputs(folder);
+    // Where all are gone, the folder is the wrong one, or a disk is not mounted.
     fs::rename(folder / "data", folder / "elsewhere");
+    const Ended refused = melflow_in(folder, {"repair", "o.npy"});
+    CHECK(refused.code == 1);
+    CHECK(has(refused.err, "its recordings were in the folder 'data', which does not exist here"));
+    fs::create_directory(folder / "data");
+    CHECK(has(melflow_in(folder, {"repair", "o.npy"}).err, "'data', which is empty here"));
+    CHECK((outputs(folder) == spoiled));
+    test::write_text(folder / "data/another.wav", "");
     const Ended repaired = melflow_in(folder, {"repair", "o.npy"});
     INFO(repaired.out << repaired.err);
     CHECK(repaired.code == 3);
@@ -132,6 +141,7 @@ TEST_CASE("repair: rows of recordings that are gone are kept where they are righ
     CHECK(has(repaired.out, "kept: the rows of 5 files"));
     CHECK(melflow_in(folder, {"verify", "o.npy"}).out ==
           "o.npy: the rows of 5 files are what was written\n");
+    fs::remove_all(folder / "data");
     fs::rename(folder / "elsewhere", folder / "data");
     const Ended updated = melflow_in(folder, {"update", "p.yaml", "-q"});
     CHECK_MESSAGE(updated.code == 0, updated.err);

@@ -79,6 +79,28 @@ TEST_CASE("container end: a file shorter than its header promises is remarked") 
     CHECK(remark(wav + harmless + std::string(9000, 'x')) == "");
 }
 
+TEST_CASE("container end: samples behind those that the header counts are remarked") {
+  const auto file = [](std::uint32_t samples, const std::string& behind, bool big = false) {
+    return (big ? "FORM" : "RIFF") + number(12 + samples + behind.size(), 4, big) +
+           (big ? "AIFFSSND" : "WAVEdata") + number(samples, 4, big) + std::string(samples, 'x') +
+           behind;
+  };
+  const std::string info = "LIST" + number(300, 4) + std::string(300, 'y');
+  const auto left_out = [](std::uint64_t samples, std::uint64_t bytes) {
+    return "the header counts " + std::to_string(samples) + " bytes of samples, the " +
+           std::to_string(bytes) + " bytes after them are no chunks of the format and are left out";
+  };
+  for (const bool big : {false, true}) {
+    CHECK(remark(file(100, std::string(312'400, '\1'), big)) == left_out(100, 312'400));
+    CHECK(remark(file(100, std::string(64, '\1'), big)) == "");
+    CHECK(remark(file(100, std::string(65, '\1'), big)) == left_out(100, 65));
+    CHECK(remark(file(100, std::string(5000, '\0'), big)) == "");
+  }
+  CHECK(remark(file(100, info)) == "");
+  CHECK(remark(file(101, number(0, 1) + info)) == "");
+  CHECK(remark(file(100, info + std::string(500, '\1'))) == left_out(100, 808));
+}
+
 TEST_CASE("container end: sizes of 64 bits, other headers and the size of the samples") {
   const std::string guid = "riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1" + number(0, 2);
   const auto rf64 = [](std::uint64_t riff, std::uint64_t data) {

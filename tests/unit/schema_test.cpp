@@ -304,6 +304,23 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
   CHECK(advice_on("amounts", {&other}, {"amount"}) == ", did you mean 'amount'?");
 }
 
+TEST_CASE("schema: null is the default of an option of any type, and no value is none") {
+  for (const char* key : {"count", "small", "large", "ratio", "gain", "flag", "text", "size",
+                          "colour", "names", "numbers", "threads"}) {
+    CAPTURE(key);
+    Everything o;
+    const auto echo = [&o] {
+      Schema s;
+      o.describe(s);
+      return to_json(s.echo());
+    };
+    const std::string before = echo();
+    CHECK(read(o, key, Value{}).empty());
+    CHECK(echo() == before);
+    CHECK(read(o, key, Value::missing()) != "");
+  }
+}
+
 TEST_CASE("schema: a group reads its own options, reports its own problems, and null removes it") {
   Everything o;
   Value group = Value::map({{"length", Value::scalar("0", at(3, 13)), at(3, 5)},

@@ -159,6 +159,17 @@ std::string cut_off_remark(const ReadAt& read, std::uint64_t size) {
       !is_harmless(read, *promise))
     return fmt::format("the header gives {} bytes, the {} after them are left out", *promise,
                        size - *promise);
+  // A size that is too small: what follows the samples inside the container is chunks, or samples
+  // that no decoder reads. Encoders add a few bytes of their own, so that some are allowed.
+  constexpr std::uint64_t kStray = 64;
+  const std::uint64_t end = samples->at + samples->size + samples->size % 2;
+  const std::uint64_t inside = std::min(promise.value_or(size), size);
+  if (inside > end + kStray && !is_harmless(read, end) &&
+      !are_chunks(read, end, inside, head.is("FORM") || head.is("RIFX")))
+    return fmt::format(
+        "the header counts {} bytes of samples, the {} bytes after them are no chunks of the "
+        "format and are left out",
+        samples->size, inside - end);
   return {};
 }
 

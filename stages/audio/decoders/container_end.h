@@ -14,8 +14,9 @@ namespace melflow {
 /// or the size of the samples, is 0, and no chunk follows the samples.
 bool is_header_unfinished(const ReadAt& read, std::uint64_t size);
 
-/// A remark when a file of `size` bytes is cut off, or goes on behind the end that its header
-/// gives; else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size
+/// A remark when a file of `size` bytes is cut off, goes on behind the end that its header gives, or
+/// holds something other than chunks behind its samples (their size in the header is too small);
+/// else "". Sizes of 0 and 2^32 - 1, which programs write when they do not know the size
 /// yet, count as unknown.
 std::string cut_off_remark(const ReadAt& read, std::uint64_t size);
 
