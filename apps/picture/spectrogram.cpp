@@ -29,35 +29,45 @@ std::string tick_text(double value, double step) {
   return fmt::format("{:.{}f}", value == 0 ? 0.0 : value, decimals);
 }
 
+std::size_t columns_for(std::size_t frames, std::size_t in_each) {
+  return (frames + in_each - 1) / in_each;
+}
+
+struct Range {
+  double low = std::numeric_limits<double>::max(), high = std::numeric_limits<double>::lowest();
+};
+
 class Drawing {
  public:
-  explicit Drawing(const Spectrogram& s)
+  /// `longest`: frames of the longest plot with the same axis.
+  Drawing(const Spectrogram& s, std::size_t longest)
       : s_(s),
-        joined_((s.frames + kMostColumns - 1) / kMostColumns),
-        columns_(static_cast<int>((s.frames + joined_ - 1) / joined_)),
+        joined_(columns_for(longest, kMostColumns)),
+        columns_(static_cast<int>(columns_for(s.frames, joined_))),
         bands_(static_cast<int>(s.bands)),
-        cell_width_(std::clamp(kWantedWidth / columns_, 1, 24)),
+        cell_width_(
+            std::clamp(kWantedWidth / static_cast<int>(columns_for(longest, joined_)), 1, 24)),
         cell_height_(std::clamp(kWantedHeight / bands_, 1, 16)),
         width_(columns_ * cell_width_),
         height_(bands_ * cell_height_) {
     join();
-    low_ = std::numeric_limits<double>::max();
-    high_ = std::numeric_limits<double>::lowest();
     for (const double level : levels_) {
       if (!std::isfinite(level)) continue;
-      low_ = std::min(low_, level);
-      high_ = std::max(high_, level);
+      range_.low = std::min(range_.low, level);
+      range_.high = std::max(range_.high, level);
     }
-    if (high_ < low_) low_ = high_ = 0;  // no value is a number
-    if (s.shown > 0) low_ = std::max(low_, high_ - s.shown);
-    if (high_ - low_ < 1e-6) low_ = high_ - 1;
     for (int b = 0; b < bands_; b += band_step()) left_ = std::max(left_, text_width(band_text(b)));
     left_ += 2 * kGap + kTick;
-    for (const double level : level_ticks())
-      right_ = std::max(right_, text_width(level_text(level)));
-    right_ = std::max(right_, text_width(s.unit)) + 5 * kGap + kBarWidth + kTick;
   }
 
+  [[nodiscard]] const Range& range() const { return range_; }  ///< of its levels
+  /// Sets the levels of the darkest and the brightest colour.
+  void set_range(const Range& range) {
+    range_ = range;
+    for (const double level : level_ticks())
+      right_ = std::max(right_, text_width(level_text(level)));
+    right_ = std::max(right_, text_width(s_.unit)) + 5 * kGap + kBarWidth + kTick;
+  }
   [[nodiscard]] int left() const { return left_; }  ///< margin [pixels]
   void set_left(int left) { left_ = left; }
 
@@ -102,7 +112,7 @@ class Drawing {
         const double level =
             levels_[static_cast<std::size_t>(x) * s_.bands + static_cast<std::size_t>(b)];
         c.fill(left_ + x * cell_width_, top() + (bands_ - 1 - b) * cell_height_, cell_width_,
-               cell_height_, colour_of((level - low_) / (high_ - low_)));
+               cell_height_, colour_of((level - range_.low) / (range_.high - range_.low)));
       }
     c.frame(left_ - 1, top() - 1, width_ + 2, height_ + 2, kInk);
   }
@@ -154,7 +164,7 @@ class Drawing {
   }
 
   [[nodiscard]] std::vector<double> level_ticks() const {
-    return ticks(low_, high_, std::max(2, height_ / 50));
+    return ticks(range_.low, range_.high, std::max(2, height_ / 50));
   }
   [[nodiscard]] std::string level_text(double level) const {
     const std::vector<double> all = level_ticks();
@@ -170,7 +180,8 @@ class Drawing {
     c.text(x, top() - 2 * half - kGap, s_.unit, kTextScale, kInk);
     for (const double level : level_ticks()) {
       const int y =
-          top() + static_cast<int>(std::lround((high_ - level) / (high_ - low_) * (height_ - 1)));
+          top() + static_cast<int>(std::lround((range_.high - level) / (range_.high - range_.low) *
+                                               (height_ - 1)));
       c.fill(x + kBarWidth + 1, y, kTick, 1, kInk);
       c.text(x + kBarWidth + kTick + kGap, y - half, level_text(level), kTextScale, kInk);
     }
@@ -181,8 +192,25 @@ class Drawing {
   const int columns_, bands_, cell_width_, cell_height_, width_, height_;
   int left_ = 0, right_ = 0;    // margins [pixels]
   std::vector<double> levels_;  // [columns, bands]
-  double low_ = 0, high_ = 1;
+  Range range_;
 };
+
+// Whether a frame of both takes the same time.
+bool has_axis_of(const Spectrogram& a, const Spectrogram& b) {
+  return a.frame_seconds == b.frame_seconds && a.axis == b.axis;
+}
+
+Range hull(const Range& a, const Range& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+// What is drawn of levels in that range.
+Range shown_of(Range range, double shown) {
+  if (range.high < range.low) range = {0, 0};  // no value is a number
+  if (shown > 0) range.low = std::max(range.low, range.high - shown);
+  if (range.high - range.low < 1e-6) range.low = range.high - 1;
+  return range;
+}
 
 void check(const Spectrogram& s) {
   if (s.frames == 0 || s.bands == 0) throw RunError("there is no frame to draw");
@@ -232,8 +260,20 @@ Canvas draw(const std::vector<Spectrogram>& all) {
   int left = 0;
   for (const Spectrogram& s : all) {
     check(s);
-    left = std::max(left, drawings.emplace_back(s).left());
+    std::size_t longest = s.frames;
+    for (const Spectrogram& other : all)
+      if (has_axis_of(other, s)) longest = std::max(longest, other.frames);
+    left = std::max(left, drawings.emplace_back(s, longest).left());
   }
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Range shared;
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (k == i || (!all[i].unit.empty() && all[k].unit == all[i].unit))
+        shared = hull(shared, drawings[k].range());
+    ranges.push_back(shown_of(shared, all[i].shown));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) drawings[i].set_range(ranges[i]);
   std::vector<Canvas> pictures;
   pictures.reserve(all.size());
   for (Drawing& d : drawings) {

@@ -86,6 +86,27 @@ Loss lost_inside(const RunReport& r, double unused) {
   return worst.share >= kLossNamed ? worst : Loss{Cause::uneven, "", unused};
 }
 
+// Decoded samples that are not stored yet, where decoding is most of the work.
+Reuse find_reuse(const RunReport& r) {
+  constexpr double kWorthIt = 0.5;  // of the work
+  const auto source = std::find_if(r.stages.begin(), r.stages.end(),
+                                   [](const StageReport& s) { return s.stage == "file_list"; });
+  if (source == r.stages.end()) return {};
+  for (const auto& [key, value] : source->summary)
+    if (key == "feed") return {};
+  Reuse out{source->name, {}, 0};
+  double all = 0, saved = 0;
+  for (const StageReport& s : r.stages) {
+    all += s.cpu_seconds;
+    if (s.stage != "decode" && s.stage != "resample") continue;
+    saved += s.cpu_seconds;
+    out.stages.push_back(s.name);
+  }
+  if (saved <= kWorthIt * all) return {};
+  out.share = saved / all;
+  return out;
+}
+
 }  // namespace
 
 Limits find_limits(const RunReport& report) {
@@ -96,6 +117,7 @@ Limits find_limits(const RunReport& report) {
   if (out.ceilings.empty()) return out;
   out.is_known = true;
   out.taken_share = demands.taken_share();
+  out.reuse = find_reuse(report);
   for (const Demands::Stage& s : demands.stages) {
     const double share = demands.core_seconds() > 0 ? s.cpu / demands.core_seconds() : 0;
     if (share > out.heaviest_share) {

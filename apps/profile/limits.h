@@ -19,6 +19,13 @@ struct Hint {
   double low = 0, high = 0;  ///< half of the gain; every ceiling that is left, reached in full
 };
 
+/// Work that a cache of decoded samples would save all later runs of the same files.
+struct Reuse {
+  std::string source;               ///< the node whose option feed it is; "" where it saves little
+  std::vector<std::string> stages;  ///< that would have nothing to do
+  double share = 0;                 ///< of the processor time of all stages
+};
+
 struct Limits {
   /// False where there is nothing to judge by: no file was dealt with.
   bool is_known = false;
@@ -34,9 +41,12 @@ struct Limits {
   double taken_share = 0;
   static constexpr double kDisturbed = 0.2;
   std::vector<Hint> hints;  ///< at most three, what brings most first; each 5 % or more
+  Reuse reuse;
 
   /// Whether a resource is used up, and no option gives more of it.
-  [[nodiscard]] bool nothing_to_gain() const { return cause <= Cause::slots && hints.empty(); }
+  [[nodiscard]] bool nothing_to_gain() const {
+    return cause <= Cause::slots && hints.empty() && reuse.source.empty();
+  }
 };
 
 Limits find_limits(const RunReport& report);

@@ -123,26 +123,13 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
   }
 }
 
-// That stored samples would save most of the work of later runs; "" where they would not, or are
-// used already.
-std::string cache_text(const RunReport& r) {
-  constexpr double kMost = 0.5;  // of the work
-  const auto source = std::find_if(r.stages.begin(), r.stages.end(),
-                                   [](const StageReport& s) { return s.stage == "file_list"; });
-  if (source == r.stages.end()) return {};
-  for (const auto& [key, value] : source->summary)
-    if (key == "feed") return {};
-  double all = 0, saved = 0;
-  std::vector<std::string> names;
-  for (const StageReport& s : r.stages) {
-    all += s.cpu_seconds;
-    if (s.stage != "decode" && s.stage != "resample") continue;
-    saved += s.cpu_seconds;
-    names.push_back(one_line(s.name));
-  }
-  if (saved <= kMost * all) return {};
-  return fmt::format("{}.feed: cache → later runs of the same files save {}, {} of the work",
-                     one_line(source->name), fmt::join(names, " and "), percent(saved / all));
+std::string reuse_text(const Reuse& reuse) {
+  std::vector<std::string> stages;
+  for (const std::string& name : reuse.stages) stages.push_back(one_line(name));
+  return fmt::format(
+      "{0}.feed: cache with {0}.cache_path: FOLDER → later runs of the same files save {1}, {2} of "
+      "the work",
+      one_line(reuse.source), fmt::join(stages, " and "), percent(reuse.share));
 }
 
 }  // namespace
@@ -169,7 +156,7 @@ std::string limits_text(const Limits& l, const RunReport& report) {
         percent(l.taken_share));
   std::vector<std::string> remedies;
   for (const Hint& hint : l.hints) remedies.push_back(hint_text(hint, l.files_per_second));
-  if (std::string cache = cache_text(report); !cache.empty()) remedies.push_back(std::move(cache));
+  if (!l.reuse.source.empty()) remedies.push_back(reuse_text(l.reuse));
   if (remedies.empty() && l.nothing_to_gain())
     remedies.emplace_back("no option; only less work, or a faster machine");
   for (std::size_t i = 0; i < remedies.size(); ++i)
@@ -208,6 +195,10 @@ nlohmann::ordered_json limits_json(const Limits& l) {
                                {"used", c.used}});
   out["hints"] = Json::array();
   for (const Hint& h : l.hints) out["hints"].push_back(hint_json(h));
+  out["reuse"] = l.reuse.source.empty() ? Json()
+                                        : Json{{"set", {{l.reuse.source + ".feed", "cache"}}},
+                                               {"stages", l.reuse.stages},
+                                               {"share", l.reuse.share}};
   return out;
 }
 

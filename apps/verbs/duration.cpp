@@ -12,6 +12,12 @@ namespace melflow {
 std::optional<double> duration_seconds(std::string_view text) {
   constexpr std::pair<std::string_view, double> kUnits[] = {
       {"d", 86400}, {"h", 3600}, {"ms", 1e-3}, {"m", 60}, {"s", 1}};
+  if (double seconds = 0; !text.empty()) {
+    const auto [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), seconds, std::chars_format::fixed);
+    if (error == std::errc() && end == text.data() + text.size())
+      return seconds > 0 && std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+  }
   double total = 0, before = std::numeric_limits<double>::infinity();
   while (!text.empty()) {
     double number = 0;
@@ -33,14 +39,16 @@ std::optional<double> duration_seconds(std::string_view text) {
   return total > 0 && std::isfinite(total) ? std::optional(total) : std::nullopt;
 }
 
-void add_time(CLI::App& verb, const char* name, double& seconds, const char* what) {
+void add_time(CLI::App& verb, const char* name, double& seconds, const char* what,
+              bool may_be_zero) {
   verb.add_option_function<std::string>(
           name,
-          [name, &seconds](const std::string& text) {
-            const auto given = duration_seconds(text);
+          [name, may_be_zero, &seconds](const std::string& text) {
+            const bool is_zero = may_be_zero && (text == "0" || text == "0s");
+            const std::optional<double> given = is_zero ? 0 : duration_seconds(text);
             if (!given)
-              throw CLI::ValidationError(name,
-                                         "'" + text + "' is no time such as 11h50m, 90s or 1.5h");
+              throw CLI::ValidationError(
+                  name, "'" + text + "' is not a time such as 11h50m, 90s, 1.5h or 90 (seconds)");
             seconds = *given;
           },
           what)

@@ -90,7 +90,10 @@ int explain(const ExplainArguments& arguments) {
     } else if (verification) {
       put(stdout, verification_text(*verification));
     } else if (arguments.verify) {
-      put(stdout, "\nthere is no change of an option to verify\n");
+      put(stdout, limits.reuse.source.empty()
+                      ? "\nthere is no option to change, and so nothing to verify\n"
+                      : "\nnothing is verified: a cache is filled by one run and helps those after "
+                        "it\n");
     }
     return limits.is_known ? kDone : kRunFailed;
   } catch (const Trials::Interrupted&) {

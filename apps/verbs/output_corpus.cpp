@@ -77,18 +77,18 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
   return out;
 }
 
-void check_root(const FeatureFile& output) {
+void check_root(const Plan& made, const FeatureFile& output) {
+  if (made.nodes.front().info->name != "file_list") return;
   const std::string& root = output.root();
   std::error_code none;
   const bool is_there = std::filesystem::is_directory(root, none);
   // A disk that is not mounted leaves an empty folder.
   if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) return;
-  throw RunError(
-      fmt::format("{}: its recordings were in the folder '{}', which {} here; {}", output.path(),
-                  root, is_there ? "is empty" : "does not exist",
-                  std::filesystem::path(root).is_absolute()
-                      ? "is its disk mounted?"
-                      : "run this in the folder where the output was made"));
+  throw RunError(fmt::format("{}: its recordings were in the folder '{}', which {} here; {}",
+                             output.path(), root, is_there ? "is empty" : "does not exist",
+                             std::filesystem::path(root).is_absolute()
+                                 ? "is its disk mounted?"
+                                 : "run this in the folder where the output was made"));
 }
 
 const PlanNode& only_sink(const Plan& plan, const std::string& path) {

@@ -24,7 +24,8 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs);
 
 /// Throws RunError where the folder of the recordings that an output was made of is not there: its
 /// path may be relative to the folder in which the command was run, or a disk is not mounted.
-void check_root(const FeatureFile& output);
+/// `made`: what made it. A corpus that is no folder of files has none.
+void check_root(const Plan& made, const FeatureFile& output);
 
 /// The stage that writes the output of a pipeline. Throws RunError, in the name of the output
 /// `path`, where the pipeline has several, or one that does not write rows.

@@ -95,11 +95,11 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const std::string config = file.text("config");
   if (config.empty() || file.format() == 1)
     throw RunError(file.path() + ": does not say by which configuration it was made");
-  check_root(file);
+  Plan plan = load_plan_text(config, file.path() + ": config", {});
+  check_root(plan, file);
   Recomputed out;
   const std::vector<std::size_t> files = unchanged(file, drawn(file, sample, seed), out);
   if (files.empty()) return out;
-  Plan plan = load_plan_text(config, file.path() + ": config", {});
   const PlanNode& sink = sink_of(plan, file);
   check_is_same(file, "melflow_version", kVersion);
   const RunJournal::Facts facts = dynamic_cast<const RowSink&>(*sink.stage).row_facts();

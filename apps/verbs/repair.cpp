@@ -125,7 +125,7 @@ int repair(const RepairArguments& arguments) {
           fmt::format("{}: the rows are what was written; nothing is changed\n", found.path));
       return kDone;
     }
-    check_root(file);
+    check_root(made, file);
     config = made.settings.config;
     options.sets.push_back({sink.name + ".path", yaml_quoted(found.path)});
   }

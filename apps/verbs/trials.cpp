@@ -9,6 +9,7 @@
 #include "apps/profile/resources.h"
 #include "apps/report/printing.h"
 #include "apps/report/report_json.h"
+#include "apps/verbs/duration.h"
 #include "apps/verbs/watched_run.h"
 
 namespace melflow {
@@ -23,11 +24,9 @@ Plan first_plan(const PlanArguments& arguments) {
 }  // namespace
 
 void TrialArguments::add_to(CLI::App& verb) {
-  verb.add_option("--seconds", seconds,
-                  "starts no new files after this many seconds of a run; 0: takes all files")
-      ->check(CLI::Range(0.0, 1e6))
-      ->type_name("SECONDS")
-      ->capture_default_str();
+  const std::string what = fmt::format(
+      "starts no new files after this time of a run ({:g}s); 0: takes all files", seconds);
+  add_time(verb, "--seconds", seconds, what.c_str(), true);
   verb.add_flag("--json", json, "prints a JSON document instead");
   verb.add_flag("--no-progress", no_progress, "prints no progress");
 }

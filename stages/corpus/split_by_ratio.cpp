@@ -133,6 +133,28 @@ class Dealer {
     return best;
   }
 
+  [[nodiscard]] bool is_empty(std::size_t split) const { return all_.have[split] == 0; }
+  /// What it costs to take a group from one split into another; infinite where the first would be
+  /// empty then, or the largest one would lack a label.
+  [[nodiscard]] double cost_of_move(const Counts& group, std::size_t from, std::size_t to) const {
+    double all = 0, sum = 0;
+    bool may_leave = true;
+    for (const auto& [label, n] : group) {
+      may_leave = may_leave && (from != largest_ || of(label).have[from] > n);
+      sum += growth(of(label), -n, from) + growth(of(label), n, to);
+      all += n;
+    }
+    if (!may_leave || all_.have[from] <= all) return std::numeric_limits<double>::infinity();
+    return sum + growth(all_, -all, from) + growth(all_, all, to);
+  }
+  void move(const Counts& group, std::size_t from, std::size_t to) {
+    put(group, to);
+    for (const auto& [label, n] : group) {
+      of(label).have[from] -= n;
+      all_.have[from] -= n;
+    }
+  }
+
   void put(const Counts& group, std::size_t split) {
     for (const auto& [label, n] : group) {
       of(label).have[split] += n;
@@ -200,21 +222,42 @@ std::vector<std::int8_t> split_by_key(std::span<const SplitUnit> files, const Sp
 std::vector<std::int8_t> split_by_stratum(std::span<const SplitUnit> files,
                                           const SplitShares& shares) {
   const std::vector<std::size_t> order = order_of(files);
-  Dealer dealer(files, shares);
-  Dealer::Counts counts;
-  std::vector<std::int8_t> out(files.size());
-  for (const Group& g : groups_of(files, order)) {
-    const std::span<const std::size_t> members(order.data() + g.first, g.count);
-    counts.clear();
-    for (const std::size_t i : members) {
-      const std::int32_t label = files[i].label;
+  const auto counts_of = [&](const Group& g) {
+    Dealer::Counts counts;
+    for (std::size_t i = g.first; i < g.first + g.count; ++i) {
+      const std::int32_t label = files[order[i]].label;
       if (counts.empty() || counts.back().first != label) counts.emplace_back(label, 0);
       ++counts.back().second;
     }
-    const std::size_t split = g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split);
-    if (g.split >= 0) dealer.put(counts, split);
-    for (const std::size_t i : members) out[i] = static_cast<std::int8_t>(split);
+    return counts;
+  };
+  Dealer dealer(files, shares);
+  const std::vector<Group> groups = groups_of(files, order);
+  std::vector<std::size_t> split_of;
+  split_of.reserve(groups.size());
+  for (const Group& g : groups) {
+    const Dealer::Counts counts = counts_of(g);
+    if (g.split >= 0) dealer.put(counts, static_cast<std::size_t>(g.split));
+    split_of.push_back(g.split < 0 ? dealer.deal(counts) : static_cast<std::size_t>(g.split));
   }
+  // A split smaller than the smallest groups is dealt none: it gets the one that costs least.
+  for (std::size_t s = 0; s < shares.list.size(); ++s) {
+    if (!dealer.is_empty(s)) continue;
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t best = groups.size();
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      if (groups[g].split >= 0) continue;
+      const double cost = dealer.cost_of_move(counts_of(groups[g]), split_of[g], s);
+      if (cost < least) best = g, least = cost;
+    }
+    if (best == groups.size()) continue;
+    dealer.move(counts_of(groups[best]), split_of[best], s);
+    split_of[best] = s;
+  }
+  std::vector<std::int8_t> out(files.size());
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (std::size_t i = groups[g].first; i < groups[g].first + groups[g].count; ++i)
+      out[order[i]] = static_cast<std::int8_t>(split_of[g]);
   return out;
 }
 

@@ -116,6 +116,12 @@ class Draw {
       if (u.label >= 0) of_label[u.label].insert(u.key);
     const auto single = static_cast<std::size_t>(std::count_if(
         of_label.begin(), of_label.end(), [](const auto& l) { return l.second.size() == 1; }));
+    if (has_groups && single > 0 && single == of_label.size())
+      return fmt::format(
+          "each of {} labels has one group, and {}, the largest split, must have every label; set "
+          "labels: none (columns: {{name: ...}} keeps the names), or take smaller groups "
+          "(split_group)",
+          single, largest());
     if (single > 0)
       return fmt::format(
           "{} labels {} one {}, and {}, the largest split, must have every label; set labels: none "
@@ -124,8 +130,10 @@ class Draw {
                                     : fmt::format("{} of {}", single, of_label.size()),
           single == of_label.size() ? "has" : "have", unit, largest(),
           has_groups ? ", or take smaller groups (split_group)" : "");
-    return fmt::format("{} {}s are too few for such shares; take larger ones, or fewer splits",
-                       count, unit);
+    return fmt::format(
+        "{} {}s are too few for {} splits, of which {}, the largest, must have every label; take "
+        "fewer splits, or set labels: none",
+        count, unit, names_.size(), largest());
   }
 
   [[nodiscard]] const std::string& largest() const {

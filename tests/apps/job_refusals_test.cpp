@@ -346,7 +346,7 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
         Row{{"plan", "none.yaml", "-o", "job"}, 78, "there is no such file"},
         Row{{"work", "job"}, 1, "job: there is no job.json: it is no job"},
         Row{{"merge", "job"}, 1, "it is no job"}, Row{{"status", "job"}, 1, "it is no job"},
-        Row{{"work", "job", "--patience", "5"}, 2, "is no time such as"}}) {
+        Row{{"work", "job", "--patience", "5x"}, 2, "is not a time such as"}}) {
     CAPTURE(row.message);
     const Ended ended = melflow_in(folder, row.arguments);
     CHECK(ended.code == row.code);

@@ -123,11 +123,17 @@ TEST_CASE("limits: where decoding is most of the work, stored samples would help
   const auto text = [&] { return limits_text(find_limits(r), r); };
   // 28 s of 38.1.
   const char* const cache =
-      "would help: files.feed: cache → later runs of the same files save dec and res, 73% of the "
-      "work\n";
+      "would help: files.feed: cache with files.cache_path: FOLDER → later runs of the same files "
+      "save dec and res, 73% of the work\n";
   CHECK(has(text(), cache));
+  const auto json = limits_json(find_limits(r));
+  CHECK_FALSE(json["nothing_to_gain"].get<bool>());
+  CHECK(json["reuse"]["set"] == nlohmann::ordered_json{{"files.feed", "cache"}});
+  CHECK(json["reuse"]["stages"] == nlohmann::ordered_json{"dec", "res"});
+  CHECK(json["reuse"]["share"].get<double>() == doctest::Approx(28 / 38.1));
   stage(r, "mel").cpu_seconds = 28;  // 28 s of 56.1
   CHECK(has(text(), "would help: no option"));
+  CHECK(limits_json(find_limits(r))["reuse"].is_null());
   stage(r, "mel").cpu_seconds = 27;  // 28 s of 55.1
   CHECK(has(text(), "51% of the work"));
   stage(r, "files").summary = {{"feed", Value::scalar("cache")}};

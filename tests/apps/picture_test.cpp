@@ -131,6 +131,45 @@ TEST_CASE("picture: one below the other, plots begin in the same column") {
   CHECK(edge(at) == edge(at + both.height() - height));
 }
 
+TEST_CASE("picture: several share their colours where the unit is one, and their time scale") {
+  const auto level = [](std::size_t frames, float value, const char* unit) {
+    Spectrogram s = ramp(frames, 40);
+    std::fill(s.values.begin(), s.values.end(), value);
+    s.values.front() = value - 10;  // so that there is a range
+    s.unit = unit;
+    return s;
+  };
+  const auto count_of = [](const Canvas& c, double colour) {
+    int out = 0;
+    for (int y = 0; y < c.height(); ++y)
+      for (int x = 0; x < c.width() / 2; ++x) out += c.at(x, y) == colour_of(colour) ? 1 : 0;
+    return out;
+  };
+  // -10 and -40 dB in a range from -50 to -10: the quiet one is a quarter of the way up.
+  const Canvas shared = draw({level(90, -10, "dB"), level(90, -40, "dB")});
+  CHECK(count_of(shared, 0.25) > 40 * 90);
+  const Canvas apart = draw({level(90, -10, "dB"), level(90, -40, "ln power")});
+  CHECK(count_of(apart, 0.25) == 0);
+  // Half as long is half as wide, also where frames are joined: the short one alone would be wide.
+  for (const std::size_t frames : {std::size_t{60}, std::size_t{2000}}) {
+    const Canvas both = draw({ramp(2 * frames, 40), ramp(frames, 40)});
+    const auto width_at = [&both](int y) {  // of the highest band
+      int longest = 0;
+      for (int x = 0, run = 0; x < both.width(); ++x) {
+        run = both.at(x, y) == colour_of(1) ? run + 1 : 0;
+        longest = std::max(longest, run);
+      }
+      return longest;
+    };
+    std::vector<int> widths;
+    for (int y = 0; y < both.height(); ++y)
+      if (const int width = width_at(y); width > 100 && (widths.empty() || width != widths.back()))
+        widths.push_back(width);
+    REQUIRE(widths.size() == 2);
+    CHECK(widths[0] == 2 * widths[1]);
+  }
+}
+
 TEST_CASE("picture: low bands are at the bottom, and cells are whole pixels") {
   const Canvas c = draw(ramp(90, 40));
   // Of the column in the middle of the plot: the lowest pixel is dark, the highest bright.

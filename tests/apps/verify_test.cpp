@@ -154,7 +154,9 @@ TEST_CASE("duration: times with units, largest first") {
   CHECK(duration_seconds("1.5h") == 5400);
   CHECK(duration_seconds("1d") == 86400);
   CHECK(duration_seconds("2m250ms") == 120.25);
-  for (const char* text : {"", "10", "h", "5x", "-1s", "1m2h", "1s1s", "0s", "1e3s", "inf"})
+  CHECK(duration_seconds("90") == 90);
+  CHECK(duration_seconds("0.5") == 0.5);
+  for (const char* text : {"", "0", "-1", "10 s", "h", "5x", "-1s", "1m2h", "1s1s", "0s", "1e3s", "inf"})
     CHECK_MESSAGE(!duration_seconds(text), text);
 }
 
@@ -170,7 +172,7 @@ TEST_CASE("run: --stop-after ends a run that can go on") {
   INFO(e.err);
   CHECK(e.code == 75);
   CHECK(has(e.err, "the same command goes on from there"));
-  const Ended wrong = melflow_in(folder, {"run", "p.yaml", "--stop-after", "10"});
+  const Ended wrong = melflow_in(folder, {"run", "p.yaml", "--stop-after", "10x"});
   CHECK(wrong.code == 2);
   CHECK(has(wrong.err, "--stop-after"));
 }

@@ -255,6 +255,8 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       folder.write("all/s" + std::to_string(speaker) + "/" + std::to_string(i) + ".wav", "x");
   for (int i = 0; i < 30; ++i) folder.write("few/a/" + std::to_string(i) + ".wav", "x");
   folder.write("few/b/0.wav", "x");
+  for (const char* name : {"a/0", "a/1", "b/0", "b/1"})
+    folder.write("pairs/" + std::string(name) + ".wav", "x");
   folder.write("two/a/0.wav", "x");
   folder.write("two/b/0.wav", "x");
   for (int i = 0; i < 12; ++i) folder.write("flat/" + std::to_string(i) + ".wav", "x");
@@ -267,8 +269,8 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       {"all", "labels: parent_dir, split_group: parent_dir",
        "val and test are empty: each of 20 labels has one group, and train, the largest split, "
        "must "
-       "have every label; set labels: none or split_stratify: false, or take smaller groups "
-       "(split_group)"},
+       "have every label; set labels: none (columns: {name: ...} keeps the names), or take smaller "
+       "groups (split_group)"},
       {"all", "labels: none, split_group: parent_dir", ""},
       {"all", "labels: parent_dir", ""},
       {"few", "labels: parent_dir, split_group: '/([0-9])'", ""},
@@ -281,10 +283,10 @@ TEST_CASE("splits by ratio: a split without files is an error that says why") {
       {"two", "split_ratios: {fit: 0.5, check: 0.5}, labels: parent_dir",
        "check is empty: each of 2 labels has one file, and fit, the largest split, must have every "
        "label; set labels: none or split_stratify: false"},
-      {"flat", "split_ratios: {fit: 0.98, check: 0.01, final: 0.01}",
-       "check and final are empty: 12 files are too few for such shares; take larger ones, or "
-       "fewer "
-       "splits"},
+      {"flat", "split_ratios: {fit: 0.98, check: 0.01, final: 0.01}", ""},
+      {"pairs", "labels: parent_dir, split_ratios: {fit: 0.97, a: 0.01, b: 0.01, c: 0.01}",
+       "c is empty: 4 files are too few for 4 splits, of which fit, the largest, must have every "
+       "label; take fewer splits, or set labels: none"},
       {"flat", "split_ratios: {fit: 0.999, check: 0.001}, split_stratify: false",
        "check is empty: every file is drawn by its own name, and none of the 12 fell to it; take "
        "another split_seed, or meet the shares exactly with split_stratify: true"},

@@ -70,6 +70,25 @@ TEST_CASE("split by stratum: files of one key stay together, and shares are stil
     CHECK(std::abs(count_in(splits, s) - kShares.list[s].second * 5000) <= 25);
 }
 
+TEST_CASE("split by stratum: no split is empty where there are groups for all of them") {
+  for (const std::vector<std::size_t>& sizes :
+       {std::vector<std::size_t>{40, 30, 20, 10}, {50, 30, 20}, {10, 10, 10}, {1, 1, 1, 1, 1}}) {
+    CAPTURE(sizes);
+    std::vector<SplitUnit> files;
+    for (std::size_t g = 0; g < sizes.size(); ++g) files.insert(files.end(), sizes[g], {g + 1, -1});
+    const std::vector<std::int8_t> splits = split_by_stratum(files, kShares);
+    for (std::size_t s = 0; s < 3; ++s) CHECK(count_in(splits, s) > 0);
+    std::map<std::uint64_t, std::set<std::int8_t>> of_key;
+    for (std::size_t i = 0; i < files.size(); ++i) of_key[files[i].key].insert(splits[i]);
+    for (const auto& [key, all] : of_key) CHECK(all.size() == 1);
+  }
+  // Not at the price of a label that training would lack, nor of a group that has its split.
+  const std::vector<SplitUnit> labels{{1, 0}, {2, 1}, {3, 2}};
+  CHECK(split_by_stratum(labels, kShares) == std::vector<std::int8_t>{0, 0, 0});
+  const std::vector<SplitUnit> kept{{1, -1, 0}, {2, -1, 0}, {3, -1, 0}};
+  CHECK(split_by_stratum(kept, kShares) == std::vector<std::int8_t>{0, 0, 0});
+}
+
 TEST_CASE("split by stratum: every label is in the largest split, however rare it is") {
   std::mt19937_64 random(3);
   for (const std::size_t count : {1U, 2U, 3U, 30U}) {
