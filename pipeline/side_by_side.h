@@ -38,7 +38,7 @@ class SideBySide : public ItemStage {
   bool release_parked();
 
  protected:
-  /// `traits`: those of the payload; the rest is set here.
+  /// The ports of what comes by every input, and of what it gives.
   SideBySide(PortType in, PortType out);
 
   /// Rows [first, first + count) of a stream.

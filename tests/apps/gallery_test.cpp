@@ -144,6 +144,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
         beside.insert(beside.end(), &wide[r * 32], &wide[r * 32] + 32);
       }
       CHECK(rows_of("all.h5") == beside);
+      const Ended shown = test::run(run, {MELFLOW_PROGRAM, "inspect", "all.h5"});
+      CHECK(test::has(shown.out, "\ncolumns       64 mel, 20 mfcc, 32 wide\n"));
     } else if (title.starts_with("Waveforms")) {
       const FeatureFile file(run / "frames.npy");
       CHECK(file.dtype() == "int16");
