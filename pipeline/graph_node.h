@@ -108,7 +108,7 @@ class GraphNode {
   /// Gives the places of items that wait for their turn to others. False: there are none.
   bool clear_queue();
   /// Lets go of memory that rows are charged to which wait for others. False: there are none.
-  bool release_parked() {
+  [[nodiscard]] bool release_parked() const {
     return plan_.faces.side_by_side != nullptr && plan_.faces.side_by_side->release_parked();
   }
   [[nodiscard]] bool is_ended() const { return places_.is_ended(); }

@@ -85,7 +85,7 @@ class SideBySide : public ItemStage {
   };
 
   Share& share_of(const Stream& stream);
-  void add(Parked piece, std::size_t part, ItemContext& context, std::vector<Ready>& ready,
+  void add(Parked parked, std::size_t part, ItemContext& context, std::vector<Ready>& ready,
            std::vector<Parked>& done);
   [[nodiscard]] std::string counts(const Lines& lines) const;
 

@@ -162,7 +162,7 @@ class Concat final : public SideBySide {
     // Unfinished rows are frames.
     const std::size_t frames =
         infos_.front()->frames > 0 ? static_cast<std::size_t>(infos_.front()->frames) : 1;
-    float* at = buffer->as<float>();
+    auto* at = buffer->as<float>();
     for (std::size_t k = 0; k < infos_.size(); ++k) {
       float* to = at;
       std::size_t columns = 0;
