@@ -44,7 +44,8 @@ const char* kind_text(const StageTraits& traits) {
     case StageKind::source:
       return "a source; the graph starts with it";
     case StageKind::transform:
-      return "one item in, one or more out";
+      return traits.pairs ? "what several nodes give of an item in, one out"
+                          : "one item in, one or more out";
     case StageKind::combine:
       return "many items in, one out";
     case StageKind::sink:

@@ -27,6 +27,7 @@ struct Emission {
   bool more = false;
   int output = -1;  ///< of a stage with named outputs: which one takes it
   PartOf part = {};
+  std::shared_ptr<const Origins> origins = nullptr;  ///< where they are not those of the item
 };
 
 template <class T>

@@ -66,34 +66,74 @@ void check_expansion(GraphDraft& graph) {
   }
 }
 
-// What a stage joins comes by one of its inputs only: they are behind different outputs of one node.
+// The nodes that an input comes by, with the outputs by which it does.
+std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& in) {
+  std::map<int, std::set<int>> out{{in.node, {in.output}}};
+  for (const int before : nodes_before(graph, in.node))
+    for (const int reader : graph.readers_of(before))
+      for (const PlanInput& by : graph.node(reader).from)
+        if (by.node == before && out.contains(reader)) out[before].insert(by.output);
+  return out;
+}
+
+// Whether they are behind different outputs of one node, so that an item comes by one of them only.
+bool are_apart(const GraphDraft& graph, const PlanInput& a, const PlanInput& b) {
+  const std::map<int, std::set<int>> way_a = ways_of(graph, a), way_b = ways_of(graph, b);
+  return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
+    const auto other = way_b.find(at.first);
+    if (other == way_b.end() || at.second.contains(-1) || other->second.contains(-1)) return false;
+    return std::none_of(at.second.begin(), at.second.end(),
+                        [&](int o) { return other->second.contains(o); });
+  });
+}
+
+// What a stage joins comes by one of its inputs only.
 void check_join(GraphDraft& graph, const NodeDraft& d) {
-  const auto ways = [&](const PlanInput& in) {
-    std::map<int, std::set<int>> out{{in.node, {in.output}}};  // outputs by which it comes
-    for (const int before : nodes_before(graph, in.node))
-      for (const int reader : graph.readers_of(before))
-        for (const PlanInput& by : graph.node(reader).from)
-          if (by.node == before && out.contains(reader)) out[before].insert(by.output);
-    return out;
-  };
-  const auto are_apart = [&](const PlanInput& a, const PlanInput& b) {
-    const std::map<int, std::set<int>> way_a = ways(a), way_b = ways(b);
-    return std::any_of(way_a.begin(), way_a.end(), [&](const auto& at) {
-      const auto other = way_b.find(at.first);
-      if (other == way_b.end() || at.second.contains(-1) || other->second.contains(-1))
-        return false;
-      return std::none_of(at.second.begin(), at.second.end(),
-                          [&](int o) { return other->second.contains(o); });
-    });
-  };
   for (std::size_t a = 0; a < d.from.size(); ++a)
     for (std::size_t b = a + 1; b < d.from.size(); ++b)
-      if (!are_apart(d.from[a], d.from[b]))
+      if (!are_apart(graph, d.from[a], d.from[b]))
         return graph.error(
             mark_of(*d.spec, "from"),
             fmt::format("{}.from: {} joins what a route has parted, but a file comes by {} and by "
                         "{}; take one of them, or put a route before them",
                         d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
+}
+
+// What a stage puts side by side comes by each of its inputs, in the same blocks: a block that is cut
+// from a file for one input only would wait for memory that those of the other inputs hold.
+void check_pairs(GraphDraft& graph, const NodeDraft& d) {
+  const auto error = [&](const std::string& text) {
+    graph.error(mark_of(*d.spec, "from"),
+                fmt::format("{}.from: {} {}", d.spec->name, d.info->name, text));
+  };
+  if (d.from.size() < 2)
+    return error(fmt::format(
+        "puts the rows of several nodes side by side, and this is one ({}); name all of them: "
+        "from: [{}, ...]",
+        d.common.from.front(), d.common.from.front()));
+  std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
+  for (std::size_t a = 0; a < d.from.size(); ++a) {
+    for (std::size_t b = a + 1; b < d.from.size(); ++b) {
+      if (d.from[a].node == d.from[b].node)
+        return error(
+            fmt::format("takes the rows of {} twice; name each node once", d.common.from[a]));
+      if (are_apart(graph, d.from[a], d.from[b]))
+        return error(fmt::format(
+            "takes of every file what each of its inputs gives, but a file comes by {} or by {}, "
+            "never by both; merge joins what a route has parted",
+            d.common.from[a], d.common.from[b]));
+    }
+    for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
+  }
+  for (const auto& [node, inputs] : common) {
+    const NodeDraft& up = graph.node(node);
+    if (inputs < d.from.size() && up.info != nullptr &&
+        (up.info->traits.expands || up.info->traits.cuts))
+      return error(fmt::format(
+          "takes rows of the same blocks, but {} ({}) cuts files into blocks for some of its "
+          "inputs only; let all of them come from one such node",
+          up.spec->name, up.info->name));
+  }
 }
 
 // Each of several outputs is taken by somebody.
@@ -158,20 +198,24 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                 fmt::format("{}.on_failure: {} is a source, and every output comes after it; set "
                             "it on a node after which only some of the outputs come",
                             spec.name, node.info->name));
-  if (node.common.from.size() > 1 && !node.info->traits.joins)
+  const bool takes_several = node.info->traits.joins || node.info->traits.pairs;
+  if (node.common.from.size() > 1 && !takes_several)
     graph.error(
         mark_of(spec, "from"),
         fmt::format("{}.from: {} takes one input, {} are given ({}){}", spec.name, node.info->name,
                     node.common.from.size(), fmt::join(node.common.from, ", "),
                     node.info->traits.kind == StageKind::sink
                         ? "; write a node of its own for each"
-                        : "; a node of the stage merge joins what a route has parted"));
-  const bool has_too_many = node.from.size() > 1 && !node.info->traits.joins;
+                        : "; a node of the stage merge joins what a route has parted, one of "
+                          "concat puts rows side by side"));
+  const bool has_too_many = node.from.size() > 1 && !takes_several;
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)
       check_pair(graph, from, node);
   if (node.info->traits.joins && node.from.size() == node.common.from.size())
     check_join(graph, node);
+  if (node.info->traits.pairs && node.from.size() == node.common.from.size() && !node.from.empty())
+    check_pairs(graph, node);
 }
 
 // Takes nodes away that nothing is before, as often as there are any: what is left is in a cycle, or

@@ -106,6 +106,7 @@ Work* GraphNode::own(Work* message) const {
   mine->items = message->items;
   mine->index = message->index;
   mine->count = message->count;
+  mine->from = message->from;
   mine->maker = message->maker;
   for (const Turn& t : message->turns)
     if (t.branch == branch) mine->turns.push_back(t);
@@ -128,6 +129,7 @@ void GraphNode::issue_turns(Work& work) {
 // at once, which only a single one can say, and not of what has a turn to wait for.
 bool GraphNode::address(Work& work, Clock::time_point now) {
   work.came = Came::by_queue;
+  work.from = id_;
   const bool is_full = places_.is_full();
   if (down_.size() == 1) {
     GraphNode& d = *down_.front();

@@ -25,6 +25,7 @@
 #include "pipeline/node_places.h"
 #include "pipeline/plan.h"
 #include "pipeline/queue_depth.h"
+#include "pipeline/side_by_side.h"
 #include "pipeline/stage_calls.h"
 #include "pipeline/stage_meter.h"
 #include "pipeline/turns.h"
@@ -106,6 +107,10 @@ class GraphNode {
   bool flush();
   /// Gives the places of items that wait for their turn to others. False: there are none.
   bool clear_queue();
+  /// Lets go of memory that rows are charged to which wait for others. False: there are none.
+  [[nodiscard]] bool release_parked() const {
+    return plan_.faces.side_by_side != nullptr && plan_.faces.side_by_side->release_parked();
+  }
   [[nodiscard]] bool is_ended() const { return places_.is_ended(); }
 
   // ---- places and accounts

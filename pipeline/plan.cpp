@@ -52,7 +52,7 @@ void NodeOptions::describe(Schema& s) {
   s.field(
       "from", from,
       "name of the node whose output this node takes, or NODE.OUTPUT where that node has several "
-      "outputs; for merge, a list of them; required but for sources");
+      "outputs; for merge and concat, a list of them; required but for sources");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or a number that the stage chooses")
@@ -95,9 +95,7 @@ std::size_t sum_of_bounds(const Plan& plan, std::size_t first, bool of_parts,
   for (std::size_t i = first; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     if (n.info->traits.kind == StageKind::sink || n.takes_parts != of_parts) continue;
-    std::size_t in = n.inputs.empty() ? source.bytes : 0;
-    for (const PlanInput& from : n.inputs)
-      in = std::max(in, bounds[static_cast<std::size_t>(from.node)]);
+    const std::size_t in = n.inputs.empty() ? source.bytes : bytes_in(n, bounds);
     bounds[i] = n.stage->output_bound(source, in);
     if (n.info->traits.cuts)
       total += n.resources.keeps_of_stream;
@@ -115,6 +113,15 @@ std::vector<std::size_t>& work_space(const Plan& plan) {
 }
 
 }  // namespace
+
+std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds) {
+  std::size_t out = 0;
+  for (const PlanInput& from : node.inputs) {
+    const std::size_t bytes = bounds[static_cast<std::size_t>(from.node)];
+    out = node.info->traits.pairs ? out + bytes : std::max(out, bytes);
+  }
+  return out;
+}
 
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source) {
   return sum_of_bounds(plan, 0, false, source, work_space(plan));

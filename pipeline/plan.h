@@ -114,6 +114,9 @@ struct Plan {
   std::size_t machine_warnings = 0;
 };
 
+/// The most bytes that come to a node for one block, where `bounds` has what the nodes give; of
+/// several inputs together for a stage that pairs.
+std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);
 /// The most bytes of the budget that one block of this source item can need; to where it is cut into
 /// parts, if it is.
 std::size_t admission_cost(const Plan& plan, const SourceInfo& source);

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "pipeline/side_by_side.h"
+
 namespace melflow {
 namespace {
 
@@ -36,9 +38,7 @@ std::vector<std::size_t> largest_blocks(const Plan& plan) {
   std::vector<std::size_t> bound(plan.nodes.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
-    std::size_t in = n.inputs.empty() ? kLargestFile : 0;
-    for (const PlanInput& from : n.inputs)
-      in = std::max(in, bound[static_cast<std::size_t>(from.node)]);
+    const std::size_t in = n.inputs.empty() ? kLargestFile : bytes_in(n, bound);
     bound[i] = n.stage->output_bound({"", kLargestFile}, in);
   }
   return bound;
@@ -94,6 +94,13 @@ void check_stages(GraphDraft& graph, Plan& plan) {
     if (!n.inputs.empty()) given = properties[static_cast<std::size_t>(n.from())];
     for (const PlanInput& in : n.inputs)
       given.keep_equal(properties[static_cast<std::size_t>(in.node)]);
+    if (n.faces.side_by_side != nullptr) {
+      std::vector<SideBySide::Input> inputs;
+      for (const PlanInput& in : n.inputs)
+        inputs.push_back({plan.nodes[static_cast<std::size_t>(in.node)].written,
+                          properties[static_cast<std::size_t>(in.node)]});
+      n.faces.side_by_side->set_inputs(std::move(inputs));
+    }
     properties[i] = n.stage->plan(given, below, check);
   }
 }

@@ -77,11 +77,13 @@ struct RunContext {
 /// What a process() call may find out about its item, and report on it.
 class ItemContext {
  public:
-  ItemContext(RunContext& run, const Item& item, int stage)
-      : run_(run), item_(item), stage_(stage) {}
+  ItemContext(RunContext& run, const Item& item, int stage, std::size_t input = 0)
+      : run_(run), item_(item), stage_(stage), input_(input) {}
   [[nodiscard]] RunContext& run() const { return run_; }
   [[nodiscard]] const Item& item() const { return item_; }
   [[nodiscard]] const Origin& origin(std::size_t part = 0) const { return (*item_.origins)[part]; }
+  /// By which of the nodes before it that came, for a stage that pairs.
+  [[nodiscard]] std::size_t input() const { return input_; }
   /// The number of the node, for Stream::fail() outside of this call.
   [[nodiscard]] int stage() const { return stage_; }
   [[nodiscard]] std::unique_ptr<StageState>& state() const {
@@ -108,6 +110,7 @@ class ItemContext {
   RunContext& run_;
   const Item& item_;
   int stage_;
+  std::size_t input_;
 };
 
 /// How a run ended, for Stage::finish().

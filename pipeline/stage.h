@@ -44,6 +44,8 @@ struct StageTraits {
   int max_concurrency = 0;
   /// Whether it takes the outputs of several nodes, by one of which only each item comes.
   bool joins = false;
+  /// Whether it takes the outputs of several nodes, by each of which every item comes (SideBySide).
+  bool pairs = false;
   /// Whether one input may give several blocks; all but the first have to wait for memory.
   bool expands = false;
   /// Whether it cuts the streams that come into parts, each the stream of a record of its own

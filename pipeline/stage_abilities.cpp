@@ -1,5 +1,7 @@
 #include "pipeline/stage_abilities.h"
 
+#include "pipeline/side_by_side.h"
+
 namespace melflow {
 
 StageFaces::StageFaces(Stage& stage)
@@ -13,6 +15,7 @@ StageFaces::StageFaces(Stage& stage)
       resumes(dynamic_cast<Resumes*>(&stage)),
       passes(dynamic_cast<PassesAny*>(&stage)),
       keeps(dynamic_cast<KeepsMemory*>(&stage)),
-      ahead(dynamic_cast<MakesAhead*>(&stage)) {}
+      ahead(dynamic_cast<MakesAhead*>(&stage)),
+      side_by_side(dynamic_cast<SideBySide*>(&stage)) {}
 
 }  // namespace melflow

@@ -115,6 +115,8 @@ class MakesAhead {
   ~MakesAhead() = default;
 };
 
+class SideBySide;
+
 /// A stage's interfaces, null for those that it does not have. The first three are its kind.
 struct StageFaces {
   StageFaces() = default;
@@ -132,6 +134,7 @@ struct StageFaces {
   PassesAny* passes = nullptr;
   KeepsMemory* keeps = nullptr;
   MakesAhead* ahead = nullptr;
+  SideBySide* side_by_side = nullptr;
 };
 
 }  // namespace melflow

@@ -78,7 +78,8 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
       items_(plan.faces.items),
       combine_(plan.faces.combine),
       inputs_(plan.inputs),
-      cuts_(plan.stage->traits().cuts) {}
+      cuts_(plan.stage->traits().cuts),
+      pairs_(plan.stage->traits().pairs) {}
 
 // Nothing behind the node waits for it, or it is on its way by another output.
 bool StageCalls::is_lost(const Item& item) const {
@@ -88,6 +89,14 @@ bool StageCalls::is_lost(const Item& item) const {
     return true;
   return std::all_of(item.origins->begin(), item.origins->end(),
                      [this](const Origin& o) { return o.stream->is_lost_to(node_); });
+}
+
+// By which of them it came; only a stage that pairs asks.
+std::size_t StageCalls::input_of(const Work& work) const {
+  const auto is_it = [&](const PlanInput& in) { return in.node == work.from; };
+  return pairs_ ? static_cast<std::size_t>(std::find_if(inputs_.begin(), inputs_.end(), is_it) -
+                                           inputs_.begin())
+                : 0;
 }
 
 StageCalls::Outcome StageCalls::run(Work& work) {
@@ -123,7 +132,7 @@ StageCalls::Outcome StageCalls::run(Work& work) {
         if (++work.at < work.items.size()) o.rest = Rest::items;
         return o;
       }
-      ItemContext context(graph_.context(), item, node_);
+      ItemContext context(graph_.context(), item, node_, input_of(work));
       Result<Emission> result = Emission{};
       if (auto error = caught([&] { result = items_->run(item, work.cursor, context); }))
         result = std::move(*error);
@@ -189,6 +198,10 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
     if (part.stream == nullptr || work.reservation == nullptr)
       throw std::logic_error("a stage that cuts gave what it had not announced");
     out.origins = one_origin({work.reservation, std::move(part.stream), part.first, part.last});
+    return given.more;
+  }
+  if (given.origins) {
+    out.origins = std::move(given.origins);
     return given.more;
   }
   // One of several blocks: the first one is covered by the reservation of what it is cut from, every

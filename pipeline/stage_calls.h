@@ -48,6 +48,7 @@ class StageCalls {
  private:
   [[nodiscard]] bool makes() const { return items_ == nullptr && combine_ == nullptr; }
   [[nodiscard]] bool is_lost(const Item& item) const;
+  [[nodiscard]] std::size_t input_of(const Work& work) const;
   bool settle(Work& work, Item& item, Result<Emission>& result, Item& out) const;
   void give_batch(Work& work);
   void note_next_part(Work& work, const Emission& given) const;
@@ -60,7 +61,7 @@ class StageCalls {
   ItemStage* const items_;
   CombineStage* const combine_;
   const std::vector<PlanInput>& inputs_;
-  const bool cuts_;
+  const bool cuts_, pairs_;
   bool is_last_ = false;
   Origins held_;
 };

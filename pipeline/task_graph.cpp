@@ -82,6 +82,7 @@ bool TaskGraph::set_going() {
   for (auto& n : nodes_) moved |= n->flush();
   if (moved || gate_.pump()) return true;
   for (auto& n : nodes_) moved |= n->clear_queue();
+  for (auto& n : nodes_) moved |= n->release_parked();
   if (moved) return true;
   if (is_told() || gate_.told() != told || stops_.load() != stops) return true;
   if (all_ended() || error()) return false;

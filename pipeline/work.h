@@ -58,6 +58,7 @@ struct Work {
   std::uint64_t count = 0;  // among the blocks of one source item; lower goes first
   Came came = Came::by_queue;
 
+  int from = -1;  // the number of the node that made it
   // The node that made it, and gets the place in the queue back when it has begun.
   GraphNode* maker = nullptr;
   // Branches that have not yet taken their copy of a message sent to several; else 0.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -72,6 +73,7 @@ struct FileAudio {
   int sample_rate = 0;      ///< of the file itself [Hz]
   std::int64_t frames = 0;  ///< decoded so far, at that rate
   std::int64_t total = 0;   ///< that there are by the file's header; 0: it does not say
+  int channels = 0;         ///< of the file, of which the samples were made; 0: not known
 };
 
 /// A block of a stream's samples.
@@ -146,13 +148,21 @@ struct ComputedBy {
 
 /// The names that rows have or may get in an output; nothing else in an output has one of them.
 inline constexpr std::string_view kWaveformRows = "waveform", kWindowRows = "windows";
-inline constexpr std::string_view kRowNames[] = {"mel", "mfcc", "spectrogram", kWaveformRows,
-                                                 kWindowRows};
+inline constexpr std::string_view kConcatRows = "features";
+inline constexpr std::string_view kRowNames[] = {"mel",         "mfcc",      "spectrogram",
+                                                 kWaveformRows, kWindowRows, kConcatRows};
+
+/// Columns of rows that were put side by side.
+struct ColumnGroup {
+  std::string node;  ///< which made them
+  std::string name, unit;
+  int columns = 0;
+};
 
 /// The description of all rows of a run, known on the edge (property::kFeatures).
 struct FeatureInfo {
   /// The name of the rows in an output, one of kRowNames, from the stage that makes them: "mel",
-  /// "spectrogram", "mfcc", "waveform".
+  /// "spectrogram", "mfcc", "waveform", "features".
   std::string name;
   int frames = 0;             ///< frames in a row; 0: recordings are not cut, a row is a frame
   int columns = 0;            ///< values of a frame
@@ -165,6 +175,9 @@ struct FeatureInfo {
   std::string unit;               ///< "dB", "ln power", ...
   std::string preset;             ///< "whisper, with n_mels changed"; "" without one
   int sample_rate = 0, n_fft = 0, hop = 0;
+  /// Frames of a recording of so many samples at that rate; empty where it is not known.
+  std::function<std::int64_t(std::int64_t)> frames_of;
+  std::vector<ColumnGroup> groups;  ///< in the order of the columns; none in rows of one kind
   /// Shared by all descriptions that are derived from this one.
   std::shared_ptr<ComputedBy> computed_by = std::make_shared<ComputedBy>();
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "apps/exit_codes.h"
 #include "apps/report/format.h"
@@ -46,6 +47,19 @@ struct Group {
   std::int64_t rows = 0;
   double seconds = 0;
 };
+
+// "64 mel, 20 mfcc", by the nodes that made them; "" where rows are of one kind.
+std::string columns_of(const FeatureFile& f) {
+  std::vector<std::string> out;
+  try {
+    for (const auto& group : parse_settings_or_null(f.text("column_groups")))
+      out.push_back(fmt::format("{} {}", group.at("columns").get<int>(),
+                                group.at("node").get<std::string>()));
+  } catch (const StoredJson::exception&) {
+    return {};  // a damaged file
+  }
+  return fmt::format("{}", fmt::join(out, ", "));
+}
 
 // By label or split; -1, the files without one, comes first and only when there are any. A file
 // with several labels counts for each of them.
@@ -207,7 +221,9 @@ std::string summary_text(const FeatureFile& f, bool with_files) {
                   f.complete() ? ", complete" : ", NOT COMPLETE: the run was stopped");
   out += fmt::format("{:<14}[{}] {}, {}\n", excerpt(f.rows_name()), fmt::join(f.shape(), ", "),
                      f.dtype(), excerpt(f.unit()));
-  if (!f.band_hz().empty()) {
+  if (const std::string columns = columns_of(f); !columns.empty()) {
+    out += fmt::format("{:<14}{}\n", "columns", excerpt(columns, 4096));
+  } else if (!f.band_hz().empty()) {
     const auto [low, high] = frequency_range(f.band_hz());
     out += fmt::format("{:<14}{}, centres {:.0f} to {:.0f} Hz\n", "bands", f.bands(), low, high);
   }

@@ -147,7 +147,7 @@ class Decoder final : public BlockCursor {
     out->first = given_ == 0;
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
-    out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0};
+    out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0, info_.channels};
     const bool more = !out->last;
     return {std::move(out), more};
   }
@@ -235,7 +235,7 @@ class PlainBlock final : public BlockCursor {
     const Buffer* bytes = &raw_->data;
     out->samples.owner = std::shared_ptr<const Buffer>(std::move(raw_), bytes);
     out->sample_rate = samples_.sample_rate;
-    out->file = {samples_.sample_rate, samples_.count, samples_.count};
+    out->file = {samples_.sample_rate, samples_.count, samples_.count, 1};
     return Expand<RawBytes, Waveform>::Block{std::move(out), false};
   }
 

@@ -270,7 +270,7 @@ class SyntheticSamples final : public Expand<Signal, Waveform> {
       wave->first = at_ == 0;
       at_ += n;
       wave->last = at_ == s.count;
-      wave->file = {s.sample_rate, at_, s.count};
+      wave->file = {s.sample_rate, at_, s.count, 1};
       const bool more = !wave->last;
       return Block{std::move(wave), more};
     }

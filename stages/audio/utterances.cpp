@@ -191,7 +191,8 @@ class Utterances final : public ItemStage {
       return std::llround(static_cast<double>(samples) * in.file.sample_rate / in.sample_rate);
     };
     out->file = {in.file.sample_rate, of_file(piece.to - r.utterance.from),
-                 r.utterance.to == kNoEnd ? 0 : of_file(r.utterance.to - r.utterance.from)};
+                 r.utterance.to == kNoEnd ? 0 : of_file(r.utterance.to - r.utterance.from),
+                 in.file.channels};
     r.given = piece.to;
     Emission e = emission(std::shared_ptr<const Waveform>(out));
     e.part.stream = r.part;

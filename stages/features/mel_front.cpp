@@ -291,6 +291,7 @@ void MelFront::describe(ComputedBy by) {
   info->sample_rate = o.sample_rate;
   info->n_fft = o.n_fft;
   info->hop = plan_->hop();
+  info->frames_of = [plan = plan_](std::int64_t samples) { return plan->frames(samples); };
   *info->computed_by = std::move(by);
   info_ = std::move(info);
 }

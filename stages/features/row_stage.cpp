@@ -25,6 +25,7 @@ Properties RowStage::plan(const Properties& given, const Requirements&, PlanChec
   if (in_->frames > 0 && in_->frames < least_frames())
     check.error("", fmt::format("needs {} frames, a segment has {}", least_frames(), in_->frames));
   out->columns = step_->values_out(in_->columns);
+  if (out->columns != in_->columns) out->groups.clear();
   out_ = out;
   Properties properties = given;
   properties.set(property::kFeatures, out_);

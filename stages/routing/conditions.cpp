@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -24,7 +25,8 @@ struct Known {
 constexpr Known kKnown[] = {{"path", Fact::path, false},        {"label", Fact::label, false},
                             {"split", Fact::split, false},      {"size", Fact::size, true},
                             {"duration", Fact::duration, true}, {"rate", Fact::sample_rate, true},
-                            {"column.", Fact::column, false},   {"target.", Fact::target, true}};
+                            {"channels", Fact::channels, true}, {"column.", Fact::column, false},
+                            {"target.", Fact::target, true}};
 
 const Known* known(const std::string& key) {
   for (const Known& k : kKnown) {
@@ -77,6 +79,7 @@ std::optional<double> amount(Fact fact, std::string_view text) {
   if (!read) return std::nullopt;
   const double unit = factor(fact, read->second);
   if (unit == 0) return std::nullopt;
+  if (fact == Fact::channels && read->first != std::floor(read->first)) return std::nullopt;
   return read->first * unit * (is_negative ? -1 : 1);
 }
 
@@ -132,9 +135,9 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
     if (what == nullptr)
       return fmt::format(
           "{} is nothing that is known of a file{}; that is path, label, split, size, duration, "
-          "rate, column.NAME and target.NAME",
+          "rate, channels, column.NAME and target.NAME",
           excerpt(e.key),
-          did_you_mean(e.key, {"path", "label", "split", "size", "duration", "rate"}));
+          did_you_mean(e.key, {"path", "label", "split", "size", "duration", "rate", "channels"}));
     Condition c;
     c.key = e.key;
     c.fact = what->fact;
@@ -155,6 +158,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
   const char* const example = out.fact == Fact::duration      ? "\"> 15s\", 500ms..2min"
                               : out.fact == Fact::size        ? "\"< 5MiB\", 1KiB..2GiB"
                               : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
+                              : out.fact == Fact::channels    ? "1, \"> 2\", 1..2"
                                                               : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text) {
     const std::size_t sign = text.find('-');

@@ -24,8 +24,8 @@ class Conditions {
   static constexpr const char* kHelp =
       "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
       "path, label, split, column.NAME: a text, a pattern, a list of them, with ! in front none of "
-      "it. size, duration, rate, target.NAME: \"> 15s\", \"<= 15s\", the range 500ms..2min with "
-      "both its ends, a number, or a list of these, one of which has to hold";
+      "it. size, duration, rate, channels, target.NAME: \"> 15s\", \"<= 15s\", the range "
+      "500ms..2min with both its ends, a number, or a list of these, one of which has to hold";
 
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;

@@ -22,6 +22,7 @@ FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& 
   if (!(port == port_type<Waveform>())) return;
   const Waveform& block = *payload_of<Waveform>(item);
   sample_rate_ = block.file.sample_rate;
+  channels_ = block.file.channels;
   const std::int64_t frames = block.last ? block.file.frames : block.file.total;
   if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
 }
@@ -48,6 +49,8 @@ std::optional<double> FileFacts::number(Fact fact, const std::string& name) cons
   if (fact == Fact::size) return static_cast<double>(size_);
   if (fact == Fact::sample_rate) return sample_rate_;
   if (fact == Fact::duration) return duration_;
+  if (fact == Fact::channels)
+    return channels_ > 0 ? std::optional<double>(channels_) : std::nullopt;
   if (fact != Fact::target || manifest_ == nullptr) return std::nullopt;
   const std::vector<std::string>& names = manifest_->target_names();
   const auto at = std::find(names.begin(), names.end(), name);

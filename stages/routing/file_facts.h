@@ -11,7 +11,7 @@
 
 namespace melflow {
 
-enum class Fact { path, label, split, column, target, size, sample_rate, duration };
+enum class Fact { path, label, split, column, target, size, sample_rate, duration, channels };
 
 struct FileFacts {
   /// Of the first block of a file, which comes as `port`.
@@ -21,7 +21,7 @@ struct FileFacts {
   static std::vector<PortType> ports();
   /// The fact is known on every such edge, or only where there are samples.
   static bool needs_samples(Fact fact) {
-    return fact == Fact::sample_rate || fact == Fact::duration;
+    return fact == Fact::sample_rate || fact == Fact::duration || fact == Fact::channels;
   }
 
   /// Of a text; several of `label`, none where there is none. `name`: of the column.
@@ -34,7 +34,7 @@ struct FileFacts {
   std::size_t index_;
   std::string path_;  // where there is no manifest
   std::uint64_t size_ = 0;
-  int sample_rate_ = 0;
+  int sample_rate_ = 0, channels_ = 0;
   std::optional<double> duration_;  // [s]
 };
 

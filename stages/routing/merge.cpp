@@ -27,7 +27,8 @@ class Merge final : public ItemStage, public PassesAny {
     if (port_ == port_type<MelBatch>() && !given.get(property::kFeatures))
       check.error("from",
                   "the rows that come here are made by several nodes; join what comes "
-                  "before them, so that one node makes all of the rows");
+                  "before them, so that one node makes all of the rows (concat puts several kinds "
+                  "of rows of the same recordings side by side)");
     return given;
   }
 

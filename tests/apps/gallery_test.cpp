@@ -78,6 +78,8 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       {"Log-mel of a folder", {{"mel.h5", all}}},
       {"Whisper's windows, with splits by speaker", {{"whisper.h5", all}}},
       {"Two kinds of features from one decoding", {{"mel.h5", all}, {"mfcc.h5", all}}},
+      {"Several kinds of features in one row",
+       {{"all.h5", all}, {"mel.npy", all}, {"mfcc.npy", all}, {"wide.npy", all}}},
       {"Three resolutions", {{"fine.npy", all}, {"middle.npy", all}, {"coarse.npy", all}}},
       {"Long and short recordings apart",
        {{"long.h5", lengthy}, {"short.h5", all - lengthy - tiny}}},
@@ -128,6 +130,22 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
         if (test::has(f.path, "silence/")) continue;
         CHECK((f.count > 0) == is_chosen(*of));
       }
+    } else if (title.starts_with("Several kinds")) {
+      const auto rows_of = [&run](const char* name) {
+        const FeatureFile file(run / name);
+        return file.read_rows(0, file.rows());
+      };
+      const std::vector<float> mel = rows_of("mel.npy"), mfcc = rows_of("mfcc.npy"),
+                               wide = rows_of("wide.npy");
+      std::vector<float> beside;
+      for (std::size_t r = 0; r < mel.size() / 64; ++r) {
+        beside.insert(beside.end(), &mel[r * 64], &mel[r * 64] + 64);
+        beside.insert(beside.end(), &mfcc[r * 20], &mfcc[r * 20] + 20);
+        beside.insert(beside.end(), &wide[r * 32], &wide[r * 32] + 32);
+      }
+      CHECK(rows_of("all.h5") == beside);
+      const Ended shown = test::run(run, {MELFLOW_PROGRAM, "inspect", "all.h5"});
+      CHECK(test::has(shown.out, "\ncolumns       64 mel, 20 mfcc, 32 wide\n"));
     } else if (title.starts_with("Waveforms")) {
       const FeatureFile file(run / "frames.npy");
       CHECK(file.dtype() == "int16");

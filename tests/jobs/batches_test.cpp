@@ -28,6 +28,8 @@ struct Options {
   std::size_t rank = 0, ranks = 1;
   std::optional<std::uint64_t> order = std::nullopt;
   std::size_t takes = static_cast<std::size_t>(-1);  ///< batches; then nobody takes any
+  std::string nodes = {}, from = "mel";  ///< nodes behind batch, and the one whose rows are taken
+  std::size_t columns = 8;               ///< of its rows
 };
 
 struct Taken {
@@ -47,9 +49,9 @@ Taken run(const TempFolder& folder, const Options& o) {
                   "  segment: {{stage: segment, from: decode, {}}}\n"
                   "  batch: {{stage: batch, from: segment, files: 3}}\n"
                   "  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, "
-                  "n_mels: 8}}\n"
-                  "  out: {{stage: batches, from: mel, {}}}\n",
-                  o.memory, folder / "clips", o.segment, o.batches),
+                  "n_mels: 8}}\n{}"
+                  "  out: {{stage: batches, from: {}, {}}}\n",
+                  o.memory, folder / "clips", o.segment, o.nodes, o.from, o.batches),
       "test.yaml", load);
   auto queue = std::make_shared<BatchQueue>(2);
   plan.services.add(std::make_shared<BatchDelivery>(
@@ -81,7 +83,7 @@ Taken run(const TempFolder& folder, const Options& o) {
     for (std::size_t i = 0; i < b.files.size(); ++i) {
       const std::size_t listed = source->manifest().listed(static_cast<std::size_t>(b.files[i]));
       const std::size_t used =
-          b.lengths.empty() ? bytes : static_cast<std::size_t>(b.lengths[i]) * 8 * 4;
+          b.lengths.empty() ? bytes : static_cast<std::size_t>(b.lengths[i]) * o.columns * 4;
       out.samples.push_back(
           fmt::format("{} {} ", listed, b.offsets[i]) +
           std::string(reinterpret_cast<const char*>(b.data.data()) + i * bytes, used));
@@ -189,5 +191,39 @@ TEST_CASE("batches: whoever keeps them does not stop the run, nor does who takes
   for (const std::size_t takes : {0U, 1U, 5U}) {
     const Taken part = run(folder, {.takes = takes});
     CHECK(part.sizes.size() == takes);
+  }
+}
+
+TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
+  const TempFolder folder;
+  write_clips(folder);
+  const std::string wide =
+      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 80, n_mels: 8, log: "
+      "db, top_db: 20}\n";
+  // "12 3 " and the values.
+  const auto begin_of = [](const std::string& s) { return s.find(' ', s.find(' ') + 1) + 1; };
+  constexpr std::size_t kFrame = 8 * sizeof(float);
+  for (const std::string& segment : std::vector<std::string>{"length: 2000, hop: 500", ""}) {
+    CAPTURE(segment);
+    Options options{.segment = segment};
+    const std::vector<std::string> left = run(folder, options).samples;
+    options.nodes = wide + "  end: {stage: discard, from: mel}\n";
+    options.from = "wide";
+    const std::vector<std::string> right = run(folder, options).samples;
+    REQUIRE(right.size() == left.size());
+    std::vector<std::string> expected;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      const std::size_t begin = begin_of(left[i]);
+      std::string& both = expected.emplace_back(left[i].substr(0, begin));
+      for (std::size_t at = begin; at < left[i].size(); at += kFrame)
+        both += left[i].substr(at, kFrame) + right[i].substr(at, kFrame);
+    }
+    options.nodes = wide + "  all: {stage: concat, from: [mel, wide]}\n";
+    options.from = "all";
+    options.columns = 16;
+    for (const int workers : {1, 4}) {
+      options.workers = workers;
+      CHECK(run(folder, options).samples == expected);
+    }
   }
 }

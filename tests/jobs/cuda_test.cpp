@@ -672,3 +672,42 @@ TEST_CASE("cuda: operands are part of what features are, devices are not") {
   // The configuration is stored as it was written, and can be run elsewhere.
   CHECK(cuda.texts.at("config").find("cuda_") == std::string::npos);
 }
+
+TEST_CASE(
+    "cuda: rows of devices and of the processor stand side by side, and the output names both") {
+  const TempFolder folder;
+  make_clips(folder);
+  HostGpus gpus;
+  {
+    const cuda::ScopedGpus scope(gpus);
+    const auto write = [&](const std::string& from) {
+      return fmt::format("  w_{0}: {{stage: hdf5_write, from: {0}, path: \"{1}\"}}\n", from,
+                         folder / (from + ".h5"));
+    };
+    std::string yaml =
+        cuda_pipeline("",
+                      "sample_rate: 16000, n_fft: 512, hop: 160, n_mels: 20, log: db, "
+                      "top_db: 30, backend: cuda, slots: 2, accumulate: {bytes: 200KiB}");
+    yaml +=
+        "  other: {stage: mel, from: batch, sample_rate: 16000, n_fft: 1024, hop: 160, n_mels: 12, "
+        "backend: cuda, slots: 1, accumulate: {bytes: 64KiB}}\n"
+        "  host: {stage: mel, from: batch, sample_rate: 16000, n_fft: 400, hop: 160, n_mels: 8, "
+        "backend: cpu}\n"
+        "  all: {stage: concat, from: [other, mel, host]}\n" +
+        write("other") + write("host") + write("all");
+    const JobResult job = run_cuda(yaml, folder, "mel.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+  }
+  CHECK(gpus.complaints() == "");
+  const Output all = read_output(folder / "all.h5"), mel = read_output(folder / "mel.h5"),
+               other = read_output(folder / "other.h5"), host = read_output(folder / "host.h5");
+  std::vector<float> beside;
+  for (std::size_t r = 0; r < mel.rows(); ++r) {
+    beside.insert(beside.end(), &other.mel[r * 12], &other.mel[r * 12] + 12);
+    beside.insert(beside.end(), &mel.mel[r * 20], &mel.mel[r * 20] + 20);
+    beside.insert(beside.end(), &host.mel[r * 8], &host.mel[r * 8] + 8);
+  }
+  CHECK(mel.rows() > 100);
+  CHECK(all.mel == beside);
+  CHECK(all.texts.at("backend") == "cuda and cpu");
+}

@@ -306,3 +306,38 @@ TEST_CASE("routing: with on_failure: branch a file is missing only where it cann
     CHECK(all.remarks.size() == 3);
   }
 }
+
+TEST_CASE(
+    "routing: by the number of channels of a file, also where its samples come from a store") {
+  const TempFolder folder;
+  const std::map<std::string, int> channels{{"a.wav", 1},  {"b.wav", 2}, {"c.flac", 1},
+                                            {"d.flac", 2}, {"e.ogg", 2}, {"f.mp3", 1}};
+  const std::map<std::string, const char*> kinds{
+      {"wav", "wav s16"}, {"flac", "flac s16"}, {"ogg", "ogg vorbis"}, {"mp3", "mp3"}};
+  for (const auto& [name, count] : channels) {
+    AudioKind kind = audio_kind(kinds.at(name.substr(2)));
+    kind.channels = count;
+    write_audio(folder.file("clips/" + name), kind, 16000, test_signal(9000, count));
+  }
+  for (const char* feed : {"stream", "preload", "cache", "cache"}) {
+    CAPTURE(feed);
+    LoadOptions options;
+    options.vars = {{"DATA", folder / "clips"}, {"OUT", folder.path()}};
+    const JobResult job = run_job(
+        fmt::format(R"(version: 1
+graph:
+  files: {{stage: file_list, root: "${{DATA}}", feed: {}{}}}
+  read: {{stage: disk_read, from: files}}
+  decode: {{stage: decode, from: read}}
+  rate: {{stage: resample, from: decode, rate: 8000}}
+  way: {{stage: route, from: rate, outputs: {{mono: {{channels: 1}}}}, else: more}}
+  two: {{stage: filter, from: way.more, where: {{channels: ["2", "> 5"]}}}}
+{}{})",
+                    feed, *feed == 'c' ? fmt::format(", cache_path: \"{}\"", folder / "cache") : "",
+                    Corpus::chain("way.mono", "mono.h5"), Corpus::chain("two", "two.h5")),
+        options);
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    CHECK(names(read(folder / "mono.h5")) == Names{"a.wav", "c.flac", "f.mp3"});
+    CHECK(names(read(folder / "two.h5")) == Names{"b.wav", "d.flac", "e.ogg"});
+  }
+}

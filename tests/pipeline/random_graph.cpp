@@ -22,6 +22,7 @@ const std::string kDoneBefore = "done before";
 
 RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain) {
   forks_ = one_in(2);
+  pairs_ = one_in(3);
   items_ = one_in(12) ? draw() % 3 : upto(one_in(3) ? 150 : 40);
   draw_nodes();
   draw_fates();
@@ -43,6 +44,7 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
     n.shuffled = up.shuffled;
     n.thinned = up.thinned || n.stage == "thin";
     n.fails_branch = up.fails_branch;
+    n.rows = up.rows;
   }
   if (from >= 0 && forks_ && one_in(8)) {
     n.fails_branch = one_in(2);
@@ -65,6 +67,10 @@ void RandomGraph::draw_nodes() {
     const Node& up = nodes_[from];
     if (forks_ && !up.batches && one_in(4)) {
       draw_fork(static_cast<int>(from));
+      continue;
+    }
+    if (pairs_ && !up.thinned && one_in(4)) {
+      draw_pair(static_cast<int>(from));
       continue;
     }
     std::vector<std::string> may{"step", "step"};
@@ -125,6 +131,47 @@ void RandomGraph::draw_fork(int from) {
   }
 }
 
+// Two or three ways of one or more nodes, and a node that puts what they give side by side.
+void RandomGraph::draw_pair(int from) {
+  const bool gathers = !at(from).batches && one_in(2), are_batches = gathers || at(from).batches;
+  const std::size_t ways = 1 + upto(2);
+  const std::size_t dropping = forks_ && !at(from).batches && one_in(3) ? draw() % ways : ways;
+  std::vector<int> ends;
+  for (std::size_t way = 0; way < ways; ++way) {
+    int end = from;
+    const auto go_on = [&](const char* stage, int output = -1) -> Node& {
+      Node& n = add(stage, end, output);
+      end = static_cast<int>(nodes_.size()) - 1;
+      return n;
+    };
+    if (way == dropping) {
+      Node& fork = go_on("fork");
+      fork.outputs = 1;
+      fork.drops = true;
+      fork.options.push_back({"outputs", "1"});
+      fork.options.push_back({"drops", "true"});
+      draw_step(go_on("step", 0));
+    }
+    for (unsigned count = upto(2); count > 0 && !at(end).batches; --count)
+      draw_step(go_on(!at(end).shuffled && one_in(3) ? "running" : "step"));
+    if (gathers) draw_step(go_on("gather"));
+    if (at(end).batches && (!gathers || one_in(2))) draw_step(go_on("batch_step"));
+    ends.push_back(end);
+  }
+  Node& pair = add(are_batches ? "batch_beside" : "beside", ends.front());
+  pair.pairs = pair.batches = true;
+  pair.more.assign(ends.begin() + 1, ends.end());
+  pair.lag = static_cast<int>(draw() % 4);
+  pair.rows += pair.lag * static_cast<int>(pair.more.size());
+  pair.options.push_back({"lag", std::to_string(pair.lag)});
+  const bool is_said = std::any_of(pair.options.begin(), pair.options.end(),
+                                   [](const auto& o) { return o.first == "on_failure"; });
+  for (const int end : pair.more) {
+    ++nodes_[static_cast<std::size_t>(end)].readers;
+    if (!is_said) pair.fails_branch = pair.fails_branch || at(end).fails_branch;
+  }
+}
+
 void RandomGraph::draw_step(Node& n) {
   if (n.stage != "thin" && n.stage != "gather") n.size = upto(100);
   if (n.stage == "expand") {
@@ -132,7 +179,8 @@ void RandomGraph::draw_step(Node& n) {
     n.holes = one_in(3);
   }
   if (n.stage == "gather") n.options.push_back({"batch", std::to_string(upto(12))});
-  if (n.stage == "step" && one_in(5)) {
+  if (n.stage == "batch_step") n.options.push_back({"rows", std::to_string(n.rows)});
+  if ((n.stage == "step" || n.stage == "batch_step") && one_in(5)) {
     n.options.push_back({"any_order", "true"});
     n.shuffled = true;
   }
@@ -151,6 +199,11 @@ void RandomGraph::draw_fates() {
   const unsigned share = upto(6);
   for (std::size_t item = 0; item < items_; ++item) {
     if (!one_in(share)) continue;
+    // What comes to a node that pairs from one side only may fail on the other, or be dropped before.
+    const bool is_dropped = std::any_of(nodes_.begin(), nodes_.end(), [&](const Node& n) {
+      return n.pairs && !comes_to(item, static_cast<int>(&n - nodes_.data()));
+    });
+    if (is_dropped) continue;
     Fate f;
     f.node = nodes[draw() % nodes.size()];
     f.kind = static_cast<Fate::Kind>(draw() % (nodes_[f.node].batches ? 2 : 4));
@@ -224,7 +277,8 @@ void RandomGraph::describe(Graph& graph) const {
     if (n.stage.ends_with("keep")) options.push_back({"ordered", "true"});
     std::string from = n.from < 0 ? "" : at(n.from).name;
     if (n.output >= 0) from += fmt::format(".o{}", n.output);
-    for (const int more : n.more) from = fmt::format("[{}, {}]", from, at(more).name);
+    for (const int more : n.more) from += ", " + at(more).name;
+    if (!n.more.empty()) from = "[" + from + "]";
     graph.node(n.name, n.stage, from, std::move(options));
   }
   graph.workers(workers_).memory(memory_);
@@ -253,7 +307,7 @@ std::string RandomGraph::text() const {
 
 bool RandomGraph::is_plain() const {
   return std::none_of(nodes_.begin(), nodes_.end(),
-                      [](const Node& n) { return n.outputs > 0 || n.fails_branch; });
+                      [](const Node& n) { return n.outputs > 0 || n.pairs || n.fails_branch; });
 }
 
 std::vector<int> RandomGraph::sinks() const {
@@ -267,7 +321,7 @@ bool RandomGraph::comes_to(std::size_t item, int node) const {
   const Node& n = at(node);
   if (n.from < 0) return true;
   for (const int more : n.more)
-    if (comes_to(item, more)) return true;
+    if (comes_to(item, more) != n.pairs) return !n.pairs;
   if (n.output >= 0 &&
       way_of(item, at(n.from).name, at(n.from).outputs, at(n.from).drops) != n.output)
     return false;
@@ -340,6 +394,18 @@ bool RandomGraph::is_lost_to(std::size_t item, int sink) const {
 std::vector<Row> RandomGraph::rows_at(std::size_t item, int node) const {
   const Node& n = at(node);
   if (n.from < 0) return {{item, 0, first_value(item)}};
+  if (n.pairs) {
+    std::vector<Row> rows = rows_at(item, n.from);
+    for (Row& r : rows) r.value = beside(0, r.value, r.block);
+    for (std::size_t k = 1; k <= n.more.size(); ++k) {
+      const std::vector<Row> in = rows_at(item, n.more[k - 1]);
+      const std::size_t late = k * static_cast<std::size_t>(n.lag);
+      for (std::size_t p = 0; p < rows.size(); ++p)
+        rows[p].value = beside(rows[p].value, in[std::min(p + late, in.size() - 1)].value,
+                               static_cast<std::int64_t>(p));
+    }
+    return rows;
+  }
   int from = n.from;
   for (const int more : n.more)
     if (comes_to(item, more)) from = more;

@@ -38,7 +38,10 @@ class RandomGraph {
     std::string name, stage;
     int from = -1;
     int output = -1;        // of a fork before it: which of them it takes
-    std::vector<int> more;  // of a join: what else it takes
+    std::vector<int> more;  // of a join or a node that pairs: what else it takes
+    bool pairs = false;     // it takes what each of them gives
+    int lag = 0;            // of such a node
+    int rows = 1;           // of an item in a block that it gives, at most
     int outputs = 0;        // of a fork
     bool drops = false;
     bool fails_branch = false;  // as it is behind others
@@ -62,6 +65,7 @@ class RandomGraph {
   Node& add(std::string stage, int from, int output = -1);
   void draw_parts();
   void draw_fork(int from);
+  void draw_pair(int from);
   void draw_nodes();
   void draw_step(Node& n);
   void draw_bounds();
@@ -90,7 +94,7 @@ class RandomGraph {
   [[nodiscard]] const Fate* fate_in(std::size_t item, bool before_cut) const;
   /// Whether its fate, if it has one, keeps it from that sink.
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
-  [[nodiscard]] bool is_plain() const;  // without forks and without on_failure
+  [[nodiscard]] bool is_plain() const;  // without forks, pairs and on_failure
   [[nodiscard]] std::vector<int> sinks() const;
   [[nodiscard]] std::vector<Row> rows_at(std::size_t item, int node) const;
   [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
@@ -104,7 +108,7 @@ class RandomGraph {
   mutable std::uint64_t drawn_ = 0;
   std::vector<Node> nodes_;
   mutable std::vector<std::string> order_;  // of the plan
-  bool forks_ = false;
+  bool forks_ = false, pairs_ = false;
   int group_ = 1;   // lines of an item, where there is a node of parts
   int cutter_ = 0;  // that node
   std::size_t items_ = 0;

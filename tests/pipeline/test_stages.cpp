@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/side_by_side.h"
 #include "pipeline/stage_abilities.h"
 
 namespace melflow::test {
@@ -34,6 +35,9 @@ std::uint64_t first_value(std::size_t item) { return mix(item, 1); }
 std::uint64_t stepped(std::uint64_t value, const std::string& node) {
   for (char c : node) value = mix(value, static_cast<unsigned char>(c));
   return value;
+}
+std::uint64_t beside(std::uint64_t left, std::uint64_t value, std::int64_t row) {
+  return mix(left, mix(value, static_cast<std::uint64_t>(row)));
 }
 bool begins_group(std::size_t number, int group) {
   return number == 0 || mix(number, 99) % static_cast<std::uint64_t>(group) == 0;
@@ -68,6 +72,8 @@ struct StageOptions {
   bool any_order = false;  // step: blocks of one item need not come one by one
   int outputs = 2;         // fork
   bool drops = false;      // fork: some items leave by none of them
+  int rows = 1;            // batch_step: numbers of an item in a block, at most
+  int lag = 0;             // beside: input k gives k * lag rows fewer, until the last block
   bool holes = false;      // expand: nothing for every third block but the last, from the first on
 
   void describe(Schema& s) {
@@ -83,6 +89,8 @@ struct StageOptions {
     s.field("ahead", ahead, "").tuning();
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
+    s.field("rows", rows, "").range(1, 1000);
+    s.field("lag", lag, "").range(0, 100);
     s.field("holes", holes, "");
     s.field("outputs", outputs, "").range(1, 10);
     s.field("drops", drops, "");
@@ -466,7 +474,12 @@ class Gather final : public Bounded<Combine<Number, Batch>> {
 class BatchStep final : public Bounded<Transform<Batch, Batch>> {
  public:
   static constexpr const char* kName = "batch_step";
-  using Bounded::Bounded;
+  BatchStep(const StageOptions& options, World& world) : Bounded(options, world) {
+    traits_.in_order = !options.any_order;
+  }
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
+    return options_.size.count * static_cast<std::size_t>(options_.rows);
+  }
   Result<BatchPtr> process(BatchPtr in, ItemContext& context) const override {
     const Visit visit(world_, log_);
     auto out = std::make_shared<Batch>();
@@ -539,6 +552,80 @@ class Join final : public Bounded<ItemStage> {
     if (auto error = act(*payload_of<Number>(item), &context)) return *error;
     return Emission{item.payload, item.bytes, item.rows};
   }
+};
+
+// A row for each block: row p of an item is made of what each input has there. The blocks of input k
+// are k * lag rows late, but for the last one, which has all that is left.
+template <class In>
+class Beside : public SideBySide, protected Common {
+ public:
+  Beside(const StageOptions& options, World& world)
+      : SideBySide(port_type<In>(), port_type<Batch>()), Common(options, world) {}
+  [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t) const override {
+    return 0;
+  }
+  [[nodiscard]] StageResources resources() const override {
+    return {.blocking = options_.own_threads, .size_option = "size"};
+  }
+
+ protected:
+  Piece piece(const Item& item, std::size_t part, std::size_t input) const override {
+    NumberPtr number;
+    if constexpr (std::is_same_v<In, Batch>)
+      number = payload_of<Batch>(item)->parts[part];
+    else
+      number = payload_of<Number>(item);
+    const auto row = [&](int block) {
+      return std::max<std::int64_t>(0, block - static_cast<std::int64_t>(input) * options_.lag);
+    };
+    const bool last = (*item.origins)[part].last;
+    const std::int64_t first = row(number->block);
+    const std::int64_t end = last ? number->block + 1 : row(number->block + 1);
+    return {number, first, end - first, last};
+  }
+  std::shared_ptr<const void> copy(const Slice& rows, std::size_t) const override {
+    const auto& n = *static_cast<const Number*>(rows.data.get());
+    return std::make_shared<const Number>(world_.live, n.item, n.block, n.value, 0);
+  }
+  Emission give(std::vector<Ready> ready, Origins& origins, ItemContext& context) const override {
+    const Visit visit(world_, log_);
+    auto out = std::make_shared<Batch>();
+    for (Ready& r : ready) {
+      if (r.count < 1) world_.complain("no row, though every last block has one");
+      std::vector<std::uint64_t> values(static_cast<std::size_t>(r.count), 0);
+      std::size_t item = 0;
+      for (const auto& slices : r.inputs) {
+        std::size_t at = 0;
+        for (const Slice& s : slices) {
+          const auto& n = *static_cast<const Number*>(s.data.get());
+          item = n.item;
+          for (std::int64_t i = 0; i < s.count; ++i, ++at)
+            values[at] = beside(values[at], n.value, r.first + static_cast<std::int64_t>(at));
+        }
+        if (at != values.size()) world_.complain("an input has not the rows that go on");
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const int row = static_cast<int>(r.first) + static_cast<int>(i);
+        out->parts.push_back(std::make_shared<const Number>(world_.live, item, row, values[i], 0));
+        Origin origin = r.origin;
+        origin.first = origin.first && i == 0;
+        origin.last = origin.last && i + 1 == values.size();
+        origins.push_back(std::move(origin));
+        if (auto error = act(*out->parts.back(), &context)) context.fail(r.part, std::move(*error));
+      }
+    }
+    return emission(std::shared_ptr<const Batch>(std::move(out)));
+  }
+};
+class NumbersBeside final : public Beside<Number> {
+ public:
+  static constexpr const char* kName = "beside";
+  using Beside::Beside;
+};
+class BatchesBeside final : public Beside<Batch> {
+ public:
+  static constexpr const char* kName = "batch_beside";
+  using Beside::Beside;
 };
 
 class ToWord final : public Bounded<Transform<Number, Word>> {
@@ -730,6 +817,8 @@ World::World() {
   registry.add(info_of<ToWord>(*this));
   registry.add(info_of<Fork>(*this));
   registry.add(info_of<Join>(*this));
+  registry.add(info_of<NumbersBeside>(*this));
+  registry.add(info_of<BatchesBeside>(*this));
   registry.add(info_of<Keep>(*this));
   registry.add(info_of<BatchKeep>(*this));
 }

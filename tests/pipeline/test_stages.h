@@ -3,6 +3,7 @@
 //
 //   numbers -> Number      step, expand, running, parts: Number -> Number      gather: Number -> Batch
 //   batch_step: Batch -> Batch      keep: Number sink      batch_keep: Batch sink      to_word: Number -> Word
+//   beside: Numbers -> Batch      batch_beside: Batches -> Batch
 //
 // What leaves a sink is a list of rows (item, block, value), in the order it was written; with
 // `ordered` the sink writes in the source's order and parks what comes too early, as a writer of
@@ -133,6 +134,8 @@ class World {
 /// Value of one item after the nodes of a chain of plain steps.
 std::uint64_t first_value(std::size_t item);
 std::uint64_t stepped(std::uint64_t value, const std::string& node);
+/// Value of a row of a `beside` node: of what is left of it, 0 for nothing, and the next input's block.
+std::uint64_t beside(std::uint64_t left, std::uint64_t value, std::int64_t row);
 /// Number of the output by which an item leaves a `fork` node; -1, where it drops some, for none.
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops);
 /// Where the items of a `numbers` node with `group` begin: each stands for the numbers up to the next.

@@ -44,7 +44,7 @@ bool put(File& file, unsigned number, std::size_t pieces = 1) {
   e.key = key_of(number);
   e.stamp = stamp_of_number(number);
   e.count = static_cast<std::int64_t>(samples.size());
-  e.type = static_cast<std::uint32_t>(SampleType::int16);
+  e.type = static_cast<std::uint16_t>(SampleType::int16);
   e.sample_rate = 16000;
   e.file_rate = 44100;
   e.file_frames = 5'000 + number;
@@ -137,7 +137,7 @@ TEST_CASE("audio cache: later commits add, and replace what has another state") 
     e.key = key_of(5);
     e.stamp = {1, 2};
     e.count = static_cast<std::int64_t>(samples.size());
-    e.type = static_cast<std::uint32_t>(SampleType::int16);
+    e.type = static_cast<std::uint16_t>(SampleType::int16);
     e.checksum = XXH3_64bits(bytes.data(), bytes.size());
     const auto extent = file.append(bytes);
     REQUIRE(extent);

@@ -42,7 +42,8 @@ struct CacheEntry {
   std::uint64_t checksum = 0;  ///< XXH3 of all samples
   std::int32_t sample_rate = 0, file_rate = 0;
   std::uint32_t extents = 0;
-  std::uint32_t type = 0;  ///< SampleType
+  std::uint16_t type = 0;      ///< SampleType
+  std::uint16_t channels = 0;  ///< of the file; 0: not known
 
   [[nodiscard]] std::uint64_t bytes() const {
     return static_cast<std::uint64_t>(count) * size_of(static_cast<SampleType>(type));

@@ -14,8 +14,8 @@
 namespace melflow {
 
 CachePlace cache_place(const std::string& folder, const Value& settings) {
-  const CacheKey key =
-      cache_key(fmt::format("{} melflow {} {}", to_json(settings), kVersion, audio_libraries()));
+  const CacheKey key = cache_key(fmt::format("{} melflow {} {}, with channels", to_json(settings),
+                                             kVersion, audio_libraries()));
   return {fmt::format("{}/audio-{:016x}{:016x}.melcache", folder, key.high, key.low), key};
 }
 
@@ -84,10 +84,12 @@ class CacheStore::Adding final : public AudioStore::Entry {
   bool add(const Waveform& block) override {
     const Samples& s = block.samples;
     entry_.count += s.count;
-    entry_.type = static_cast<std::uint32_t>(s.type);
+    entry_.type = static_cast<std::uint16_t>(s.type);
     entry_.sample_rate = block.sample_rate;
     entry_.file_rate = block.file.sample_rate;
     entry_.file_frames = block.file.frames;
+    const int channels = block.file.channels;
+    entry_.channels = channels <= UINT16_MAX ? static_cast<std::uint16_t>(channels) : 0;
     if (s.count == 0) return true;
     const std::span<const std::byte> bytes{s.data, s.bytes()};
     const auto extent = store_.file_->append(bytes);
@@ -143,7 +145,7 @@ std::shared_ptr<const StoredAudio> CacheStore::find(std::size_t index, const Fil
   const StoredAudio::Info info{static_cast<SampleType>(entry->type),
                                entry->sample_rate,
                                entry->count,
-                               {entry->file_rate, entry->file_frames}};
+                               {entry->file_rate, entry->file_frames, 0, entry->channels}};
   return std::make_shared<Cached>(info, file_, *entry, verified_);
 }
 

@@ -51,6 +51,19 @@ RootAttribute lately(RootAttribute attribute) {
   return attribute;
 }
 
+Value groups_of(const FeatureInfo& info) {
+  std::vector<Value> out;
+  for (const ColumnGroup& g : info.groups) {
+    Value group = Value::map({});
+    group.set("node", Value::scalar(g.node, {}, true));
+    group.set("rows", Value::scalar(g.name));
+    group.set("unit", Value::scalar(g.unit, {}, true));
+    group.set("columns", Value::scalar(std::to_string(g.columns)));
+    out.push_back(std::move(group));
+  }
+  return Value::list(std::move(out));
+}
+
 std::vector<RootAttribute> table() {
   using Status = FeatureData::Status;
   static_assert(FeatureData::kFormat == 2, "the description of `format`");
@@ -66,8 +79,8 @@ std::vector<RootAttribute> table() {
           "1; 0 in a `.part` file left by a run that was stopped"),
       formerly("", attribute(
                        "rows", [](const X& x) { return x.info.name; },
-                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`, `waveform` "
-                       "or `windows`")),
+                       "the name of the dataset of rows: `mel`, `spectrogram`, `mfcc`, `features`, "
+                       "`waveform` or `windows`")),
       attribute(
           "found", [](const X& x) { return static_cast<std::int64_t>(x.files()); },
           "files that were listed: ok + skipped + failed + not_run"),
@@ -90,6 +103,13 @@ std::vector<RootAttribute> table() {
           attribute(
               "preset", [](const X& x) { return x.info.preset; },
               "the preset and what was changed of it, such as `whisper, with n_mels changed`")),
+      only(
+          "`concat`", [](const X& x) { return !x.info.groups.empty(); },
+          formerly("", attribute(
+                           "column_groups", [](const X& x) { return groups_of(x.info); },
+                           "which columns of a row (or of a frame in it) come from which node, in "
+                           "their order: a list, `{\"node\": \"mel\", \"rows\": \"mel\", "
+                           "\"unit\": \"dB\", \"columns\": 80}`"))),
       attribute(
           "backend", [](const X& x) { return x.info.computed_by->backend; },
           "what computed the rows, such as `cpu`"),
