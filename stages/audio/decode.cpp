@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -15,6 +16,8 @@
 #include "stages/audio/audio_libraries.h"
 #include "stages/audio/decode_options.h"
 #include "stages/audio/decoded_blocks.h"
+#include "stages/audio/decoders/decoder_process.h"
+#include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sound_file.h"
 #include "stages/audio/decoders/sound_header.h"
 #include "stages/audio/store/stored_audio.h"
@@ -36,6 +39,12 @@ class Decode final : public Expand<RawBytes, Waveform> {
     if (options_.fit && given.get_or(property::kHasUtterances, false))
       check.error("fit",
                   "cuts recordings, and what is wanted of them are their utterances; leave it out");
+    if (options_.isolation == Isolation::process && !can_start_decoders())
+      check.error(
+          "isolation",
+          "process needs the program melflow, or one made with melflow_add_program, to start "
+          "itself anew; here melflow runs inside of another program. Leave it out, or give the "
+          "configuration to melflow run");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     Properties out = given;
@@ -72,8 +81,13 @@ class Decode final : public Expand<RawBytes, Waveform> {
     return BufferPool::rounded(bytes);
   }
 
+  void start(RunContext&) override {
+    if (options_.isolation == Isolation::process)
+      isolated_ = std::make_unique<IsolatedDecoders>(std::chrono::seconds(options_.patience));
+  }
+
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
-                                       ItemContext& context) const override {
+                                       ItemContext& context) const override try {
     if (raw->file && raw->file->stored) {
       if (auto cursor = stored_blocks(raw, output_bound({raw->file->path, raw->file->size}, 0)))
         return cursor;
@@ -83,7 +97,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
     }
     if (const auto plain = plain_in(*raw)) return plain_block(std::move(raw), *plain);
     SoundFile sound(raw->data ? SoundInput({raw->data.data(), raw->size})
-                              : SoundInput(raw->fd.get(), raw->size, raw->window));
+                              : SoundInput(raw->fd.get(), raw->size, raw->window),
+                    isolated_.get());
     if (!sound.ok()) {
       if (sound.io_error() != 0)
         return ItemError::failed(
@@ -110,7 +125,10 @@ class Decode final : public Expand<RawBytes, Waveform> {
       return ItemError::failed(
           fmt::format("is sampled at {} Hz, where fit is less than one sample", info.samplerate));
     const std::size_t block = block_bytes(*raw, info.samplerate);
-    return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_);
+    return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_,
+                          isolated_.get());
+  } catch (const DecoderLost& e) {
+    return ItemError::failed(e.what());
   }
 
   [[nodiscard]] std::vector<std::pair<std::string, Value>> summary() const override {
@@ -142,6 +160,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   }
 
   DecodeOptions options_;
+  std::unique_ptr<IsolatedDecoders> isolated_;     // null: libraries run here
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
   mutable std::atomic<int> long_recordings_{0};    // that several cores decode
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say

@@ -54,12 +54,21 @@ struct EnumNames<Truncated> {
                                                                  {"fail", Truncated::fail}};
 };
 
+enum class Isolation { none, process };
+template <>
+struct EnumNames<Isolation> {
+  static constexpr std::pair<const char*, Isolation> values[] = {{"none", Isolation::none},
+                                                                 {"process", Isolation::process}};
+};
+
 struct DecodeOptions {
   Downmix downmix;
   std::optional<Length> fit;
   Bytes block{512 * 1024};
   Truncated truncated = Truncated::keep;
   std::optional<int> ahead;
+  Isolation isolation = Isolation::none;
+  int patience = 30;
 
   void describe(Schema& s) {
     s.other_names(other_names::of_decode());
@@ -83,6 +92,16 @@ struct DecodeOptions {
          "blocks of long FLAC files that idle workers may decode before their turn; not set: twice "
          "the number of workers; 0: none")
         .range(0, 1024)
+        .tuning();
+    s.field("isolation", isolation,
+            "where libraries decode; none: in this process; process: in processes of their own, so "
+            "that one that crashes or hangs on a file costs that file and not the run")
+        .tuning();
+    s.field(
+         "patience", patience,
+         "how long a process of isolation may work on one block; after that it is ended, and the "
+         "file fails [s]")
+        .range(1, 86400)
         .tuning();
   }
 };

@@ -13,6 +13,7 @@
 #include "stages/audio/decoders/container_end.h"
 #include "stages/audio/decoders/decode_ahead.h"
 #include "stages/audio/decoders/end_remark.h"
+#include "stages/audio/decoders/isolated_decoder.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "stages/audio/reading/file_reader.h"
 
@@ -41,13 +42,14 @@ class Decoder final : public BlockCursor {
   using Block = Expand<RawBytes, Waveform>::Block;
 
   Decoder(std::shared_ptr<const RawBytes> raw, SoundFile sound, const DecodeOptions& options,
-          std::size_t block_bytes, std::atomic<int>& long_recordings)
+          std::size_t block_bytes, std::atomic<int>& long_recordings, IsolatedDecoders* isolated)
       : raw_(std::move(raw)),
         info_(sound.info()),
         is_count_known_(sound.is_count_known()),
         reader_(std::move(sound), options.downmix),
         options_(options),
         long_recordings_(long_recordings),
+        isolated_(isolated),
         type_(reader_.type()) {
     block_frames_ = static_cast<std::int64_t>(block_bytes / size_of(type_));
     if (struct stat st{}; raw_->fd && fstat(raw_->fd.get(), &st) == 0) before_ = FileState(st);
@@ -55,12 +57,14 @@ class Decoder final : public BlockCursor {
     ahead_.resize(static_cast<std::size_t>(kChunk) * size_of(type_));
   }
 
-  Result<Block> next(ItemContext& context) override {
+  Result<Block> next(ItemContext& context) override try {
     auto block = next_block(context);
     if (block && !block->more && raw_->fd)
       if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_))
         return std::move(*error);
     return block;
+  } catch (const DecoderLost& e) {
+    return ItemError::failed(e.what());
   }
 
  private:
@@ -87,8 +91,8 @@ class Decoder final : public BlockCursor {
     auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
     if (!frames || !frames->is_complete(info_.frames)) return;
     early_ = std::make_unique<DecodeAhead>(
-        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end}, ahead,
-        long_recordings_, run);
+        AheadPlan{raw_, std::move(*frames), info_, options_.downmix, block_frames_, end, isolated_},
+        ahead, long_recordings_, run);
     early_end_ = end;
   }
 
@@ -208,6 +212,7 @@ class Decoder final : public BlockCursor {
   SampleReader reader_;
   const DecodeOptions& options_;
   std::atomic<int>& long_recordings_;
+  IsolatedDecoders* const isolated_;
   SampleType type_;
   std::int64_t block_frames_ = 0;
   std::int64_t fit_ = -1;  // < 0: as long as it is
@@ -248,9 +253,10 @@ class PlainBlock final : public BlockCursor {
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, std::size_t block_bytes,
-                                            std::atomic<int>& long_recordings) {
+                                            std::atomic<int>& long_recordings,
+                                            IsolatedDecoders* isolated) {
   return std::make_unique<Decoder>(std::move(raw), std::move(sound), options, block_bytes,
-                                   long_recordings);
+                                   long_recordings, isolated);
 }
 
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,

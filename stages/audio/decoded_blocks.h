@@ -23,11 +23,12 @@ namespace melflow {
 using BlockCursor = Expand<RawBytes, Waveform>::Cursor;
 
 /// Decodes `sound`, which reads from `raw`, into blocks of at most `block_bytes` bytes. A long FLAC
-/// recording is decoded on several cores (decode_ahead.h); `long_recordings` counts those. `options`
-/// and `long_recordings` must stay as long as the blocks are asked for.
+/// recording is decoded on several cores (decode_ahead.h); `long_recordings` counts those. `isolated`: where
+/// its libraries run; null: here. `options`, `long_recordings` and `isolated` must stay as long as the blocks are asked for.
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, std::size_t block_bytes,
-                                            std::atomic<int>& long_recordings);
+                                            std::atomic<int>& long_recordings,
+                                            IsolatedDecoders* isolated);
 
 /// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are: nothing
 /// is copied, and the block keeps the bytes.

@@ -207,7 +207,8 @@ class DecodeAhead::Work : public std::enable_shared_from_this<Work> {
 
   [[nodiscard]] bool is_decoded(Piece& piece) const {
     SoundFile file(SoundInput(plan_.raw->fd.get(), plan_.frames.head(), piece.begin.at,
-                              piece.end.at, plan_.raw->window));
+                              piece.end.at, plan_.raw->window),
+                   plan_.isolated);
     if (!file.ok() || !is_alike(file.info(), plan_.info)) return false;
     SampleReader reader(std::move(file), plan_.downmix);
     const std::int64_t count = piece.end.sample - piece.begin.sample;

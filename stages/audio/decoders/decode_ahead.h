@@ -25,8 +25,9 @@ struct AheadPlan {
   FlacFrames frames;
   SF_INFO info{};
   Downmix downmix;
-  std::int64_t block = 0;  ///< the longest piece [samples]
-  std::int64_t end = 0;    ///< samples to decode; the file has at least as many
+  std::int64_t block = 0;                ///< the longest piece [samples]
+  std::int64_t end = 0;                  ///< samples to decode; the file has at least as many
+  IsolatedDecoders* isolated = nullptr;  ///< where libraries run; null: here
 };
 
 class DecodeAhead {

@@ -3,9 +3,12 @@
 #include <array>
 #include <utility>
 
+#include "stages/audio/decoders/isolated_decoder.h"
+
 namespace melflow {
 
-SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std::move(input))) {
+SoundFile::SoundFile(SoundInput input, IsolatedDecoders* isolated)
+    : input_(std::make_unique<SoundInput>(std::move(input))) {
   const ReadAt read = input_->reader();
   const SoundKind kind = sound_kind(read);
   if (kind.is_bw64)  // the same as RF64, which libsndfile knows
@@ -16,6 +19,19 @@ SoundFile::SoundFile(SoundInput input) : input_(std::make_unique<SoundInput>(std
       return;
     }
   }
+  if (isolated == nullptr) {
+    open(kind);
+    return;
+  }
+  auto opened = isolated->open(*input_);
+  is_by_ffmpeg_ = opened.is_by_ffmpeg;
+  if (auto* decoder = std::get_if<0>(&opened.sound))
+    decoder_ = std::move(*decoder);
+  else
+    reason_ = std::get<1>(std::move(opened.sound));
+}
+
+void SoundFile::open(const SoundKind& kind) {
   OpenedSound opened = kind.name == "FLAC"  ? open_flac(*input_, kind.begin)
                        : kind.name == "MP3" ? open_mp3(*input_)
                                             : open_sndfile(*input_);

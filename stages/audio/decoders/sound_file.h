@@ -10,13 +10,19 @@
 
 namespace melflow {
 
+class IsolatedDecoders;
+
 class SoundFile {
  public:
-  explicit SoundFile(SoundInput input);
+  /// With `isolated`, which must outlive this object, libraries run in other processes; this and
+  /// read() then throw DecoderLost where one is lost.
+  explicit SoundFile(SoundInput input, IsolatedDecoders* isolated = nullptr);
 
   /// False when it is no sound file, for the reason why(), or when reading failed with io_error().
   [[nodiscard]] bool ok() const { return decoder_ != nullptr; }
   [[nodiscard]] std::string why() const;
+  /// The library's reason alone, "" without one.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int io_error() const { return input_->error(); }
 
@@ -31,6 +37,8 @@ class SoundFile {
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return decoder_->fault(); }
 
  private:
+  void open(const SoundKind& kind);
+
   std::unique_ptr<SoundInput> input_;  // stays where it is
   std::unique_ptr<SoundDecoder> decoder_;
   std::string reason_;

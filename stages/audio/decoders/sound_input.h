@@ -40,6 +40,20 @@ class SoundInput {
   /// Shows decoders `value` in place of the byte at `at`. For a few bytes of a header.
   void replace(std::uint64_t at, std::byte value) { replaced_.push_back({at, value}); }
 
+  /// Where the bytes are, for a reader in another process: in memory, or behind `head` in a file from `begin` on.
+  struct Place {
+    std::span<const std::byte> data, head;
+    int fd = -1;
+    std::uint64_t begin = 0;
+    std::size_t window = 0;
+  };
+  [[nodiscard]] Place place() const {
+    if (fd_ < 0) return {{data_, static_cast<std::size_t>(size_)}, {}, -1, 0, 0};
+    return {{}, head_, fd_, begin_, window_.size()};
+  }
+  /// Notes an error of such a reader.
+  void fail(int error) { error_ = error; }
+
   /// The system's error number of a failed read, 0 without one.
   [[nodiscard]] int error() const { return error_; }
 
