@@ -1,8 +1,11 @@
 """melflow.Features, melflow.run and the rest beside what the program writes."""
 
 import os
+import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 import wave
 
 import melflow
@@ -72,6 +75,39 @@ class FeaturesTest(unittest.TestCase):
         self.assertEqual(melflow.inspect(out)["rows"], len(melflow.open(out)))
         with self.assertRaisesRegex(melflow.RunError, "unknown option"):
             melflow.run(path, sets={"rows.nmels": 24})
+
+    def test_a_bar_of_tqdm(self):
+        class Bar:
+            def __init__(self, **_):
+                self.n, self.total, self.seen = 0, None, []
+                bars.append(self)
+
+            def update(self, by):
+                self.n += by
+                self.seen.append((self.n, self.total))
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                self.closed = True
+
+        bars = []
+        program = os.path.join(self.folder.name, "program")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\necho '1,000 of 2,500 files (40%), 0 failed' >&2\n[ $1 = run ] || { echo broken >&2; exit 1; }\n"
+                       "echo '{\"files\": {\"found\": 2500, \"ok\": 2498, \"failed\": 1, \"skipped\": 1}}'\n")
+        os.chmod(program, 0o755)
+        tqdm = {"tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.SimpleNamespace(tqdm=Bar)}
+        with unittest.mock.patch.dict(os.environ, MELFLOW_PROGRAM=program):
+            with unittest.mock.patch.dict(sys.modules, tqdm):
+                self.assertEqual(melflow.run("any.yaml", progress=True)["files"]["ok"], 2498)
+                with self.assertRaisesRegex(melflow.RunError, "^broken$"):
+                    melflow.update("any.yaml", progress=True)
+            with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
+                self.assertEqual(melflow.run("any.yaml", progress=True)["files"]["ok"], 2498)
+        self.assertEqual([bar.seen for bar in bars], [[(1000, 2500), (2500, 2500)], [(1000, 2500)]])
+        self.assertTrue(all(bar.closed for bar in bars))
 
 
 if __name__ == "__main__":
