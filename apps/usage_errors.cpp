@@ -194,6 +194,11 @@ std::string wrong_verb(const CLI::App& app, const std::vector<std::string>& argu
                        did_you_mean(word, names), fmt::join(names, ", "));
   const std::vector<std::string> options = option_names(app);
   if (std::find(options.begin(), options.end(), word) != options.end()) return {};
+  const auto verb = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const std::string& a) { return find_verb(a) != nullptr; });
+  if (verb != arguments.end())
+    return fmt::format("the verb comes first, then its options: melflow {} {} ...", *verb,
+                       excerpt(word));
   return fmt::format("there is no option '{}' before the verb{}; the verbs are {}", excerpt(word),
                      did_you_mean(word, options), fmt::join(names, ", "));
 }

@@ -172,6 +172,23 @@ std::string sinks_of(const GraphDraft& graph, int node) {
 
 }  // namespace
 
+// What a node takes, and the node that gives it, one whose output nobody takes yet if there is one.
+std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
+  std::string out = fmt::format("{} takes {}", node.info->name, node.info->traits.in.name);
+  int giver = -1;
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& other = graph.node(i);
+    if (&other == &node || other.info == nullptr || !other.outputs.empty() || other.behind ||
+        other.info->traits.kind == StageKind::sink || !fits(*node.info, graph.port_of(i)))
+      continue;
+    if (giver < 0 || (!graph.readers_of(giver).empty() && graph.readers_of(i).empty())) giver = i;
+  }
+  if (giver < 0) return out;
+  const std::string& name = graph.node(giver).spec->name;
+  return out + fmt::format(", which {} ({}) gives: write from: {}", name,
+                           graph.node(giver).info->name, name);
+}
+
 void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.info == nullptr || node.behind) return;
   const NodeSpec& spec = *node.spec;
@@ -190,9 +207,8 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                     "together",
                     spec.name, node.info->name));
   if (!is_source && node.common.from.empty())
-    graph.error(spec.mark, fmt::format("{}: 'from' is missing: which node's output does it take? "
-                                       "It takes {}",
-                                       spec.name, node.info->traits.in.name));
+    graph.error(spec.mark,
+                fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
   if (is_source && node.common.on_failure)
     graph.error(mark_of(spec, "on_failure"),
                 fmt::format("{}.on_failure: {} is a source, and every output comes after it; set "
@@ -202,12 +218,12 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.common.from.size() > 1 && !takes_several)
     graph.error(
         mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes one input, {} are given ({}){}", spec.name, node.info->name,
-                    node.common.from.size(), fmt::join(node.common.from, ", "),
+        fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
+                    node.info->name, node.common.from.size(), fmt::join(node.common.from, ", "),
                     node.info->traits.kind == StageKind::sink
                         ? "; write a node of its own for each"
-                        : "; a node of the stage merge joins what a route has parted, one of "
-                          "concat puts rows side by side"));
+                        : "; keep one of them (a node of the stage merge joins the outputs of a "
+                          "route, one of concat puts rows side by side)"));
   const bool has_too_many = node.from.size() > 1 && !takes_several;
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)

@@ -24,7 +24,9 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
       continue;
     }
     std::string advice = advice_on(e.key, {&d.config->schema(), &common});
-    if (advice.empty()) advice = fmt::format("; `melflow stages {}` lists them", d.info->name);
+    if (advice.empty())
+      advice = names.empty() ? std::string("; it has none of its own: remove this")
+                             : fmt::format("; `melflow stages {}` lists its options", d.info->name);
     graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
                                         d.info->name, advice));
   }
@@ -139,9 +141,13 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
     if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
         graph.node(named).info->outputs) {
-      graph.error(mark_of(spec, "from"),
-                  fmt::format("{}.from: {} ({}) names no outputs yet", spec.name, before_dot,
-                              graph.node(named).common.stage));
+      graph.error(
+          mark_of(spec, "from"),
+          fmt::format(
+              "{0}.from: {1} ({2}) has no output '{3}'; its option outputs names them, such as "
+              "outputs: {{{3}: {{duration: \"> 15s\"}}}}",
+              spec.name, before_dot, graph.node(named).common.stage,
+              excerpt(from.substr(std::min(from.size(), before_dot.size() + 1)))));
     } else if (named >= 0 && graph.node(named).outputs.empty()) {
       graph.error(mark_of(spec, "from"),
                   fmt::format("{}.from: there is no output '{}': {} ({}) has one output, without a "

@@ -108,8 +108,8 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const NodeDraft& left = graph.node(by.node);
   if (by.stages.empty())
-    return fmt::format("; {} ({}) gives that, and nothing takes it", left.spec->name,
-                       left.info->name);
+    return fmt::format("; write from: {0}, since {0} ({1}) gives it and no node takes that yet",
+                       left.spec->name, left.info->name);
   return fmt::format("; nothing takes what {} ({}) gives: put {} between it and {}",
                      left.spec->name, left.info->name, list_text(by.stages), d.spec->name);
 }

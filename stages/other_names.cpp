@@ -175,14 +175,16 @@ constexpr OtherName kFileList[] = {
     {"ext", "librosa", "include", "patterns such as **/*.wav"},
     {"extensions", "", "include", "patterns such as **/*.wav"},
     {"manifest_filepath", "NeMo", "manifest"},
-    {"min_duration", "NeMo", "segment.min_length", "in samples, or with its unit: 1s"},
-    {"max_duration", "NeMo", "segment.max_length", "in samples, or with its unit: 20s"},
+    {"min_duration", "NeMo", "segment.min_length", "with a unit where it is a time: 1s"},
+    {"max_duration", "NeMo", "segment.max_length", "with a unit where it is a time: 20s"},
     {"seed", "", "split_seed"},
     {"random_state", "scikit-learn", "split_seed"},
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
     {"stratify", "scikit-learn", "split_stratify"},
     {"groups", "scikit-learn", "split_group"},
-    {"recursive", "", "include", "all folders below root are searched; *.wav takes files in any"},
+    {"recursive", "", "include",
+     "all folders below root are always searched, so remove this; include and "
+     "exclude take fewer"},
 };
 
 constexpr OtherName kFilter[] = {

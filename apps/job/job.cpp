@@ -73,7 +73,8 @@ Job Job::read(const std::string& folder) {
   const auto json = read_checked(path);
   if (!json)
     throw RunError(
-        fmt::format("{}: there is no job.json: it is no job, or its plan was not finished; "
+        fmt::format("{}: there is no job.json in it, so it is not the folder of a job, or `melflow "
+                    "plan` was not finished; "
                     "`melflow plan PIPELINE --part 4GiB -o {}` makes one",
                     folder, folder));
   from_checked(path, [&] {

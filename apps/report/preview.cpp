@@ -14,14 +14,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// "new, in train".
+// "new in train".
 std::string reason_of(const UpdatePreview& preview, const Remark& change) {
   const auto split = preview.splits.find(change.index);
   if (split == preview.splits.end()) return change.entry.reason;
-  return fmt::format("{}, in {}", change.entry.reason, one_line(split->second));
+  return fmt::format("{} in {}", change.entry.reason, one_line(split->second));
 }
 
-// "14 new, 2 failed before"; "10 new, in train, 4 new, in test".
+// "14 new, 2 failed before"; "10 new in train, 4 new in test".
 std::string by_reason(const UpdatePreview& preview, const std::vector<Remark>& changes) {
   std::map<std::string, std::size_t> counts;
   for (const Remark& c : changes) ++counts[reason_of(preview, c)];

@@ -346,8 +346,10 @@ std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit) {
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
                        reason_text(remarks[i].entry));
   if (remarks.size() > limit)
-    out += fmt::format("  … and {} more (all with --json, and in an output's /remarks), of them\n",
-                       count_text(remarks.size() - limit)) +
+    out += fmt::format(
+               "  … and {} more (`melflow inspect OUTPUT` with --failed, --skipped or --files "
+               "lists all), by reason:\n",
+               count_text(remarks.size() - limit)) +
            by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
   return out;
 }

@@ -107,14 +107,15 @@ int explain(const ExplainArguments& arguments) {
 Action add_explain(CLI::App& verb) {
   auto arguments = std::make_shared<ExplainArguments>();
   arguments->trial.plan.add_to(verb);
-  verb.add_flag("--verify", arguments->verify,
-                "makes the first hint's change and measures what it brings: three runs without and "
-                "three with it, in turn");
+  verb.add_flag(
+      "--verify", arguments->verify,
+      "tries the first hint and measures what it brings: three runs without and three with "
+      "it, in turn");
   arguments->trial.add_to(verb);
   verb.footer(
       "The pipeline runs as it would with `melflow run`, but writes into a folder beside its "
       "output,\n"
-      "which is removed at the end. docs/profiling.md says what the words mean and what to do.\n"
+      "which is removed at the end. docs/profiling.md explains the words and what to do.\n"
       "\n"
       "Example:\n"
       "  DATA=clips OUT=features.h5 melflow explain speech_16k_80mel --verify");

@@ -382,9 +382,10 @@ Action add_inspect(CLI::App& verb) {
   CLI::Option* features = verb.add_flag(
       "--features", arguments->features,
       "prints only the settings that can change a value of the features, one per line");
-  verb.add_option("--output", arguments->output,
-                  "with --features, of a pipeline with several outputs: the name of the node that "
-                  "writes it")
+  verb.add_option(
+          "--output", arguments->output,
+          "with --features, for a pipeline with several outputs: the node that writes the one "
+          "to show")
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   for (const char* name : {"--output", "--set", "--var"}) verb.get_option(name)->needs(features);

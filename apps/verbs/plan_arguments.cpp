@@ -122,7 +122,7 @@ void PlanOverrides::add_to(CLI::App& verb) {
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NODE.OPTION=VALUE"));
-  verb.add_option("--var", vars, "sets a ${NAME} of the file, before the environment does")
+  verb.add_option("--var", vars, "sets a ${NAME} of the file; overrides the environment")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->check(is_assignment("NAME=VALUE"));

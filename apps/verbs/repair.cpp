@@ -156,7 +156,7 @@ int repair(const RepairArguments& arguments) {
 Action add_repair(CLI::App& verb) {
   auto arguments = std::make_shared<RepairArguments>();
   verb.add_option("FILE", arguments->file,
-                  "an output: .h5 or .npy; of those that hold a split each, any one")
+                  "an output: .h5 or .npy; where each split has a file of its own, any of them")
       ->required();
   verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
       ->type_name("N")
@@ -167,7 +167,7 @@ Action add_repair(CLI::App& verb) {
       "written are computed anew by the configuration in the output, in the folder that it was "
       "made "
       "in;\n"
-      "all others are kept, also of recordings that are gone. The output is replaced as a whole, "
+      "all others are kept, even if their recordings are gone. The output is replaced as a whole, "
       "when\n"
       "the new one is complete. Exit status: 0 all rows are right now, 3 some recordings gave "
       "none, "

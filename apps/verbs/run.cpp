@@ -221,26 +221,27 @@ int run_and_always_report(const RunArguments& arguments) {
 void add_arguments(CLI::App& verb, RunArguments& arguments) {
   arguments.plan.add_to(verb);
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
-  verb.add_flag("--json{-}", arguments.json,
-                "prints one JSON document on stdout, and all else on stderr; --json=FILE writes it "
-                "to FILE, which `melflow report` reads, and the summary stays on stdout");
+  verb.add_flag(
+      "--json{-}", arguments.json,
+      "prints one JSON document on stdout, and everything else on stderr; --json=FILE writes it "
+      "to FILE, which `melflow report` reads, and the summary stays on stdout");
   add_time(verb, "--stop-after", arguments.stop_after,
            "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
            "Ctrl-C; for machines with a time limit");
   verb.add_option(
           "--report", arguments.page,
           "writes the report of this run as a page for a browser (`melflow report` compares the "
-          "--json of two runs): the flow with what is busy and what "
-          "holds back, rates, queues, memory and cores over time, files that took longest")
+          "--json of two runs): the graph with what is busy and what "
+          "holds others up, rates, queues, memory and cores over time, files that took longest")
       ->type_name("FILE.html");
   CLI::Option* trace =
       verb.add_option(
               "--trace", arguments.trace,
               "writes what each worker did when, for ui.perfetto.dev: a span for every call of a "
-              "stage, the way of the files, queues, memory")
+              "stage, arrows that follow the files, queues, memory")
           ->type_name("FILE.json");
   verb.add_option("--trace-calls", arguments.trace_calls,
-                  "how many calls of stages the trace keeps, the first ones; each takes about 80 "
+                  "the trace keeps the first N calls of stages; each takes about 80 "
                   "bytes of memory while the run goes on")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
@@ -258,18 +259,18 @@ Action add_update(CLI::App& verb) {
   add_arguments(verb, *arguments);
   auto compact = std::make_shared<bool>(false);
   verb.add_flag("--compact", *compact,
-                "puts all rows in the order of the files, as a run from the beginning does");
+                "puts all rows in the order of the files, as a new run would");
   verb.add_flag(
       "--dry-run", arguments->dry_run,
-      "says what would be computed (and in which split it would be), kept and dropped, and "
-      "why, and changes nothing");
+      "shows what would be computed (and for which split), kept and dropped, and why; changes "
+      "nothing");
   verb.footer(
       "A file is the same when its path, size and modification time are. Rows of such files stay "
       "as "
       "they\n"
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
-      "--compact, everything is put in the order of the files again. Without an output it is\n"
-      "`melflow run`.\n"
+      "--compact, everything is put in the order of the files again. Where there is no output\n"
+      "yet, this does the same as `melflow run`.\n"
       "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
       "\n"
       "Example:\n"
@@ -294,10 +295,11 @@ Action add_run(CLI::App& verb) {
       ->type_name("auto|never|require")
       ->default_str("auto");
   verb.footer(
-      "Exit status: 0 done, 3 some files failed, 4 not as `expect` in the pipeline says, 1 failed, "
+      "Exit status: 0 done, 3 some files failed, 4 `expect` in the pipeline is not met, 1 failed, "
       "75 stopped,\n"
       "2 usage, 78 the configuration is wrong.\n"
-      "Ctrl-C ends a run when what is under way is finished (exit status 75); a second one at once "
+      "Ctrl-C lets files under way finish, then ends the run (exit status 75); a second one ends "
+      "it at once "
       "(130).\n"
       "After that, as after a crash, a full disk or a kill, the same command continues where it "
       "left off: "

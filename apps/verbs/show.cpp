@@ -206,7 +206,7 @@ int show(const ShowArguments& arguments) {
 Action add_show(CLI::App& verb) {
   auto arguments = std::make_shared<ShowArguments>();
   verb.add_option("FILE", arguments->files,
-                  "files that `melflow run` wrote; of several, each is drawn")
+                  "files that `melflow run` wrote; several are drawn one below the other")
       ->required();
   verb.add_option("--file", arguments->paths,
                   "a recording: its path in FILE, or as much of the end as is unique; may be given "
@@ -214,8 +214,9 @@ Action add_show(CLI::App& verb) {
       ->type_name("PATH")
       ->expected(1)
       ->take_all();
-  verb.add_option("-o,--output", arguments->picture,
-                  "the picture (PNG) to write (default: called after the recording, here)")
+  verb.add_option(
+          "-o,--output", arguments->picture,
+          "the picture (PNG) to write (default: named after the recording, in the current folder)")
       ->type_name("PATH");
   verb.add_option("--rows", arguments->rows,
                   "draws only these rows, as in 0:500; a negative number counts from the end")

@@ -205,7 +205,7 @@ Action add_tune(CLI::App& verb) {
   auto arguments = std::make_shared<TuneArguments>();
   arguments->trial.plan.add_to(verb);
   add_time(verb, "--budget", arguments->budget,
-           "time for all trials, about; 60s where it is not given");
+           "time for all trials together, approximately; default 60s");
   verb.add_option("--seed", arguments->seed, "the order in which options are tried")
       ->type_name("N")
       ->capture_default_str();

@@ -32,13 +32,13 @@ compared. A value passes when
   |ours - theirs| <= atol + rtol |theirs| + own_error
 where atol and rtol are the tolerance of the library's own tests, or 1e-4 where it tests no values,
 and own_error is how far the library itself is from its definition. For linear values atol is 0.
-A value may also differ by as much as an error of 1e-5 in the bands beside it makes, and a level by
-1e-4, because the vectors leave out own errors smaller than that. In single precision it may differ
-by as much as an error of 1e-6 of the frame's largest amplitude makes.
-The column 'largest' shows the largest difference |ours - theirs| of all values, 'nearest' that of the
-value that is nearest to its own limit, less own_error, and 'limit' the limit of this value.
-With --reference torchaudio, speechbrain and ast own_error is measured: what each value is off from
-the library's own code in double precision; then the allowances for own errors do not count.
+On top of that a value may differ by the effect of an error of 1e-5 in the neighbouring bands, and a
+level by 1e-4, because the vectors leave out own errors smaller than that; in single precision, by the
+effect of an error of 1e-6 of the frame's largest amplitude.
+The column 'largest' shows the largest difference |ours - theirs| of all values; 'nearest' is the
+difference, less own_error, of the value that comes nearest to its limit, and 'limit' is that limit.
+With --reference torchaudio, speechbrain and ast own_error is measured, by running the library's own
+code in double precision; then the allowances for own errors do not count.
 With --reference the mean and the standard deviation of each column over all rows are compared, too.
 
 Exit status: 0 all values pass, 1 one does not. docs/parity.md has more.

@@ -51,7 +51,8 @@ Action add_work(CLI::App& verb) {
            "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
            "Ctrl-C; for machines with a time limit");
   add_time(verb, "--patience", arguments->options.patience,
-           "how long another worker may be silent before its part is started again; default 60s");
+           "how long another worker may show no sign of life before its part is started again; "
+           "default 60s");
   verb.add_flag("-q,--quiet", arguments->options.quiet, "prints only what failed");
   verb.footer(
       "Takes parts that nobody is working on until all are done, and waits for other workers "

@@ -131,8 +131,8 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
     if (high() < mhz(o.low))
       check.error(o.high ? "high" : "low",
                   o.high ? "is less than low"
-                         : fmt::format("is above 0.45 rate ({} Hz), which high is where it is not "
-                                       "set",
+                         : fmt::format("is above high, which is 0.45 x rate ({} Hz) by default; "
+                                       "lower low, or set high",
                                        static_cast<double>(high()) / kMilli));
     if (2 * high() > o.rate.hz * kMilli)
       check.error(o.high ? "high" : "low",

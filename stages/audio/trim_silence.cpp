@@ -97,12 +97,12 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
     if (!options_.threshold && !options_.top_db)
-      check.error(
-          "",
-          "what is silent? Set threshold: -40dB (a level), or top_db: 60 (below the loudest "
-          "frame)");
+      check.error("",
+                  "neither threshold nor top_db is set; set threshold: -40dB (a level) or top_db: "
+                  "60 (below "
+                  "the loudest frame)");
     if (options_.threshold && options_.top_db)
-      check.error("top_db", "goes without threshold: a frame is silent by one of the two");
+      check.error("top_db", "threshold and top_db are both given; remove one");
     if (given.get_or(property::kHasUtterances, false))
       check.error("",
                   "would move the places of utterances, which are those in the recordings as "

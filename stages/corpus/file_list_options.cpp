@@ -168,12 +168,13 @@ std::string no_column(const std::string& rule, const std::string& table,
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
   if (!o.utterances) return;
   if (!is_table(o.manifest))
-    check.error("utterances",
-                "are lines of a manifest (.csv, .tsv, .jsonl, or Kaldi's segments) with columns "
-                "path, start "
-                "and end");
+    check.error(
+        "utterances",
+        fmt::format("needs a manifest with the columns path, start and end (.csv, .tsv, "
+                    ".jsonl) or Kaldi's segments{}; set manifest: FILE, or remove utterances",
+                    o.manifest.empty() ? ", and there is none" : ""));
   if (o.utterances->end && o.utterances->duration)
-    check.error("utterances", "have an end or a duration; leave one of the two out");
+    check.error("utterances", "end and duration are both given; remove one");
 }
 
 void check_labels(const FileListOptions& o, PlanCheck& check) {
@@ -192,9 +193,10 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
       !near.empty() ? fmt::format("'{}' is not known{}", excerpt(rule), near)
       : o.manifest.empty() && o.label_file.empty()
           ? fmt::format(
-                "'{}' is not parent_dir (the folder that a file is in), top_dir, the name of an "
-                "entry of columns, a regular expression whose ( ) finds the label in the "
-                "path, or manifest or file (the column label_column of a table)",
+                "'{}' is not known; allowed: none, parent_dir (the folder that a file is in), "
+                "top_dir, the name of an entry of columns, a regular expression whose ( ) finds "
+                "the "
+                "label in the path, and, with a table, manifest or file (its column label_column)",
                 excerpt(rule))
           : fmt::format("'{0}' is no entry of columns; labels in the column {0} of the {1} take "
                         "labels: {2}, label_column: {0}",
@@ -301,7 +303,8 @@ void FileListOptions::check(PlanCheck& check) const {
       if (const std::string problem = split_name_problem(name); !problem.empty())
         check.error("split_ratios", problem);
   if (root.empty() && manifest.empty())
-    check.error("", "'root' is missing: which folder holds the recordings?");
+    check.error(
+        "", "'root' is missing; write root: FOLDER, which holds the recordings, or manifest: FILE");
   if (!manifest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
   check_patterns(*this, check);

@@ -27,11 +27,13 @@ std::string NameRule::problem(const std::string& text) {
   try {
     const std::regex pattern(text);
     if (pattern.mark_count() != 1)
-      return fmt::format("{} has {} groups in ( ), one is the name", text, pattern.mark_count());
+      return fmt::format("'{}' has {} groups in ( ); it must have one, which marks the name", text,
+                         pattern.mark_count());
   } catch (const std::regex_error& e) {
     return fmt::format(
-        "'{}' is not a regular expression: {}; a sign that "
-        "means itself has a \\ before it",
+        "'{}' is not a regular expression: {}; to match a special character itself, write \\ "
+        "before "
+        "it",
         excerpt(text), e.what());
   }
   return {};

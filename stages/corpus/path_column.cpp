@@ -21,8 +21,8 @@ std::string PathColumn::remark(const Manifest& manifest) const {
   const std::string example = manifest.name(first_without);
   if (without == files)
     throw RunError(
-        fmt::format("{}: {} finds a text in none of {} paths, such as {}; mend "
-                    "it, or leave it out",
+        fmt::format("{}: {} matches none of the {} paths, such as {}; correct it, or "
+                    "leave it out",
                     name, rule.text(), files, example));
   return fmt::format("{}: {} finds no text in {} of {} paths, such as {}; it is empty there", name,
                      rule.text(), without, files, example);

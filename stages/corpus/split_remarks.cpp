@@ -28,9 +28,10 @@ std::string files_without_group(const FileListOptions& options, const Manifest& 
   if (options.splits != Splits::ratio) return text + ". Whether they cross splits cannot be told";
   switch (options.split_unmatched) {
     case SplitUnmatched::error:
-      throw RunError(text +
-                     ". Mend it, or say with split_unmatched what they are: own_group (each is "
-                     "drawn by itself), one_group (they stay together) or no_split");
+      throw RunError(
+          text +
+          ". Correct the rule, or say with split_unmatched what they are: own_group (each is "
+          "drawn by itself), one_group (they stay together) or no_split");
     case SplitUnmatched::own_group:
       return text + ". Each of them is drawn by itself (split_unmatched: own_group)";
     case SplitUnmatched::one_group:

@@ -133,6 +133,12 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     if (!*length || !(*length)->is_time()) continue;
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
+    if (samples < 1) {
+      out.push_back({name, fmt::format("{} is {}, {:.4g} samples at {} Hz and so less than one; "
+                                       "did you mean milliseconds (ms)?",
+                                       name, time, samples, rate)});
+      continue;
+    }
     if (std::abs(samples - std::round(samples)) > 1e-6 * std::max(1.0, samples))
       out.push_back(
           {name,

@@ -63,8 +63,10 @@ void RowSink::check_folder(PlanCheck& check) const {
   if (folder.empty() || target_.path.find("${") != std::string::npos ||
       std::filesystem::exists(folder, error) || error)
     return;
-  check.warning("path", fmt::format("{}: there is no such folder here, and a run makes none{}",
-                                    excerpt(folder.string(), 4096), path_advice(target_.path)));
+  check.warning(
+      "path", fmt::format("the folder '{}' does not exist, and a run does not create it; create it "
+                          "first, or change the path{}",
+                          excerpt(folder.string(), 4096), path_advice(target_.path)));
 }
 
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {

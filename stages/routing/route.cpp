@@ -218,7 +218,11 @@ class Filter final : public Router {
   static std::vector<PortType> ports() { return FileFacts::ports(); }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
-    if (options_.where.is_empty()) check.error("where", "is missing: which files should go on?");
+    if (options_.where.is_empty())
+      check.error("where",
+                  "is missing; write the conditions that files must meet, such as where: "
+                  "{duration: \"> 15s\", "
+                  "label: dog}");
     check_port(options_.where, "where", given, check);
     tell(options_.where, "where", check);
     return given;

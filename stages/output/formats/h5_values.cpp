@@ -70,8 +70,9 @@ OpenH5 open_h5(const std::string& path) {
   try {
     out.id = out.from->open(path);
   } catch (const RunError& e) {
-    throw RunError(
-        fmt::format("{}: is an HDF5 file that is not complete, or damaged ({})", path, e.what()));
+    throw RunError(fmt::format(
+        "{}: is an HDF5 file that is not complete, or damaged ({}); run its pipeline again", path,
+        e.what()));
   }
   return out;
 }
