@@ -61,8 +61,9 @@ std::string parent_of(const BenchArguments& arguments) {
           fmt::format("TMPDIR: {}; name a folder for files by --dir", error.message()));
   }
   if (!fs::is_directory(dir, error))
-    throw UsageError(fmt::format("--dir {}: {}; files of some MB are made and read in a folder",
-                                 excerpt(dir), error ? error.message() : "is no folder"));
+    throw UsageError(
+        fmt::format("--dir {}: {}; name a folder in which files of some MB can be made",
+                    excerpt(dir), error ? error.message() : "is no folder"));
   return dir;
 }
 
