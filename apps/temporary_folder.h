@@ -16,12 +16,13 @@ namespace melflow {
 class TemporaryFolder {
  public:
   /// In the system's folder for such (TMPDIR). Throws RunError.
-  TemporaryFolder() {
-    namespace fs = std::filesystem;
-    std::string name = fs::temp_directory_path() / "melflow-XXXXXX";
+  TemporaryFolder() : TemporaryFolder(std::filesystem::temp_directory_path()) {}
+  /// In `parent`. Throws RunError.
+  explicit TemporaryFolder(const std::filesystem::path& parent) {
+    std::string name = parent / "melflow-XXXXXX";
     if (mkdtemp(name.data()) == nullptr)
-      throw RunError(fmt::format("{}: no folder can be made there: {}",
-                                 fs::temp_directory_path().string(), std::strerror(errno)));
+      throw RunError(fmt::format("{}: no folder can be made there: {}", parent.string(),
+                                 std::strerror(errno)));
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -38,6 +38,7 @@ Action add_compare(CLI::App& verb);
 Action add_verify(CLI::App& verb);
 Action add_repair(CLI::App& verb);
 Action add_verify_parity(CLI::App& verb);
+Action add_bench(CLI::App& verb);
 
 struct Verb {
   const char* name;
@@ -100,6 +101,9 @@ inline constexpr Verb kVerbs[] = {
      "Recomputes rows that are not what was written; keeps all others.", add_repair},
     {"verify-parity", "Files of features",
      "Compares melflow's features with those of the libraries they come from.", add_verify_parity},
+    {"bench", "This machine",
+     "Measures what this machine can do at most: reading, decoding, computing, writing.",
+     add_bench},
 };
 
 }  // namespace melflow

@@ -1,0 +1,249 @@
+// melflow bench: who takes turns, what is printed, how it stops, and that nothing stays behind.
+#include <doctest/doctest.h>
+#include <sys/mount.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/bench/measurement.h"
+#include "apps/bench/measurements.h"
+#include "tests/apps/process.h"
+#include "tests/support/printing.h"
+#include "tests/support/skip.h"
+
+using namespace melflow;
+using test::Ended;
+using test::has;
+using test::Process;
+using test::TempFolder;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> command(const std::string& dir, const std::vector<std::string>& more) {
+  std::vector<std::string> out{MELFLOW_PROGRAM, "bench", "--dir", dir};
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+const std::vector<std::string> kQuick{"--seconds", "0.01", "--repeat", "2"};
+
+// Every machine can measure these.
+const char* const kAlways[] = {"read files in the page cache, ",
+                               "decode WAV, 1 core",
+                               "decode FLAC, 1 core",
+                               "mel, 1 core",
+                               "copy memory, ",
+                               "write rows into HDF5",
+                               "write rows into a flat file",
+                               "the graph, "};
+// And either these, or it is said why not.
+const char* const kSometimes[] = {"read files from the disk, 32 at once",
+                                  "decode Ogg Vorbis, 1 core", "decode MP3, 1 core"};
+
+/// A disk in memory of so many bytes; ok() is false where none can be mounted.
+class MemoryDisk {
+ public:
+  explicit MemoryDisk(std::size_t bytes)
+      : ok_(::mount("tmpfs", folder_.path().c_str(), "tmpfs", MS_NOSUID | MS_NODEV,
+                    ("size=" + std::to_string(bytes)).c_str()) == 0) {}
+  MemoryDisk(const MemoryDisk&) = delete;
+  MemoryDisk& operator=(const MemoryDisk&) = delete;
+  ~MemoryDisk() {
+    if (ok_) ::umount2(folder_.path().c_str(), MNT_DETACH);
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] std::string path() const { return folder_.path(); }
+
+ private:
+  TempFolder folder_;
+  bool ok_;
+};
+
+const Json* find(const Json& list, const std::string& beginning) {
+  for (const Json& entry : list)
+    if (entry["what"].get<std::string>().starts_with(beginning)) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "bench: measurements take turns; what cannot be measured and what has no figure is left out") {
+  std::string order;
+  std::vector<Measurement> all(3);
+  all[0].run = [&](const Slice&) { return order += 'a', 1.0 * static_cast<double>(order.size()); };
+  all[1].why_not = "for a reason";
+  all[2].run = [&](const Slice&) { return order += 'c', 0.0; };
+  std::vector<int> rounds;
+  measure(all, 0.001, 2, false, [&](int round) { rounds.push_back(round); });
+  CHECK(order == "acac");
+  CHECK(rounds == std::vector{1, 2});
+  CHECK(all[0].figures == std::vector{1.0, 3.0});
+  CHECK(all[1].figures.empty());
+  CHECK(all[2].figures.empty());
+}
+
+TEST_CASE("bench: the figure of a slice that was stopped is not used, and nothing comes after it") {
+  std::atomic<bool> is_stopped{false};
+  std::vector<Measurement> all(3);
+  all[0].run = [&](const Slice&) { return 1.0; };
+  all[1].run = [&](const Slice& slice) {
+    is_stopped = true;
+    CHECK(slice.is_over(std::chrono::steady_clock::now()));
+    return 2.0;
+  };
+  all[2].run = [&](const Slice&) { return 3.0; };
+  measure(all, 3600, 5, is_stopped, [](int) {});
+  CHECK(all[0].figures == std::vector{1.0});
+  CHECK(all[1].figures.empty());
+  CHECK(all[2].figures.empty());
+}
+
+TEST_CASE("bench: the rate counts what all threads did, each with work of its own") {
+  std::atomic<int> made{0}, calls{0};
+  const std::atomic<bool> is_stopped{true};  // one call each
+  const auto began = std::chrono::steady_clock::now();
+  const double rate = rate_on(3, Slice{3600, is_stopped}, [&]() -> Work {
+    ++made;
+    return [&] { return ++calls, 5.0; };
+  });
+  const double seconds = Slice::seconds_since(began);
+  CHECK(made == 3);
+  CHECK(calls == 3);
+  CHECK(rate * seconds >= 15);  // the time in between is shorter
+}
+
+TEST_CASE("bench: JSON has every row with positive figures, or why not; nothing is left behind") {
+  const TempFolder folder;
+  fs::create_directory(folder / "disk");
+  std::vector<std::string> more = kQuick;
+  more.emplace_back("--json");
+  const Ended e = test::run(folder, command("disk", more));
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  CHECK(e.err.empty());
+  const Json out = Json::parse(e.out);
+  CHECK(out["dir"] == "disk");
+  CHECK(out["repeat"] == 2);
+  CHECK(out["stopped"] == false);
+  CHECK(out["cores"].get<int>() > 0);
+  CHECK_FALSE(out["gpu"].get<std::string>().empty());
+  for (const char* what : kAlways) {
+    CAPTURE(what);
+    CHECK(find(out["measured"], what) != nullptr);
+  }
+  for (const char* what : kSometimes) {
+    CAPTURE(what);
+    CHECK((find(out["measured"], what) != nullptr) != (find(out["not_measured"], what) != nullptr));
+  }
+  for (const Json& m : out["measured"]) {
+    CAPTURE(m.dump());
+    const std::vector<double> figures = m["figures"];
+    CHECK(figures.size() <= 2);
+    CHECK(m["least"].get<double>() > 0);
+    CHECK(m["least"] <= m["median"]);
+    CHECK(m["median"] <= m["greatest"]);
+    CHECK(m["greatest"] == *std::max_element(figures.begin(), figures.end()));
+    CHECK_FALSE(m["unit"].get<std::string>().empty());
+  }
+  for (const Json& m : out["not_measured"]) CHECK_FALSE(m["why"].get<std::string>().empty());
+  CHECK(fs::is_empty(folder / "disk"));
+}
+
+TEST_CASE("bench: the table has every row; --json=FILE beside it has the same medians") {
+  const TempFolder folder;
+  fs::create_directory(folder / "tmp");
+  std::vector<std::string> line{MELFLOW_PROGRAM, "bench", "--json=b.json"};
+  line.insert(line.end(), kQuick.begin(), kQuick.end());
+  const Ended e = test::run(folder, line, {{"TMPDIR", folder / "tmp"}});
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  CHECK(has(e.out, "files: " + (folder / "tmp") + ", "));
+  CHECK(has(e.out, "median"));
+  CHECK(has(e.out, "\nGPU: "));
+  for (const char* what : kAlways) CHECK(has(e.out, std::string("\n") + what));
+  for (const char* what : kSometimes) CHECK(has(e.out, std::string("\n") + what));
+  const Json out = Json::parse(test::read_text(folder / "b.json"));
+  CHECK(out["dir"] == folder / "tmp");
+  CHECK(out["measured"].size() + out["not_measured"].size() ==
+        static_cast<std::size_t>(std::count(e.out.begin(), e.out.end(), '\n')) - 6);
+  CHECK(fs::is_empty(folder / "tmp"));
+}
+
+TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is left behind") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const TempFolder folder;
+    fs::create_directory(folder / "disk");
+    Process process(folder, command("disk", {"--seconds", "3600", "--json"}));
+    process.wait_until([&] { return !fs::is_empty(folder / "disk"); });
+    // Signals are taken from before the first file on.
+    process.wait_until([&] {
+      for (const auto& entry : fs::directory_iterator(folder / "disk"))
+        if (!fs::is_empty(entry.path())) return true;
+      return false;
+    });
+    process.send(signal);
+    const Ended e = process.wait();
+    INFO(e.err);
+    CHECK(e.code == 75);
+    CHECK(has(e.err, "melflow: stopped; the figures are of the rounds so far"));
+    const Json out = Json::parse(e.out);
+    CHECK(out["stopped"] == true);
+    const Json* graph = find(out["not_measured"], "the graph, ");
+    REQUIRE(graph != nullptr);
+    CHECK((*graph)["why"] == "there was no time for it");
+    CHECK(fs::is_empty(folder / "disk"));
+  }
+}
+
+TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") {
+  const TempFolder folder;
+  test::write_text(folder / "file", "");
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& text) {
+    arguments.insert(arguments.begin(), {MELFLOW_PROGRAM, "bench"});
+    const Ended e = test::run(folder, arguments);
+    CAPTURE(e.err);
+    CHECK(e.code == 2);
+    CHECK(has(e.err, text));
+    CHECK(e.out.empty());
+  };
+  refused({"--dir", "nowhere"}, "--dir nowhere: No such file or directory");
+  refused({"--dir", "file"}, "--dir file: is no folder");
+  refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ");  // not even by root
+  refused({"--json=no/b.json"}, "--json: no/b.json");
+  refused({"--seconds", "0"}, "--seconds");
+  refused({"--repeat", "0"}, "--repeat");
+  const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});
+  CHECK(e.code == 2);
+  CHECK(has(e.err, "TMPDIR: "));
+}
+
+TEST_CASE("bench: files in memory are not read from a disk; a disk that is full is told") {
+  const TempFolder folder;
+  const MemoryDisk memory(256 << 20), small(30 << 20);
+  if (!memory.ok() || !small.ok()) return test::skip("no file system can be mounted here");
+  CHECK(disk_of(memory.path()).file_system == "tmpfs");
+  CHECK(disk_of(memory.path()).device == "tmpfs");
+  std::vector<std::string> more = kQuick;
+  more.emplace_back("--json");
+  const Ended e = test::run(folder, command(memory.path(), more));
+  INFO(e.err);
+  REQUIRE(e.code == 0);
+  const Json out = Json::parse(e.out);
+  const Json* from_disk = find(out["not_measured"], "read files from the disk");
+  REQUIRE(from_disk != nullptr);
+  CHECK(has((*from_disk)["why"], "this file system keeps files in memory"));
+  CHECK(out["file_system"] == "tmpfs");
+
+  const Ended full = test::run(folder, command(small.path(), kQuick));
+  CHECK(full.code == 1);
+  CHECK(has(full.err, "rows."));
+  CHECK(has(full.err, "No space left on device"));
+  CHECK(fs::is_empty(small.path()));
+}
