@@ -15,7 +15,7 @@ namespace melflow {
 std::vector<Measurement> reading(const TemporaryFolder& folder);
 /// A recording of each format from memory to samples.
 std::vector<Measurement> decoding(const TemporaryFolder& folder);
-/// The mel kernel on one core and on all, and memory copied by all.
+/// How many cores are free, the mel kernel on one core and on all, and memory copied by all.
 std::vector<Measurement> computing();
 /// Rows into a file of HDF5, and the same bytes into a file.
 std::vector<Measurement> writing(const TemporaryFolder& folder);

@@ -37,6 +37,7 @@ const std::vector<std::string> kQuick{"--seconds", "0.01", "--repeat", "2"};
 const char* const kAlways[] = {"read files in the page cache, ",
                                "decode WAV, 1 core",
                                "decode FLAC, 1 core",
+                               "cores that are free, of ",
                                "mel, 1 core",
                                "copy memory, ",
                                "write rows into HDF5",
