@@ -210,9 +210,7 @@ Action add_bench(CLI::App& verb) {
   verb.footer(
       "Reads, decodes, computes, copies and writes, each alone, with melflow's own parts: "
       "ceilings\n"
-      "for a pipeline, which `melflow explain` compares with what one reaches. Give it the "
-      "machine\n"
-      "to itself.\n"
+      "for a pipeline; what limits one, `melflow explain` says. Give it the machine to itself.\n"
       "\n"
       "Example:\n"
       "  melflow bench --dir /data --json=ceilings.json");

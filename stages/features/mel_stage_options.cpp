@@ -133,7 +133,7 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     if (!*length || !(*length)->is_time()) continue;
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
-    if (samples < 1) {
+    if (samples > 0 && samples < 1) {
       out.push_back({name, fmt::format("{} is {}, {:.4g} samples at {} Hz and so less than one; "
                                        "did you mean milliseconds (ms)?",
                                        name, time, samples, rate)});

@@ -80,8 +80,8 @@ TEST_CASE("corpus: a rule of columns that finds nothing anywhere is an error, so
   const Ended none = melflow_in(folder, {"run", "p.yaml", "-q"});
   CHECK(none.code == 1);
   CHECK(has(none.err,
-            "columns: speaker: speaker_([0-9]+) finds a text in none of 4 paths, such as "
-            "spk1/a.wav; mend it, or leave it out"));
+            "columns: speaker: speaker_([0-9]+) matches none of the 4 paths, such as "
+            "spk1/a.wav; correct it, or leave it out"));
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
   write_pipeline(folder, ", columns: {speaker: 'spk(1)'}");
   const Ended some = melflow_in(folder, {"run", "p.yaml", "-q"});

@@ -212,7 +212,8 @@ TEST_CASE(
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
   CHECK(
-      bad.err.ends_with("  … and 90 more (all with --json, and in an output's /remarks), of them\n"
+      bad.err.ends_with("  … and 90 more (`melflow inspect OUTPUT` with --failed, --skipped or "
+                        "--files lists all), by reason:\n"
                         "    90 files: work: failed: is broken\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});

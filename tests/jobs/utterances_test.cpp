@@ -457,10 +457,9 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   const auto has = [](const std::string& text, const std::string& part) {
     return text.find(part) != text.npos;
   };
-  CHECK(has(problem({}, "u.txt"),
-            "are lines of a manifest (.csv, .tsv, .jsonl, or Kaldi's segments)"));
+  CHECK(has(problem({}, "u.txt"), "needs a manifest with the columns path, start and end"));
   CHECK(has(problem({.list = "utterances: {end: e, duration: d}"}),
-            "have an end or a duration; leave one of the two out"));
+            "end and duration are both given; remove one"));
   Knobs k;
   k.nodes = "  last: {stage: trim_silence, from: decode, threshold: -40dB}\n";
   CHECK(has(problem(k), "would move the places of utterances"));

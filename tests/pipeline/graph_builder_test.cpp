@@ -298,8 +298,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "gather between them"},
       {"a node that was passed over",
        chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
-       "test.yaml:5:25: b.from: batch_keep takes batch, but files (numbers) gives number; g "
-       "(gather) gives that, and nothing takes it"},
+       "test.yaml:5:25: b.from: batch_keep takes batch, but files (numbers) gives number; write "
+       "from: g, since g (gather) gives it and no node takes that yet"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
@@ -309,9 +309,10 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:3:25: w.from: to_word takes number, but g (gather) gives batch\n"
        "test.yaml:4:25: x.from: keep takes number, but w (to_word) gives word"},
       {"no input", chain().node("b", "keep"),
-       "test.yaml:4:3: b: 'from' is missing: which node's output does it take? It takes number"},
+       "test.yaml:4:3: b: 'from' is missing; keep takes number, which files (numbers) gives: write "
+       "from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
-       "test.yaml:4:25: b.from: keep takes one input, 2 are given (a, files); write a node "
+       "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write a node "
        "of its own for each"},
       {"an output that there is not", forked().node("o", "keep", "f.o2"),
        "test.yaml:3:25: o.from: there is no node or output 'f.o2', did you mean 'f.o0'?"},
@@ -384,16 +385,17 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
                       .node("a", "step", "filse", {{"queue", "0"}, {"wrok", "1"}})
                       .node("a", "expand", "files", {{"blocks", "1001"}})
                       .node("out", "keep", "[a, files]", {{"concurrency", "-1"}});
-  CHECK(problems_of(g) ==
-        "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
-        "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
-        "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
-        "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
-        "test.yaml:3:3: a: there are two nodes of this name\n"
-        "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
-        "test.yaml:4:25: out.from: keep takes one input, 2 are given (a, files); write a node of "
-        "its own for each\n"
-        "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
+  CHECK(
+      problems_of(g) ==
+      "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
+      "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
+      "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
+      "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
+      "test.yaml:3:3: a: there are two nodes of this name\n"
+      "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
+      "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write a node of "
+      "its own for each\n"
+      "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
 }
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
@@ -643,7 +645,7 @@ TEST_CASE("builder: a node that stands for a chain gets its input at the front, 
   bad.set("a", "levle", "3");
   CHECK(problems_of(bad, world)
             .starts_with("test.yaml:2:3: a.before.levle: unknown option of "
-                         "step; `melflow stages step` lists them\n"));
+                         "step; `melflow stages step` lists its options\n"));
   // The chain's names are taken.
   CHECK(problems_of(Graph(g).node("a.behind", "step", "b").node("last", "keep", "a.behind"), world)
             .find("a.behind: there are two nodes of this name") != std::string::npos);

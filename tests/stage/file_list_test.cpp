@@ -434,7 +434,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
     Paths errors;
   };
   const Row rows[] = {
-      {"{}", {": 'root' is missing: which folder holds the recordings?"}},
+      {"{}",
+       {": 'root' is missing; write root: FOLDER, which holds the recordings, or manifest: FILE"}},
       {"{root: x}", {}},
       {"{manifest: x}", {}},
       {"{root: x, labels: file}", {"labels: file needs a label_file"}},
@@ -445,9 +446,9 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
         "save the table as one of these"}},
       {"{root: x, labels: speaker}",
-       {"labels: 'speaker' is not parent_dir (the folder that a file is in), top_dir, the name of "
-        "an entry of columns, a regular expression whose ( ) finds the label in the path, or "
-        "manifest or file (the column label_column of a table)"}},
+       {"labels: 'speaker' is not known; allowed: none, parent_dir (the folder that a file is in), "
+        "top_dir, the name of an entry of columns, a regular expression whose ( ) finds the label "
+        "in the path, and, with a table, manifest or file (its column label_column)"}},
       {"{root: x, labels: parent_dirs}",
        {"labels: 'parent_dirs' is not known, did you mean 'parent_dir'?"}},
       {"{root: x, labels: speakr, columns: {speaker: top_dir}}",
@@ -455,7 +456,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{manifest: x.csv, labels: speaker}",
        {"labels: 'speaker' is no entry of columns; labels in the column speaker of the manifest "
         "take labels: manifest, label_column: speaker"}},
-      {"{root: x, labels: '(a)(b)'}", {"labels: (a)(b) has 2 groups in ( ), one is the name"}},
+      {"{root: x, labels: '(a)(b)'}",
+       {"labels: '(a)(b)' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{root: x, labels: manifest}",
        {"labels: manifest needs a list of the files, manifest: FILE; labels that are names of "
         "folders take labels: parent_dir"}},
@@ -474,7 +476,7 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"columns: 't' would be a column of label_file or of a manifest (.csv, .tsv or .jsonl), and "
         "there is none; else it is parent_dir, top_dir or a regular expression with ( )"}},
       {"{root: x, columns: {t: '()()'}}",
-       {"columns: t: ()() has 2 groups in ( ), one is the name"}},
+       {"columns: t: '()()' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{manifest: x.csv, columns: [a/b]}",
        {"columns: 'a/b' cannot be the name of a column: it becomes that of a dataset, so it has 1 "
         "to 100 bytes of UTF-8, no '/' and no control characters, and does not begin with '.'"}},
@@ -491,7 +493,7 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
         ")"}},
       {"{manifest: x.jsonl, split_group: speaker}", {}},
       {"{root: x, split_group: '/(..)(.)/'}",
-       {"split_group: /(..)(.)/ has 2 groups in ( ), one is the name"}},
+       {"split_group: '/(..)(.)/' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{manifest: x, exclude: '*.wav'}",
        {"exclude: a manifest is taken as it stands; leave the files out there"}},
   };

@@ -318,12 +318,13 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
       "name in its path. ";
   CHECK(complaint(folder, root(folder, ratio)) ==
         found +
-            "Mend it, or say with split_unmatched what they are: own_group (each is drawn by "
+            "Correct the rule, or say with split_unmatched what they are: own_group (each is drawn "
+            "by "
             "itself), one_group (they stay together) or no_split");
   CHECK(complaint(folder,
                   "{manifest: '" + (folder / "list.csv") + "', splits: ratio, split_group: who}")
             .starts_with("split_group: 60 of 120 files are in no group, such as fr/0-0.wav: its "
-                         "cell of the column 'who' is empty. Mend it"));
+                         "cell of the column 'who' is empty. Correct the rule"));
   folder.write("top.wav", "x");
   for (const char* group : {"parent_dir", "top_dir"})
     CHECK(complaint(folder, root(folder, std::string("splits: ratio, split_group: ") + group))

@@ -229,7 +229,8 @@ TEST_CASE("synthetic: what cannot be computed is refused before the run") {
   };
   refused("low: 500, high: 400", "tones.high: is less than low");
   refused("low: 7500",
-          "tones.low: is above 0.45 rate (7200 Hz), which high is where it is not set");
+          "tones.low: is above high, which is 0.45 x rate (7200 Hz) by default; lower low, or set "
+          "high");
   refused("high: 8000.5", "tones.high: a rate of 16000 Hz holds no frequency above 8000 Hz");
   refused("duration: 0", "tones.duration: recordings of no sample");
   refused("duration: 1us", "tones.duration: recordings of no sample");

@@ -212,10 +212,11 @@ TEST_CASE("trim_silence: what is silent is said in one way, and lengths fit into
     return bench.plan(given).errors;
   };
   using List = std::vector<std::string>;
-  CHECK(errors("") == List{": what is silent? Set threshold: -40dB (a level), or top_db: 60 "
-                           "(below the loudest frame)"});
+  CHECK(errors("") ==
+        List{": neither threshold nor top_db is set; set threshold: -40dB (a level) or "
+             "top_db: 60 (below the loudest frame)"});
   CHECK(errors("threshold: -40, top_db: 60") ==
-        List{"top_db: goes without threshold: a frame is silent by one of the two"});
+        List{"top_db: threshold and top_db are both given; remove one"});
   CHECK(errors("threshold: -40 dB") == List{});
   CHECK(errors("top_db: 60, frame: 0") == List{"frame: a frame of no sample"});
   CHECK(errors("top_db: 60, hop: 0") == List{"hop: a hop of no sample"});

@@ -71,7 +71,7 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
         {"mel", "win", ", here it is 'win_length'"},
         {"resample", "sr", ", here it is 'rate'"},
         {"file_list", "max_duration",
-         ", here it is 'segment.max_length': in samples, or with its unit: 20s (max_duration is "
+         ", here it is 'segment.max_length': with a unit where it is a time: 20s (max_duration is "
          "the "
          "name in NeMo)"},
         {"batch", "batch_size", ", here it is 'files' (batch_size is the name in PyTorch)"},
