@@ -49,7 +49,7 @@ const char* kind_text(const StageTraits& traits) {
     case StageKind::combine:
       return "many items in, one out";
     case StageKind::sink:
-      return "a sink; the graph ends with it";
+      return "a sink; nothing comes after it";
   }
   return "";
 }
@@ -75,7 +75,18 @@ std::string stages_markdown(const Registry& registry) {
       "What the stages of a pipeline are, what they take and give, and their options. How a\n"
       "pipeline is put together from them is in [pipelines.md](pipelines.md).\n\n"
       "## Every node\n\n"
-      "These options stand beside the stage's own. An empty default means: not set.\n\n";
+      "Every node has these options beside those of its stage.\n\n"
+      "- An empty default: the option is not set. A number, length, size or choice without a "
+      "default\n"
+      "  may also be written as `auto` or `none`, which is the same as not set.\n"
+      "- A length is a time with its unit (`25ms`, `10s`), or a number of samples at the sample "
+      "rate\n"
+      "  that the node receives.\n"
+      "- A size without a unit is in bytes.\n"
+      "- A remark is a line of the report's `remarks`, and of the run's output.\n"
+      "- A group is a map of the options below it: `h2d: {concurrency: 4}` is `h2d.concurrency`. "
+      "The\n"
+      "  `concurrency` and `queue` of a group's node are as those of every node.\n\n";
   NodeOptions common;
   Schema schema;
   common.describe(schema);
