@@ -76,17 +76,14 @@ std::string stages_markdown(const Registry& registry) {
       "pipeline is put together from them is in [pipelines.md](pipelines.md).\n\n"
       "## Every node\n\n"
       "Every node has these options beside those of its stage.\n\n"
-      "- An empty default: the option is not set. A number, length, size or choice without a "
-      "default\n"
-      "  may also be written as `auto` or `none`, which is the same as not set.\n"
-      "- A length is a time with its unit (`25ms`, `10s`), or a number of samples at the sample "
-      "rate\n"
-      "  that the node receives.\n"
+      "- An empty default means that the option is not set. A number, length or size without a\n"
+      "  default may be written as `auto` or `none`, too: that is the same as not set.\n"
+      "- A length is a time with its unit (`25ms`, `10s`), or a number of samples, which are\n"
+      "  those of the waveform that the node receives.\n"
       "- A size without a unit is in bytes.\n"
-      "- A remark is a line of the report's `remarks`, and of the run's output.\n"
-      "- A group is a map of the options below it: `h2d: {concurrency: 4}` is `h2d.concurrency`. "
-      "The\n"
-      "  `concurrency` and `queue` of a group's node are as those of every node.\n\n";
+      "- A remark stands in the report and in the output; the file is processed all the same.\n"
+      "- A group is a map: `h2d: {concurrency: 4}` for `h2d.concurrency`. Its `concurrency` and\n"
+      "  `queue`, where not set, are `auto` as for every node.\n\n";
   NodeOptions common;
   Schema schema;
   common.describe(schema);
