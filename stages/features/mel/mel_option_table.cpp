@@ -179,8 +179,8 @@ constexpr MelOptionRow kTable[] = {
      "the first weight of the lowest band is dropped if fmin is above 0, and bands below 1 are "
      "raised to 1 before the logarithm",
      kAny, kBands},
-    {"vtln_warp", &O::vtln_warp, "factor of the warping for the length of the vocal tract", "",
-     "divides the frequencies of the bands' corners; 1: no warping", from_to(0.1, 10), kBands},
+    {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
+     "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kBands},
     {"vtln_low", &O::vtln_low, "lower end of the frequencies that vtln_warp divides", "Hz",
      "below, the warping fades out towards fmin", kAny, kWarp},
     {"vtln_high", &O::vtln_high, "upper end of the frequencies that vtln_warp divides", "Hz",
@@ -192,13 +192,14 @@ constexpr MelOptionRow kTable[] = {
      "htk_compat the last"},
     {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
      "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
-    {"energy_eps", &O::energy_eps, "least energy that use_energy adds, whatever energy_floor is",
-     "", "of the sum of squares, before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
+    {"energy_eps", &O::energy_eps,
+     "lower limit of the energy that use_energy adds, whatever energy_floor is", "",
+     "applied to the sum of squares before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
      from_to(kSmallest, kLargest), kEnergy,
      [](const O&) { return false; }},  // recorded as energy_floor
     {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
-     "of the sum of squares, before the logarithm; never below energy_eps", from_to(0, kLargest),
-     kEnergy},
+     "applied to the sum of squares before the logarithm; never below energy_eps",
+     from_to(0, kLargest), kEnergy},
     {"htk_compat", &O::htk_compat, "column of the energy that use_energy adds", "",
      "true: the last one; false: the first one", kAny, kEnergy},
 
@@ -210,23 +211,25 @@ constexpr MelOptionRow kTable[] = {
     {"ref", &O::ref, "value of a band or bin that the logarithm maps to 0", "",
      "max: the largest of the segment, or of the recording where it is not cut",
      from_to(kSmallest, kLargest), kLog},
-    {"top_db", &O::top_db, "range kept below the largest value of the segment or recording", "dB",
-     "lower values are raised to its lower end; in dB (20/power times log10) whatever log is, or "
-     "with db_factor in the decibels of the rows; not set: every value is kept (Whisper: 80)",
+    {"top_db", &O::top_db, "dynamic range kept below the largest value of the segment or recording",
+     "dB",
+     "lower values are raised to the largest minus top_db; in decibels of 20/power log10 whatever "
+     "log is, or in those of db_factor where it is set; not set: nothing is raised (Whisper: 80)",
      from_to(0, kLargest), kLog},
-    {"db_factor", &O::db_factor, "factor of the logarithm to base 10 that makes decibels", "",
-     "not set: 20/power; 10: librosa.power_to_db and torchaudio's AmplitudeToDB('power') of "
-     "whatever they are given",
+    {"db_factor", &O::db_factor, "factor on log10 that makes decibels", "",
+     "not set: 20/power; 10: as librosa.power_to_db and torchaudio's AmplitudeToDB('power'), "
+     "whatever power is",
      above_to(0, 1000), kDecibels,
      [](const O& o) { return o.db_factor && *o.db_factor != 20.0 / o.power; }},
     {"log_offset", &O::log_offset, "number added to a band or bin before amin and the logarithm",
      "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
 
     {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
-     "none: neither; fixed: by norm_mean and norm_std; per_feature: by those of each column over "
-     "the segment or recording; all_features: by those of all its values"},
+     "none: neither; fixed: by norm_mean and norm_std; per_feature: by the mean and standard "
+     "deviation of each column over the segment or recording; all_features: by those of all its "
+     "values together"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
-     "one number, or one for each column", from_to(-kLargest, kLargest), kFixed},
+     "one number, or one for each column; not set: 0", from_to(-kLargest, kLargest), kFixed},
     {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",
      "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
     {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
@@ -236,19 +239,20 @@ constexpr MelOptionRow kTable[] = {
      "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
      kOwnStatistics},
     {"norm_eps_to", &O::norm_eps_to, "what norm_eps is added to", "",
-     "std: the standard deviation (NeMo); variance: its square, before the root (Seamless)", kAny,
-     kOwnDeviation,
+     "std: the standard deviation (NeMo); variance: its square, before the square root (Seamless)",
+     kAny, kOwnDeviation,
      [](const O& o) { return o.norm_eps > 0 && o.norm_eps_to == O::NormEpsTo::variance; }},
     {"norm_ddof", &O::norm_ddof,
-     "what is subtracted from the number of rows N when the sum of squares is divided by it for "
-     "the "
-     "standard deviation",
-     "", "1: unbiased (NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     "delta degrees of freedom of the standard deviation: the sum of squared deviations is divided "
+     "by N - norm_ddof",
+     "",
+     "N is the number of rows for per_feature, of all values for all_features; 1: unbiased (NeMo, "
+     "Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
-    {"precision", &O::precision, "what samples, transform and bands are computed in", "",
-     "float: single precision; double: double precision, on the CPU only, for bands 60 dB and more "
-     "below their frame's peak. Rows are float32 with either",
+    {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",
+     "float: single; double: double, on the CPU only; makes bands accurate that are 60 dB and more "
+     "below the peak of their frame. Rows are float32 with either",
      kAny, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
 };
 
