@@ -147,9 +147,9 @@ void MelBackendOptions::describe(Schema& s) {
   s.group("d2h", d2h,
           "node that waits until rows are back from a CUDA device; concurrency not set: 64")
       .used_with(kDevice, may_be_device);
-  s.group("rows", rows,
-          "node that takes rows out of page-locked memory and applies what needs a whole segment "
-          "or recording (ref: max, top_db, normalize)")
+  s.group(
+       "rows", rows,
+       "node that takes rows out of page-locked memory and applies ref: max, top_db and normalize")
       .used_with(kDevice, may_be_device);
 }
 

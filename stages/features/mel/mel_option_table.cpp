@@ -60,8 +60,8 @@ constexpr Needs kOwnDeviation{
 // name, member, what, unit, effect; range, needs; whether it is recorded
 constexpr MelOptionRow kTable[] = {
     {"sample_rate", &O::sample_rate, "sample rate of the recordings", "Hz",
-     "a file of another rate fails; not set: the rate of the resample stage before this one; "
-     "required where there is none",
+     "a file of another rate fails; not set: the rate of the waveforms if it is known (from "
+     "resample or synthetic), else it is required",
      from_to(1, 10'000'000)},
 
     {"input_scale", &O::input_scale, "value of a sample at full scale", "",
@@ -229,7 +229,8 @@ constexpr MelOptionRow kTable[] = {
      "deviation of each column over the segment or recording; all_features: by those of all its "
      "values together"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
-     "one number, or one for each column; not set: 0", from_to(-kLargest, kLargest), kFixed},
+     "one number, or one for each column; required with normalize: fixed",
+     from_to(-kLargest, kLargest), kFixed},
     {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",
      "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
     {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
