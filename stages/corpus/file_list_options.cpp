@@ -82,33 +82,35 @@ void FileListOptions::describe(Schema& s) {
 
   s.field(
       "splits", splits,
-      "how files are put into splits (training, validation, test); top_dir: by the first "
-      "folder below root; manifest: by the manifest's column split; ratio: drawn, by the shares "
-      "of split_ratios; auto: by the manifest's column split where there is one, else no splits");
+      "how files are put into splits (training, validation, test); top_dir: by the first folder "
+      "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
+      "split_ratios; auto: by the manifest's column split where there is one, else no splits");
   s.field("split_names", split_names,
-          "names of the allowed splits, in the order of the output; not set: any name, with train, "
-          "val and test (or other names for these) first");
+          "names of the allowed splits, in the order of the output; not set: any name; those for "
+          "training (train, training, tr, trn) come first, then validation (val, valid, "
+          "validation, dev) and test (test, testing, tst, eval), then others");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
-  s.field("split_ratios", split_ratios,
-          "names of the splits that splits: ratio draws, and the share of the files that each gets")
+  s.field(
+       "split_ratios", split_ratios,
+       "names of the splits that splits: ratio makes, and the fraction of the files that each gets")
       .used_with("splits: ratio", by_ratio);
   s.field("split_seed", split_seed,
-          "seed of the draw of splits: ratio; another seed gives another draw")
+          "seed of the random assignment by splits: ratio; another seed gives another assignment")
       .used_with("splits: ratio", by_ratio);
   s.field(
        "split_stratify", split_stratify,
-       "how splits: ratio draws; true: meets the shares as exactly as whole files allow, overall "
-       "and within every label; false: draws each file by its path alone, so that no file moves to "
-       "another split when files are added (in an update, split_update decides)")
+       "how splits: ratio assigns files; true: meets the fractions as exactly as whole files "
+       "allow, overall and within every label; false: assigns each file by its path alone, so that "
+       "no file moves to another split when files are added (in an update, split_update decides)")
       .used_with("splits: ratio", by_ratio);
   const auto has_splits = [this] {
     return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
   };
   s.field("split_group", split_group,
-          "how files are grouped, such as by speaker, to keep each group in one split: the name "
-          "of an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
-          "expression whose ( ) finds the group's name in the path. Splits that are not drawn "
-          "stay, and a remark counts groups in several")
+          "how files are grouped, such as by speaker, to keep each group in one split: the name of "
+          "an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
+          "expression whose ( ) finds the group's name in the path. Only splits: ratio moves "
+          "files; with other splits a warning counts the groups that are in more than one")
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,
@@ -119,9 +121,9 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
   s.field("split_update", split_update,
-          "how an update draws with splits: ratio; keep: files of the earlier output stay in their "
-          "split, and new files of their groups join them; redraw: all files are drawn as in a new "
-          "run, and a remark counts those that move")
+          "what an update does with splits: ratio; keep: files of the earlier output stay in their "
+          "split, and new files of their groups join them; redraw: all files are assigned as in a "
+          "new run, and a warning counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 
