@@ -81,7 +81,8 @@ std::string stages_markdown(const Registry& registry) {
       "- A length is a time with its unit (`25ms`, `10s`), or a number of samples, which are\n"
       "  those of the waveform that the node receives.\n"
       "- A size without a unit is in bytes.\n"
-      "- A remark stands in the report and in the output; the file is processed all the same.\n"
+      "- A remark is about one file, which is processed all the same; a warning is about the run.\n"
+      "  Both stand in the report.\n"
       "- A group is a map: `h2d: {concurrency: 4}` for `h2d.concurrency`. Its `concurrency` and\n"
       "  `queue`, where not set, are `auto` as for every node.\n\n";
   NodeOptions common;

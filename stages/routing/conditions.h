@@ -29,7 +29,8 @@ class Conditions {
       "channels, "
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
       "(500ms..2min), an "
-      "exact number, or a list of these of which one has to hold; numbers may have another unit";
+      "exact number, or a list of these of which one has to hold. Without a unit, numbers are "
+      "bytes, seconds or Hz";
 
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;
