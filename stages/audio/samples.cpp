@@ -27,8 +27,8 @@ struct SamplesOptions {
 
   void describe(Schema& s) {
     s.field("sample_rate", sample_rate,
-            "sample rate that recordings must have [Hz]; others fail; not set: that of a resample "
-            "stage before, or any")
+            "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
+            "resample stage before this one, or any rate")
         .range(100, 1'000'000);
   }
 };
