@@ -180,8 +180,8 @@ class SampleRows final : public Transform<Windows, MelBatch> {
 
 const RegisterStage<SampleRows, SamplesOptions> registered{
     "samples",
-    "Makes rows of the samples themselves: a window or, where recordings are not cut, a sample "
-    "each.",
+    "Makes rows of raw samples: a row for every window or, where recordings are not cut, for every "
+    "sample.",
     true};
 
 }  // namespace

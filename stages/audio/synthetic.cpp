@@ -227,7 +227,7 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
 struct SamplesOptions {
   Bytes block{512 * 1024};
   void describe(Schema& s) {
-    s.field("block", block, "samples that go from stage to stage at a time [bytes]")
+    s.field("block", block, "size of the blocks in which samples go from stage to stage")
         .range(4096, 1 << 30)
         .tuning();
   }

@@ -24,13 +24,10 @@ class Conditions {
   static constexpr const char* kHelp =
       "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
       "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
-      "match; "
-      "\"!dog\", or a list of such: none may match. size [bytes], duration [s], rate [Hz], "
-      "channels, "
+      "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, "
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
-      "(500ms..2min), an "
-      "exact number, or a list of these of which one has to hold. Without a unit, numbers are "
-      "bytes, seconds or Hz";
+      "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
+      "without a unit is in bytes, seconds or Hz";
 
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;

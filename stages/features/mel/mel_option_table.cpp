@@ -88,7 +88,7 @@ constexpr MelOptionRow kTable[] = {
     {"win_length", &O::win_length, "length of the analysis window, at most n_fft", "samples",
      "longer: finer in frequency, coarser in time; not set: n_fft", from_to(1, 1 << 20)},
     {"hop", &O::hop, "distance from the start of a frame to the start of the next", "samples",
-     "every hop gives a row; not set: win_length / 2", from_to(1, 1 << 24)},
+     "every hop gives a frame; not set: win_length / 2", from_to(1, 1 << 24)},
     {"align", &O::align, "place of a window shorter than n_fft in the transform", "",
      "center: in the middle, and a frame takes n_fft samples; left: at the start, followed by "
      "zeros, and a frame takes win_length samples (Kaldi)",
@@ -247,8 +247,8 @@ constexpr MelOptionRow kTable[] = {
      "delta degrees of freedom of the standard deviation: the sum of squared deviations is divided "
      "by N - norm_ddof",
      "",
-     "N is the number of rows for per_feature, of all values for all_features; 1: unbiased (NeMo, "
-     "Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     "N is the number of frames for per_feature, of all values for all_features; 1: unbiased "
+     "(NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
     {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",
