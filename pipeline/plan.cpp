@@ -79,7 +79,7 @@ void NodeOptions::describe(Schema& s) {
   s.field("on_failure", on_failure,
           "what is lost when this node, or one after it, cannot process a file; file: all outputs "
           "of the file; branch: only those after this node, while the others keep it, with a "
-          "remark; not set: as the node before; at the source: file");
+          "remark; not set: as the node before; file if none before sets it");
 }
 
 namespace {

@@ -53,16 +53,16 @@ struct AudioWriteOptions {
   void describe(Schema& s) {
     s.field("path", names.folder,
             "folder below which each recording is written under its own relative path; created if "
-            "missing; required");
+            "missing, but not the folder that it is in; required");
     s.field("format", kind.format, "format of the written files");
     s.field(
         "dtype", kind.type,
         "sample format; float32: with format: wav only; int16, int24: floating-point samples are "
         "rounded to the nearest integer, and samples beyond full scale are clipped, with a remark");
     s.field("by", names.by,
-            "folders between path and the path of a recording, in this order: split, label, or "
-            "both, such as [split, label]; a file without one goes into no_split or no_label; not "
-            "set: no such folders");
+            "folders between path and the path of a recording, in the order written: [split, "
+            "label], or one of both; a file without one goes into no_split or no_label; not set: "
+            "no such folders");
     s.field("keep_ending", names.keep_ending,
             "keeps the extension of the recording in the name; false: a.mp3 becomes a.wav; true: "
             "a.mp3.wav");
