@@ -44,7 +44,7 @@ const char* kind_text(const StageTraits& traits) {
     case StageKind::source:
       return "a source; the graph starts with it";
     case StageKind::transform:
-      return traits.pairs ? "what several nodes give of an item in, one out"
+      return traits.pairs ? "what several nodes give for an item in, one out"
                           : "one item in, one or more out";
     case StageKind::combine:
       return "many items in, one out";
@@ -52,6 +52,15 @@ const char* kind_text(const StageTraits& traits) {
       return "a sink; nothing comes after it";
   }
   return "";
+}
+
+// Whether they are, to the last word, those of the other stage `name`.
+bool has_options_of(const StageInfo& stage, const std::string& name, const Registry& registry) {
+  if (name == stage.name) return false;
+  for (const StageInfo* other : registry.all())
+    if (other->name == name)
+      return option_rows(stage.configure()->schema()) == option_rows(other->configure()->schema());
+  return false;
 }
 
 }  // namespace
@@ -96,7 +105,12 @@ std::string stages_markdown(const Registry& registry) {
       out += fmt::format("; concurrency at most {}", stage->traits.max_concurrency);
     out += ".\n\n";
     const auto config = stage->configure();
-    out += config->schema().fields().empty() ? "No options of its own.\n" : table(config->schema());
+    if (config->schema().fields().empty())
+      out += "No options of its own.\n";
+    else if (has_options_of(*stage, stage->feature_stage, registry))
+      out += fmt::format("The options are those of [{0}](#{0}).\n", stage->feature_stage);
+    else
+      out += table(config->schema());
   }
   return out;
 }

@@ -101,7 +101,7 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
 const RegisterStage<CudaMel, MelNodeOptions> registered{
     "cuda_mel",
     "Mel spectrogram on CUDA devices; write mel with backend: cuda or auto, which inserts this "
-    "stage and the other cuda stages around it. Options are those of mel.",
+    "stage and the other cuda stages around it.",
     true};
 
 }  // namespace
