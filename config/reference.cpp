@@ -44,14 +44,23 @@ const char* kind_text(const StageTraits& traits) {
     case StageKind::source:
       return "a source; the graph starts with it";
     case StageKind::transform:
-      return traits.pairs ? "what several nodes give of an item in, one out"
+      return traits.pairs ? "what several nodes give for an item in, one out"
                           : "one item in, one or more out";
     case StageKind::combine:
       return "many items in, one out";
     case StageKind::sink:
-      return "a sink; the graph ends with it";
+      return "a sink; nothing comes after it";
   }
   return "";
+}
+
+// Whether they are, to the last word, those of the other stage `name`.
+bool has_options_of(const StageInfo& stage, const std::string& name, const Registry& registry) {
+  if (name == stage.name) return false;
+  for (const StageInfo* other : registry.all())
+    if (other->name == name)
+      return option_rows(stage.configure()->schema()) == option_rows(other->configure()->schema());
+  return false;
 }
 
 }  // namespace
@@ -75,7 +84,16 @@ std::string stages_markdown(const Registry& registry) {
       "What the stages of a pipeline are, what they take and give, and their options. How a\n"
       "pipeline is put together from them is in [pipelines.md](pipelines.md).\n\n"
       "## Every node\n\n"
-      "These options stand beside the stage's own. An empty default means: not set.\n\n";
+      "Every node has these options beside those of its stage.\n\n"
+      "- An empty default means that the option is not set. A number, length or size without a\n"
+      "  default may be written as `auto` or `none`, too: that is the same as not set.\n"
+      "- A length is a time with its unit (`25ms`, `10s`), or a number of samples, which are\n"
+      "  those of the waveform that the node receives.\n"
+      "- A size without a unit is in bytes.\n"
+      "- A remark is about one file, which is processed all the same; a warning is about the run.\n"
+      "  Both stand in the report.\n"
+      "- A group is a map: `h2d: {concurrency: 4}` for `h2d.concurrency`. Its `concurrency` and\n"
+      "  `queue`, where not set, are `auto` as for every node.\n\n";
   NodeOptions common;
   Schema schema;
   common.describe(schema);
@@ -87,7 +105,12 @@ std::string stages_markdown(const Registry& registry) {
       out += fmt::format("; concurrency at most {}", stage->traits.max_concurrency);
     out += ".\n\n";
     const auto config = stage->configure();
-    out += config->schema().fields().empty() ? "No options of its own.\n" : table(config->schema());
+    if (config->schema().fields().empty())
+      out += "No options of its own.\n";
+    else if (has_options_of(*stage, stage->feature_stage, registry))
+      out += fmt::format("The options are those of [{0}](#{0}).\n", stage->feature_stage);
+    else
+      out += table(config->schema());
   }
   return out;
 }

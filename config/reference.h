@@ -12,6 +12,7 @@ namespace melflow {
 /// An option as a row of a table; the options of a group follow it as "long.length".
 struct OptionRow {
   std::string name, type, default_text, allowed, doc;
+  bool operator==(const OptionRow&) const = default;
 };
 std::vector<OptionRow> option_rows(const Schema& schema);
 

@@ -49,40 +49,37 @@ void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
   s.field("stage", stage,
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
-  s.field(
-      "from", from,
-      "name of the node whose output this node takes, or NODE.OUTPUT where that node has several "
-      "outputs; for merge and concat, a list of them; required but for sources");
+  s.field("from", from,
+          "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
+          "several outputs; for merge and concat, a list of names; required except in a source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
-          "workers, or a number that the stage chooses")
+          "workers, or what the stage sets for itself: the option depth in disk_read with engine: "
+          "threads or io_uring")
       .range(1, 1024)
       .tuning();
-  s.field(
-       "queue", queue,
-       "largest number of items that may wait before this node; auto: adapted during the run, "
-       "from twice the node's concurrency plus the concurrency of the node before it, up to eight "
-       "times that")
+  s.field("queue", queue,
+          "largest number of items that may wait before this node; auto: at first twice the node's "
+          "concurrency, or the concurrency of the node before where that is more; then adapted "
+          "during the run, up to 8 times that")
       .range(1, kMostPlaces)
       .tuning();
-  s.field(
-       "start_at", start_at,
-       "share of the queue (for an auto queue: of its first size) that must be filled before the "
-       "node takes its first item, unless no more items can come; 0: it begins at once")
+  s.field("start_at", start_at,
+          "fraction of the queue (of its first size, if auto) that must be filled before the node "
+          "takes its first item, unless no more items can come; 0: the node starts at once")
       .range(0, 1)
       .tuning();
-  s.field(
-       "files_per_task", files_per_task,
-       "for the source: number of files that go from node to node together until they become a "
-       "batch or are written, each with its own entry in the report; auto: as many as take about "
-       "100 µs of a worker's time, fewer towards the end of the list; never more than memory.host "
-       "has room for")
+  s.field("files_per_task", files_per_task,
+          "source only: number of files handled together as one task until they are collected in a "
+          "batch or written, each with its own entry in the report; auto: as many as take about "
+          "100 µs of a worker's time, fewer towards the end of the list; never more than "
+          "memory.host has room for")
       .range(1, kMostFilesPerTask)
       .tuning();
   s.field("on_failure", on_failure,
-          "what a file loses that this node, or one after it, cannot process: file, all outputs; "
-          "branch, only those after this node, and the others have it with a remark; not set: as "
-          "the node before, and file at the source");
+          "what is lost when this node, or one after it, cannot process a file; file: all outputs "
+          "of the file; branch: only those after this node, while the others keep it, with a "
+          "remark; not set: as the node before; file if none before sets it");
 }
 
 namespace {

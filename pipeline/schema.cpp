@@ -56,6 +56,9 @@ std::string to_text(Bytes bytes) {
 std::string Field::allowed() const {
   if (!choices.empty()) return fmt::format("{}", fmt::join(choices, ", "));
   const auto text = [this](double v) {
+    constexpr double kGigabyte = 1e9;  // 4GB is no whole number of MiB
+    if (type.starts_with("size") && v > 0 && std::fmod(v, kGigabyte) == 0)
+      return fmt::format("{:.0f}GB", v / kGigabyte);
     if (type.starts_with("size")) return to_text(Bytes{static_cast<std::uint64_t>(v)});
     const bool is_plain = v == std::floor(v) && std::abs(v) < 1e8;
     return is_plain ? std::to_string(static_cast<std::int64_t>(v)) : number_text(v);

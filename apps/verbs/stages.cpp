@@ -57,7 +57,7 @@ std::string example(const StageInfo& stage) {
   const auto config = stage.configure();
   for (const Field& f : config->schema().fields())
     if (f.doc.ends_with("; required") || f.name == "root")
-      out += fmt::format(", {}: {}", f.name, f.name == "root" ? "FOLDER" : "FILE");
+      out += fmt::format(", {}: {}", f.name, f.doc.starts_with("folder") ? "FOLDER" : "FILE");
   return out + "}";
 }
 

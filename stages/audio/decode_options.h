@@ -81,10 +81,10 @@ struct DecodeOptions {
             "padded with silence; not set: recordings keep their length");
     s.field("truncated", truncated,
             "how to treat a recording that ends early or is damaged; keep: its good samples are "
-            "used, and the report has a remark; fail: the file fails");
+            "used, with a remark; fail: the file fails");
     s.field("block", block,
-            "decoded samples that go from stage to stage at a time [bytes]; longer recordings are "
-            "divided into such blocks")
+            "size of the blocks in which decoded samples go from stage to stage; longer recordings "
+            "are divided into such blocks")
         .range(64 * 1024, 1 << 30)
         .tuning();
     s.field(

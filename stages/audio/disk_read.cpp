@@ -48,8 +48,8 @@ struct DiskReadOptions {
   void describe(Schema& s) {
     s.other_values(other_names::values_of_disk_read());
     s.field("buffer", buffer,
-            "largest read from the system [bytes]; also the memory through which a large file is "
-            "read")
+            "largest read from the system; a file larger than the option whole is read through a "
+            "buffer of this size")
         .range(4096, 1 << 30)
         .tuning();
     s.field("noatime", noatime,
@@ -67,14 +67,13 @@ struct DiskReadOptions {
         .tuning();
     s.field(
          "engine", engine,
-         "how files are read; auto: by the workers, and where these wait for the disk, the system "
-         "loads the next files meanwhile; inline: by the workers alone; threads: by threads of its "
-         "own; io_uring: by the kernel, many files at once (by threads where io_uring is not "
-         "allowed)")
+         "how files are read; auto: by the workers, and while they wait for the disk the system "
+         "loads the next files; inline: by the workers alone; threads: by threads of the node; "
+         "io_uring: by the kernel, many files at once (by threads where io_uring is not allowed)")
         .tuning();
     s.field("depth", depth,
-            "most files that are read or loaded at once; with engine: threads and io_uring, "
-            "`concurrency` overrides it where that is set")
+            "largest number of files that are read or loaded at once; with engine: threads or "
+            "io_uring, `concurrency` takes precedence if set")
         .range(1, 1024)
         .tuning()
         .used_with("engine: auto, threads or io_uring",

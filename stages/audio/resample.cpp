@@ -56,10 +56,9 @@ struct ResampleOptions {
             "one is not always faster");
     s.field(
         "length", length,
-        "samples of a recording of n at the old rate; round: n rate / old rate, rounded, which "
-        "libsoxr gives; ceil: rounded up (torchaudio's length); librosa: rounded up as "
-        "librosa.resample does, whose product can be a little more than a whole number. The last "
-        "sample is 0 where libsoxr gives one less");
+        "number of samples that n samples become; round: n rate / old rate, rounded to the "
+        "nearest; ceil: rounded up (torchaudio); librosa: rounded up as in librosa.resample, which "
+        "now and then gives one more than ceil. Where libsoxr gives one less, a 0 is appended");
   }
 };
 

@@ -27,8 +27,8 @@ struct SamplesOptions {
 
   void describe(Schema& s) {
     s.field("sample_rate", sample_rate,
-            "sample rate that recordings must have [Hz]; others fail; not set: that of a resample "
-            "stage before, or any")
+            "sample rate that recordings must have [Hz]; others fail; not set: the rate of the "
+            "resample stage before this one, or any rate")
         .range(100, 1'000'000);
   }
 };
@@ -180,8 +180,8 @@ class SampleRows final : public Transform<Windows, MelBatch> {
 
 const RegisterStage<SampleRows, SamplesOptions> registered{
     "samples",
-    "Makes rows of the samples themselves: a window or, where recordings are not cut, a sample "
-    "each.",
+    "Makes rows of raw samples: a row for every window or, where recordings are not cut, for every "
+    "sample.",
     true};
 
 }  // namespace

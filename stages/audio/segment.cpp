@@ -40,7 +40,7 @@ struct WindowOptions {
   std::optional<Length> length, hop;
 
   void describe_as(const char* which, Schema& s) {
-    s.field("length", length, fmt::format("length of a {} window", which));
+    s.field("length", length, fmt::format("length of a {} window; required in its group", which));
     s.field("hop", hop,
             fmt::format("distance from the start of a {} window to the start of the next; not set: "
                         "the length of one",
@@ -64,15 +64,15 @@ struct SegmentOptions {
   void describe(Schema& s) {
     s.other_names(other_names::of_segment());
     s.field("length", length,
-            "length of a window; each window becomes a row; not set: recordings are not cut, and "
-            "each frame becomes a row");
+            "length of a window; all frames of a window form one row; not set: recordings are not "
+            "cut, and each frame is a row");
     s.field("hop", hop,
             "distance from the start of a window to the start of the next; not set: length");
     s.group("long", long_windows,
-            "cuts in two stages, instead of length and hop: long windows of the recording, and in "
-            "each of them the windows of short");
+            "cuts in two steps, in place of length and hop: long windows of the recording, and "
+            "within each of them the windows of short; needs long.length and short.length");
     s.group("short", short_windows,
-            "windows inside every one of long, which become rows; goes with long only");
+            "windows within every one of long, which become rows; only together with long");
     s.field("tail", tail,
             "how to treat the samples after the last whole window; drop: they give no row; pad: "
             "silence is added to make one more window");

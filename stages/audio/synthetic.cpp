@@ -73,7 +73,9 @@ struct SamplesGroup : NodeGroup {
   std::optional<Bytes> block;
   void describe(Schema& s) {
     NodeGroup::describe(s);
-    s.field("block", block, "samples that go from stage to stage at a time [bytes]").tuning();
+    s.field("block", block,
+            "size of the blocks in which samples go from stage to stage; not set: 512KiB")
+        .tuning();
   }
 };
 
@@ -95,22 +97,22 @@ struct SyntheticOptions {
   void describe(Schema& s) {
     s.field("count", count, "number of recordings").range(0, 100'000'000).tuning();
     s.field("kind", kind,
-            "what a recording is, and its label; with several kinds recordings have them in turn. "
-            "tone: a sine of one frequency; sweep: a sine from low to high; noise: white and "
-            "uniform");
+            "list of kinds of signal, which are also the labels; with several kinds, recordings "
+            "have them in turn; tone: a sine of one frequency; sweep: a sine from low to high; "
+            "noise: uniform and white; silence: zeros");
     s.field("duration", duration, "length of every recording");
     s.field("rate", rate, "sample rate [Hz]").range(100, 1'000'000);
-    s.field("low", low, "lowest frequency of a tone, and that at which a sweep begins [Hz]")
+    s.field("low", low, "lowest frequency of a tone, or the start of a sweep [Hz]")
         .range(0.001, 500'000)
         .used_with("kind: tone or sweep", [this] { return has_sine(); });
     s.field("high", high,
-            "highest frequency of a tone, which is drawn between both, and that at which a sweep "
-            "ends [Hz]; not set: 0.45 rate")
+            "highest frequency of a tone, which is drawn between low and high, or the end of a "
+            "sweep [Hz]; not set: 0.45 x rate")
         .range(0.001, 500'000)
         .used_with("kind: tone or sweep", [this] { return has_sine(); });
     s.field("amplitude", amplitude, "peak of the samples; full scale is 1").range(0, 1);
-    s.field("seed", seed, "other seeds have other frequencies and noise");
-    s.group("samples", samples, "the node that computes the samples");
+    s.field("seed", seed, "seed of the random frequencies and noise");
+    s.group("samples", samples, "node that computes the samples");
   }
 };
 
@@ -225,7 +227,7 @@ class Synthetic final : public Source<Signal>, public ManifestSource, public Mak
 struct SamplesOptions {
   Bytes block{512 * 1024};
   void describe(Schema& s) {
-    s.field("block", block, "samples that go from stage to stage at a time [bytes]")
+    s.field("block", block, "size of the blocks in which samples go from stage to stage")
         .range(4096, 1 << 30)
         .tuning();
   }

@@ -39,22 +39,22 @@ struct TrimSilenceOptions {
   void describe(Schema& s) {
     s.other_names(other_names::of_trim_silence());
     s.field("threshold", threshold,
-            "level of a frame up to which it is silent; 0dB is a mean square of 1, a full sine has "
-            "-3dB. This or top_db")
+            "a frame at or below this level is silent; 0dB is a mean square of 1 (a full-scale "
+            "sine is at -3dB). Set either threshold or top_db")
         .range(-200, 0);
     s.field("top_db", top_db,
-            "how many dB below the loudest frame of its recording a frame is silent "
-            "(librosa.effects.trim). A recording has to be no longer than hold")
+            "a frame this many dB or more below the loudest frame of its recording is silent "
+            "(librosa.effects.trim). Recordings longer than hold fail")
         .greater_than(0);
     s.field("frame", frame, "length of a frame, whose mean square is its level");
     s.field("hop", hop,
-            "distance from the middle of a frame to that of the next; the first has its middle at "
-            "the first sample");
+            "distance from the middle of a frame to the middle of the next; the middle of the "
+            "first frame is the first sample");
     s.field("keep", keep, "silence that stays before the first sound and after the last one");
     s.field("hold", hold,
-            "most audio that waits in memory until it is known what becomes of it. With threshold: "
-            "of a silence at the end, no more than that is cut off. With top_db: longer recordings "
-            "fail");
+            "most audio kept in memory until it is known whether it is silence at an end. With "
+            "threshold: at most this much silence is cut off at the end. With top_db: longer "
+            "recordings fail");
   }
 };
 

@@ -19,15 +19,19 @@ void FileListOptions::describe(Schema& s) {
   s.other_names(other_names::of_file_list());
   s.other_values(other_names::values_of_file_list());
   s.field("root", root,
-          "folder that is searched for files, with all folders below it; the output stores paths "
-          "relative to it");
+          "folder that is searched for files, with all folders below it, or that the paths of a "
+          "manifest start from; relative to the current directory; the output stores paths "
+          "relative to it; required unless manifest is set");
   const auto is_scanned = [this] { return manifest.empty(); };
   const std::string scanned = "a folder that is searched (a manifest is taken as it stands)";
   s.field("include", include,
-          "patterns of files to take: * stands for any part of a name, ** for any folders, at the "
-          "end for everything in them (speech/** is all files below speech); case does not matter")
+          "patterns of files to take, compared with the path below root; * stands for any part of "
+          "a name, ** for any folders, at the end for everything in them (speech/** is all files "
+          "below speech); a pattern without '/' is compared with the name in any folder; case does "
+          "not matter")
       .used_with(scanned, is_scanned);
-  s.field("exclude", exclude, "patterns of files and folders to leave out");
+  s.field("exclude", exclude,
+          "patterns of files and folders to leave out, written as those of include");
   s.field("manifest", manifest,
           "list of the files, in place of a search: a text file with one path per line, or a table "
           "(.csv, .tsv, .jsonl) with a column path, or Kaldi's segments with its wav.scp beside it "
@@ -37,10 +41,9 @@ void FileListOptions::describe(Schema& s) {
       .used_with("a manifest", [this] { return !manifest.empty(); });
   s.group(
       "utterances", utterances,
-      "the columns of the manifest by which a line is a part of a recording: an utterance, with "
-      "its own label, rows and entry in the report; a recording is read and decoded once for "
-      "all of its utterances, and they come one after the other in the order of their starts; "
-      "{} for columns start and end");
+      "columns of the manifest that make each line an utterance: a part of a recording, with its "
+      "own label, rows and entry in the report. A recording is read and decoded once for all its "
+      "utterances, which follow in the order of their starts; {}: columns start and end");
   s.field("follow_links", follow_links, "also searches folders that are symbolic links")
       .used_with(scanned, is_scanned);
   s.field("closed_folders", closed_folders,
@@ -49,16 +52,15 @@ void FileListOptions::describe(Schema& s) {
           "out are not affected")
       .used_with(scanned, is_scanned);
 
-  s.field(
-      "labels", labels,
-      "where labels come from; parent_dir: the name of the folder that the file is in; top_dir: "
-      "the name of the first folder below root (with splits: top_dir, below the folder of the "
-      "split); manifest: label_column of the manifest; file: label_column of label_file; or the "
-      "name "
-      "of an entry of columns; or a regular expression whose ( ) finds the label in the path");
+  s.field("labels", labels,
+          "where labels come from; none: files have no labels; parent_dir: the name of the folder "
+          "that the file is in; top_dir: the name of the first folder below root (with splits: "
+          "top_dir, below the folder of the split); manifest: label_column of the manifest; file: "
+          "label_column of label_file; or the name of an entry of columns; or a regular expression "
+          "whose ( ) finds the label in the path");
   s.field("label_file", label_file,
-          "table (.csv, .tsv, .jsonl) with a column path; labels: file takes labels from it, "
-          "targets numbers, and columns texts");
+          "table (.csv, .tsv, .jsonl) with a column path, for labels (labels: file), numbers "
+          "(targets) and texts (columns)");
   s.field("label_column", label_column,
           "name of the column with the labels, in manifest or label_file")
       .used_with("labels: file or manifest", [this] { return labels.is_in_table(); });
@@ -80,33 +82,35 @@ void FileListOptions::describe(Schema& s) {
 
   s.field(
       "splits", splits,
-      "how files are put into splits (training, validation, test); top_dir: by the first "
-      "folder below root; manifest: by the manifest's column split; ratio: drawn, by the shares "
-      "of split_ratios; auto: by the manifest's column split where there is one, else no splits");
+      "how files are put into splits (training, validation, test); top_dir: by the first folder "
+      "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
+      "split_ratios; auto: by the manifest's column split where there is one, else no splits");
   s.field("split_names", split_names,
-          "names of the allowed splits, in the order of the output; not set: any name, with train, "
-          "val and test (or other names for these) first");
+          "names of the allowed splits, in the order of the output; not set: any name; those for "
+          "training (train, training, tr, trn) come first, then validation (val, valid, "
+          "validation, dev) and test (test, testing, tst, eval), then others");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
-  s.field("split_ratios", split_ratios,
-          "names of the splits that splits: ratio draws, and the share of the files that each gets")
+  s.field(
+       "split_ratios", split_ratios,
+       "names of the splits that splits: ratio makes, and the fraction of the files that each gets")
       .used_with("splits: ratio", by_ratio);
   s.field("split_seed", split_seed,
-          "seed of the draw of splits: ratio; another seed gives another draw")
+          "seed of the random assignment by splits: ratio; another seed gives another assignment")
       .used_with("splits: ratio", by_ratio);
   s.field(
        "split_stratify", split_stratify,
-       "how splits: ratio draws; true: meets the shares as exactly as whole files allow, overall "
-       "and within every label; false: draws each file by its path alone, so that no file moves to "
-       "another split when files are added (in an update, split_update decides)")
+       "how splits: ratio assigns files; true: meets the fractions as exactly as whole files "
+       "allow, overall and within every label; false: assigns each file by its path alone, so that "
+       "no file moves to another split when files are added (in an update, split_update decides)")
       .used_with("splits: ratio", by_ratio);
   const auto has_splits = [this] {
     return splits == Splits::automatic ? !manifest.empty() : splits != Splits::none;
   };
   s.field("split_group", split_group,
-          "how files are grouped, such as by speaker, to keep each group in one split: the name "
-          "of an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
-          "expression whose ( ) finds the group's name in the path. Splits that are not drawn "
-          "stay, and a remark counts groups in several")
+          "how files are grouped, such as by speaker, to keep each group in one split: the name of "
+          "an entry of columns, parent_dir, top_dir, a column of the manifest, or a regular "
+          "expression whose ( ) finds the group's name in the path. Only splits: ratio moves "
+          "files; with other splits a warning counts the groups that are in more than one")
       .used_with("splits", has_splits);
   s.field(
        "split_unmatched", split_unmatched,
@@ -117,9 +121,9 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio and split_group",
                  [this] { return splits == Splits::ratio && !split_group.empty(); });
   s.field("split_update", split_update,
-          "how an update draws with splits: ratio; keep: files of the earlier output stay in their "
-          "split, and new files of their groups join them; redraw: all files are drawn as in a new "
-          "run, and a remark counts those that move")
+          "what an update does with splits: ratio; keep: files of the earlier output stay in their "
+          "split, and new files of their groups join them; redraw: all files are assigned as in a "
+          "new run, and a warning counts those that move")
       .used_with("splits: ratio", by_ratio);
 }
 
@@ -134,13 +138,14 @@ std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
 
 void UtteranceColumns::describe(Schema& s) {
   s.field("start", start, "name of the column with the start of an utterance in its recording");
+  s.field("end", end,
+          "name of the column with the end of an utterance; an empty cell is the end of the "
+          "recording; not set: end, unless utterances.duration is set");
+  s.field("duration", duration,
+          "name of the column with the duration of an utterance, in place of its end");
   s.field(
-      "end", end,
-      "name of the column with its end; an empty cell is the end of the recording; not set: end, "
-      "unless there is a duration");
-  s.field("duration", duration, "name of the column with its duration, in place of its end");
-  s.field("unit", unit,
-          "what these numbers count: seconds, or samples of the recording at its own rate");
+      "unit", unit,
+      "what start, end and duration count: seconds, or samples of the recording at its own rate");
 }
 
 const std::string& FileListOptions::group_rule() const {

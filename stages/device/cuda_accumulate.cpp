@@ -47,14 +47,15 @@ class CudaAccumulate final : public Combine<Batch, Batch> {
 // The queue is every node's own option.
 struct Options : AccumulateOptions {
   void describe(Schema& s) {
-    s.field("bytes", bytes, "size of the samples [bytes] at which a batch for the device is full")
+    s.field("bytes", bytes, "total size of the samples at which a batch for the device is full")
         .range(4096, 2.0e9)
         .tuning();
   }
 };
 
 const RegisterStage<CudaAccumulate, Options> registered{
-    "cuda_accumulate", "Puts batches together until one is large enough for a graphics processor."};
+    "cuda_accumulate",
+    "Puts batches together until one is large enough for a CUDA device; mel inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

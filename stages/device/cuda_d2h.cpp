@@ -42,7 +42,8 @@ class CudaD2h final : public Transform<DeviceRows, PinnedRows>, public HasEngine
 };
 
 const RegisterStage<CudaD2h, NoOptions> registered{
-    "cuda_d2h", "Brings rows back from a graphics processor into page-locked memory."};
+    "cuda_d2h",
+    "Brings rows back from a CUDA device into page-locked memory; mel inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

@@ -60,7 +60,8 @@ class CudaH2d final : public Transform<Batch, DeviceBatch> {
 };
 
 const RegisterStage<CudaH2d, NoOptions> registered{
-    "cuda_h2d", "Packs a batch into page-locked memory and sends it to a graphics processor."};
+    "cuda_h2d",
+    "Packs a batch into page-locked memory and sends it to a CUDA device; mel inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

@@ -100,7 +100,8 @@ class CudaMel final : public Transform<DeviceBatch, DeviceRows>, public HasEngin
 
 const RegisterStage<CudaMel, MelNodeOptions> registered{
     "cuda_mel",
-    "Mel spectrogram on graphics processors; a mel node with backend: cuda becomes this stage.",
+    "Mel spectrogram on CUDA devices; write mel with backend: cuda or auto, which inserts this "
+    "stage and the other cuda stages around it.",
     true};
 
 }  // namespace

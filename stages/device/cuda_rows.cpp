@@ -38,7 +38,9 @@ class CudaRows final : public Transform<PinnedRows, MelBatch> {
 };
 
 const RegisterStage<CudaRows, NoOptions> registered{
-    "cuda_rows", "Takes rows out of page-locked memory and finishes them."};
+    "cuda_rows",
+    "Takes rows out of page-locked memory and applies ref: max, top_db and normalize of mel, which "
+    "inserts this stage."};
 
 }  // namespace
 }  // namespace melflow

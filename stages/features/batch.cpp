@@ -20,7 +20,7 @@ struct BatchOptions {
         .range(1, 65536)
         .tuning();
     s.field("bytes", bytes,
-            "size of the samples [bytes] at which a batch is full, even with fewer files")
+            "total size of the samples at which a batch is full, even with fewer files")
         .range(4096, 4.0e9)
         .tuning();
   }

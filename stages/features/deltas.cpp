@@ -37,9 +37,11 @@ struct DeltaStageOptions {
         .range(3, 999);
     s.field(
         "method", delta.method,
-        "how derivatives are taken; regression: slope of a line through the frames, end frames "
-        "repeated, and slopes of slopes (torchaudio, HTK); kaldi: the same folded into one filter "
-        "(add-deltas); librosa: polynomial through the frames, at the ends, too");
+        "how derivatives are taken; regression: slope of a line through the frames, with the first "
+        "and last frame repeated at the ends; higher orders are slopes of slopes (torchaudio, "
+        "HTK); kaldi: the same slopes, with higher orders as one combined filter, which differs at "
+        "the ends (add-deltas); librosa: derivative of a polynomial of degree order fitted to the "
+        "frames; at the ends, to the outermost width frames (Savitzky-Golay)");
   }
 };
 

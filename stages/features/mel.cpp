@@ -67,7 +67,7 @@ class Mel final : public Transform<Batch, MelBatch> {
 const RegisterStage<Mel, MelNodeOptions> registered{
     "mel",
     "Mel spectrogram, with the options that users of librosa, torchaudio, Kaldi, Whisper, NeMo and "
-    "others look for; docs/features.md says what is not there.",
+    "others look for; docs/features.md lists what is not supported.",
     true};
 
 }  // namespace

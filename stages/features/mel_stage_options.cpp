@@ -86,7 +86,8 @@ void MelStageOptions::describe(Schema& s) {
   s.other_values(other_names::values_of_mel());
   s.field("preset", preset,
           "front end of a known library or model: sets every other option of this stage to the "
-          "value that it has there, except those that are written beside it")
+          "value that it has there, except those that are written beside it; not set or none: the "
+          "defaults in this list")
       .implies([this] { take_preset(); })
       .tuning();
   for (const MelOptionRow& row : mel_option_table()) {

@@ -42,20 +42,19 @@ struct MfccOptions {
         "norm", cepstrum.norm,
         "scaling of the discrete cosine transform; ortho: orthonormal, as in librosa, torchaudio "
         "and Kaldi; none: unscaled, as in scipy with norm=None");
-    s.field(
-         "lifter", cepstrum.lifter,
-         "length L of the sine that weights the coefficients, so that higher ones count more; 0: "
-         "none (Kaldi, HTK: 22)")
+    s.field("lifter", cepstrum.lifter,
+            "length L of the lifter (see lifter_style), which weights the coefficients so that "
+            "higher ones count more; 0: none (Kaldi, HTK: 22)")
         .range(0, 1e6);
     s.field("lifter_style", cepstrum.lifter_style,
             "weight of coefficient i with lifter L; librosa: 1 + L/2 sin(pi (i+1) / L); kaldi: 1 + "
             "L/2 "
             "sin(pi i / L)")
         .used_with("lifter", [this] { return cepstrum.lifter > 0; });
-    s.field(
-        "htk_compat", cepstrum.htk_compat,
-        "order of the coefficients; true: coefficient 0 comes last, as in HTK, multiplied by the "
-        "root of 2 unless it is an energy; false: it comes first");
+    s.field("htk_compat", cepstrum.htk_compat,
+            "order of the coefficients; true: coefficient 0 comes last, as in HTK, multiplied by "
+            "the square root of 2 unless use_energy of mel replaced it by the energy; false: it "
+            "comes first");
   }
 };
 

@@ -26,9 +26,10 @@ struct NormalizeOptions {
   std::string file;
 
   void describe(Schema& s) {
-    s.field("file", file,
-            "path of an earlier output whose mean and standard deviation scale the columns; its "
-            "sink must have had statistics: train or all, and its rows must not be normalised")
+    s.field(
+         "file", file,
+         "path of an earlier output whose mean and standard deviation scale the columns; it must "
+         "have been written with statistics: train or all and without normalize: true; required")
         .tuning();  // what it holds is among the feature settings
   }
 };

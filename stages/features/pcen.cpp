@@ -17,14 +17,14 @@ struct PcenStageOptions {
 
   void describe(Schema& s) {
     s.field("gain", pcen.gain,
-            "exponent of the smoothed value that each value is divided by; 0: no division")
+            "exponent g of the smoothed value m in (x / (m + eps)^g + bias)^power - bias^power, x "
+            "being the value of a column; 0: no division")
         .range(0, 10);
-    s.field("bias", pcen.bias,
-            "number added before the root that power takes, and its root subtracted after it; 0: "
-            "none")
+    s.field("bias", pcen.bias, "bias in (x / (m + eps)^gain + bias)^power - bias^power; 0: none")
         .range(0, 1e9);
     s.field("power", pcen.power,
-            "exponent of the result, which compresses it; 0: the logarithm of 1 + x instead")
+            "exponent in (x / (m + eps)^gain + bias)^power - bias^power, which compresses the "
+            "values; 0: ln(1 + x / (m + eps)^gain) instead")
         .range(0, 10);
     s.field("time_constant", pcen.time_constant,
             "time constant of the smoothing [s]; longer: the level of a column adapts more slowly")

@@ -52,18 +52,22 @@ struct AudioWriteOptions {
 
   void describe(Schema& s) {
     s.field("path", names.folder,
-            "folder below which every recording is written under its own path; made where it is "
-            "missing");
-    s.field("format", kind.format, "kind of the files");
-    s.field("dtype", kind.type,
-            "type of the stored samples; float32 goes with wav. Floats become the nearest "
-            "integers; samples beyond full scale are clipped, with a remark");
-    s.field("by", names.by, "folders between path and a recording's own: its split, its label");
+            "folder below which each recording is written under its own relative path; created if "
+            "missing, but not the folder that it is in; required");
+    s.field("format", kind.format, "format of the written files");
+    s.field(
+        "dtype", kind.type,
+        "sample format; float32: with format: wav only; int16, int24: floating-point samples are "
+        "rounded to the nearest integer, and samples beyond full scale are clipped, with a remark");
+    s.field("by", names.by,
+            "folders between path and the path of a recording, in the order written: [split, "
+            "label], or one of both; a file without one goes into no_split or no_label; not set: "
+            "no such folders");
     s.field("keep_ending", names.keep_ending,
-            "whether a recording's ending stays in the name; false: a.mp3 becomes a.wav; true: "
+            "keeps the extension of the recording in the name; false: a.mp3 becomes a.wav; true: "
             "a.mp3.wav");
     s.field("overwrite", overwrite,
-            "replaces files that exist; false: no run begins when one of them exists");
+            "replaces existing files; false: the run does not start if one exists");
     s.field("sync", sync, "waits until the system has written each file to disk");
   }
 };
@@ -270,7 +274,9 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
 };
 
 const RegisterStage<AudioWrite, AudioWriteOptions> registered{
-    "audio_write", "Writes a sound file for every recording, or for every window."};
+    "audio_write",
+    "Writes a sound file for every recording, or for every window (a-00000.wav, a-00001.wav, "
+    "...)."};
 
 }  // namespace
 }  // namespace melflow

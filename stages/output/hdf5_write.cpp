@@ -83,19 +83,17 @@ struct Hdf5WriteOptions : RowSinkOptions {
     describe_rows(s, "path of the HDF5 file; it is called <path>.part until it is complete");
     s.field("layout", layout,
             "how the rows are stored; contiguous: in one piece, which can be mapped into memory; "
-            "chunked: in pieces, which can be compressed; auto: chunked with compression, else "
+            "chunked: in chunks, which can be compressed; auto: chunked with compression, else "
             "contiguous")
         .tuning();
-    s.field(
-         "access", access,
-         "how chunked rows will be read, for which the size of pieces is chosen; sequential: from "
-         "the first to the last; blocks: some hundred at a time, at any place; shuffled: one at a "
-         "time, in any order")
+    s.field("access", access,
+            "how chunked rows will be read; sets the default of chunk; sequential: from the first "
+            "to the last; blocks: some hundred at a time, at any place; shuffled: one at a time, "
+            "in any order")
         .tuning();
-    s.field(
-         "chunk", chunk,
-         "size of a piece before compression [bytes], rounded to whole rows; auto: 256KiB, 32KiB "
-         "or 8KiB with access: sequential, blocks or shuffled")
+    s.field("chunk", chunk,
+            "size of a chunk before compression, rounded to whole rows; not set: 256KiB, 32KiB or "
+            "8KiB with access: sequential, blocks or shuffled")
         .range(4096, 16 << 20)
         .tuning()
         .used_with("layout: chunked, or compression", [this] { return is_chunked(); });
@@ -109,8 +107,8 @@ struct Hdf5WriteOptions : RowSinkOptions {
         .tuning()
         .used_with("compression: deflate", is_packed);
     s.field("shuffle", shuffle,
-            "reorders the bytes of a piece before compression, first bytes of all values first, "
-            "which makes it smaller")
+            "reorders the bytes of a chunk before compression: the first bytes of all values, then "
+            "the second bytes, and so on; compresses better")
         .tuning()
         .used_with("compression: deflate", is_packed);
     describe_ending(s);
@@ -206,7 +204,9 @@ class Hdf5Write final : public RowSink {
 };
 
 const RegisterStage<Hdf5Write, Hdf5WriteOptions> registered{
-    "hdf5_write", "Writes rows to one HDF5 file, in manifest order.", true};
+    "hdf5_write",
+    "Writes rows to one HDF5 file, in the order of the file list (by path, or as in its manifest).",
+    true};
 
 }  // namespace
 }  // namespace melflow

@@ -61,7 +61,9 @@ class NpyWrite final : public RowSink {
 };
 
 const RegisterStage<NpyWrite, NpyWriteOptions> registered{
-    "npy_write", "Writes rows to one .npy file, in manifest order.", true};
+    "npy_write",
+    "Writes rows to one .npy file, in the order of the file list (by path, or as in its manifest).",
+    true};
 
 }  // namespace
 }  // namespace melflow

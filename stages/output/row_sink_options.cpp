@@ -11,29 +11,27 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
   s.field("dtype", dtype,
           "number type of the stored values; float16: 11 significant bits, values up to 65504; "
           "bfloat16: 8 significant bits, the range of float32. A recording with a larger value "
-          "fails. int16: samples (stage samples) times 32768, clipped at full scale. A CUDA device "
-          "rounds to 16 bits itself where no stage between it and this one needs "
-          "more");
+          "fails. int16: only for rows made by the stage samples: times 32768, clipped at full "
+          "scale. Where rows come straight from a CUDA device, the device rounds them to 16 bits: "
+          "same values, half the transfer");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
           "stored; none: neither is stored; train: the rows of the first split, or all rows where "
           "there are no splits; all: all rows")
       .tuning();
-  s.field(
-      "normalize", normalize,
-      "scales all rows, of every split, by the statistics: (x - mean) / std, after the last row "
-      "is written");
+  s.field("normalize", normalize,
+          "scales all rows, of every split, by the statistics: (x - mean) / std, after the last "
+          "row is written; needs statistics: train or all");
 }
 
 void RowSinkOptions::describe_ending(Schema& s) {
   s.field("split_files", split_files,
-          "writes a file for each split (the default of npy_write, not of hdf5_write), named after "
-          "it: features.train.h5 for path: features.h5 (or "
-          ".npy); rows of recordings in no split go to path itself")
+          "writes a file for each split, named after the split: features.train.h5 for path: "
+          "features.h5 (or .npy); rows of recordings in no split go to path itself")
       .tuning();
   s.field("overwrite", overwrite,
-          "replaces an existing file once the new one is complete; false: no run begins when the "
-          "file exists. A file with rows is never replaced by one without any")
+          "replaces an existing file once the new one is complete; false: the run does not start "
+          "if the file exists. A file with rows is never replaced by one without any")
       .tuning();
   s.field(
        "max_dropped", max_dropped,
@@ -41,12 +39,10 @@ void RowSinkOptions::describe_ending(Schema& s) {
        "a number of recordings or a share of the rows; beyond that, as when a disk is not mounted, "
        "the update fails and leaves the output as it is. 100%: no limit")
       .tuning();
-  s.field(
-       "checkpoint", checkpoint,
-       "most bytes between two notes in the journal beside the output of how far the run is; there "
-       "is one every 5 s, too. A run that is stopped by force loses what it did since the last. "
-       "With "
-       "sync everything is on disk each time")
+  s.field("checkpoint", checkpoint,
+          "number of bytes after which the progress of the run is noted in the journal beside the "
+          "output; it is noted at least every 5 s, too. A run that is killed loses what it did "
+          "since the last note. With sync: true, everything is on disk at each note")
       .range(1, std::int64_t{1} << 40)
       .tuning();
   s.field("sync", sync, "waits until the system has written everything to disk before the run ends")

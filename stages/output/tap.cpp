@@ -43,14 +43,16 @@ struct TapOptions {
   bool overwrite = false;
 
   void describe(Schema& s) {
-    s.field("path", path, "folder for what is written; made where it is missing");
+    s.field("path", path, "folder for the written files; created if missing; required");
     s.field("files", files,
             "patterns for the recordings that are written (\"dog/*.wav\", \"**/a?.flac\"); a "
             "pattern without '/' is compared with the last part of a path; not set: all");
-    s.field("limit", limit, "largest number of recordings that are written, the first of the list")
+    s.field("limit", limit,
+            "largest number of recordings that are written; the first in the order of the list are "
+            "taken")
         .range(1, 1000);
     s.field("overwrite", overwrite,
-            "replaces files that exist; false: no run begins when one of them exists");
+            "replaces existing files; false: the run does not start if one exists");
   }
 };
 
@@ -332,7 +334,9 @@ class Tap final : public ItemStage, public PassesAny {
 };
 
 const RegisterStage<Tap, TapOptions> registered{
-    "tap", "Writes what comes of a few recordings, whatever it is, to be looked at."};
+    "tap",
+    "Writes what arrives for a few recordings to files to look at: samples or rows as .npy, all "
+    "else as .json."};
 
 }  // namespace
 }  // namespace melflow

@@ -23,9 +23,11 @@ class Conditions {
   /// What conditions there are, for the help of options.
   static constexpr const char* kHelp =
       "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
-      "path, label, split, column.NAME: a text, a pattern, a list of them, with ! in front none of "
-      "it. size, duration, rate, channels, target.NAME: \"> 15s\", \"<= 15s\", the range "
-      "500ms..2min with both its ends, a number, or a list of these, one of which has to hold";
+      "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
+      "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, "
+      "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
+      "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
+      "without a unit is in bytes, seconds or Hz";
 
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;

@@ -40,8 +40,9 @@ class Merge final : public ItemStage, public PassesAny {
   PortType port_;
 };
 
-const RegisterStage<Merge, NoOptions> registered{
-    "merge", "Joins what a route has parted: each file goes on as it comes."};
+const RegisterStage<Merge, NoOptions> registered{"merge",
+                                                 "Joins the outputs of a route again; files pass "
+                                                 "on unchanged, in the order in which they come."};
 
 }  // namespace
 }  // namespace melflow

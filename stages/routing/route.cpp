@@ -140,8 +140,8 @@ struct RouteOptions {
         "there by `from: NODE.OUTPUT`. " +
             std::string(Conditions::kHelp));
     s.field("else", otherwise,
-            "name of one output more, for files that meet the conditions of none; not set: these "
-            "files are left out and listed as skipped");
+            "name of a further output, for files that meet the conditions of no other; not set: "
+            "these files are left out and listed as skipped");
   }
 };
 
@@ -238,9 +238,9 @@ class Filter final : public Router {
 };
 
 const RegisterStage<Route, RouteOptions> route{
-    "route", "Sends each file by one of several outputs, by what is known of it.", true};
+    "route", "Sends each file to one of several outputs, depending on its properties.", true};
 const RegisterStage<Filter, FilterOptions> filter{
-    "filter", "Hands on files that meet conditions, and leaves out the others.", true};
+    "filter", "Passes on files that meet conditions, and leaves out the others.", true};
 
 }  // namespace
 }  // namespace melflow

@@ -13,7 +13,7 @@ TEST_CASE("reference: the Markdown has every stage, every option and its limits"
   const std::string text = stages_markdown(config_registry());
   CAPTURE(text);
   for (const char* part : {
-           "## keep\n\nKeeps numbers.\n\n`number →`: a sink; the graph ends with it.\n",
+           "## keep\n\nKeeps numbers.\n\n`number →`: a sink; nothing comes after it.\n",
            "## list\n\nLists numbers.\n\n`→ number`: a source; the graph starts with it; "
            "concurrency at most 1.\n",
            "`number → number`",

@@ -12,20 +12,22 @@
 namespace melflow {
 
 void FeedOptions::describe(Schema& s) {
-  s.field(
-       "feed", feed,
-       "where samples come from; stream: decoded when they are needed; preload: all decoded into "
-       "memory before anything is computed; cache: decoded once into a file in cache_path that "
-       "later runs read; auto: stream or cache, whichever suits the run. All give the same rows")
+  s.field("feed", feed,
+          "where samples come from; stream: decoded when they are needed; preload: all decoded "
+          "into memory before anything is computed; cache: decoded once into a file in cache_path "
+          "that later runs read; auto: cache if cache_path holds files of this corpus already, or "
+          "if uses is more than 1 and a cache fits on the disk (uncompressed files in the page "
+          "cache need none); else stream. All give the same rows")
       .tuning();
   s.field("cache_path", cache_path,
-          "folder in which feed: cache and auto keep their files of decoded audio")
+          "folder in which feed: cache and auto keep their files of decoded audio; required with "
+          "feed: cache")
       .tuning()
       .used_with("feed: cache or auto",
                  [this] { return feed == FeedKind::cache || feed == FeedKind::automatic; });
   s.field("uses", uses,
-          "how often the audio will be used, including this run; feed: auto makes a cache only "
-          "where that is more than once")
+          "how often the audio will be used, including this run; feed: auto makes a cache only if "
+          "that is more than once")
       .range(1, 1e9)
       .tuning()
       .used_with("feed: auto", [this] { return feed == FeedKind::automatic; });

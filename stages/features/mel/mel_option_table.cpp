@@ -60,7 +60,8 @@ constexpr Needs kOwnDeviation{
 // name, member, what, unit, effect; range, needs; whether it is recorded
 constexpr MelOptionRow kTable[] = {
     {"sample_rate", &O::sample_rate, "sample rate of the recordings", "Hz",
-     "a file of another rate fails; not set: the rate that a resample stage before this one gives",
+     "a file of another rate fails; not set: the rate of the waveforms if it is known (from "
+     "resample or synthetic), else it is required",
      from_to(1, 10'000'000)},
 
     {"input_scale", &O::input_scale, "value of a sample at full scale", "",
@@ -87,7 +88,7 @@ constexpr MelOptionRow kTable[] = {
     {"win_length", &O::win_length, "length of the analysis window, at most n_fft", "samples",
      "longer: finer in frequency, coarser in time; not set: n_fft", from_to(1, 1 << 20)},
     {"hop", &O::hop, "distance from the start of a frame to the start of the next", "samples",
-     "every hop gives a row; not set: win_length / 2", from_to(1, 1 << 24)},
+     "every hop gives a frame; not set: win_length / 2", from_to(1, 1 << 24)},
     {"align", &O::align, "place of a window shorter than n_fft in the transform", "",
      "center: in the middle, and a frame takes n_fft samples; left: at the start, followed by "
      "zeros, and a frame takes win_length samples (Kaldi)",
@@ -104,8 +105,8 @@ constexpr MelOptionRow kTable[] = {
     {"blackman_coeff", &O::blackman_coeff,
      "c of window: blackman, c - 0.5 cos(x) + (0.5 - c) cos(2x)", "", "Kaldi's blackman_coeff",
      from_to(0, 1), kBlackman, [](const O& o) { return o.blackman_coeff != kBlackmanCoeff; }},
-    {"tukey_alpha", &O::tukey_alpha, "share of window: tukey that slopes", "", "0: boxcar; 1: hann",
-     from_to(0, 1), kTukey},
+    {"tukey_alpha", &O::tukey_alpha, "fraction of window: tukey that is tapered", "",
+     "0: boxcar; 1: hann", from_to(0, 1), kTukey},
     {"periodic", &O::periodic, "symmetry of the analysis window", "",
      "true: periodic, for spectral analysis; false: symmetric, with equal ends (Kaldi, NeMo)", kAny,
      kSlopingWindow},
@@ -114,11 +115,14 @@ constexpr MelOptionRow kTable[] = {
     {"gauss_std", &O::gauss_std, "standard deviation of window: gauss", "samples",
      "larger: flatter; not set: win_length / 8", from_to(1e-3, 1e9), kGauss},
     {"center", &O::center, "centres frame t on sample t * hop", "",
-     "true: both ends of the recording or segment are padded by half a frame; false: the first "
-     "frame starts at the first sample",
+     "true: both ends of the recording or segment are padded by half a frame (n_fft / 2, or "
+     "win_length / 2 with align: left); false: the first frame starts at the first sample",
      kAny, kNothing, [](const O&) { return false; }},  // recorded as pad
     {"pad", &O::pad, "padding before the start and after the end of a recording or segment",
-     "samples", "not set: half a frame with center, else none", from_to(0, 1 << 20)},
+     "samples",
+     "not set: half a frame if center, else none; a value replaces the padding of center, and 0 is "
+     "none",
+     from_to(0, 1 << 20)},
     {"pad_mode", &O::pad_mode, "samples that padding adds at the ends of a recording or segment",
      "",
      "reflect: its mirror image without the end sample; symmetric: its mirror image (Kaldi); "
@@ -127,8 +131,8 @@ constexpr MelOptionRow kTable[] = {
      kAny, kPadding},
     {"pad_zeros", &O::pad_zeros,
      "zeros before the start and after the end of a recording or segment, before it is padded",
-     "samples", "as pad of torchaudio's Spectrogram; none by default", from_to(0, 1 << 20),
-     kNothing, [](const O& o) { return o.pad_zeros > 0; }},
+     "samples", "as pad in torchaudio's Spectrogram", from_to(0, 1 << 20), kNothing,
+     [](const O& o) { return o.pad_zeros > 0; }},
     {"snip_edges", &O::snip_edges, "frames at the ends of a recording or segment, as in Kaldi", "",
      "true: only frames that fit as a whole; false: one for every hop, centred on the hop's "
      "middle; "
@@ -137,7 +141,8 @@ constexpr MelOptionRow kTable[] = {
      "Whisper and NeMo do so"},
 
     {"normalized", &O::normalized, "number by which the spectrum is divided", "",
-     "none: 1; window: the root of the window's sum of squares; frame_length: the root of n_fft"},
+     "none: 1; window: the square root of the window's sum of squares; frame_length: the square "
+     "root of n_fft"},
     {"power", &O::power, "exponent of the magnitude of the spectrum", "", "2: power; 1: amplitude",
      above_to(0, 16)},
     {"power_offset", &O::power_offset, "number added to the squared magnitude of every bin", "",
@@ -150,49 +155,51 @@ constexpr MelOptionRow kTable[] = {
     {"fmin", &O::fmin, "lower edge of the lowest mel band", "Hz", "lower frequencies are left out",
      from(0), kBands},
     {"fmax", &O::fmax, "upper edge of the highest mel band", "Hz",
-     "0 or less: so many Hz below sample_rate / 2; not set: sample_rate / 2", kAny, kBands},
+     "0 or negative: that many Hz below sample_rate / 2; not set: sample_rate / 2", kAny, kBands},
     {"mel_scale", &O::mel_scale, "formula from frequency to mel that spaces the bands", "",
      "htk: 2595 log10(1 + f/700); kaldi: 1127 ln(1 + f/700); slaney: linear below 1 kHz, "
      "logarithmic above",
      kAny, kBands},
     {"norm", &O::mel_norm, "scaling of the triangles that weight the bins of a mel band", "",
-     "none: every peak is 1; slaney: the area of every triangle over Hz is 1; 1, 2, inf: the sum "
-     "of a band's "
-     "weights is 1, the root of the sum of their squares, the largest of them (librosa)",
+     "none: every peak is 1; slaney: the area of every triangle over Hz is 1; 1: the weights of a "
+     "band sum to 1; 2: the square root of the sum of their squares is 1; inf: the largest weight "
+     "is 1 (1, 2, inf: librosa)",
      kAny, kBands},
     {"triangles", &O::triangles, "shape of the triangles that weight the bins of a mel band", "",
      "hz: flanks straight over Hz; mel: flanks straight over mel (Kaldi); left_width: over Hz, the "
      "right flank as wide as the left one (SpeechBrain)",
      kAny, kBands},
-    {"bin_hz", &O::bin_hz, "frequency of a bin where the triangles of the mel bands weight it", "",
-     "exact: k sample_rate / n_fft for bin k; torchaudio: evenly up to sample_rate / 2 rounded "
-     "down, "
-     "which is fmax where that is not set; speechbrain: the same, with fmax as of exact; lhotse: k "
-     "sample_rate / (n_fft - 1). Of an even sample_rate and n_fft all but the last are the same",
+    {"bin_hz", &O::bin_hz, "frequency of bin k where the triangles of the mel bands weight it", "",
+     "exact: k sample_rate / n_fft; torchaudio: evenly spaced from 0 to sample_rate / 2 rounded "
+     "down to whole Hz, which is also the default of fmax; speechbrain: as torchaudio, but fmax is "
+     "sample_rate / 2 by default; lhotse: k sample_rate / (n_fft - 1). With an even sample_rate "
+     "and an even n_fft, exact, torchaudio and speechbrain are the same",
      kAny, kBands, has_other_bins},
-    {"htk_mode", &O::htk_mode, "makes mel bands as HTK does", "",
-     "the lowest band loses its first weight when fmin is above 0, and no band is below 1", kAny,
-     kBands},
-    {"vtln_warp", &O::vtln_warp, "factor of the warping for the length of the vocal tract", "",
-     "divides the frequencies of the bands' corners; 1: no warping", from_to(0.1, 10), kBands},
+    {"htk_mode", &O::htk_mode, "builds mel bands as HTK does", "",
+     "the first weight of the lowest band is dropped if fmin is above 0, and bands below 1 are "
+     "raised to 1 before the logarithm",
+     kAny, kBands},
+    {"vtln_warp", &O::vtln_warp, "factor of the vocal tract length normalisation (VTLN)", "",
+     "divides the frequencies of the bands' edges; 1: no warping", from_to(0.1, 10), kBands},
     {"vtln_low", &O::vtln_low, "lower end of the frequencies that vtln_warp divides", "Hz",
      "below, the warping fades out towards fmin", kAny, kWarp},
     {"vtln_high", &O::vtln_high, "upper end of the frequencies that vtln_warp divides", "Hz",
-     "above, the warping fades out towards fmax; 0 or less: so many Hz below sample_rate / 2", kAny,
-     kWarp},
+     "above, the warping fades out towards fmax; 0 or negative: that many Hz below sample_rate / 2",
+     kAny, kWarp},
 
     {"use_energy", &O::use_energy, "adds a column with the energy of the frame", "",
      "the natural logarithm of the sum of its squared samples; the first column, or with "
      "htk_compat the last"},
     {"raw_energy", &O::raw_energy, "samples whose energy use_energy adds", "",
      "true: before pre-emphasis and window; false: after them", kAny, kEnergy},
-    {"energy_eps", &O::energy_eps, "least energy that use_energy adds, whatever energy_floor is",
-     "", "of the sum of squares, before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
+    {"energy_eps", &O::energy_eps,
+     "lower limit of the energy that use_energy adds, whatever energy_floor is", "",
+     "applied to the sum of squares before the logarithm; 1.2e-7 in Kaldi (Lhotse: 1e-15)",
      from_to(kSmallest, kLargest), kEnergy,
      [](const O&) { return false; }},  // recorded as energy_floor
     {"energy_floor", &O::energy_floor, "floor of the energy that use_energy adds", "",
-     "of the sum of squares, before the logarithm; never below energy_eps", from_to(0, kLargest),
-     kEnergy},
+     "applied to the sum of squares before the logarithm; never below energy_eps",
+     from_to(0, kLargest), kEnergy},
     {"htk_compat", &O::htk_compat, "column of the energy that use_energy adds", "",
      "true: the last one; false: the first one", kAny, kEnergy},
 
@@ -204,23 +211,26 @@ constexpr MelOptionRow kTable[] = {
     {"ref", &O::ref, "value of a band or bin that the logarithm maps to 0", "",
      "max: the largest of the segment, or of the recording where it is not cut",
      from_to(kSmallest, kLargest), kLog},
-    {"top_db", &O::top_db, "range kept below the largest value of the segment or recording", "dB",
-     "lower values are raised to its lower end; in dB (20/power times log10) whatever log is, or "
-     "with db_factor in the decibels of the rows; not set: every value is kept (Whisper: 80)",
+    {"top_db", &O::top_db, "dynamic range kept below the largest value of the segment or recording",
+     "dB",
+     "lower values are raised to the largest minus top_db; in decibels of 20/power log10 whatever "
+     "log is, or in those of db_factor where it is set; not set: nothing is raised (Whisper: 80)",
      from_to(0, kLargest), kLog},
-    {"db_factor", &O::db_factor, "factor of the logarithm to base 10 that makes decibels", "",
-     "not set: 20/power; 10: librosa.power_to_db and torchaudio's AmplitudeToDB('power') of "
-     "whatever they are given",
+    {"db_factor", &O::db_factor, "factor on log10 that makes decibels", "",
+     "not set: 20/power; 10: as librosa.power_to_db and torchaudio's AmplitudeToDB('power'), "
+     "whatever power is",
      above_to(0, 1000), kDecibels,
      [](const O& o) { return o.db_factor && *o.db_factor != 20.0 / o.power; }},
     {"log_offset", &O::log_offset, "number added to a band or bin before amin and the logarithm",
      "", "keeps silence finite: log(x + log_offset)", from_to(0, kLargest), kLog},
 
     {"normalize", &O::normalize, "shifts and scales finished values: (x - mean) / std", "",
-     "none: neither; fixed: by norm_mean and norm_std; per_feature: by those of each column over "
-     "the segment or recording; all_features: by those of all its values"},
+     "none: neither; fixed: by norm_mean and norm_std; per_feature: by the mean and standard "
+     "deviation of each column over the segment or recording; all_features: by those of all its "
+     "values together"},
     {"norm_mean", &O::norm_mean, "mean that normalize: fixed subtracts", "",
-     "one number, or one for each column", from_to(-kLargest, kLargest), kFixed},
+     "one number, or one for each column; required with normalize: fixed",
+     from_to(-kLargest, kLargest), kFixed},
     {"norm_std", &O::norm_std, "standard deviation that normalize: fixed divides by", "",
      "one number, or one for each column; not set: 1", from_to(1e-30, kLargest), kFixed},
     {"norm_variance", &O::norm_variance, "whether normalize divides by the standard deviation", "",
@@ -230,19 +240,20 @@ constexpr MelOptionRow kTable[] = {
      "for per_feature and all_features; keeps constant columns finite", from_to(0, kLargest),
      kOwnStatistics},
     {"norm_eps_to", &O::norm_eps_to, "what norm_eps is added to", "",
-     "std: the standard deviation (NeMo); variance: its square, before the root (Seamless)", kAny,
-     kOwnDeviation,
+     "std: the standard deviation (NeMo); variance: its square, before the square root (Seamless)",
+     kAny, kOwnDeviation,
      [](const O& o) { return o.norm_eps > 0 && o.norm_eps_to == O::NormEpsTo::variance; }},
     {"norm_ddof", &O::norm_ddof,
-     "what is subtracted from the number of rows N when the sum of squares is divided by it for "
-     "the "
-     "standard deviation",
-     "", "1: unbiased (NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
+     "delta degrees of freedom of the standard deviation: the sum of squared deviations is divided "
+     "by N - norm_ddof",
+     "",
+     "N is the number of frames for per_feature, of all values for all_features; 1: unbiased "
+     "(NeMo, Seamless); 0: of the population (Kaldi, ESPnet, Speech2Text)",
      from_to(0, 1), kOwnDeviation, [](const O& o) { return o.norm_ddof != 1; }},
 
-    {"precision", &O::precision, "what samples, transform and bands are computed in", "",
-     "float: single precision; double: double precision, on the CPU only, for bands 60 dB and more "
-     "below their frame's peak. Rows are float32 with either",
+    {"precision", &O::precision, "precision in which samples, transform and bands are computed", "",
+     "float: single; double: double, on the CPU only; makes bands accurate that are 60 dB and more "
+     "below the peak of their frame. Rows are float32 with either",
      kAny, kNothing, [](const O& o) { return o.precision == O::Precision::float64; }},
 };
 

@@ -51,39 +51,37 @@ struct BatchesOptions {
   NumberType dtype = NumberType::float32;
 
   void describe(Schema& s) {
-    s.field("size", size, "samples in a batch: rows where recordings are cut, else recordings")
+    s.field("size", size,
+            "number of examples in a batch; an example is a row where recordings are cut into "
+            "windows, else a whole recording")
         .range(1, 1 << 20)
         .tuning();
-    s.field(
-         "max_rows", max_rows,
-         "where a sample is a recording: the most rows of a batch, padding included; one that is "
-         "longer is a batch by itself; 0: any number")
+    s.field("max_rows", max_rows,
+            "where an example is a whole recording: largest number of rows in a batch, padding "
+            "included; a longer recording is a batch of its own; 0: no limit")
         .range(0, 1 << 30)
         .tuning();
-    s.field(
-         "shuffle", shuffle,
-         "so many samples are held, of which the next one is drawn by chance; 0: samples come in "
-         "the order of the list")
+    s.field("shuffle", shuffle,
+            "size of the shuffle buffer: this many examples are held, and the next is drawn from "
+            "them at random; 0: the order of the list")
         .range(0, 1 << 24)
         .tuning();
     s.field("bucket", bucket,
-            "where a sample is a recording: so many are held and sorted by their lengths, so that "
-            "those "
-            "of a batch need little padding; 0: they are not sorted")
+            "where an example is a whole recording: this many are held and sorted by length, so "
+            "that batches need little padding; 0: no sorting")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
-            "seed of the draw by `shuffle`; with the number of the epoch it decides the order of "
-            "samples")
+            "seed of the random draw made by `shuffle`; together with the number of the epoch it "
+            "fixes the order")
         .tuning();
-    s.field("drop_last", drop_last, "leaves out the last batch where it is not full").tuning();
-    s.field("prefetch", prefetch, "batches that wait for the program at most")
+    s.field("drop_last", drop_last, "leaves out the last batch if it is not full").tuning();
+    s.field("prefetch", prefetch, "largest number of finished batches that wait for the program")
         .range(1, 1024)
         .tuning();
-    s.field(
-        "dtype", dtype,
-        "number type of the values; int16: samples (stage samples) times 32768, clipped at full "
-        "scale");
+    s.field("dtype", dtype,
+            "number type of the values; int16: only for rows made by the stage samples: times "
+            "32768, clipped at full scale");
   }
 };
 
@@ -308,7 +306,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
 };
 
 const RegisterStage<Batches, BatchesOptions> registered{
-    "batches", "Gives rows in batches to a program that trains.", true};
+    "batches", "Delivers rows in batches to a training program.", true};
 
 }  // namespace
 }  // namespace melflow
