@@ -138,7 +138,8 @@ TEST_CASE("tune: what cannot be done is said before the first run") {
     CHECK(has(e.err, text));
     CHECK(e.out == "");
   };
-  refused({"--budget", "soon"}, 2, "'soon' is not a time such as 11h50m, 90s, 1.5h or 90 (seconds)");
+  refused({"--budget", "soon"}, 2,
+          "'soon' is not a time such as 11h50m, 90s, 1.5h or 90 (seconds)");
   refused({"-o", "none/t.yaml"}, 1, "-o: none/t.yaml");
   refused({"-o", "p.yaml"}, 1, "-o: p.yaml");
   refused({"--set", "mel.quux=1"}, 78, "quux");

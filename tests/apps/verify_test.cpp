@@ -156,7 +156,8 @@ TEST_CASE("duration: times with units, largest first") {
   CHECK(duration_seconds("2m250ms") == 120.25);
   CHECK(duration_seconds("90") == 90);
   CHECK(duration_seconds("0.5") == 0.5);
-  for (const char* text : {"", "0", "-1", "10 s", "h", "5x", "-1s", "1m2h", "1s1s", "0s", "1e3s", "inf"})
+  for (const char* text :
+       {"", "0", "-1", "10 s", "h", "5x", "-1s", "1m2h", "1s1s", "0s", "1e3s", "inf"})
     CHECK_MESSAGE(!duration_seconds(text), text);
 }
 
