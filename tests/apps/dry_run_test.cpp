@@ -143,7 +143,7 @@ TEST_CASE("dry run: which split a file would be in") {
   const Ended text = corpus.melflow({"update", "--dry-run"}, "out.h5");
   INFO(text.out);
   CHECK(has(text.out, "  10.wav: new in " + said["10.wav"] + "\n"));
-  CHECK(has(text.out, "1 failed before, in " + said["broken.wav"]));
+  CHECK(has(text.out, "1 failed before in " + said["broken.wav"]));
   REQUIRE(corpus.melflow({"update", "-q"}, "out.h5").code == 3);
   const Ended inspect =
       test::run(corpus.folder, {MELFLOW_PROGRAM, "inspect", "out.h5", "--json", "--files"});
