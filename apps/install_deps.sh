@@ -4,7 +4,7 @@
 # In:  apps/install_deps.sh [--ffmpeg] [--tests] [--perf] [--bundle] [--dry-run]
 #        --ffmpeg   also FFmpeg, which decodes M4A, WebM and WMA
 #        --tests    also what the tests need: Python with h5py and NumPy, which must read the output,
-#                   its headers, and a shell that needs no library
+#                   its headers, a shell that needs no library, and ccache, so that nothing is compiled twice
 #        --perf     also what the benchmarks need: Python and google-benchmark
 #        --bundle   also what apps/bundle/fetch_cuda.sh needs: pip and unzip
 #        --dry-run  only print what is missing, one package a line
@@ -22,7 +22,7 @@ dry_run=0
 for argument in "$@"; do
   case $argument in
     --ffmpeg) packages+=(libavformat-dev libavcodec-dev libavutil-dev ffmpeg) ;;
-    --tests) packages+=(python3 python3-h5py python3-numpy python3-xxhash python3-venv python3-dev busybox-static) ;;
+    --tests) packages+=(python3 python3-h5py python3-numpy python3-xxhash python3-venv python3-dev busybox-static ccache) ;;
     --perf) packages+=(python3 libbenchmark-dev) ;;
     --bundle) packages+=(python3-pip unzip) ;;
     --dry-run) dry_run=1 ;;

@@ -28,7 +28,8 @@ raise SystemExit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"
   skip "nanobind, scikit-build-core, numpy or h5py cannot be had"
 # Dask only where it can be had: its test is skipped without.
 "$environment/bin/pip" install -q --disable-pip-version-check distributed || echo "tests/python: distributed cannot be had"
-"$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
+# By the names that CMake finds by itself: a compiler cache then has what the program was built of.
+CC=${CC:-cc} CXX=${CXX:-c++} "$environment/bin/pip" install -q --disable-pip-version-check --no-build-isolation .
 
 cd tests/python
 for test in *_test.py; do
