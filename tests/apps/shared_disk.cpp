@@ -1,0 +1,152 @@
+// Preloaded into a program: a disk that several machines share, and the machine it runs on, as such disks and machines
+// are.
+//
+// In:  MELFLOW_CLOCK=S      the time of day is S seconds off
+//      MELFLOW_MACHINE=FILE FILE has what names the time since this machine was started, instead of the kernel's file
+//      MELFLOW_LOCKS=none   there are no locks of files; =own: they hold on this machine alone, so that each is given
+//      MELFLOW_STALE=N      what is in the folders of job/ is looked for N times before it is seen, each name, unless
+//                           this program has made it; making a new file of that name fails at once, as servers see to it
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace {
+
+template <class F>
+F* next(const char* name) {
+  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
+}
+
+long number(const char* name) {
+  const char* text = getenv(name);
+  return text == nullptr ? 0 : atol(text);
+}
+
+// How often a name is still not seen.
+class View {
+ public:
+  // True once for each time that it is not.
+  bool misses(const char* path) {
+    static const long times = number("MELFLOW_STALE");
+    const char* inside = strstr(path, "job/");
+    if (times == 0 || inside == nullptr || strchr(inside + 4, '/') == nullptr) return false;
+    const std::lock_guard lock(mutex_);
+    return left_.try_emplace(path, times).first->second-- > 0;
+  }
+  void made(const char* path) {
+    const std::lock_guard lock(mutex_);
+    left_[path] = 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, long> left_;
+};
+
+View& view() {
+  static View it;
+  return it;
+}
+
+bool misses(const char* path) {
+  if (!view().misses(path)) return false;
+  errno = ENOENT;
+  return true;
+}
+
+const char* seen(const char* path) {
+  const char* machine = getenv("MELFLOW_MACHINE");
+  return machine != nullptr && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0 ? machine
+                                                                                    : path;
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+#pragma GCC diagnostic ignored "-Wnonnull-compare"
+extern "C" {
+
+#define OPEN(name)                                                       \
+  int name(const char* path, int flags, ...) {                           \
+    static const auto real = next<int(const char*, int, mode_t)>(#name); \
+    mode_t mode = 0;                                                     \
+    if ((flags & O_CREAT) != 0) {                                        \
+      va_list list;                                                      \
+      va_start(list, flags);                                             \
+      mode = va_arg(list, mode_t);                                       \
+      va_end(list);                                                      \
+      const int fd = real(path, flags, mode);                            \
+      if (fd >= 0) view().made(path);                                    \
+      return fd;                                                         \
+    }                                                                    \
+    return misses(path) ? -1 : real(seen(path), flags, mode);            \
+  }
+OPEN(open)
+OPEN(open64)
+
+// NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
+#define STAT(name, type)                                           \
+  int name(const char* path, type* st) noexcept {                  \
+    static const auto real = next<int(const char*, type*)>(#name); \
+    return misses(path) ? -1 : real(path, st);                     \
+  }
+STAT(stat, struct stat)
+STAT(lstat, struct stat)
+STAT(stat64, struct stat64)
+STAT(lstat64, struct stat64)
+// NOLINTEND(bugprone-macro-parentheses)
+
+int link(const char* from, const char* to) noexcept {
+  static const auto real = next<int(const char*, const char*)>("link");
+  const int code = real(from, to);
+  if (code == 0) view().made(to);
+  return code;
+}
+int rename(const char* from, const char* to) noexcept {
+  static const auto real = next<int(const char*, const char*)>("rename");
+  const int code = real(from, to);
+  if (code == 0) view().made(to);
+  return code;
+}
+int renameat2(int at, const char* from, int to_at, const char* to, unsigned flags) noexcept {
+  static const auto real = next<int(int, const char*, int, const char*, unsigned)>("renameat2");
+  const int code = real(at, from, to_at, to, flags);
+  if (code == 0) view().made(to);
+  return code;
+}
+
+int flock(int fd, int what) noexcept {
+  static const auto real = next<int(int, int)>("flock");
+  static const char* locks = getenv("MELFLOW_LOCKS");
+  if (locks == nullptr) return real(fd, what);
+  if (strcmp(locks, "own") == 0) return 0;
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
+int clock_gettime(clockid_t clock, timespec* at) noexcept {
+  static const auto real = next<int(clockid_t, timespec*)>("clock_gettime");
+  static const long off = number("MELFLOW_CLOCK");
+  const int code = real(clock, at);
+  if (code == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) at->tv_sec += off;
+  return code;
+}
+time_t time(time_t* to) noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (to != nullptr) *to = now.tv_sec;
+  return now.tv_sec;
+}
+
+}  // extern "C"
