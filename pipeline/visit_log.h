@@ -1,5 +1,6 @@
-// Every stay of items in a stage, for a trace of the run: begun and ended at the very times from
-// which the accounts are made, so that the time in a stage's visits adds up to its `busy`.
+// Every stay of items in a stage: the first ones whole, for a trace of the run, and how long each thread was in which node,
+// over time. Begun and ended at the very times from which the accounts are made, so that the time in a stage's visits adds
+// up to its `busy`.
 #pragma once
 
 #include <tbb/enumerable_thread_specific.h>
@@ -10,6 +11,8 @@
 #include <cstdint>
 #include <deque>
 #include <vector>
+
+#include "pipeline/busy_times.h"
 
 namespace melflow {
 
@@ -24,8 +27,10 @@ struct Visit {
 /// Each thread writes into its own part, so threads do not wait for each other.
 class VisitLog {
  public:
-  /// It keeps the first `most` visits and counts the others.
-  explicit VisitLog(std::size_t most = kMost) : most_(most) {}
+  /// It keeps the first `most` visits and counts the others; `began`: where the threads' times begin.
+  explicit VisitLog(std::size_t most = kMost,
+                    std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now())
+      : most_(most), began_(began) {}
 
   void add(const Visit& visit) noexcept;
 
@@ -33,15 +38,23 @@ class VisitLog {
 
   /// The visits that each thread ended, in that order.
   [[nodiscard]] std::vector<const std::deque<Visit>*> by_thread() const;
+  /// How long each of these threads was in the nodes, in the same order.
+  [[nodiscard]] std::vector<BusyTimes> times_by_thread() const;
+  [[nodiscard]] std::chrono::steady_clock::time_point began() const { return began_; }
   /// How many were not kept.
   [[nodiscard]] std::size_t left_out() const { return left_out_.load(); }
 
   static constexpr std::size_t kMost = 500'000;  ///< about 40 MB
 
  private:
+  struct Thread {
+    std::deque<Visit> visits;
+    BusyTimes times;
+  };
   const std::size_t most_;
+  const std::chrono::steady_clock::time_point began_;
   std::atomic<std::size_t> count_{0}, left_out_{0};
-  tbb::enumerable_thread_specific<std::deque<Visit>> threads_;
+  tbb::enumerable_thread_specific<Thread> threads_;
 };
 
 }  // namespace melflow

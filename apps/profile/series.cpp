@@ -1,5 +1,6 @@
 #include "apps/profile/series.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "pipeline/cpu.h"
@@ -52,6 +53,32 @@ void Series::thin_out() {
   for (Node& node : nodes) {
     keep_every_second(node.waiting);
     keep_every_second(node.time);
+  }
+}
+
+WorkerTimes worker_times(const VisitLog& visits, const RunReport& report) {
+  std::vector<BusyTimes> threads = visits.times_by_thread();
+  double step = BusyTimes::kFirstStep;
+  for (const BusyTimes& t : threads) step = std::max(step, t.step());
+  WorkerTimes out;
+  out.from = std::chrono::duration<double>(visits.began() - report.began).count();
+  for (;; step *= 2) {
+    out.step = step;
+    out.workers.clear();
+    std::size_t figures = 0;
+    for (BusyTimes& t : threads) {
+      t.widen(step);
+      std::vector<std::vector<double>> nodes(report.stages.size());
+      bool is_worker = false;
+      for (std::size_t n = 0; n < std::min(nodes.size(), t.nodes().size()); ++n) {
+        if (!report.stages[n].on_workers) continue;
+        nodes[n] = t.nodes()[n];
+        figures += nodes[n].size();
+        is_worker = is_worker || !nodes[n].empty();
+      }
+      if (is_worker) out.workers.push_back(std::move(nodes));
+    }
+    if (figures <= kMostFigures) return out;
   }
 }
 

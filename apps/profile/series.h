@@ -39,6 +39,17 @@ struct Series {
   void thin_out();
 };
 
+/// How long each worker was in which node, in steps that are as long for all.
+struct WorkerTimes {
+  double from = 0;  ///< where the first step begins, after the beginning of the run [s]
+  double step = 0;  ///< [s]
+  /// Seconds: [worker, node of the plan, step]; a node without any has no steps.
+  std::vector<std::vector<std::vector<double>>> workers;
+};
+/// Of the nodes that run on workers. Steps are joined until there are at most kMostFigures in all.
+WorkerTimes worker_times(const VisitLog& visits, const RunReport& report);
+constexpr std::size_t kMostFigures = 40'000;
+
 /// Takes the points of a run while it exists; none where the system gives no thread for it.
 class SeriesSampler {
  public:

@@ -231,6 +231,19 @@ class Page {
     if (!queues.lines.empty()) queues.lines.erase(queues.lines.begin());  // of the source
     draw(std::move(busy));
     draw(std::move(queues));
+    workers(part(s, "workers"), end);
+  }
+
+  void workers(const Json& w, double end) {
+    RowsChart chart{
+        "Workers: what each was in, of the time", {}, number(w, "from"), number(w, "step"), {}};
+    for (const Json& s : part(r_, "stages")) chart.names.push_back(text(s, "name"));
+    for (const Json& r : part(w, "rows")) {
+      RowsChart::Row& row = chart.rows.emplace_back();
+      row.name = std::to_string(chart.rows.size());
+      for (const std::string& name : chart.names) row.shares.push_back(values(r, name.c_str()));
+    }
+    if (!chart.rows.empty()) out_ += svg(chart, end);
   }
 
   void stages() {

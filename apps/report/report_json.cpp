@@ -168,12 +168,17 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
   return out;
 }
 
+namespace {
+
+Json rounded(const std::vector<double>& values, double unit = 1) {
+  Json out = Json::array();
+  for (const double v : values) out.push_back(std::round(v / unit * 1e3) / 1e3);
+  return out;
+}
+
+}  // namespace
+
 Json series_json(const Series& s) {
-  const auto rounded = [](const std::vector<double>& values) {
-    Json out = Json::array();
-    for (const double v : values) out.push_back(std::round(v * 1e3) / 1e3);
-    return out;
-  };
   Json out{{"step", s.step},
            {"seconds", rounded(s.seconds)},
            {"files", s.files},
@@ -191,6 +196,17 @@ Json series_json(const Series& s) {
         {{"name", n.name}, {"waiting", n.waiting}, {"busy_seconds", rounded(busy)}});
   }
   return out;
+}
+
+Json workers_json(const WorkerTimes& times, const RunReport& report) {
+  Json rows = Json::array();
+  for (const auto& worker : times.workers) {
+    Json row = Json::object();
+    for (std::size_t n = 0; n < worker.size(); ++n)
+      if (!worker[n].empty()) row[report.stages[n].name] = rounded(worker[n], times.step);
+    rows.push_back(std::move(row));
+  }
+  return {{"from", times.from}, {"step", times.step}, {"rows", std::move(rows)}};
 }
 
 Json problems_json(const std::vector<Problem>& problems) {

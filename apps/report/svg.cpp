@@ -38,6 +38,17 @@ std::vector<std::size_t> columns_of(const FlowChart& chart) {
   return column;
 }
 
+// Names in their colours, ending at `right`.
+std::string key_of(const std::vector<std::string>& names, double right) {
+  std::string out;
+  for (std::size_t i = names.size(); i-- > 0;) {
+    out += fmt::format(R"(<text x="{:.0f}" y="14" style="fill:{}" class="n">{}</text>)", right,
+                       kLineColours[i % std::size(kLineColours)], html_text(names[i]));
+    right -= 7.5 * static_cast<double>(names[i].size()) + 14;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string html_text(std::string_view text) {
@@ -93,7 +104,7 @@ std::string svg(const LineChart& chart, const std::vector<double>& seconds, doub
   if (chart.limit > 0)
     out += fmt::format(R"(<line x1="{0}" x2="{1}" y1="{2:.1f}" y2="{2:.1f}" class="m"/>)", kLeft,
                        kLeft + kWidth, y(chart.limit));
-  double label = kLeft + kWidth;
+  std::vector<std::string> names;
   for (std::size_t l = chart.lines.size(); l-- > 0;) {
     const LineChart::Line& line = chart.lines[l];
     const char* colour = kLineColours[l % std::size(kLineColours)];
@@ -106,12 +117,47 @@ std::string svg(const LineChart& chart, const std::vector<double>& seconds, doub
       is_joined = std::isfinite(line.values[i]);
     }
     out += fmt::format(R"(<path d="{}" stroke="{}" class="l"/>)", path, colour);
-    if (chart.lines.size() == 1) continue;
-    out += fmt::format(R"(<text x="{:.0f}" y="14" style="fill:{}" class="n">{}</text>)", label,
-                       colour, html_text(line.name));
-    label -= 7.5 * static_cast<double>(line.name.size()) + 14;
+    names.insert(names.begin(), line.name);
   }
-  return out + "</svg>\n";
+  return out + (names.size() > 1 ? key_of(names, kLeft + kWidth) : "") + "</svg>\n";
+}
+
+std::string svg(const RowsChart& chart, double end) {
+  constexpr double kLeft = 64, kTop = 26, kWidth = 860, kHigh = 22, kStep = 27;
+  const double bottom = kTop + kStep * static_cast<double>(chart.rows.size());
+  const auto x = [&](double t) {
+    return kLeft + kWidth * (end > 0 ? std::clamp(t / end, 0.0, 1.0) : 0);
+  };
+  std::string out =
+      fmt::format(R"(<svg viewBox="0 0 {} {}" role="img"><text x="{}" y="14" class="t">{}</text>)",
+                  kLeft + kWidth + 16, bottom + 18, kLeft, html_text(chart.title));
+  for (std::size_t r = 0; r < chart.rows.size(); ++r) {
+    const RowsChart::Row& row = chart.rows[r];
+    const double top = kTop + kStep * static_cast<double>(r);
+    out += fmt::format(
+        R"(<rect x="{}" y="{:.1f}" width="{}" height="{}" fill="#f4f4f4"/><text x="{}" y="{:.1f}" class="y">{}</text>)",
+        kLeft, top, kWidth, kHigh, kLeft - 6, top + 15, html_text(row.name));
+    std::vector<double> below;  // the bands so far
+    for (std::size_t b = 0; b < row.shares.size(); ++b) {
+      std::string there;
+      below.resize(std::max(below.size(), row.shares[b].size()), 0.0);
+      for (std::size_t i = 0; i < row.shares[b].size(); ++i) {
+        const double from = below[i], to = std::min(1.0, from + row.shares[b][i]);
+        below[i] = to;
+        if (to - from < 0.005) continue;
+        const double at = chart.from + static_cast<double>(i) * chart.step;
+        there += fmt::format("M{:.1f},{:.1f}H{:.1f}V{:.1f}H{:.1f}Z", x(at), top + kHigh * (1 - to),
+                             x(at + chart.step), top + kHigh * (1 - from), x(at));
+      }
+      if (!there.empty())
+        out += fmt::format(R"(<path d="{}" fill="{}"/>)", there,
+                           kLineColours[b % std::size(kLineColours)]);
+    }
+  }
+  for (int i = 0; i <= 4; ++i)
+    out += fmt::format(R"(<text x="{:.1f}" y="{}" class="x">{} s</text>)", x(end * i / 4),
+                       bottom + 12, number(end * i / 4));
+  return out + key_of(chart.names, kLeft + kWidth) + "</svg>\n";
 }
 
 std::string svg(const FlowChart& chart) {

@@ -27,6 +27,21 @@ struct LineChart {
 /// `seconds`: of the points; `end`: of the axis [s].
 std::string svg(const LineChart& chart, const std::vector<double>& seconds, double end);
 
+/// A row for each of some threads: what share of the time it was in what, in bands upon each other.
+struct RowsChart {
+  std::string title;
+  std::vector<std::string> names;  ///< of the bands, for the key
+  double from = 0,
+         step = 0;  ///< of the values: the beginning of the first, and from each to the next [s]
+  struct Row {
+    std::string name;
+    std::vector<std::vector<double>> shares;  ///< [band, step], 0 .. 1
+  };
+  std::vector<Row> rows;
+};
+/// `end`: of the axis [s].
+std::string svg(const RowsChart& chart, double end);
+
 /// Nodes in columns from left to right, joined by edges.
 struct FlowChart {
   struct Node {

@@ -177,10 +177,12 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (arguments.dry_run) return preview(arguments, std::move(plan), documents);
   const auto observer = timeline_observer(plan);
   std::optional<VisitLog> visits;
-  if (documents.has_trace()) visits.emplace(arguments.trace_calls);
+  if (documents.has_trace() || documents.are_wanted())
+    visits.emplace(documents.has_trace() ? arguments.trace_calls : 0);
   Runner runner(std::move(plan), observer.get(), visits ? &*visits : nullptr);
   WatchedRun ran = run_watched(runner, arguments);
-  if (visits && visits->left_out() > 0) ran.report.warnings.push_back(left_out_text(*visits));
+  if (documents.has_trace() && visits->left_out() > 0)
+    ran.report.warnings.push_back(left_out_text(*visits));
   const RunReport& report = ran.report;
   const std::vector<Remark> remarks = runner.remarks();
   const std::vector<Verdict> judged = verdicts_on(report, runner.plan());
@@ -190,10 +192,12 @@ int run(const RunArguments& arguments, Documents& documents) {
   else
     put(stderr, warnings_text(report, runner.plan()) +
                     failures_text(report, remarks, kShownRemarks) + verdicts_text(unmet(judged)));
-  if (visits) documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
+  if (documents.has_trace())
+    documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
   if (documents.are_wanted()) {
     auto document = report_json(report, runner.plan(), remarks, code, judged);
     document["series"] = series_json(ran.series);
+    document["series"]["workers"] = workers_json(worker_times(*visits, report), report);
     documents.write(document);
   }
   if (report.ending == Ending::failed) complain(report.error);

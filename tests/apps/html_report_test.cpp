@@ -128,6 +128,18 @@ TEST_CASE("html report: is drawn of what a JSON report has, and of one that has 
   // 100 files a second from 0.1 to 0.2 s, then none: axes of 0.5 s and 100 a second.
   CHECK(has(page, "M408.0,26.0L752.0,136.0"));
   CHECK_FALSE(has(page, "nan"));
+  CHECK_FALSE(has(page, "Workers"));
+  report["stages"] = {{{"name", "read"}}, {{"name", "mel"}}};
+  report["series"]["workers"] = {
+      {"from", 0.1},
+      {"step", 0.2},
+      {"rows", {{{"read", {0.5, 0}}, {"mel", {0.25, 1}}}, Json::object()}}};
+  const std::string with_workers = html_report(report);
+  CHECK(unbalanced(with_workers) == "");
+  CHECK(has(with_workers, "Workers: what each was in"));
+  // Row 1 from 26 to 48: read has its lower half from 0.1 to 0.3 s, mel a quarter upon it, then all of it.
+  CHECK(has(with_workers, "M236.0,37.0H580.0V48.0H236.0Z"));
+  CHECK(has(with_workers, "M236.0,31.5H580.0V37.0H236.0ZM580.0,26.0H924.0V48.0H580.0Z"));
 }
 
 TEST_CASE("html report: series of a run") {
@@ -140,6 +152,16 @@ TEST_CASE("html report: series of a run") {
     CAPTURE(std::string(name));
     CHECK(series[name].size() == series["seconds"].size());
   }
+  // Each worker is somewhere for no more than all of the time, and all together as long as the stages were busy.
+  const Json& workers = series["workers"];
+  double sum = 0, busy = 0;
+  for (const Json& row : workers["rows"])
+    for (const Json& shares : row)
+      for (const Json& share : shares) sum += share.get<double>() * workers["step"].get<double>();
+  for (const Json& s : r.json["stages"])
+    if (s["stage"] != "file_list") busy += s["seconds"]["busy"].get<double>();
+  CHECK(workers["rows"].size() >= 1);
+  CHECK(sum >= 0.9 * busy - 0.01);
 }
 
 TEST_CASE("html report: a place that cannot be written is said before the run") {

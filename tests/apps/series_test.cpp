@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <numeric>
+#include <thread>
 
 #include "tests/support/printing.h"
 
@@ -70,4 +73,61 @@ TEST_CASE("series: what is no point of the graph's run is left out") {
   s.add(sample(0.2), 0, 0, 0);
   s.add(sample(0.21), 0, 0, 0);  // too soon
   CHECK(s.seconds == std::vector<double>{0.2});
+}
+
+TEST_CASE("series: workers' times are of workers alone, in steps that are as long for all") {
+  const auto zero = std::chrono::steady_clock::time_point{} + std::chrono::hours(1);
+  VisitLog visits(0, zero);
+  const auto add = [&](int node, double from, double to) {
+    const auto at = [zero](double s) {
+      return zero + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                        std::chrono::duration<double>(s));
+    };
+    visits.add({.began = at(from), .ended = at(to), .node = node});
+  };
+  add(0, 0.05, 0.15);
+  std::thread([&] { add(0, 40, 41), add(1, 41, 42); }).join();  // in steps of 0.2 s
+  std::thread([&] { add(2, 0, 1); }).join();                     // of a stage with threads of its own
+  RunReport report;
+  report.began = zero - std::chrono::seconds(2);
+  report.stages.resize(3);
+  for (StageReport& s : report.stages) s.on_workers = true;
+  report.stages[2].on_workers = false;
+  const WorkerTimes times = worker_times(visits, report);
+  CHECK(times.from == doctest::Approx(2));
+  CHECK(times.step == doctest::Approx(0.2));
+  REQUIRE(times.workers.size() == 2);
+  const bool is_first = times.workers[0][1].empty();  // threads have no order
+  const auto &a = times.workers[is_first ? 0 : 1], &b = times.workers[is_first ? 1 : 0];
+  REQUIRE(a[0].size() == 1);
+  CHECK(a[0][0] == doctest::Approx(0.1));
+  CHECK(a[2].empty());
+  CHECK(std::accumulate(b[0].begin(), b[0].end(), 0.0) == doctest::Approx(1));
+  CHECK(std::accumulate(b[1].begin(), b[1].end(), 0.0) == doctest::Approx(1));
+  CHECK(b[1][205] == doctest::Approx(0.2));
+}
+
+TEST_CASE("series: of many workers and nodes the steps are longer, so that a report stays small") {
+  const auto zero = std::chrono::steady_clock::time_point{} + std::chrono::hours(1);
+  VisitLog visits(0, zero);
+  constexpr int kNodes = 20, kThreads = 20;
+  for (int t = 0; t < kThreads; ++t)
+    std::thread([&] {
+      for (int n = 0; n < kNodes; ++n)
+        visits.add({.began = zero, .ended = zero + std::chrono::seconds(29), .node = n});
+    }).join();
+  RunReport report;
+  report.began = zero;
+  report.stages.resize(kNodes);
+  for (StageReport& s : report.stages) s.on_workers = true;
+  const WorkerTimes times = worker_times(visits, report);
+  std::size_t figures = 0;
+  double sum = 0;
+  for (const auto& worker : times.workers)
+    for (const auto& node : worker) {
+      figures += node.size();
+      sum += std::accumulate(node.begin(), node.end(), 0.0);
+    }
+  CHECK(figures <= kMostFigures);
+  CHECK(sum == doctest::Approx(29.0 * kNodes * kThreads));
 }
