@@ -45,7 +45,8 @@ TEST_CASE("busy times: a long run has longer steps, and loses no time") {
   CHECK(times.step() == doctest::Approx(12.8));
 }
 
-TEST_CASE("busy times: a log of visits has them of all visits, also of those that it does not keep") {
+TEST_CASE(
+    "busy times: a log of visits has them of all visits, also of those that it does not keep") {
   const auto zero = std::chrono::steady_clock::time_point{};
   const auto at = [zero](int ms) { return zero + std::chrono::milliseconds(ms); };
   VisitLog log(1, zero);
