@@ -12,6 +12,7 @@
 #include "pipeline/graph_expand.h"
 #include "pipeline/plan_checks.h"
 #include "pipeline/plan_settings.h"
+#include "pipeline/several_sources.h"
 
 namespace melflow {
 namespace {
@@ -26,6 +27,7 @@ GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   for (const ExpandedNode& e : graph.expanded) read_node(graph, e);
   for (NodeDraft& d : graph.nodes) connect(graph, d);
   if (check_cycles(graph)) return graph;  // what else its shape has follows from that
+  check_sources(graph);
   for (const NodeDraft& d : graph.nodes) check_input(graph, d);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (graph.node(i).behind && graph.problems.empty()) insert_node(graph, i);
@@ -87,13 +89,28 @@ Plan make_plan(GraphDraft& graph) {
   plan.workers =
       graph.spec.workers > 0 ? std::min(graph.spec.workers, most_workers()) : available_cpus();
   std::vector<int> place(graph.nodes.size(), -1);
-  while (plan.nodes.size() < graph.nodes.size()) {
+  const std::vector<int> sources = sources_of(graph);
+  const bool are_several = sources.size() > 1;
+  if (are_several) {
+    for (const int s : sources) {
+      place[static_cast<std::size_t>(s)] = 0;
+      plan.sources.push_back(make_node(graph, graph.nodes[static_cast<std::size_t>(s)], {}, plan));
+    }
+    unite_sources(graph, plan);
+  }
+  // Where it is in the plan; -1 where it is not yet.
+  const auto input_of = [&](const PlanInput& in) -> PlanInput {
+    const auto source = std::find(sources.begin(), sources.end(), in.node);
+    const bool is_output = are_several && source != sources.end();
+    return {place[static_cast<std::size_t>(in.node)],
+            is_output ? static_cast<int>(source - sources.begin()) : in.output};
+  };
+  while (std::find(place.begin(), place.end(), -1) != place.end()) {
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       NodeDraft& d = graph.nodes[i];
       if (place[i] >= 0) continue;
-      std::vector<PlanInput> inputs;
-      for (const PlanInput& in : d.from)
-        inputs.push_back({place[static_cast<std::size_t>(in.node)], in.output});
+      std::vector<PlanInput> inputs(d.from.size());
+      std::transform(d.from.begin(), d.from.end(), inputs.begin(), input_of);
       if (std::any_of(inputs.begin(), inputs.end(), [](const auto& in) { return in.node < 0; }))
         continue;
       place[i] = static_cast<int>(plan.nodes.size());

@@ -9,6 +9,7 @@
 
 #include "pipeline/input_advice.h"
 #include "pipeline/reach.h"
+#include "pipeline/several_sources.h"
 
 namespace melflow {
 namespace {
@@ -66,6 +67,9 @@ void check_expansion(GraphDraft& graph) {
   }
 }
 
+// Stands for what all sources together give, each by an output.
+constexpr int kAllSources = -1;
+
 // The nodes that an input comes by, with the outputs by which it does.
 std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& in) {
   std::map<int, std::set<int>> out{{in.node, {in.output}}};
@@ -73,6 +77,8 @@ std::map<int, std::set<int>> ways_of(const GraphDraft& graph, const PlanInput& i
     for (const int reader : graph.readers_of(before))
       for (const PlanInput& by : graph.node(reader).from)
         if (by.node == before && out.contains(reader)) out[before].insert(by.output);
+  for (const int source : sources_of(graph))
+    if (out.contains(source)) out[kAllSources].insert(source);
   return out;
 }
 
@@ -94,8 +100,9 @@ void check_join(GraphDraft& graph, const NodeDraft& d) {
       if (!are_apart(graph, d.from[a], d.from[b]))
         return graph.error(
             mark_of(*d.spec, "from"),
-            fmt::format("{}.from: {} joins what a route has parted, but a file comes by {} and by "
-                        "{}; take one of them, or put a route before them",
+            fmt::format("{}.from: {} joins what comes of several sources or what a route has "
+                        "parted, but a file comes by {} and by {}; take one of them, or put a "
+                        "route before them",
                         d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
 }
 
@@ -120,11 +127,12 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
       if (are_apart(graph, d.from[a], d.from[b]))
         return error(fmt::format(
             "takes of every file what each of its inputs gives, but a file comes by {} or by {}, "
-            "never by both; merge joins what a route has parted",
+            "never by both; merge joins what a route has parted, or what comes of several sources",
             d.common.from[a], d.common.from[b]));
     }
     for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
   }
+  common.erase(kAllSources);
   for (const auto& [node, inputs] : common) {
     const NodeDraft& up = graph.node(node);
     if (inputs < d.from.size() && up.info != nullptr &&
@@ -189,6 +197,24 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
                            graph.node(giver).info->name, name);
 }
 
+// Whether what it names are several sources, each of which it may take beside the others.
+bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
+  const std::vector<PlanInput>& from = node.from;
+  if (from.size() < 2 || node.from.size() != node.common.from.size() ||
+      node.info->traits.kind == StageKind::source || node.info->traits.pairs)
+    return false;
+  std::set<int> seen;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const StageInfo* info = graph.node(from[i].node).info;
+    if (info == nullptr || info->traits.kind != StageKind::source) return false;
+    if (!seen.insert(from[i].node).second && !node.info->traits.joins)
+      graph.error(mark_of(*node.spec, "from"),
+                  fmt::format("{}.from: names {} twice; once is enough", node.spec->name,
+                              node.common.from[i]));
+  }
+  return true;
+}
+
 void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.info == nullptr || node.behind) return;
   const NodeSpec& spec = *node.spec;
@@ -214,7 +240,8 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                 fmt::format("{}.on_failure: {} is a source, and every output comes after it; set "
                             "it on a node after which only some of the outputs come",
                             spec.name, node.info->name));
-  const bool takes_several = node.info->traits.joins || node.info->traits.pairs;
+  const bool are_sources = check_from_sources(graph, node);
+  const bool takes_several = node.info->traits.joins || node.info->traits.pairs || are_sources;
   if (node.common.from.size() > 1 && !takes_several)
     graph.error(
         mark_of(spec, "from"),
@@ -284,13 +311,10 @@ void check_shape(GraphDraft& graph) {
                (d.info->traits.kind == StageKind::source || d.behind || !d.from.empty());
       });
   const std::set<int> left = left_by_mistake(graph);
-  int sources = 0, sinks = 0;
+  int sinks = 0;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
     if (d.info == nullptr) continue;
-    if (d.info->traits.kind == StageKind::source && ++sources > 1)
-      graph.error(d.spec->mark,
-                  fmt::format("{}: a graph has one source, this is the second", d.spec->name));
     if (d.info->traits.kind == StageKind::sink && ++sinks == kMostSinks + 1)
       graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
                                             d.spec->name, kMostSinks));
@@ -303,7 +327,7 @@ void check_shape(GraphDraft& graph) {
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),
                                      [](const NodeDraft& d) { return d.info != nullptr; });
-  if (sources == 0 && all_known)
+  if (sources_of(graph).empty() && all_known)
     graph.error(graph.spec.nodes.empty() ? Mark{} : graph.spec.nodes.front().mark,
                 fmt::format("the graph has no source; it starts with a stage such as {}",
                             some_source(graph.registry)));

@@ -6,22 +6,33 @@
 #include <algorithm>
 #include <set>
 
+#include "pipeline/several_sources.h"
+
 namespace melflow {
 namespace {
 
-// What is before an inserted node has no branch, so that all of the graph's data goes through it.
+// What is before an inserted node has no branch and is of all sources, so that all of the graph's data
+// goes through it.
 void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
   const NodeSpec& source = graph.spec.nodes[inserted.written];
-  std::set<int> seen;
-  for (int at = last; seen.insert(at).second;) {
-    const NodeDraft& up = graph.node(at);
-    if (graph.readers_of(at).size() > 1)
+  std::set<int> before{last};
+  for (std::vector<int> left{last}; !left.empty();) {
+    const NodeDraft& up = graph.node(left.back());
+    if (graph.readers_of(left.back()).size() > 1)
       graph.error(source.mark, fmt::format("{}: {} takes a graph without a branch before it, but "
                                            "{} has several readers",
                                            source.name, inserted.spec->name, up.spec->name));
-    if (up.from.empty()) break;
-    at = up.from.front().node;
+    left.pop_back();
+    for (const PlanInput& in : up.from)
+      if (before.insert(in.node).second) left.push_back(in.node);
   }
+  for (const int other : sources_of(graph))
+    if (!before.contains(other))
+      graph.error(source.mark,
+                  fmt::format("{}: {} takes what all sources give, but what {} gives "
+                              "does not come to {}",
+                              source.name, inserted.spec->name, graph.node(other).spec->name,
+                              graph.node(last).spec->name));
 }
 
 }  // namespace
@@ -36,6 +47,11 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
   const std::size_t written = graph.outlets.size() - 1;
   for (NodeSpec& n : chain) graph.expanded.push_back({std::move(n), written});
   if (info == nullptr || !info->insert) return;
+  // For all sources: the options that ask for these nodes are equal in them.
+  for (std::size_t i = 0; i < written; ++i)
+    if (const Value* other = graph.spec.nodes[i].options.find("stage");
+        other != nullptr && other->is_scalar() && other->text() == info->name)
+      return;
   for (Insertion& inserted : info->insert(spec))
     graph.expanded.push_back({std::move(inserted.node), written, inserted.port});
 }

@@ -145,6 +145,7 @@ class GraphNode {
   }
   void leave(const std::vector<Turn>& turns);
   void admit(Work* work);
+  void leave_by(int source, Stream& stream) const;
   void make();
   bool has_turn_again(Work* work, Clock::time_point now);
   static void begin_visit(Work& work, Clock::time_point now);

@@ -74,13 +74,23 @@ void GraphNode::admit(Work* work) {
   Stream::Records records{work->index, 0, graph_.cuts(), graph_.plan().largest_part};
   for (std::size_t i = 0; i < work->items.size(); ++i, records.first += records.count) {
     records.count = work->made[i].records;
-    work->items[i].origins =
-        one_origin({reservation, std::make_shared<Stream>(graph_.context().ledger, records,
-                                                          work->made[i].cost, graph_.reach())});
+    auto stream = std::make_shared<Stream>(graph_.context().ledger, records, work->made[i].cost,
+                                           graph_.reach());
+    if (const int output = work->items[i].output; output >= 0)
+      leave_by(output - output_number(id_, 0), *stream);
+    work->items[i].origins = one_origin({reservation, std::move(stream)});
   }
   reservation.reset();  // or it would come back after its files
   send(work, now);
   if (is_last) end_input();
+}
+
+// Of several sources, that one's.
+void GraphNode::leave_by(int source, Stream& stream) const {
+  if (graph_.reach().of(id_).outside[static_cast<std::size_t>(source)] != 0)
+    stream.route(id_, source,
+                 ItemError::skipped("is of the source '" +
+                                    plan_.outputs[static_cast<std::size_t>(source)] + "'"));
 }
 
 void GraphNode::cut_off(Work* work) {

@@ -82,14 +82,15 @@ std::unique_ptr<StageState>& Stream::state(int stage) {
 }
 
 // What is said of the whole: a failure before a skip, and either before a route, which of two
-// branches told first being chance. Of an item that is cut the last stage's, which has the earliest
+// branches told first being chance; last that it is of one of several sources. Of an item that is cut the last stage's, which has the earliest
 // block: whether a stage before it came as far as to fail is chance.
 const Stream::Loss& Stream::main_loss() const {
   if (records_.is_cut)
     return *std::max_element(losses_.begin(), losses_.end(),
                              [](const Loss& a, const Loss& b) { return a.stage < b.stage; });
   const auto rank = [](const Loss& l) {
-    return std::pair(l.error.kind == ItemError::Kind::failed ? 0 : l.on_purpose ? 2 : 1, l.stage);
+    const bool is_failed = l.error.kind == ItemError::Kind::failed;
+    return std::pair(is_failed ? 0 : !l.on_purpose ? 1 : l.stage > 0 ? 2 : 3, l.stage);
   };
   return *std::min_element(losses_.begin(), losses_.end(),
                            [&](const Loss& a, const Loss& b) { return rank(a) < rank(b); });

@@ -49,9 +49,11 @@ void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
   s.field("stage", stage,
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
-  s.field("from", from,
-          "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
-          "several outputs; for merge and concat, a list of names; required except in a source");
+  s.field(
+      "from", from,
+      "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
+      "several outputs; for merge and concat, a list of names, and behind several sources a list "
+      "of these; required except in a source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or what the stage sets for itself: the option depth in disk_read with engine: "
@@ -110,6 +112,13 @@ std::vector<std::size_t>& work_space(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string name_of(const Plan& plan, const PlanInput& input) {
+  const PlanNode& up = plan.nodes[static_cast<std::size_t>(input.node)];
+  if (input.output < 0) return up.written;
+  const std::string& output = up.outputs[static_cast<std::size_t>(input.output)];
+  return up.inputs.empty() ? output : up.written + "." + output;
+}
 
 std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds) {
   std::size_t out = 0;

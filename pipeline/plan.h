@@ -96,6 +96,9 @@ struct PlanNode {
 /// A checked plan. Nodes stand in topological order, the source first.
 struct Plan {
   std::vector<PlanNode> nodes;
+  /// Where the graph has several sources, these, in the order in which they were written. The first
+  /// of `nodes` is made of them, with an output for each, of its name.
+  std::vector<PlanNode> sources;
   std::size_t host_memory = 0;
   CountOrShare max_failures;
   int workers = 1;
@@ -114,6 +117,9 @@ struct Plan {
   std::size_t machine_warnings = 0;
 };
 
+/// How an input is written in a configuration: NODE, NODE.OUTPUT or, of several sources, the name of
+/// one.
+std::string name_of(const Plan& plan, const PlanInput& input);
 /// The most bytes that come to a node for one block, where `bounds` has what the nodes give; of
 /// several inputs together for a stage that pairs.
 std::size_t bytes_in(const PlanNode& node, const std::vector<std::size_t>& bounds);

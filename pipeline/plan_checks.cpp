@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 
+#include "pipeline/several_sources.h"
 #include "pipeline/side_by_side.h"
 
 namespace melflow {
@@ -15,19 +16,14 @@ namespace {
 // products of it do not overflow.
 constexpr std::size_t kLargestFile = std::size_t{1} << 46;
 
-// What each node requires of those before it.
+// What each node requires of those before it; not of a node that is made of several sources.
 std::vector<Requirements> requirements_of(GraphDraft& graph, const Plan& plan) {
   std::vector<Requirements> all(plan.nodes.size());
-  for (std::size_t i = plan.nodes.size(); i-- > 0;) {
+  for (std::size_t i = plan.nodes.size(); i-- > (plan.sources.empty() ? 0U : 1U);) {
     const PlanNode& n = plan.nodes[i];
     Requirements below;
     for (int to : n.to)
-      for (const Requirements::Conflict& c : below.merge(all[static_cast<std::size_t>(to)]))
-        graph.error(graph.spec_of(n).mark,
-                    fmt::format("{}: the branches after it want different values of {}: {} (from "
-                                "'{}' on) and {}; each needs a stage of its own that makes it so",
-                                n.name, c.name, c.other,
-                                plan.nodes[static_cast<std::size_t>(to)].name, c.mine));
+      merge_required(graph, plan, n, to, all[static_cast<std::size_t>(to)], below);
     all[i] = n.stage->require(below);
   }
   return all;
@@ -73,21 +69,10 @@ std::string size_options(const Plan& plan) {
 void check_stages(GraphDraft& graph, Plan& plan) {
   const std::vector<Requirements> required = requirements_of(graph, plan);
   std::vector<Properties> properties(plan.nodes.size());
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+  if (!plan.sources.empty()) properties[0] = plan_sources(graph, plan, required);
+  for (std::size_t i = plan.sources.empty() ? 0 : 1; i < plan.nodes.size(); ++i) {
     PlanNode& n = plan.nodes[i];
-    const NodeSpec& spec = graph.spec_of(n);
-    const auto text = [&n](const std::string& option, const std::string& message) {
-      std::string place = n.name;
-      if (!option.empty()) place.append(".").append(option);
-      return place.append(": ").append(message);
-    };
-    PlanCheck check(
-        [&](const std::string& option, const std::string& message) {
-          graph.error(mark_of(spec, option), text(option, message));
-        },
-        [&](const std::string& option, const std::string& message) {
-          plan.warnings.push_back({mark_of(spec, option), text(option, message)});
-        });
+    PlanCheck check = check_of(graph, plan, n);
     Requirements below;
     for (int to : n.to) (void)below.merge(required[static_cast<std::size_t>(to)]);
     Properties given;

@@ -1,10 +1,44 @@
 #include "pipeline/plan_settings.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace melflow {
 namespace {
+
+// Which of several sources an input is of.
+std::set<int> sources_of(const Plan& plan, const PlanInput& input) {
+  std::set<int> out, seen;
+  for (std::vector<PlanInput> left{input}; !left.empty();) {
+    const PlanInput in = left.back();
+    left.pop_back();
+    if (in.node == 0) {
+      out.insert(in.output);
+    } else if (seen.insert(in.node).second) {
+      const std::vector<PlanInput>& before = plan.nodes[static_cast<std::size_t>(in.node)].inputs;
+      left.insert(left.end(), before.begin(), before.end());
+    }
+  }
+  return out;
+}
+
+// What is made in several ways is told with the sources that come by each, unless all come by all.
+std::vector<Value> ways_of_sources(const Plan& plan, const PlanNode& n) {
+  std::vector<Value> out;
+  if (plan.sources.empty()) return out;
+  for (const PlanInput& in : n.inputs) {
+    std::vector<Value> names;
+    for (const int k : sources_of(plan, in))
+      names.push_back(Value::scalar(plan.sources[static_cast<std::size_t>(k)].name, {}, true));
+    out.push_back(Value::list(std::move(names)));
+  }
+  const bool are_equal = std::all_of(out.begin(), out.end(), [&out](const Value& names) {
+    return to_json(names) == to_json(out.front());
+  });
+  if (are_equal) out.clear();
+  return out;
+}
 
 // What is before the node, and its own settings.
 void record_feature_settings(Plan& plan, const PlanNode& n) {
@@ -12,6 +46,8 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
   // By one of several outputs: of that, too, since it decides which items come.
   const auto before = [&](const PlanInput& in) {
     const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
+    if (up.inputs.empty() && in.output >= 0)  // one of several sources
+      return plan.sources[static_cast<std::size_t>(in.output)].stage->feature_settings();
     Value out = up.stage->feature_settings();
     if (in.output >= 0 && up.info->affects_features)
       out.items().back().set(
@@ -29,6 +65,8 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
     Value entry = Value::map({});
     entry.set("stage", Value::scalar(n.info->name));
     entry.set("inputs", Value::list(std::move(ways)));
+    if (std::vector<Value> names = ways_of_sources(plan, n); !names.empty())
+      entry.set("sources", Value::list(std::move(names)));
     stages = {std::move(entry)};
   }
   if (n.info->affects_features) {
@@ -55,9 +93,8 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
       up = &plan.nodes[static_cast<std::size_t>(up->from())];
     }
     if (up->written == n.written) continue;
-    from.push_back(Value::scalar(output < 0 ? up->written
-                                            : up->written + "." +
-                                                  up->outputs[static_cast<std::size_t>(output)]));
+    from.push_back(
+        Value::scalar(name_of(plan, {static_cast<int>(up - plan.nodes.data()), output})));
   }
   if (from.size() == 1)
     node.set("from", std::move(from.front()));
@@ -81,6 +118,10 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
 
 void record_settings(const GraphSpec& spec, Plan& plan) {
   Value graph = Value::map({});
+  for (const PlanNode& n : plan.sources) {
+    record_feature_settings(plan, n);
+    graph.set(n.name, settings_of(spec, plan, n));
+  }
   for (const PlanNode& n : plan.nodes) {
     record_feature_settings(plan, n);
     // What is put around a node comes from its options.

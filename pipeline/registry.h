@@ -57,6 +57,9 @@ struct StageInfo {
   /// For a source: gives the nodes to be inserted for it, in the order of the data. Options are not
   /// checked yet. Empty: none.
   std::function<std::vector<Insertion>(const NodeSpec&)> insert;
+  /// For a source that others of its stage may stand beside (UnitesSources): the options that have to
+  /// be equal in all of them, since they are the whole run's.
+  std::optional<std::vector<std::string>> options_of_run;
   /// May be empty, as what it gives may be: the names of its outputs, where it has several. Options
   /// are not checked yet.
   std::function<std::vector<std::string>(const NodeSpec&)> outputs;
@@ -72,6 +75,11 @@ concept ExpandsNodes = requires(const NodeSpec& spec) {
 template <class S>
 concept InsertsNodes = requires(const NodeSpec& spec) {
   { S::insert(spec) } -> std::same_as<std::vector<Insertion>>;
+};
+
+template <class S>
+concept HasOptionsOfRun = requires {
+  { S::options_of_run() } -> std::same_as<std::vector<std::string>>;
 };
 
 template <class S>
@@ -117,6 +125,7 @@ class RegisterStage {
     if constexpr (requires { S::kFeatureStage; }) info.feature_stage = S::kFeatureStage;
     if constexpr (ExpandsNodes<S>) info.expand = S::expand;
     if constexpr (InsertsNodes<S>) info.insert = S::insert;
+    if constexpr (HasOptionsOfRun<S>) info.options_of_run = S::options_of_run();
     if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
     if constexpr (KnowsPorts<S>) info.ports = S::ports();
     info.traits = S(Options{}).traits();

@@ -16,6 +16,7 @@ StageFaces::StageFaces(Stage& stage)
       passes(dynamic_cast<PassesAny*>(&stage)),
       keeps(dynamic_cast<KeepsMemory*>(&stage)),
       ahead(dynamic_cast<MakesAhead*>(&stage)),
+      unites(dynamic_cast<UnitesSources*>(&stage)),
       side_by_side(dynamic_cast<SideBySide*>(&stage)) {}
 
 }  // namespace melflow

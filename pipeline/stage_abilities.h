@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "pipeline/stage.h"
 
@@ -115,6 +117,25 @@ class MakesAhead {
   ~MakesAhead() = default;
 };
 
+/// A source that others of its stage may stand beside in a graph: they run as one, which lists what
+/// all of them do. Which of its options have to be equal then is in StageInfo::options_of_run.
+class UnitesSources {
+ public:
+  struct Named {
+    std::string name;  ///< of the node
+    SourceStage* source = nullptr;
+  };
+  /// Makes the source of the items of all of these, of this class, which keeps nothing of theirs. They
+  /// come before it in Stage::plan(), and neither start nor make an item. Called once, by the first
+  /// of them, when the plan is made.
+  [[nodiscard]] virtual std::unique_ptr<SourceStage> unite(const std::vector<Named>& sources) = 0;
+  /// Of a united source: which of them the item comes from.
+  [[nodiscard]] virtual std::size_t source_of(std::size_t index) const = 0;
+
+ protected:
+  ~UnitesSources() = default;
+};
+
 class SideBySide;
 
 /// A stage's interfaces, null for those that it does not have. The first three are its kind.
@@ -134,6 +155,7 @@ struct StageFaces {
   PassesAny* passes = nullptr;
   KeepsMemory* keeps = nullptr;
   MakesAhead* ahead = nullptr;
+  UnitesSources* unites = nullptr;
   SideBySide* side_by_side = nullptr;
 };
 

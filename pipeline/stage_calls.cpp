@@ -63,9 +63,6 @@ std::optional<ItemError> caught(F&& call) {
   }
 }
 
-// Of an output among those of all nodes.
-int number_of(int node, int output) { return node * 1024 + output; }
-
 // Payload before reservation, see Item.
 void let_go(Item& item) { const Item done = std::move(item); }
 
@@ -84,7 +81,7 @@ StageCalls::StageCalls(TaskGraph& graph, int node, const PlanNode& plan)
 // Nothing behind the node waits for it, or it is on its way by another output.
 bool StageCalls::is_lost(const Item& item) const {
   if (item.output >= 0 && std::none_of(inputs_.begin(), inputs_.end(), [&](const PlanInput& in) {
-        return item.output == number_of(in.node, in.output);
+        return item.output == output_number(in.node, in.output);
       }))
     return true;
   return std::all_of(item.origins->begin(), item.origins->end(),
@@ -192,7 +189,7 @@ bool StageCalls::settle(Work& work, Item& item, Result<Emission>& result, Item& 
   out.payload = std::move(given.payload);
   out.bytes = given.bytes;
   out.rows = given.rows;
-  if (given.output >= 0) out.output = number_of(node_, given.output);
+  if (given.output >= 0) out.output = output_number(node_, given.output);
   if (cuts_) {
     PartOf& part = given.part;
     if (part.stream == nullptr || work.reservation == nullptr)

@@ -29,6 +29,7 @@ TaskFiles::TaskFiles(TaskGraph& graph)
       ahead_(graph.plan(), graph.context().ledger),
       total_(graph.context().source.count()),
       done_before_(graph.context().ledger.counts().closed()),
+      unites_(graph.plan().sources.empty() ? nullptr : graph.plan().nodes.front().faces.unites),
       fixed_(static_cast<std::size_t>(graph.plan().nodes.front().files_per_task)),
       task_seconds_(std::max(kTaskSeconds, kTaskSecondsPerWorker * graph.plan().workers)),
       room_((graph.context().budget->capacity() - graph.plan().least_for_parts) /
@@ -68,6 +69,8 @@ void TaskFiles::make(Work& work) {
     work.made.push_back({cost, item.records});
     work.cost += cost;
     work.out.push_back({nullptr, std::move(made.item.payload), item.info.bytes, 0});
+    if (unites_ != nullptr)
+      work.out.back().output = output_number(0, static_cast<int>(unites_->source_of(next_)));
     ++made_;
     next_ = end += item.records;
     skip_done();

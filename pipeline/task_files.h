@@ -36,10 +36,11 @@ class TaskFiles {
   TaskGraph& graph_;
   MadeAhead ahead_;
   const std::size_t total_;
-  const std::size_t done_before_;  // items whose records were closed before the start
-  const std::size_t fixed_;        // files a task; 0: as measured
-  const double task_seconds_;      // what a task should take, where that is measured
-  const std::size_t room_;         // for the memory of one task [bytes]
+  const std::size_t done_before_;      // items whose records were closed before the start
+  const UnitesSources* const unites_;  // where there are several sources
+  const std::size_t fixed_;            // files a task; 0: as measured
+  const double task_seconds_;          // what a task should take, where that is measured
+  const std::size_t room_;             // for the memory of one task [bytes]
   std::size_t next_ = 0;
   std::size_t last_files_ = 0;  // of the last task
   std::atomic<bool> is_exhausted_{false};

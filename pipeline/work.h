@@ -143,6 +143,9 @@ struct IsYounger {
   bool operator()(Work* a, Work* b) const { return (*this)(Message(a), Message(b)); }
 };
 
+/// Number of an output among those of all nodes, for Item::output.
+inline int output_number(int node, int output) { return node * 1024 + output; }
+
 inline std::shared_ptr<const Origins> one_origin(Origin origin) {
   auto out = std::make_shared<Origins>();
   out->push_back(std::move(origin));

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <numeric>
+#include <system_error>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -15,8 +17,20 @@
 
 namespace melflow {
 
-std::uint32_t Manifest::add_folder(std::string_view folder) {
-  if (folders_.empty() || folders_.back() != folder) folders_.emplace_back(folder);
+std::string whole_root(const std::string& root) {
+  std::error_code ignored;
+  const std::filesystem::path given = root.empty() ? "." : root;
+  std::string out =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(given), ignored).string();
+  if (!out.ends_with('/')) out += '/';
+  return out;
+}
+
+std::uint32_t Manifest::add_folder(std::string_view folder, std::size_t source) {
+  const bool is_new = folders_.empty() || folders_.back() != folder ||
+                      (!sources_.empty() && source_of_folder_.back() != source);
+  if (is_new) folders_.emplace_back(folder);
+  if (is_new && !sources_.empty()) source_of_folder_.push_back(static_cast<std::uint16_t>(source));
   return static_cast<std::uint32_t>(folders_.size() - 1);
 }
 
@@ -205,24 +219,30 @@ void Manifest::close() {
 }
 
 std::string Manifest::relative(std::size_t i) const {
-  const std::string_view folder = folders_[folder_of_[i]], name = text_.c_str() + names_[i];
   std::string out;
-  out.reserve(folder.size() + name.size());
-  out.append(folder).append(name);
+  out.reserve(folder(i).size() + file_name(i).size());
+  out.append(folder(i)).append(file_name(i));
   return out;
 }
 
-std::string Manifest::name(std::size_t i) const {
-  if (!has_spans()) return relative(i);
+std::string Manifest::recorded_path(std::size_t i) const {
+  return sources_.empty() ? relative(i) : sources_[source_of(i)].name + "/" + relative(i);
+}
+
+std::string Manifest::name(std::size_t i) const { return with_span(recorded_path(i), i); }
+
+std::string Manifest::name_in_source(std::size_t i) const { return with_span(relative(i), i); }
+
+std::string Manifest::with_span(std::string path, std::size_t i) const {
+  if (!has_spans()) return path;
   const Span& span = spans_[i];
   const char* unit = *span_unit_ == SpanUnit::seconds ? "t" : "samples";
-  return span.has_end() ? fmt::format("{}#{}={},{}", relative(i), unit, span.start, span.end)
-                        : fmt::format("{}#{}={}", relative(i), unit, span.start);
+  return span.has_end() ? fmt::format("{}#{}={},{}", path, unit, span.start, span.end)
+                        : fmt::format("{}#{}={}", path, unit, span.start);
 }
 
 bool Manifest::is_same_recording(std::size_t a, std::size_t b) const {
-  return std::string_view(text_.c_str() + names_[a]) == text_.c_str() + names_[b] &&
-         folders_[folder_of_[a]] == folders_[folder_of_[b]];
+  return file_name(a) == file_name(b) && folder(a) == folder(b) && source_of(a) == source_of(b);
 }
 
 std::size_t Manifest::entries_of_recording(std::size_t i) const {
@@ -286,13 +306,14 @@ void Manifest::shuffle(std::uint64_t seed) {
 }
 
 std::string Manifest::path(std::size_t i) const {
-  const std::string_view folder = folders_[folder_of_[i]], name = text_.c_str() + names_[i];
+  const std::string_view folder = this->folder(i), name = file_name(i);
+  const std::string& root = sources_.empty() ? root_ : sources_[source_of(i)].root;
   std::string out;
-  out.reserve(root_.size() + 1 + folder.size() + name.size());
+  out.reserve(root.size() + 1 + folder.size() + name.size());
   const bool is_absolute = folder.empty() ? name.starts_with('/') : folder.starts_with('/');
-  if (!root_.empty() && !is_absolute) {
-    out.append(root_);
-    if (!root_.ends_with('/')) out.push_back('/');
+  if (!root.empty() && !is_absolute) {
+    out.append(root);
+    if (!root.ends_with('/')) out.push_back('/');
   }
   out.append(folder).append(name);
   return out;
@@ -314,7 +335,7 @@ std::size_t Manifest::memory_bytes() const {
                   labels_.capacity() * 4 + splits_.capacity() + targets_.capacity() * 4 +
                   texts_.capacity() * 8 + spans_.capacity() * sizeof(Span);
   for (const auto& set : label_sets_) n += sizeof(std::vector<std::int32_t>) + set.capacity() * 4;
-  n += folders_.capacity() * sizeof(std::string);
+  n += folders_.capacity() * sizeof(std::string) + source_of_folder_.capacity() * 2;
   for (const std::string& f : folders_)
     if (f.capacity() >= sizeof(std::string) / 2) n += f.capacity() + 16;  // else inside the string
   return n;

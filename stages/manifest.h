@@ -22,16 +22,32 @@ struct ManifestFields {
   std::vector<std::string> columns, targets;    ///< names
 };
 
+/// A root as an absolute path without links, with a '/' at its end.
+std::string whole_root(const std::string& root);
+
+/// One of several sources of a run: the name of its node, and the folder to which its paths are
+/// relative.
+struct CorpusSource {
+  std::string name, root;
+  friend bool operator==(const CorpusSource&, const CorpusSource&) = default;
+};
+
 class Manifest {
  public:
   explicit Manifest(std::string root = "") : root_(std::move(root)) {}
+  /// Of several sources.
+  explicit Manifest(std::vector<CorpusSource> sources) : sources_(std::move(sources)) {}
 
-  /// The folder to which relative paths are relative; "" for the working folder.
+  /// The folder to which relative paths are relative; "" for the working folder, and with several
+  /// sources.
   [[nodiscard]] const std::string& root() const { return root_; }
+  /// Several, or none.
+  [[nodiscard]] const std::vector<CorpusSource>& sources() const { return sources_; }
   [[nodiscard]] std::size_t size() const { return names_.size(); }
 
-  /// Adds a folder below the root, "" or ending in '/'; returns its number for add().
-  std::uint32_t add_folder(std::string_view folder);
+  /// Adds a folder below the root, "" or ending in '/'; returns its number for add(). `source`: which
+  /// of several it is of.
+  std::uint32_t add_folder(std::string_view folder, std::size_t source = 0);
   void add(std::uint32_t folder, std::string_view name);
   /// Gives labels and splits the numbers that they have in these lists, the labels sorted as bytes; before
   /// the first of either. For a manifest that is a part of another.
@@ -92,11 +108,25 @@ class Manifest {
 
   /// The path as it was listed: relative to the root, or absolute.
   [[nodiscard]] std::string relative(std::size_t i) const;
+  /// Its folder and its name in it.
+  [[nodiscard]] std::string_view folder(std::size_t i) const { return folders_[folder_of_[i]]; }
+  [[nodiscard]] std::string_view file_name(std::size_t i) const {
+    return text_.c_str() + names_[i];
+  }
+  /// Which of several sources it is of.
+  [[nodiscard]] std::size_t source_of(std::size_t i) const {
+    return sources_.empty() ? 0 : source_of_folder_[folder_of_[i]];
+  }
   /// The path for the system, with the root.
   [[nodiscard]] std::string path(std::size_t i) const;
-  /// What the entry is called: its path as it was listed, and for an utterance its span, as in
+  /// What tells the entry from all others: its path as it was listed; of several sources with the name
+  /// of its source before it, `train/talk.wav`.
+  [[nodiscard]] std::string recorded_path(std::size_t i) const;
+  /// What the entry is called: recorded_path(), and for an utterance its span, as in
   /// `talk.wav#t=12.5,15` (seconds) or `talk.wav#samples=200000,240000`.
   [[nodiscard]] std::string name(std::size_t i) const;
+  /// The same without the name of its source.
+  [[nodiscard]] std::string name_in_source(std::size_t i) const;
   [[nodiscard]] bool has_spans() const { return span_unit_.has_value(); }
   [[nodiscard]] SpanUnit span_unit() const { return *span_unit_; }
   [[nodiscard]] const Span& span(std::size_t i) const { return spans_[i]; }
@@ -142,9 +172,12 @@ class Manifest {
  private:
   void reorder(const std::vector<std::size_t>& order);
   [[nodiscard]] bool is_same_recording(std::size_t a, std::size_t b) const;
+  [[nodiscard]] std::string with_span(std::string path, std::size_t i) const;
 
   std::string root_;
+  std::vector<CorpusSource> sources_;
   std::vector<std::string> folders_;
+  std::vector<std::uint16_t> source_of_folder_;  // where there are several sources
   std::vector<std::uint64_t> names_;  // where the i-th name begins in text_; it ends in '\0'
   std::vector<std::uint32_t> folder_of_;
   std::vector<std::int32_t> labels_;  // or which set of them

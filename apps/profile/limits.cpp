@@ -91,7 +91,8 @@ Reuse find_reuse(const RunReport& r) {
   constexpr double kWorthIt = 0.5;  // of the work
   const auto source = std::find_if(r.stages.begin(), r.stages.end(),
                                    [](const StageReport& s) { return s.stage == "file_list"; });
-  if (source == r.stages.end()) return {};
+  // Of several sources each would have to be set.
+  if (source == r.stages.end() || !source->option.is_settable) return {};
   for (const auto& [key, value] : source->summary)
     if (key == "feed") return {};
   Reuse out{source->name, {}, 0};

@@ -64,8 +64,7 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
   std::vector<std::string> from;
   for (const PlanInput& in : node.inputs) {
     const PlanNode& up = plan.nodes[static_cast<std::size_t>(in.node)];
-    from.push_back(in.output < 0 ? up.name
-                                 : up.name + "." + up.outputs[static_cast<std::size_t>(in.output)]);
+    from.push_back(in.output < 0 ? up.name : name_of(plan, in));
   }
   const Value* written_from = node.options.find("from");
   if (!from.empty())
@@ -93,7 +92,12 @@ std::vector<Line> lines_of(const Plan& plan, const PlanNode& node) {
 
 std::string explain_text(const Plan& plan, Explained which) {
   std::string out;
-  for (const PlanNode& node : plan.nodes) {
+  std::vector<const PlanNode*> nodes;
+  for (const PlanNode& node : plan.sources) nodes.push_back(&node);
+  for (const PlanNode& node : plan.nodes)
+    if (plan.sources.empty() || !node.inputs.empty()) nodes.push_back(&node);
+  for (const PlanNode* at : nodes) {
+    const PlanNode& node = *at;
     out += fmt::format("{} ({}): {}\n", node.name, node.info->name, ports(node));
     std::vector<Line> lines = lines_of(plan, node);
     if (which == Explained::what_is_set)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,9 +24,8 @@ bool has_option(const PlanNode& node, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-const PlanNode& source_of(const Plan& plan) {
-  return *std::find_if(plan.nodes.begin(), plan.nodes.end(),
-                       [](const PlanNode& n) { return n.info->traits.kind == StageKind::source; });
+std::span<const PlanNode> sources_of(const Plan& plan) {
+  return plan.sources.empty() ? std::span(plan.nodes).first(1) : std::span(plan.sources);
 }
 
 // What the output is called in its folder; "" where the folder itself is the output.
@@ -80,7 +80,7 @@ class OneTest {
   std::vector<std::string> run() {
     const Plan first = load_plan(options_.pipeline, load_);
     check_nodes(first);
-    set_input(source_of(first));
+    for (const PlanNode& source : sources_of(first)) set_input(source);
     set_outputs(first);
     add_sets(test_.sets);  // a path that the test itself sets counts
     Runner runner(load_plan(options_.pipeline, load_));
@@ -124,7 +124,7 @@ class OneTest {
                                       has_option(source, "root") ? " or synthetic" : ""),
                           test_.mark);
       const fs::path made = scratch_ / "input";
-      make_recordings(test_, made);
+      if (!fs::exists(made)) make_recordings(test_, made);  // of several sources all have it
       if (has_option(source, "manifest")) set(source, "manifest", "\"\"");
       return set(source, "root", to_json(Value::scalar(made.string(), {}, true)));
     }

@@ -24,6 +24,9 @@ std::string mermaid(const Plan& plan) {
     const PlanNode& n = plan.nodes[i];
     out += fmt::format("  n{}[\"{}<br/>{} × {}\"]\n", i, n.name, n.info->name, n.concurrency);
   }
+  for (std::size_t k = 0; k < plan.sources.size(); ++k)
+    out += fmt::format("  s{0}[\"{1}<br/>{2}\"]\n  s{0} --> n0\n", k, plan.sources[k].name,
+                       plan.sources[k].info->name);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     for (const PlanInput& in : n.inputs) {

@@ -305,6 +305,8 @@ void print_json(const FeatureFile& f, bool with_files) {
     out["counts"][name] = f.integer(name).value_or(0);
   out["seconds"] = total_seconds(f);
   out["root"] = f.root();
+  for (const CorpusSource& s : f.sources())
+    out["sources"].push_back({{"name", s.name}, {"root", s.root}});
   out["labels"] = groups_json(by_label(f), f.labels());
   out["splits"] = groups_json(by_split(f), f.splits());
   out["targets"] = f.targets();

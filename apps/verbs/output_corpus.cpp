@@ -36,10 +36,19 @@ void set_names(Manifest& list, const FeatureFile& output) {
 
 void add(Manifest& list, const FeatureFile& output, const FeatureFile::Entry& e) {
   const std::size_t i = list.size();
-  const std::string_view path =
+  std::string_view path =
       std::string_view(e.path).substr(0, list.has_spans() ? end_of_path(e.path) : e.path.size());
+  std::size_t source = 0;
+  if (const auto& sources = list.sources(); !sources.empty()) {
+    const std::string_view own = path.substr(0, path.find('/'));
+    while (source < sources.size() && sources[source].name != own) ++source;
+    if (source == sources.size())
+      throw RunError(fmt::format("{}: is damaged: {} is of no source that it names", output.path(),
+                                 excerpt(e.path)));
+    path.remove_prefix(own.size() + 1);
+  }
   const std::size_t name = path.rfind('/') + 1;  // 0 without one
-  list.add(list.add_folder(path.substr(0, name)), path.substr(name));
+  list.add(list.add_folder(path.substr(0, name), source), path.substr(name));
   if (list.has_spans()) list.set_span(i, {e.start, e.end});
   if (e.label >= 0) list.set_label(i, output.labels().at(static_cast<std::size_t>(e.label)));
   if (!e.labels.empty()) {
@@ -59,7 +68,9 @@ void add(Manifest& list, const FeatureFile& output, const FeatureFile::Entry& e)
 std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
   auto out = std::make_shared<FrozenCorpus>();
   if (outputs.empty()) return out;
-  out->manifest = Manifest(outputs.front().output->root());
+  const FeatureFile& first = *outputs.front().output;
+  const std::vector<CorpusSource> sources = first.sources();
+  out->manifest = sources.empty() ? Manifest(first.root()) : Manifest(sources);
   Manifest& list = out->manifest;
   set_names(list, *outputs.front().output);
   for (const auto& [output, files] : outputs) {
@@ -79,16 +90,20 @@ std::shared_ptr<FrozenCorpus> corpus_of(const std::vector<FilesOf>& outputs) {
 
 void check_root(const Plan& made, const FeatureFile& output) {
   if (made.nodes.front().info->name != "file_list") return;
-  const std::string& root = output.root();
-  std::error_code none;
-  const bool is_there = std::filesystem::is_directory(root, none);
-  // A disk that is not mounted leaves an empty folder.
-  if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) return;
-  throw RunError(fmt::format("{}: its recordings were in the folder '{}', which {} here; {}",
-                             output.path(), root, is_there ? "is empty" : "does not exist",
-                             std::filesystem::path(root).is_absolute()
-                                 ? "is its disk mounted?"
-                                 : "run this in the folder where the output was made"));
+  std::vector<CorpusSource> sources = output.sources();
+  if (sources.empty()) sources.push_back({"", output.root()});
+  for (const auto& [name, root] : sources) {
+    std::error_code none;
+    const bool is_there = std::filesystem::is_directory(root, none);
+    // A disk that is not mounted leaves an empty folder.
+    if (root.empty() || (is_there && !std::filesystem::is_empty(root, none))) continue;
+    throw RunError(fmt::format("{}: its recordings{} were in the folder '{}', which {} here; {}",
+                               output.path(), name.empty() ? "" : " of " + name, root,
+                               is_there ? "is empty" : "does not exist",
+                               std::filesystem::path(root).is_absolute()
+                                   ? "is its disk mounted?"
+                                   : "run this in the folder where the output was made"));
+  }
 }
 
 const PlanNode& only_sink(const Plan& plan, const std::string& path) {

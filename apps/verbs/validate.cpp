@@ -16,11 +16,16 @@
 namespace melflow {
 namespace {
 
+// As they were written, or put there; several sources are one of the plan's.
+std::size_t node_count(const Plan& plan) {
+  return plan.nodes.size() + (plan.sources.empty() ? 0 : plan.sources.size() - 1);
+}
+
 int validate_as_json(const PlanArguments& arguments) {
   nlohmann::ordered_json out{{"ok", true}};
   try {
     const Plan plan = arguments.load();
-    out["nodes"] = plan.nodes.size();
+    out["nodes"] = node_count(plan);
     out["workers"] = plan.workers;
     out["memory"] = plan.host_memory;
     out["largest_block"] = plan.largest_block;
@@ -39,7 +44,7 @@ int validate(const PlanArguments& arguments, std::optional<Explained> explained)
   const Plan plan = arguments.load();
   if (explained) put(stdout, explain_text(plan, *explained));
   for (const Problem& w : plan.warnings) say(stdout, "warning: {}\n", w.str());
-  say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(plan.nodes.size(), "node"),
+  say(stdout, "ok: {}, memory {}, largest block {}, {}\n", plural(node_count(plan), "node"),
       mebibytes_text(plan.host_memory), mebibytes_text(plan.largest_block),
       plural(static_cast<std::size_t>(plan.workers), "worker"));
   return kDone;

@@ -42,7 +42,7 @@ class Listing {
       label_rule_ = PathColumn{"labels", NameRule(options.labels.rule)};
   }
 
-  Manifest make(const EarlierFiles* earlier) {
+  Manifest make(const EarlierFiles* earlier, bool is_all) {
     if (!options_.targets.empty()) manifest_.set_target_names(options_.targets);
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
@@ -60,7 +60,7 @@ class Listing {
     if (options_.utterances) manifest_.order_by_recording();
     if (!manifest_.split_names().empty()) {
       manifest_.order_by_split(split_order());
-      tell(labels_not_in_training(manifest_));
+      if (is_all) tell(labels_not_in_training(manifest_));
     }
     tell(moves_between_splits(manifest_, earlier_));
     manifest_.close();
@@ -390,9 +390,9 @@ class Listing {
 }  // namespace
 
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier, NotTaken* not_taken) {
+                     const EarlierFiles* earlier, NotTaken* not_taken, bool is_all) {
   Listing listing(options, warn);
-  Manifest manifest = listing.make(earlier);
+  Manifest manifest = listing.make(earlier, is_all);
   if (not_taken != nullptr) *not_taken = listing.not_taken();
   return manifest;
 }

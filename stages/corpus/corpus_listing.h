@@ -16,7 +16,9 @@ namespace melflow {
 /// else null. Throws RunError when there is no file, a folder or table cannot be read, a table has
 /// an invalid value, or the splits asked for cannot be made.
 /// `not_taken`, where it is not null, gets the files below the root that include does not name.
+/// `is_all`: there is no other corpus in the run, so that its splits can be judged by themselves.
 Manifest list_corpus(const FileListOptions& options, const std::function<void(std::string)>& warn,
-                     const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr);
+                     const EarlierFiles* earlier = nullptr, NotTaken* not_taken = nullptr,
+                     bool is_all = true);
 
 }  // namespace melflow

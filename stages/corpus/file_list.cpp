@@ -17,6 +17,8 @@
 #include "stages/audio/store/feed.h"
 #include "stages/corpus/corpus_listing.h"
 #include "stages/corpus/frozen_corpus.h"
+#include "stages/corpus/split_remarks.h"
+#include "stages/corpus/united_manifest.h"
 #include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/files_read.h"
@@ -52,12 +54,41 @@ struct SourceOptions {
   }
 };
 
-class FileList final : public Source<FileRef>, public ManifestSource, public MakesAhead {
+class FileList final : public Source<FileRef>,
+                       public ManifestSource,
+                       public MakesAhead,
+                       public UnitesSources {
  public:
   explicit FileList(SourceOptions options)
-      : options_(std::move(options.corpus)),
+      : corpora_{{"", std::move(options.corpus)}},
         feed_(std::make_shared<Feed>(std::move(options.feed))) {
     if (options.update_by == UpdateBy::content) contents_ = std::make_shared<ContentHashes>();
+  }
+
+  // How audio gets to the stages, what a changed file is, and what an entry is.
+  static std::vector<std::string> options_of_run() {
+    std::vector<std::string> out{"update_by", "hash", "utterances"};
+    FeedOptions feed;
+    Schema schema;
+    feed.describe(schema);
+    for (std::string& name : schema.names()) out.push_back(std::move(name));
+    return out;
+  }
+  std::unique_ptr<SourceStage> unite(const std::vector<Named>& sources) override {
+    auto out = std::make_unique<FileList>(SourceOptions{});
+    out->corpora_.clear();
+    for (const Named& n : sources) {
+      auto& source = static_cast<FileList&>(*n.source);
+      out->corpora_.push_back({n.name, source.corpora_.front().options});
+      source.feed_ = feed_;
+      source.contents_ = contents_;
+    }
+    out->feed_ = feed_;
+    out->contents_ = contents_;
+    return out;
+  }
+  [[nodiscard]] std::size_t source_of(std::size_t i) const override {
+    return manifest_.source_of(i);
   }
 
   static std::vector<Insertion> insert(const NodeSpec& spec) {
@@ -76,24 +107,24 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
-    options_.check(check);
     earlier_ = required.get_or(requirement::kEarlierFiles, nullptr);
-    feed_->check(check);
-    if (contents_ && feed_->may_cache())
-      check.error("update_by",
-                  "content does not go with feed: cache or auto: a cache of audio knows files by "
-                  "their size and time");
+    if (corpora_.size() == 1) check_options(check);  // of several sources each does so itself
     Properties out = given;
     out.set(property::kFeed, feed_);
     if (contents_) out.set(property::kContents, contents_);
-    if (options_.utterances) out.set(property::kHasUtterances, true);
-    out.set(property::kManifestFields, options_.fields());
+    if (corpora_.front().options.utterances) out.set(property::kHasUtterances, true);
+    std::vector<std::shared_ptr<const ManifestFields>> fields;
+    for (const Corpus& c : corpora_) fields.push_back(c.options.fields());
+    out.set(property::kManifestFields,
+            fields.size() == 1 ? fields.front() : melflow::unite(fields));
     return out;
   }
 
   void start(RunContext& run) override {
-    note_file_read(run, options_.manifest);
-    note_file_read(run, options_.label_file);
+    for (const Corpus& c : corpora_) {
+      note_file_read(run, c.options.manifest);
+      note_file_read(run, c.options.label_file);
+    }
     if (const auto frozen = run.services.find<FrozenCorpus>()) {
       manifest_ = std::move(frozen->manifest);
       frozen_ = std::move(frozen->stamps);
@@ -148,6 +179,14 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
   [[nodiscard]] ContentHashes* contents() const override { return contents_.get(); }
 
  private:
+  void check_options(PlanCheck& check) const {
+    corpora_.front().options.check(check);
+    feed_->check(check);
+    if (contents_ && feed_->may_cache())
+      check.error("update_by",
+                  "content does not go with feed: cache or auto: a cache of audio knows files by "
+                  "their size and time");
+  }
   void list(RunContext& run) {
     const auto survey = run.services.find<CorpusSurvey>();
     if (survey) survey->is_listed = true;
@@ -155,8 +194,27 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
       if (survey) survey->remarks.push_back(remark);
       run.warn(remark);
     };
-    manifest_ = list_corpus(options_, warn,
-                            update_of(run) == Update::none ? nullptr : earlier_.get(), &not_taken_);
+    const EarlierFiles* earlier = update_of(run) == Update::none ? nullptr : earlier_.get();
+    if (corpora_.size() == 1) {
+      manifest_ = list_corpus(corpora_.front().options, warn, earlier, &not_taken_);
+      return;
+    }
+    std::vector<std::string> names;
+    std::vector<Manifest> manifests;
+    for (const Corpus& c : corpora_) {
+      EarlierFiles own;
+      if (earlier != nullptr) own = of_source(*earlier, c.name);
+      NotTaken not_taken;
+      manifests.push_back(list_corpus(
+          c.options, [&](const std::string& remark) { warn(c.name + ": " + remark); },
+          earlier != nullptr ? &own : nullptr, &not_taken, /*is_all=*/false));
+      names.push_back(c.name);
+      for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
+    }
+    manifest_ = melflow::unite(names, manifests);
+    for (const std::string& remark :
+         {files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
+      if (!remark.empty()) warn(remark);
   }
   void check_is_frozen(std::size_t i) const {
     if (stamps_[i] == frozen_[i]) return;
@@ -172,7 +230,11 @@ class FileList final : public Source<FileRef>, public ManifestSource, public Mak
                     manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
   }
 
-  FileListOptions options_;
+  struct Corpus {
+    std::string name;  // of the node, where there are several
+    FileListOptions options;
+  };
+  std::vector<Corpus> corpora_;
   std::shared_ptr<Feed> feed_;
   std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
   Manifest manifest_;

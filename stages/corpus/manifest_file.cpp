@@ -91,6 +91,10 @@ std::string head_line(const Manifest& manifest) {
       json(manifest.root()), manifest.size(), names(manifest.label_names()),
       names(manifest.split_names()), names(manifest.target_names()), names(manifest.text_names()),
       manifest.has_label_sets());
+  if (!manifest.sources().empty())
+    out += R"(, "sources": )" + json_list(manifest.sources(), [](const CorpusSource& s) {
+             return fmt::format(R"({{"name": {}, "root": {}}})", json(s.name), json(s.root));
+           });
   if (manifest.has_spans())
     out += fmt::format(R"(, "spans": "{}")",
                        manifest.span_unit() == Manifest::SpanUnit::seconds ? "seconds" : "samples");
@@ -100,6 +104,7 @@ std::string head_line(const Manifest& manifest) {
 std::string line_of(const Manifest& manifest, std::size_t i, const FileStamp& stamp) {
   std::string out = fmt::format(R"({{"path": {}, "size": {}, "modified": {})",
                                 json(manifest.relative(i)), stamp.size, stamp.modified);
+  if (!manifest.sources().empty()) out += fmt::format(R"(, "source": {})", manifest.source_of(i));
   if (manifest.has_label_sets())
     out += R"(, "labels": )" +
            json_list(manifest.labels(i), [](std::int32_t l) { return std::to_string(l); });
@@ -136,7 +141,11 @@ class Lines {
  public:
   explicit Lines(const std::string& head) {
     const Json json = Json::parse(head);
-    corpus_.manifest = Manifest(text_of(json.at("root")));
+    std::vector<CorpusSource> sources;
+    for (const Json& source : json.value("sources", Json::array()))
+      sources.push_back({text_of(source.at("name")), text_of(source.at("root"))});
+    corpus_.manifest =
+        sources.empty() ? Manifest(text_of(json.at("root"))) : Manifest(std::move(sources));
     Manifest& manifest = corpus_.manifest;
     labels_ = names_of(json.at("labels"));
     splits_ = names_of(json.at("splits"));
@@ -155,7 +164,9 @@ class Lines {
     const std::size_t name =
         path.find_last_of('/', path.size() - 2) + 1;  // a folder's with its slash
     const std::size_t i = manifest.size();
-    manifest.add(manifest.add_folder(path.substr(0, name)), path.substr(name));
+    const std::size_t source = json.value("source", std::size_t{0});
+    if (!manifest.sources().empty()) static_cast<void>(manifest.sources().at(source));
+    manifest.add(manifest.add_folder(path.substr(0, name), source), path.substr(name));
     corpus_.stamps.push_back(
         {json.at("size").get<std::int64_t>(), json.at("modified").get<std::int64_t>()});
     set_labels(i, json);

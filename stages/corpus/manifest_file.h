@@ -1,8 +1,9 @@
 // A manifest as a file, to be read again as a whole or in ranges. Lines of JSON:
 //
 //   {"root": ..., "files": 3, "labels": [...], "splits": [...], "targets": [...], "texts": [...],
-//    "several_labels": false, "spans": "seconds"}                     spans: only with utterances
-//   {"path": "a/b.wav", "size": 80044, "modified": 1700000000123456789,
+//    "several_labels": false, "spans": "seconds",                     spans: only with utterances
+//    "sources": [{"name": "train", "root": ...}, ...]}                only of several sources
+//   {"path": "a/b.wav", "size": 80044, "modified": 1700000000123456789, "source": 0,
 //    "label": 0, "split": 1, "targets": [0.5, null], "texts": ["ann"], "start": 1.5, "end": 2}
 //
 // with what a file has; labels and splits by their numbers, of the corpus as a whole. A text that is no

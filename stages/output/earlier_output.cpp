@@ -13,6 +13,17 @@
 #include "stages/output/formats/row_hash.h"
 
 namespace melflow {
+namespace {
+
+// "/data/a"; of several sources "train: /data/a, extra: /data/b".
+std::string roots_text(const std::string& root, const std::vector<CorpusSource>& sources) {
+  std::string out = root;
+  for (const CorpusSource& s : sources)
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", s.name, s.root);
+  return out;
+}
+
+}  // namespace
 
 void EarlierOutput::visit(const std::string& feature_fingerprint,
                           const std::vector<std::string>& splits,
@@ -20,11 +31,12 @@ void EarlierOutput::visit(const std::string& feature_fingerprint,
   Publication::recover(target_.path);
   std::vector<std::string> names{""};
   if (target_.split_files) names.insert(names.end(), splits.begin(), splits.end());
+  std::unordered_set<std::string> visited;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string path = OutputSections::path_of(target_.path, names[i]);
-    const auto [it, is_new] = opened_.try_emplace(path);
-    if (!is_new) continue;
-    it->second = RowReuse::open(path, feature_fingerprint);
+    if (!visited.insert(path).second) continue;
+    const auto [it, is_new] = opened_.try_emplace(path);  // by another of several sources
+    if (is_new) it->second = RowReuse::open(path, feature_fingerprint);
     if (it->second == nullptr) continue;
     it->second->visit(visit);
     if (target_.split_files)
@@ -55,12 +67,14 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
   auto* source = manifest_source(run);
   if (old == nullptr || source == nullptr) return nullptr;
   is_there_ = true;
-  if (old->root() != source->manifest().root())
-    run.warn(
-        fmt::format("{}: was made of {}, this is {}; files of the same name, size and {} are "
-                    "taken for the same",
-                    path, old->root(), source->manifest().root(),
-                    source->contents() != nullptr ? "content" : "modification time"));
+  const Manifest& manifest = source->manifest();
+  const std::string was = roots_text(old->root(), old->sources()),
+                    is = roots_text(manifest.root(), manifest.sources());
+  if (was != is)
+    run.warn(fmt::format(
+        "{}: was made of {}, this is {}; files of the same name, size and {} are "
+        "taken for the same",
+        path, was, is, source->contents() != nullptr ? "content" : "modification time"));
   const ComputedBy& by = *info.computed_by;
   if (const std::string now = by.backend + " " + by.instruction_set; old->computed_by() != now)
     run.warn(

@@ -68,6 +68,7 @@ class RowReuse {
   /// Whether the output has hashes of the files' contents.
   [[nodiscard]] bool has_contents() const;
   [[nodiscard]] const std::string& root() const { return file_->root(); }
+  [[nodiscard]] std::vector<CorpusSource> sources() const { return file_->sources(); }
   [[nodiscard]] const std::string& path() const { return file_->path(); }
   /// What the output calls a file of the source that is kept.
   [[nodiscard]] const std::string& name_of(std::size_t file) const {

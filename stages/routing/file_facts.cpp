@@ -14,8 +14,11 @@ std::vector<PortType> FileFacts::ports() {
 }
 
 FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& context)
-    : index_(context.origin().stream->index()), path_(context.run().source.name(index_)) {
-  if (const ManifestSource* listed = manifest_source(context.run())) {
+    : index_(context.origin().stream->index()) {
+  const ManifestSource* listed = manifest_source(context.run());
+  path_ = listed != nullptr ? listed->manifest().name_in_source(index_)
+                            : context.run().source.name(index_);
+  if (listed != nullptr) {
     manifest_ = &listed->manifest();
     size_ = static_cast<std::uint64_t>(std::max<std::int64_t>(listed->stamp(index_).size, 0));
   }

@@ -1,4 +1,4 @@
-// merge: the ways that a route has parted become one again.
+// merge: the ways that a route has parted become one again, or those of several sources one.
 //
 // In, out: file, bytes, waveform, windows, batch or mel rows, handed on as it is. The plan sees to it
 // that every file comes by one of the inputs only.
@@ -40,9 +40,11 @@ class Merge final : public ItemStage, public PassesAny {
   PortType port_;
 };
 
-const RegisterStage<Merge, NoOptions> registered{"merge",
-                                                 "Joins the outputs of a route again; files pass "
-                                                 "on unchanged, in the order in which they come."};
+const RegisterStage<Merge, NoOptions> registered{
+    "merge",
+    "Joins the outputs of a route, or what comes of several "
+    "sources; files pass on unchanged, in the order in "
+    "which they come."};
 
 }  // namespace
 }  // namespace melflow

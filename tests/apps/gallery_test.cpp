@@ -80,6 +80,7 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       {"Two kinds of features from one decoding", {{"mel.h5", all}, {"mfcc.h5", all}}},
       {"Several kinds of features in one row",
        {{"all.h5", all}, {"mel.npy", all}, {"mfcc.npy", all}, {"wide.npy", all}}},
+      {"Two corpora in one training set", {{"both.h5", all + 3}}},
       {"Three resolutions", {{"fine.npy", all}, {"middle.npy", all}, {"coarse.npy", all}}},
       {"Long and short recordings apart",
        {{"long.h5", lengthy}, {"short.h5", all - lengthy - tiny}}},
@@ -98,6 +99,10 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
   for (const Recording& r : corpus)
     parts += fmt::format("{0},0,{1}\n{0},{1},\n", r.path, r.seconds / 2);
   test::write_text(folder / "parts.csv", parts);
+  for (unsigned i = 0; i < 3; ++i) {
+    fs::create_directories(folder / "more/tones");
+    test::write_wav(folder / fmt::format("more/tones/{}.wav", i), 9000, 8000, i);
+  }
   const auto yaml = test::blocks_of("docs/gallery.md", "yaml", "### ");
   CHECK(yaml.size() == expected.size());
   for (const auto& [heading, text] : yaml) {
@@ -106,8 +111,9 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
     REQUIRE(expected.contains(title));
     const test::TempFolder run;
     test::write_text(run / "p.yaml", text);
-    const Ended e = test::run(run, {MELFLOW_PROGRAM, "run", "p.yaml"},
-                              {{"DATA", folder / "data"}, {"MANIFEST", folder / "parts.csv"}});
+    const Ended e = test::run(
+        run, {MELFLOW_PROGRAM, "run", "p.yaml"},
+        {{"DATA", folder / "data"}, {"MORE", folder / "more"}, {"MANIFEST", folder / "parts.csv"}});
     INFO(e.out << e.err);
     REQUIRE(e.code == 0);
     CHECK_FALSE(test::has(e.err, "warning"));
@@ -146,6 +152,12 @@ TEST_CASE("gallery: every pipeline runs as it stands and gives what the page say
       CHECK(rows_of("all.h5") == beside);
       const Ended shown = test::run(run, {MELFLOW_PROGRAM, "inspect", "all.h5"});
       CHECK(test::has(shown.out, "\ncolumns       64 mel, 20 mfcc, 32 wide\n"));
+    } else if (title.starts_with("Two corpora")) {
+      const FeatureFile file(run / "both.h5");
+      for (const FeatureFile::Entry& f : file.files())
+        if (f.path.starts_with("extra/"))
+          CHECK(file.splits().at(static_cast<std::size_t>(f.split)) == "train");
+      CHECK(file.sources().size() == 2);
     } else if (title.starts_with("Waveforms")) {
       const FeatureFile file(run / "frames.npy");
       CHECK(file.dtype() == "int16");

@@ -297,6 +297,17 @@ EDITS = [
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}" concurrency: 2}'),
     ('  read: {stage: disk_read, from: files}', '  - read: {stage: disk_read, from: files}'),
+    # Several sources
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips}\n  read: {stage: disk_read, from: files}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips}\n  read: {stage: disk_read, from: [files, mroe]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips}\n  read: {stage: disk_read, from: [files, more, files]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips, feed: preload}\n  read: {stage: disk_read, from: [files, more]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips, files_per_task: 4}\n  read: {stage: disk_read, from: [files, more]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: nowhere, labels: folder}\n  read: {stage: disk_read, from: [files, more]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: synthetic}\n  read: {stage: disk_read, from: [files, more]}'),
+    ('  read: {stage: disk_read, from: files}', '  more: {stage: file_list, root: clips}\n  read: {stage: disk_read, from: files}\n  read_b: {stage: disk_read, from: more}\n  both: {stage: concat, from: [read, read_b]}'),
+    ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    feed: preload\n  more: {stage: file_list, root: clips, feed: preload}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
+    ('    root: clips\n  read: {stage: disk_read, from: files}\n  decode: {stage: decode, from: read}', '    root: clips\n    update_by: content\n  more: {stage: file_list, root: clips, update_by: content}\n  read: {stage: disk_read, from: files}\n  decode_a: {stage: decode, from: read}\n  read_b: {stage: disk_read, from: more}\n  decode_b: {stage: decode, from: read_b}\n  decode: {stage: merge, from: [decode_a, decode_b]}'),
     # Fragments
     ('  batch: {stage: batch, from: segment}', '  batch: {use: nowhere.yaml, from: segment}'),
     ('  batch: {stage: batch, from: segment}', '  batch: {use: part.yaml, from: segment}'),

@@ -30,6 +30,7 @@ struct Options {
   std::size_t takes = static_cast<std::size_t>(-1);  ///< batches; then nobody takes any
   std::string nodes = {}, from = "mel";  ///< nodes behind batch, and the one whose rows are taken
   std::size_t columns = 8;               ///< of its rows
+  bool has_two_sources = false;          ///< the files by two nodes, in the same order
 };
 
 struct Taken {
@@ -41,9 +42,17 @@ struct Taken {
 Taken run(const TempFolder& folder, const Options& o) {
   LoadOptions load;
   load.workers = o.workers;
+  const std::string root = folder / "clips";
+  const std::string files =
+      o.has_two_sources
+          ? fmt::format(
+                "  low: {{stage: file_list, root: \"{0}\", include: [\"0*\"]}}\n"
+                "  high: {{stage: file_list, root: \"{0}\", include: [\"1*\", \"2*\"]}}\n"
+                "  files: {{stage: merge, from: [low, high]}}\n",
+                root)
+          : fmt::format("  files: {{stage: file_list, root: \"{}\"}}\n", root);
   Plan plan = load_plan_text(
-      fmt::format("version: 1\nmemory: {{host: {}}}\ngraph:\n"
-                  "  files: {{stage: file_list, root: \"{}\"}}\n"
+      fmt::format("version: 1\nmemory: {{host: {}}}\ngraph:\n{}"
                   "  read: {{stage: disk_read, from: files}}\n"
                   "  decode: {{stage: decode, from: read, truncated: fail, block: 64KiB}}\n"
                   "  segment: {{stage: segment, from: decode, {}}}\n"
@@ -51,7 +60,7 @@ Taken run(const TempFolder& folder, const Options& o) {
                   "  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, "
                   "n_mels: 8}}\n{}"
                   "  out: {{stage: batches, from: {}, {}}}\n",
-                  o.memory, folder / "clips", o.segment, o.nodes, o.from, o.batches),
+                  o.memory, files, o.segment, o.nodes, o.from, o.batches),
       "test.yaml", load);
   auto queue = std::make_shared<BatchQueue>(2);
   plan.services.add(std::make_shared<BatchDelivery>(
@@ -226,4 +235,17 @@ TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
       CHECK(run(folder, options).samples == expected);
     }
   }
+}
+
+TEST_CASE("batches: of several sources they are those of one with the same files") {
+  const TempFolder folder;
+  write_clips(folder);
+  for (const std::optional<std::uint64_t> order : {std::optional<std::uint64_t>(), {7}})
+    for (const int workers : {1, 5}) {
+      const Taken one = run(folder, {.workers = workers, .order = order});
+      const Taken two = run(folder, {.workers = workers, .order = order, .has_two_sources = true});
+      REQUIRE(one.samples.size() > 500);
+      CHECK(two.samples == one.samples);
+      CHECK(two.sizes == one.sizes);
+    }
 }

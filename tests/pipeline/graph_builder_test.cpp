@@ -327,18 +327,18 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:2:3: f: nothing takes its output o1; a node takes it by `from: f.o1`"},
       {"a join of what was never parted",
        chain().node("b", "step", "a").node("j", "join", "[a, b]").node("o", "keep", "j"),
-       "test.yaml:5:25: j.from: join joins what a route has parted, but a file comes by a and by "
-       "b; "
-       "take one of them, or put a route before them"},
+       "test.yaml:5:25: j.from: join joins what comes of several sources or what a route has "
+       "parted, "
+       "but a file comes by a and by b; take one of them, or put a route before them"},
       {"a join of two ways behind the same output",
        forked()
            .node("a", "step", "f.o0")
            .node("b", "step", "f.o0")
            .node("j", "join", "[a, b, f.o1]")
            .node("o", "keep", "j"),
-       "test.yaml:5:25: j.from: join joins what a route has parted, but a file comes by a and by "
-       "b; "
-       "take one of them, or put a route before them"},
+       "test.yaml:5:25: j.from: join joins what comes of several sources or what a route has "
+       "parted, "
+       "but a file comes by a and by b; take one of them, or put a route before them"},
       {"a join of other things",
        forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
        "test.yaml:4:25: j.from: join takes number, but g (gather) gives batch"},
@@ -353,12 +353,44 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
-       "test.yaml:4:3: b: a graph has one source, this is the second\n"
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"dead end", chain().node("b", "step", "a"),
        "test.yaml:4:3: b: nothing takes its output (number); a graph ends in a sink (keep)"},
-      {"two sources", chain().node("b", "numbers").node("o", "keep", "b"),
-       "test.yaml:4:3: b: a graph has one source, this is the second"},
+      {"a second source that nothing takes", chain().node("b", "numbers"),
+       "test.yaml:4:3: b: nothing takes its output (number); a graph ends in a sink (keep)"},
+      {"a source named twice",
+       Graph().node("x", "numbers").node("y", "numbers").node("o", "keep", "[x, y, x]"),
+       "test.yaml:3:25: o.from: names x twice; once is enough"},
+      {"a source and what is no source",
+       Graph()
+           .node("x", "numbers")
+           .node("y", "numbers")
+           .node("a", "step", "x")
+           .node("o", "keep", "[a, y]"),
+       "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write a node of its "
+       "own for each"},
+      {"sources with other options of the whole run",
+       Graph()
+           .node("x", "numbers", "", {{"group", "2"}})
+           .node("y", "numbers", "", {{"group", "3"}, {"files_per_task", "4"}})
+           .node("o", "keep", "[x, y]"),
+       "test.yaml:2:25: y.group: is 3 here and 2 in x; it is the whole run's, so write the same in "
+       "all sources\n"
+       "test.yaml:2:35: y.files_per_task: is 4 here and auto in x; it is the whole run's, so write "
+       "the same in all sources"},
+      {"a source with a slash in its name",
+       Graph().node("x", "numbers").node("y/z", "numbers").node("o", "keep", "[x, y/z]"),
+       "test.yaml:2:3: y/z: with several sources the names of files begin with that of their "
+       "source and a slash, so it has none itself; rename the node"},
+      {"sources joined twice",
+       Graph()
+           .node("x", "numbers")
+           .node("y", "numbers")
+           .node("j", "join", "[x, y]")
+           .node("k", "join", "[j, y]")
+           .node("o", "keep", "k"),
+       "test.yaml:4:25: k.from: join joins what comes of several sources or what a route has "
+       "parted, but a file comes by j and by y; take one of them, or put a route before them"},
       {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a" + cycle},
       {"a cycle beside the chain",

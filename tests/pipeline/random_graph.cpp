@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ RandomGraph::RandomGraph(unsigned seed, bool plain) : seed_(seed), plain_(plain)
   forks_ = one_in(2);
   pairs_ = one_in(3);
   items_ = one_in(12) ? draw() % 3 : upto(one_in(3) ? 150 : 40);
+  sources_ = one_in(3) ? static_cast<int>(1 + upto(3)) : 1;
   draw_nodes();
   draw_fates();
   draw_bounds();
@@ -56,10 +58,14 @@ RandomGraph::Node& RandomGraph::add(std::string stage, int from, int output) {
 
 // One stage after the other behind the last one or, for a branch, behind any; then the sinks.
 void RandomGraph::draw_nodes() {
-  add("numbers", -1);
-  if (one_in(3)) draw_parts();
+  for (int k = 0; k < sources_; ++k) add("numbers", -1);
+  const bool cuts = one_in(3);
+  if (sources_ > 1) draw_sources(cuts);
+  if (cuts) draw_parts();
+  owners_ = owners_of(of_source_, group_, mixed_);
   const auto cutter = static_cast<std::size_t>(cutter_);
-  const std::size_t stages = cutter + draw() % (kMostStages + 1);
+  const std::size_t begun = cuts ? cutter : nodes_.size() - 1;
+  const std::size_t stages = begun + draw() % (kMostStages + 1);
   while (nodes_.size() <= stages) {
     const std::size_t from =
         one_in(4) ? cutter + draw() % (nodes_.size() - cutter) : nodes_.size() - 1;
@@ -88,14 +94,67 @@ void RandomGraph::draw_nodes() {
       add(nodes_[i].batches ? "batch_keep" : "keep", static_cast<int>(i));
 }
 
+// A stage that takes numbers and may come before the one that cuts.
+std::string RandomGraph::before_cut(const Node& up) const {
+  const char* may[] = {"step", up.thinned || up.shuffled ? "step" : "running", "thin", "expand"};
+  return may[draw() % (up.cut ? 3 : 4)];
+}
+
+// What is of several sources meets in one node, at once or behind some of each one's own; or not, unless
+// it has to.
+void RandomGraph::draw_sources(bool meet) {
+  mixed_ = one_in(2);
+  std::vector<int> ends;
+  const bool at_once = one_in(3);
+  for (int k = 0; k < sources_; ++k) {
+    const int left =
+        static_cast<int>(items_) - std::accumulate(of_source_.begin(), of_source_.end(), 0);
+    of_source_.push_back(k + 1 == sources_ ? left : left / static_cast<int>(upto(4)));
+    nodes_[static_cast<std::size_t>(k)].options.push_back({"mixed", mixed_ ? "true" : "false"});
+    int end = k;
+    for (std::uint64_t count = at_once ? 0 : draw() % 3; count > 0; --count) {
+      const Node& up = at(end);
+      draw_step(add(before_cut(up), end));
+      if (meet && nodes_.back().shuffled) {  // parts are cut in order
+        nodes_.back().shuffled = false;
+        nodes_.back().options.pop_back();
+      }
+      end = static_cast<int>(nodes_.size()) - 1;
+    }
+    ends.push_back(end);
+  }
+  if (!meet && !at_once && one_in(3)) {
+    // Each has a way of its own.
+    for (const int end : ends) draw_step(add("step", end));
+    return;
+  }
+  Node& n = add(at_once && one_in(2) ? "step" : "join", ends.front());
+  join(n, {ends.begin() + 1, ends.end()});
+  if (n.stage == "step") draw_step(n);
+}
+
+// It takes these, too.
+void RandomGraph::join(Node& n, const std::vector<int>& more) {
+  n.more = more;
+  const bool is_said = std::any_of(n.options.begin(), n.options.end(),
+                                   [](const auto& o) { return o.first == "on_failure"; });
+  for (const int end : more) {
+    Node& up = nodes_[static_cast<std::size_t>(end)];
+    ++up.readers;
+    n.cut = n.cut || up.cut;
+    n.shuffled = n.shuffled || up.shuffled;
+    n.thinned = n.thinned || up.thinned;
+    if (!is_said) n.fails_branch = n.fails_branch || up.fails_branch;
+  }
+}
+
 // Some stages and the one that cuts, without a branch.
 void RandomGraph::draw_parts() {
   group_ = static_cast<int>(upto(9));
-  nodes_[0].options.push_back({"group", std::to_string(group_)});
+  for (int k = 0; k < sources_; ++k)
+    nodes_[static_cast<std::size_t>(k)].options.push_back({"group", std::to_string(group_)});
   for (std::uint64_t count = draw() % 4; count > 0; --count) {
-    const Node& up = nodes_.back();
-    const char* may[] = {"step", up.thinned ? "step" : "running", "thin", "expand"};
-    Node& n = add(may[draw() % (up.cut ? 3 : 4)], static_cast<int>(nodes_.size()) - 1);
+    Node& n = add(before_cut(nodes_.back()), static_cast<int>(nodes_.size()) - 1);
     if (n.stage != "thin") n.size = upto(100);
     if (n.stage == "expand") n.blocks = static_cast<int>(upto(12));
   }
@@ -120,15 +179,7 @@ void RandomGraph::draw_fork(int from) {
     ends.push_back(static_cast<int>(nodes_.size()) - 1);
   }
   if (ends.size() < 2 || one_in(2)) return;
-  Node& join = add("join", ends[0]);
-  join.more = {ends[1]};
-  for (const int end : join.more) {
-    ++nodes_[static_cast<std::size_t>(end)].readers;
-    join.shuffled = join.shuffled || at(end).shuffled;
-    const bool is_said = std::any_of(join.options.begin(), join.options.end(),
-                                     [](const auto& o) { return o.first == "on_failure"; });
-    if (!is_said) join.fails_branch = join.fails_branch || at(end).fails_branch;
-  }
+  join(add("join", ends[0]), {ends[1]});
 }
 
 // Two or three ways of one or more nodes, and a node that puts what they give side by side.
@@ -191,7 +242,7 @@ void RandomGraph::draw_step(Node& n) {
 void RandomGraph::draw_fates() {
   if (!one_in(2)) return;
   std::vector<std::size_t> nodes;
-  for (std::size_t i = 1; i < nodes_.size(); ++i)
+  for (std::size_t i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i)
     if (nodes_[i].stage != "gather" && nodes_[i].stage != "batch_keep" &&
         nodes_[i].stage != "parts")
       nodes.push_back(i);
@@ -216,6 +267,10 @@ void RandomGraph::draw_bounds() {
   const unsigned largest = one_in(4) ? 1 : 7;
   const bool own_threads = one_in(3);
   const std::uint64_t files = draw() % 10;
+  const std::string files_per_task = files < 3   ? "1"
+                                     : files < 5 ? "auto"
+                                                 : std::to_string(upto(64));
+  const bool ahead = one_in(2) && cutter_ == 0;
   for (Node& n : nodes_) {
     const auto set = [&n](const char* key, std::string value) {
       n.options.push_back({key, std::move(value)});
@@ -235,9 +290,8 @@ void RandomGraph::draw_bounds() {
     n.own_threads = !n.elsewhere && own_threads && one_in(3);
     if (n.elsewhere) set("elsewhere", "true");
     if (n.own_threads) set("own_threads", "true");
-    if (is_source && one_in(2) && cutter_ == 0) set("ahead", "true");
-    if (is_source)
-      set("files_per_task", files < 3 ? "1" : files < 5 ? "auto" : std::to_string(upto(64)));
+    if (is_source && ahead) set("ahead", "true");
+    if (is_source) set("files_per_task", files_per_task);
   }
   if (!plain_ && one_in(5))
     for (std::size_t i = 0; i < items_; ++i)
@@ -268,7 +322,9 @@ void RandomGraph::draw_incident() {
 void RandomGraph::describe(Graph& graph) const {
   for (const Node& n : nodes_) {
     Graph::Options options = n.options;
-    if (n.from < 0) options.push_back({"items", std::to_string(items_)});
+    if (const auto k = static_cast<std::size_t>(&n - nodes_.data()); is_source(k))
+      options.push_back(
+          {"items", std::to_string(sources_ > 1 ? of_source_[k] : static_cast<int>(items_))});
     options.push_back({"size", std::to_string(n.size)});
     if (n.stage == "expand") {
       options.push_back({"blocks", std::to_string(n.blocks)});
@@ -306,8 +362,9 @@ std::string RandomGraph::text() const {
 // ---- what has to come of it ---------------------------------------------------------------------
 
 bool RandomGraph::is_plain() const {
-  return std::none_of(nodes_.begin(), nodes_.end(),
-                      [](const Node& n) { return n.outputs > 0 || n.pairs || n.fails_branch; });
+  return sources_ == 1 && std::none_of(nodes_.begin(), nodes_.end(), [](const Node& n) {
+           return n.outputs > 0 || n.pairs || n.fails_branch;
+         });
 }
 
 std::vector<int> RandomGraph::sinks() const {
@@ -319,7 +376,7 @@ std::vector<int> RandomGraph::sinks() const {
 
 bool RandomGraph::comes_to(std::size_t item, int node) const {
   const Node& n = at(node);
-  if (n.from < 0) return true;
+  if (n.from < 0) return sources_ == 1 || owners_[item] == static_cast<std::size_t>(node);
   for (const int more : n.more)
     if (comes_to(item, more) != n.pairs) return !n.pairs;
   if (n.output >= 0 &&
@@ -366,8 +423,9 @@ bool RandomGraph::is_last_of_item(std::size_t item) const {
 
 const RandomGraph::Fate* RandomGraph::fate_in(std::size_t item, bool before_cut) const {
   const auto it = fates_.find(item);
-  const bool is_there =
-      it != fates_.end() && (it->second.node < static_cast<std::size_t>(cutter_)) == before_cut;
+  const bool is_there = it != fates_.end() &&
+                        (it->second.node < static_cast<std::size_t>(cutter_)) == before_cut &&
+                        (!before_cut || comes_to(item, static_cast<int>(it->second.node)));
   return is_there ? &it->second : nullptr;
 }
 
@@ -491,9 +549,9 @@ std::optional<std::string> RandomGraph::remark_of(std::size_t item) const {
 void RandomGraph::hang_in(World& world, Incident incident, std::atomic<int>& calls,
                           Gate& now) const {
   for (std::size_t i = 0; i < nodes_.size(); ++i)
-    world.hooks[nodes_[i].name] = [this, i, incident, &calls, &now](
-                                      const Number& n,
-                                      ItemContext* context) -> std::optional<ItemError> {
+    world.hooks[i == 0 ? source_name() : nodes_[i].name] =
+        [this, i, incident, &calls, &now](const Number& n,
+                                          ItemContext* context) -> std::optional<ItemError> {
       if (i == where_ && (incident == Incident::stop || incident == Incident::abort) &&
           calls++ >= when_) {
         if (incident == Incident::abort) throw RunError("the end");  // and at every later call
@@ -560,9 +618,13 @@ void RandomGraph::check() const {
 }
 
 void RandomGraph::check_edges(const RunReport& report) const {
-  std::vector<JointNode> nodes;
-  for (const Node& n : nodes_)
-    nodes.push_back({n.name, n.from, !n.own_threads && !n.elsewhere, n.more});
+  std::vector<JointNode> nodes{{source_name(), -1, !nodes_[0].own_threads}};
+  const auto place = [this](int node) { return std::max(node - sources_ + 1, 0); };
+  for (std::size_t i = static_cast<std::size_t>(sources_); i < nodes_.size(); ++i) {
+    const Node& n = nodes_[i];
+    nodes.push_back({n.name, place(n.from), !n.own_threads && !n.elsewhere, {}});
+    for (const int more : n.more) nodes.back().more.push_back(place(more));
+  }
   CHECK(joints_of(report) == expected_joints(nodes));
 }
 
@@ -594,7 +656,7 @@ void RandomGraph::check_complete(World& world, const Outcomes& outcomes) const {
   std::set<std::size_t> begun;
   for (std::size_t i = 0; i < items_; ++i)
     if (!done_.contains(i)) begun.insert(leader(i));
-  CHECK(stage(r, nodes_[0].name).items_out == begun.size());
+  CHECK(stage(r, source_name()).items_out == begun.size());
   if (!fates_.empty() || !is_plain()) return;
   for (const Node& n : nodes_)
     if (n.from >= 0)

@@ -63,6 +63,9 @@ class RandomGraph {
   struct Expected;
 
   Node& add(std::string stage, int from, int output = -1);
+  void join(Node& node, const std::vector<int>& more);
+  void draw_sources(bool meet);
+  [[nodiscard]] std::string before_cut(const Node& up) const;
   void draw_parts();
   void draw_fork(int from);
   void draw_pair(int from);
@@ -80,6 +83,13 @@ class RandomGraph {
   void hang_in(World& world, Incident incident, std::atomic<int>& calls, Gate& now) const;
   void close_done(RunContext& run) const;
   [[nodiscard]] const Node& at(int node) const { return nodes_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] bool is_source(std::size_t node) const {
+    return node < static_cast<std::size_t>(sources_);
+  }
+  /// The node of the plan that makes the items.
+  [[nodiscard]] std::string source_name() const {
+    return sources_ > 1 ? "sources" : nodes_[0].name;
+  }
   /// An item that nothing becomes of comes to the node.
   [[nodiscard]] bool comes_to(std::size_t item, int node) const;
   [[nodiscard]] bool leads_to(int node, int sink) const;
@@ -94,7 +104,7 @@ class RandomGraph {
   [[nodiscard]] const Fate* fate_in(std::size_t item, bool before_cut) const;
   /// Whether its fate, if it has one, keeps it from that sink.
   [[nodiscard]] bool is_lost_to(std::size_t item, int sink) const;
-  [[nodiscard]] bool is_plain() const;  // without forks, pairs and on_failure
+  [[nodiscard]] bool is_plain() const;  // without forks, pairs, several sources and on_failure
   [[nodiscard]] std::vector<int> sinks() const;
   [[nodiscard]] std::vector<Row> rows_at(std::size_t item, int node) const;
   [[nodiscard]] std::vector<Row> rows_of(std::size_t item, std::size_t sink) const;
@@ -112,6 +122,10 @@ class RandomGraph {
   int group_ = 1;   // lines of an item, where there is a node of parts
   int cutter_ = 0;  // that node
   std::size_t items_ = 0;
+  int sources_ = 1;                  // the first nodes
+  std::vector<int> of_source_;       // how many of the items are of each
+  bool mixed_ = false;               // in any order
+  std::vector<std::size_t> owners_;  // which source an item is of
   std::map<std::size_t, Fate> fates_;
   std::set<std::size_t> done_;  // lines that are closed before the run
   std::size_t memory_ = 0;

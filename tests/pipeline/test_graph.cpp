@@ -85,9 +85,9 @@ Graph chain(int items, Graph::Options sink) {
 Plan make_plan(const Graph& graph, World& world) {
   Plan plan = build_plan(graph.spec, world.registry);
   PlanNode& source = plan.nodes.front();
+  const std::string& written = plan.sources.empty() ? source.name : plan.sources.front().name;
   for (const NodeSpec& n : graph.spec.nodes)
-    if (n.name == source.name && n.options.find("files_per_task") == nullptr)
-      source.files_per_task = 1;
+    if (n.name == written && n.options.find("files_per_task") == nullptr) source.files_per_task = 1;
   const int files =
       source.files_per_task > 0 ? source.files_per_task : NodeOptions::kMostFilesPerTask;
   for (PlanNode& n : plan.nodes) {

@@ -42,6 +42,22 @@ std::uint64_t beside(std::uint64_t left, std::uint64_t value, std::int64_t row) 
 bool begins_group(std::size_t number, int group) {
   return number == 0 || mix(number, 99) % static_cast<std::uint64_t>(group) == 0;
 }
+
+std::vector<std::size_t> owners_of(const std::vector<int>& counts, int group, bool mixed) {
+  std::vector<int> left = counts;
+  std::vector<std::size_t> out;
+  int total = 0;
+  for (const int count : counts) total += count;
+  for (int i = 0; i < total; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    int at = mixed ? static_cast<int>(mix(index, 77) % static_cast<std::uint64_t>(total - i)) : 0;
+    std::size_t owner = 0;
+    while (at >= left[owner]) at -= left[owner++];
+    --left[owner];
+    out.push_back(i > 0 && !begins_group(index, group) ? out.back() : owner);
+  }
+  return out;
+}
 std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks) {
   const std::size_t first = std::min(k / 2, blocks - 1);
   if (k % 2 == 0 || first + 1 == blocks) return {first};
@@ -68,6 +84,7 @@ struct StageOptions {
   bool elsewhere = false;  // step: items are under way in an engine, done in any order
   bool fills = false;      // of that engine: gives none back before it had all its slots full
   bool ahead = false;      // numbers: some are made before their turn
+  bool mixed = false;      // numbers: those of several sources in a mixed order
   bool ordered = false;
   bool any_order = false;  // step: blocks of one item need not come one by one
   int outputs = 2;         // fork
@@ -87,6 +104,7 @@ struct StageOptions {
     s.field("elsewhere", elsewhere, "");
     s.field("fills", fills, "");
     s.field("ahead", ahead, "").tuning();
+    s.field("mixed", mixed, "");
     s.field("ordered", ordered, "");
     s.field("any_order", any_order, "");
     s.field("rows", rows, "").range(1, 1000);
@@ -195,10 +213,25 @@ class Bounded : public Base, public HoldsItems, protected Common {
   void finish(RunContext& run, Ending ending) override { on_finish(run, ending); }
 };
 
-class Numbers final : public Bounded<Source<Number>>, public MakesAhead {
+class Numbers final : public Bounded<Source<Number>>, public MakesAhead, public UnitesSources {
  public:
   static constexpr const char* kName = "numbers";
   using Bounded::Bounded;
+  static std::vector<std::string> options_of_run() { return {"ahead", "group", "mixed"}; }
+  std::unique_ptr<SourceStage> unite(const std::vector<Named>& sources) override {
+    StageOptions options = options_;
+    options.node = "sources";
+    options.items = 0;
+    std::vector<int> counts;
+    for (const Named& n : sources) {
+      counts.push_back(static_cast<const Numbers*>(n.source)->options_.items);
+      options.items += counts.back();
+    }
+    auto out = std::make_unique<Numbers>(options, world_);
+    out->owners_ = owners_of(counts, options.group, options.mixed);
+    return out;
+  }
+  std::size_t source_of(std::size_t index) const override { return owners_.at(index); }
   bool makes_ahead() const override { return options_.ahead; }
   std::size_t count() const override { return static_cast<std::size_t>(options_.items); }
   SourceItem item(std::size_t index) override {
@@ -217,6 +250,9 @@ class Numbers final : public Bounded<Source<Number>>, public MakesAhead {
     return out;
   }
   std::string name(std::size_t index) const override { return "item" + std::to_string(index); }
+
+ private:
+  std::vector<std::size_t> owners_;
 };
 
 class Step final : public Bounded<Transform<Number, Number>>, public HasEngine {
@@ -799,6 +835,7 @@ StageInfo info_of(World& world) {
   info.affects_features = true;
   info.traits = S(StageOptions{}, world).traits();
   if constexpr (NamesOutputs<S>) info.outputs = S::outputs;
+  if constexpr (HasOptionsOfRun<S>) info.options_of_run = S::options_of_run();
   info.configure = [&world] { return std::make_unique<Config>(world); };
   return info;
 }

@@ -140,6 +140,9 @@ std::uint64_t beside(std::uint64_t left, std::uint64_t value, std::int64_t row);
 int way_of(std::size_t item, const std::string& node, int outputs, bool drops);
 /// Where the items of a `numbers` node with `group` begin: each stands for the numbers up to the next.
 bool begins_group(std::size_t number, int group);
+/// Which of several `numbers` nodes each number is of, with so many in each: one node after the other or,
+/// `mixed`, in any order; all of an item with `group` are of one.
+std::vector<std::size_t> owners_of(const std::vector<int>& counts, int group, bool mixed);
 /// The blocks of an item, of which there are `blocks`, that number `k` of its parts is made of; in a
 /// `parts` node.
 std::vector<std::size_t> blocks_of_part(std::size_t k, std::size_t blocks);

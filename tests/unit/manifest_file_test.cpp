@@ -16,8 +16,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Manifest example(bool has_label_sets) {
+Manifest example(bool has_label_sets, bool has_sources = false) {
   Manifest m("root/\xFF");
+  if (has_sources) m = Manifest({{"one", "root/\xFF"}, {"two", ""}});
   m.set_target_names({"level", "other"});
   m.set_text_names({"speaker"});
   m.set_span_unit(Manifest::SpanUnit::samples);
@@ -25,7 +26,7 @@ Manifest example(bool has_label_sets) {
   for (std::size_t i = 0; i < std::size(paths); ++i) {
     const std::string path = paths[i];
     const std::size_t name = path == "shut/" ? 0 : path.rfind('/') + 1;
-    m.add(m.add_folder(path.substr(0, name)), path.substr(name));
+    m.add(m.add_folder(path.substr(0, name), i % 2), path.substr(name));
     if (has_label_sets && i == 1) m.set_labels(i, std::vector<std::string_view>{"z", "a\xFF"});
     if (i == 2) m.set_label(i, "m\n\"");
     m.set_target(i, 0, i == 0 ? 0.1F : static_cast<float>(-kInfinity));
@@ -46,8 +47,9 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 TEST_CASE("manifest file: what is read is what was written, of any range") {
   const TempFolder folder;
   const std::string path = folder / "m.jsonl";
-  for (const bool has_label_sets : {false, true}) {
-    const Manifest m = example(has_label_sets);
+  for (const auto [has_label_sets, has_sources] :
+       {std::pair(false, false), {true, false}, {true, true}}) {
+    const Manifest m = example(has_label_sets, has_sources);
     const std::vector<FileStamp> stamps{{1, 2}, {3, 4}, {-1, -1}, {5, 1700000000123456789}, {0, 0}};
     std::vector<ManifestRange> ranges(3);
     ranges[0].end = ranges[1].first = 2;
@@ -57,6 +59,7 @@ TEST_CASE("manifest file: what is read is what was written, of any range") {
     const auto check = [&](std::span<const ManifestRange> of) {
       const FrozenCorpus read = read_manifest(path, of);
       CHECK(read.manifest.root() == m.root());
+      CHECK((read.manifest.sources() == m.sources()));
       CHECK((read.manifest.label_names() == m.label_names()));
       CHECK((read.manifest.split_names() == m.split_names()));
       CHECK((read.manifest.target_names() == m.target_names()));

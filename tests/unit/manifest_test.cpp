@@ -123,3 +123,32 @@ TEST_CASE("manifest: an index takes at most 128 bytes a file, whatever the order
     }
   }
 }
+
+TEST_CASE("manifest: entries of several sources have the name of theirs before their paths") {
+  Manifest m({{"one", "/data/a"}, {"two", "b"}});
+  m.add(m.add_folder("x/", 0), "0.wav");
+  m.add(m.add_folder("x/", 1), "0.wav");
+  m.add(m.add_folder("/abs/", 1), "1.wav");
+  m.close();
+  CHECK(m.name(0) == "one/x/0.wav");
+  CHECK(m.name(1) == "two/x/0.wav");
+  CHECK(m.name(2) == "two//abs/1.wav");
+  CHECK(m.name_in_source(1) == "x/0.wav");
+  CHECK(m.relative(1) == "x/0.wav");
+  CHECK(m.path(0) == "/data/a/x/0.wav");
+  CHECK(m.path(1) == "b/x/0.wav");
+  CHECK(m.path(2) == "/abs/1.wav");
+  CHECK(m.source_of(2) == 1);
+}
+
+TEST_CASE("manifest: a recording of one source is not that of another with the same path") {
+  Manifest m({{"one", "a"}, {"two", "b"}});
+  m.set_span_unit(Manifest::SpanUnit::seconds);
+  for (const std::size_t source : {0, 0, 1}) {
+    m.add(m.add_folder("", source), "0.wav");
+    m.set_span(m.size() - 1, {static_cast<double>(m.size()), 9});
+  }
+  m.close();
+  CHECK(m.entries_of_recording(0) == 2);
+  CHECK(m.recordings() == 2);
+}

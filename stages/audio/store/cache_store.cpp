@@ -20,15 +20,13 @@ CachePlace cache_place(const std::string& folder, const Value& settings) {
 }
 
 FileKeys::FileKeys(const Manifest& manifest) : manifest_(manifest) {
-  std::error_code ignored;
-  const std::filesystem::path given = manifest.root().empty() ? "." : manifest.root();
-  root_ = std::filesystem::weakly_canonical(std::filesystem::absolute(given), ignored).string();
-  if (!root_.ends_with('/')) root_ += '/';
+  if (manifest.sources().empty()) roots_.push_back(whole_root(manifest.root()));
+  for (const CorpusSource& source : manifest.sources()) roots_.push_back(whole_root(source.root));
 }
 
 CacheKey FileKeys::operator()(std::size_t index) const {
   const std::string path = manifest_.relative(index);
-  return cache_key(path.starts_with('/') ? path : root_ + path);
+  return cache_key(path.starts_with('/') ? path : roots_[manifest_.source_of(index)] + path);
 }
 
 // A recording in the mapped file; its blocks are views of that.

@@ -29,7 +29,7 @@ class FileKeys {
 
  private:
   const Manifest& manifest_;
-  std::string root_;  // absolute, ends in '/'
+  std::vector<std::string> roots_;  // of the sources; absolute, end in '/'
 };
 
 class CacheStore final : public AudioStore {

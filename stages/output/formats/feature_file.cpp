@@ -17,6 +17,8 @@
 #include "stages/output/formats/h5_reader.h"
 #include "stages/output/formats/index_hash.h"
 #include "stages/output/formats/npy_reader.h"
+#include "stages/output/formats/root_attributes.h"
+#include "stages/output/formats/stored_json.h"
 
 namespace melflow {
 namespace fs = std::filesystem;
@@ -106,6 +108,19 @@ std::vector<float> FeatureFile::read_rows(std::uint64_t offset, std::uint64_t co
     throw RunError(fmt::format("{}: {} rows from {} on are asked for, there are {}", path_, count,
                                offset, rows()));
   return contents_.rows->read(offset, count);
+}
+
+std::vector<CorpusSource> FeatureFile::sources() const {
+  std::vector<CorpusSource> out;
+  if (text(kSources).empty()) return out;
+  try {
+    for (const StoredJson& source : parse_settings(text(kSources)))
+      out.push_back({source.at("name").get<std::string>(), source.at("root").get<std::string>()});
+  } catch (const StoredJson::exception&) {
+    throw RunError(
+        fmt::format("{}: is damaged: what it says of its sources cannot be read", path()));
+  }
+  return out;
 }
 
 }  // namespace melflow

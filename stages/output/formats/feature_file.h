@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "stages/manifest.h"
 #include "stages/output/formats/feature_data.h"
 
 namespace melflow {
@@ -39,6 +40,8 @@ class FeatureFile {
   [[nodiscard]] const std::string& unit() const { return data().unit; }
   [[nodiscard]] const std::vector<double>& band_hz() const { return data().band_hz; }
   [[nodiscard]] const std::string& root() const { return data().root; }
+  /// Where there were several; throws RunError when what the file says of them cannot be read.
+  [[nodiscard]] std::vector<CorpusSource> sources() const;
   [[nodiscard]] const std::vector<Entry>& files() const { return data().files; }
   [[nodiscard]] const std::vector<std::string>& labels() const { return data().labels; }
   [[nodiscard]] const std::vector<std::string>& splits() const { return data().splits; }

@@ -116,6 +116,8 @@ FeatureData::Entry file_of(const OutputIndex& x, std::size_t file) {
 void add_whole(Hash& hash, const FeatureData& data) {
   for (const RootAttribute& a : root_attributes()) {
     if (a.name == std::string_view(kIndexHash)) continue;
+    // Later than the hash: outputs without it have the hash that they had before.
+    if (a.name == std::string_view(kSources) && data.text(a.name).empty()) continue;
     if (!a.is_text())
       hash.number(data.integer(a.name).value_or(-1));
     else if (a.type == RootAttribute::Type::json)

@@ -32,6 +32,10 @@ const std::string& OutputIndex::run_hash() const {
 
 std::string OutputIndex::root() const { return manifest != nullptr ? manifest->root() : ""; }
 
+std::vector<CorpusSource> OutputIndex::sources() const {
+  return manifest != nullptr ? manifest->sources() : std::vector<CorpusSource>();
+}
+
 std::int32_t OutputIndex::label(std::size_t file) const {
   return manifest != nullptr ? manifest->label(first + file) : -1;
 }

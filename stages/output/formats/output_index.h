@@ -40,6 +40,7 @@ struct OutputIndex {
 
   [[nodiscard]] std::size_t files() const { return last - first; }
   [[nodiscard]] std::string root() const;
+  [[nodiscard]] std::vector<CorpusSource> sources() const;  ///< where there are several
   [[nodiscard]] std::string path(std::size_t file) const { return run.source.name(first + file); }
   [[nodiscard]] std::int64_t offset(std::size_t file) const { return first_rows[first + file]; }
   [[nodiscard]] std::int64_t rows(std::size_t file) const { return order.rows(first + file); }

@@ -64,6 +64,17 @@ Value groups_of(const FeatureInfo& info) {
   return Value::list(std::move(out));
 }
 
+Value sources_of(const X& x) {
+  std::vector<Value> out;
+  for (const CorpusSource& s : x.sources()) {
+    Value source = Value::map({});
+    source.set("name", Value::scalar(s.name, {}, true));
+    source.set("root", Value::scalar(s.root, {}, true));
+    out.push_back(std::move(source));
+  }
+  return Value::list(std::move(out));
+}
+
 std::vector<RootAttribute> table() {
   using Status = FeatureData::Status;
   static_assert(FeatureData::kFormat == 2, "the description of `format`");
@@ -131,6 +142,13 @@ std::vector<RootAttribute> table() {
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
           "the whole configuration, all defaults filled in"),
+      only(
+          "several sources", [](const X& x) { return !x.sources().empty(); },
+          formerly("", lately(attribute(
+                           kSources, sources_of,
+                           "the sources, in their order: a list, `{\"name\": \"train\", "
+                           "\"root\": \"/data/a\"}`. The paths of a source's files begin with "
+                           "its name and a slash; what follows is below its root, or absolute")))),
       only(
           "`split_files: true`", [](const X& x) { return x.is_of_several; },
           formerly("", attribute("run_hash", &X::run_hash,

@@ -18,6 +18,8 @@
 
 namespace melflow {
 
+inline constexpr const char* kSources = "sources";
+
 /// The value of an attribute: a flag, a number, a text or JSON.
 using RootValue = std::variant<bool, std::int32_t, std::int64_t, std::string, Value>;
 
