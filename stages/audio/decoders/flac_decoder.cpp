@@ -18,6 +18,9 @@
 namespace melflow {
 namespace {
 
+// Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
+constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
+
 struct Deleter {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
@@ -63,6 +66,7 @@ class FlacDecoder final : public SoundDecoder {
   }
 
   [[nodiscard]] bool is_open() const { return info_.channels > 0; }
+  [[nodiscard]] bool is_without_memory() const { return wrong_ == kNoMemory; }
 
   std::int64_t read(short* out, std::int64_t frames) override { return read_as(out, frames); }
   std::int64_t read(float* out, std::int64_t frames) override { return read_as(out, frames); }
@@ -125,8 +129,11 @@ class FlacDecoder final : public SoundDecoder {
       last_ = 0;
       const bool went = FLAC__stream_decoder_process_single(decoder_.get()) != 0;
       const auto state = FLAC__stream_decoder_get_state(decoder_.get());
-      if (is_out_of_memory_ || state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
-        throw std::bad_alloc();
+      if (is_out_of_memory_) throw std::bad_alloc();
+      if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR && wrong_at_ < 0) {
+        wrong_at_ = decoded_;
+        wrong_ = kNoMemory;
+      }
       is_over_ = !went || state == FLAC__STREAM_DECODER_END_OF_STREAM;
     }
     if (count_ > last_) {
@@ -228,7 +235,8 @@ class FlacDecoder final : public SoundDecoder {
 
 OpenedSound open_flac(SoundInput& input, std::uint64_t marker) {
   auto out = std::make_unique<FlacDecoder>(input, marker);
-  if (!out->is_open()) return std::string("no frame of it can be decoded");
+  if (!out->is_open())
+    return std::string(out->is_without_memory() ? kNoMemory : "no frame of it can be decoded");
   return OpenedSound(std::move(out));
 }
 

@@ -76,8 +76,8 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
  private:
-  // One call of the library, of whole frames of the format that it is at; what it gives counts even if it has something to say about
-  // it.
+  // One call of the library, of whole frames of its present format; what it gives counts even if it
+  // has something to say about it.
   std::int64_t read_some(float* out, std::int64_t frames) {
     std::size_t bytes = 0;
     const int status =
