@@ -39,18 +39,20 @@ std::vector<std::size_t> mp3_frames(const std::string& mp3) {
   return out;
 }
 
+// All samples, that many asked for at once.
+std::vector<float> read(const std::string& file, std::int64_t step, std::string& fault) {
+  SampleReader reader(SoundFile(SoundInput(std::as_bytes(std::span(file)))), {});
+  std::vector<float> block(static_cast<std::size_t>(step)), out;
+  while (const auto n = reader.read(reinterpret_cast<std::byte*>(block.data()), step))
+    out.insert(out.end(), block.begin(), block.begin() + n);
+  fault = reader.fault() ? reader.fault()->what : "";
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("MP3: frames of another kind among its own, however many samples are asked for") {
   const TempFolder folder;
-  const auto read = [](const std::string& file, std::int64_t step, std::string& fault) {
-    SampleReader reader(SoundFile(SoundInput(std::as_bytes(std::span(file)))), {});
-    std::vector<float> block(static_cast<std::size_t>(step)), out;
-    while (const auto n = reader.read(reinterpret_cast<std::byte*>(block.data()), step))
-      out.insert(out.end(), block.begin(), block.begin() + n);
-    fault = reader.fault() ? reader.fault()->what : "";
-    return out;
-  };
   for (const auto& [kind, other_kind] : {std::pair("mp3 stereo", "mp3"), {"mp3", "mp3 stereo"}}) {
     CAPTURE(std::string(kind));
     const std::string good = sound(folder, kind, 44100, 44'100);
@@ -73,5 +75,22 @@ TEST_CASE("MP3: frames of another kind among its own, however many samples are a
       CHECK((read(mixed, step, again) == first));
       CHECK(again == fault);
     }
+  }
+}
+
+TEST_CASE("MP3: what libsndfile decodes, with an error in it, however many samples are asked for") {
+  const TempFolder folder;
+  std::string file = sound(folder, "mp3", 44100, 44'100);
+  const std::size_t middle = mp3_frames(file).at(20);
+  file.insert(middle, 5000, '\0');  // more than libsndfile passes over
+  file.replace(4, 4, "ftyp");       // as in an MP4, which libsndfile does not look at
+  std::string fault, again;
+  const std::vector<float> first = read(file, 1 << 20, fault);
+  CHECK(fault != "");
+  CHECK(first.size() >= 15 * 1152);
+  for (const std::int64_t step : {1, 7, 1000, 1152, 4096}) {
+    CAPTURE(step);
+    CHECK((read(file, step, again) == first));
+    CHECK(again == fault);
   }
 }
