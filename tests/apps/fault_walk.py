@@ -52,6 +52,7 @@ ERRORS = {
     "mmap": [errno.ENOMEM],
     "fallocate": [errno.ENOSPC],
     "thread": [errno.EAGAIN],
+    "malloc": [errno.ENOMEM],
 }
 
 SILENT = ("lost", "wrong")  # the program is told that all is well
@@ -63,9 +64,9 @@ graph:
   files: {{stage: file_list, root: {root}, include: ["**/*.wav"], labels: top_dir{files}}}
   read: {{stage: disk_read, from: files, engine: {engine}, whole: 4KiB}}
   decode: {{stage: decode, from: read}}
-  segment: {{stage: segment, from: decode}}
+{between}  segment: {{stage: segment, from: {before}}}
   batch: {{stage: batch, from: segment, files: 4}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}}
+  mel: {{stage: mel, from: batch, sample_rate: {rate}, n_fft: 256, hop: 80, n_mels: 20}}
   write: {{stage: {sink}, from: mel, path: out.{ending}, overwrite: true{write}}}
 """
 
@@ -73,14 +74,16 @@ graph:
 class Case:
     """A job with an output that is there already, of the files of two folders of three."""
 
-    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False):
+    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False, resamples=False):
         self.sink, self.files, self.write, self.engine, self.updates = sink, files, write, engine, updates
+        self.resamples = resamples
         self.ending = "npy" if sink == "npy_write" else "h5"
         self.outputs = ["out.npy", "out.index.npy", "out.index.json"] if self.ending == "npy" else ["out.h5"]
 
     def pipeline(self, root):
-        return PIPELINE.format(root=root, files=self.files, write=self.write, engine=self.engine, sink=self.sink,
-                               ending=self.ending)
+        between = "  resample: {stage: resample, from: decode, rate: 16000}\n" if self.resamples else ""
+        return PIPELINE.format(root=root, files=self.files, write=self.write, engine=self.engine, sink=self.sink, ending=self.ending,
+                               between=between, before="resample" if between else "decode", rate=16000 if between else 8000)
 
 
 CASES = {
@@ -91,6 +94,8 @@ CASES = {
     "sync": Case(write=", sync: true, statistics: all, normalize: true"),
     "npy_sync": Case("npy_write", write=", sync: true, statistics: all"),
     "cache": Case(files=", feed: cache, cache_path: cache"),
+    "preload": Case(files=", feed: preload"),
+    "resample": Case(write=", compression: deflate, chunk: 4KiB", resamples=True),
     "update": Case(write=", statistics: all", updates=True),
     "update_contents": Case(files=", update_by: content", write=", sync: true", updates=True),
     "update_deflate": Case(write=", compression: deflate, chunk: 4KiB", updates=True),
@@ -205,7 +210,7 @@ class Walk:
 
     def points(self, calls, only_part):
         for call in calls:
-            every = max(1, self.counts[call] // (10 if call == "pwrite" else 3)) if only_part else 1
+            every = max(1, self.counts[call] // (10 if call in ("pwrite", "malloc") else 3)) if only_part else 1
             for error in ERRORS[call][:1 if only_part else None]:
                 for n in range(1, self.counts[call] + 1, every):
                     yield call, n, error

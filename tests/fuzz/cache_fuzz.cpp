@@ -21,10 +21,6 @@ using namespace melflow::fuzz;
 
 constexpr std::size_t kNames = 6;
 
-const Folder& folder() {
-  static const Folder it;
-  return it;
-}
 CacheKey settings() { return cache_key("settings"); }
 CacheKey key_of(std::size_t i) { return cache_key("file " + std::to_string(i)); }
 

@@ -75,6 +75,11 @@ class Folder {
   std::string path_;
 };
 
+inline const Folder& folder() {
+  static const Folder it;
+  return it;
+}
+
 inline void write_file(const std::string& path, std::string_view bytes) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   require(fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));

@@ -18,11 +18,6 @@ using namespace melflow::fuzz;
 
 constexpr std::size_t kMostRecords = 12, kMark = 14;  // bytes before the first
 
-const Folder& folder() {
-  static const Folder it;
-  return it;
-}
-
 Ledger::Entry entry(Input& in) {
   Ledger::Entry out{.outcome = static_cast<Outcome>(in.below(6)), .stage = {}, .reason = {}};
   if (out.outcome == Outcome::open) return out;

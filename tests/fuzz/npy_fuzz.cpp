@@ -16,11 +16,6 @@ namespace {
 using namespace melflow;
 using namespace melflow::fuzz;
 
-const Folder& folder() {
-  static const Folder it;
-  return it;
-}
-
 void read_array(const std::string& path, std::string_view bytes) {
   write_file(path, bytes);
   try {

@@ -12,11 +12,6 @@ namespace {
 using namespace melflow;
 using namespace melflow::fuzz;
 
-const Folder& folder() {
-  static const Folder it;
-  return it;
-}
-
 bool is_undone(const std::string& path) {
   const UniqueFd fd(::open((path + ".part").c_str(), O_RDWR | O_CLOEXEC));
   try {
