@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "stages/audio/decoders/end_remark.h"
 #include "stages/audio/decoders/sample_reader.h"
 #include "tests/support/audio_files.h"
 #include "tests/support/temp_folder.h"
@@ -92,5 +93,33 @@ TEST_CASE("MP3: what libsndfile decodes, with an error in it, however many sampl
     CAPTURE(step);
     CHECK((read(file, step, again) == first));
     CHECK(again == fault);
+  }
+}
+
+TEST_CASE("MP3: at a low rate a third frame that is missing is told, as at a high one") {
+  const TempFolder folder;
+  for (const int rate : {16000, 44100}) {
+    CAPTURE(rate);
+    const std::int64_t frame = rate < 32000 ? 576 : 1152;
+    const std::string file = sound(folder, "mp3", rate, 70'000);
+    const std::vector<std::size_t> frames = mp3_frames(file);
+    std::int64_t missing = 0;
+    for (std::size_t n = 0; missing <= 3 * frame; ++n) {
+      const std::string cut = file.substr(0, n == 0 ? file.size() : frames[frames.size() - n]);
+      const auto bytes = std::as_bytes(std::span(cut));
+      SoundFile opened{SoundInput(bytes)};
+      const SF_INFO info = opened.info();
+      const bool is_known = opened.is_count_known();
+      SampleReader reader(std::move(opened), {});
+      std::vector<float> block(1 << 17);
+      while (reader.read(reinterpret_cast<std::byte*>(block.data()), 1 << 17) > 0) {
+      }
+      missing = info.frames - reader.count();
+      CAPTURE(missing);
+      SoundInput input(bytes);
+      const std::string remark =
+          end_remark({info, is_known, true}, reader, input.reader(), cut.size());
+      CHECK(remark.starts_with("short: ") == (missing > 2 * frame));
+    }
   }
 }
