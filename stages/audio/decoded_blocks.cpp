@@ -86,7 +86,7 @@ class Decoder final : public BlockCursor {
     const std::int64_t end = fit_ >= 0 ? std::min(fit_, info_.frames) : info_.frames;
     const int ahead = options_.ahead.value_or(2 * run.workers);
     if (!raw_->fd || (info_.format & SF_FORMAT_TYPEMASK) != SF_FORMAT_FLAC || !is_count_known_ ||
-        run.workers < 2 || ahead == 0 || end < 4 * block_frames_)
+        run.workers < 2 || ahead == 0 || end < 4 * block_frames_ || reader_.fault())
       return;
     auto frames = FlacFrames::find(reader_of(*raw_), raw_->size);
     if (!frames || !frames->is_complete(info_.frames)) return;

@@ -150,8 +150,9 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
       std::size_t used = 0, made = 0;
       const bool flush = rest == 0;
       if (flush && !in->last) break;
-      const soxr_error_t error = soxr_process(state.soxr.get(), flush ? nullptr : from, rest, &used,
-                                              out + have, room - have, &made);
+      const soxr_error_t error =
+          soxr_process(state.soxr.get(), flush ? nullptr : from, std::min(rest, kPiece), &used,
+                       out + have, room - have, &made);
       if (error != nullptr) return ItemError::failed(fmt::format("libsoxr: {}", error));
       from += used * size_of(in->samples.type);
       rest -= used;
@@ -185,6 +186,9 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
   // Of the rates. No sound is sampled so fast, a wrong header may say so; not far above it
   // libsoxr does not come to an end.
   static constexpr int kMostRatio = 8192;
+  // Samples that libsoxr gets at once. It keeps them, and does not look whether the system has
+  // memory for more than it had so far: what it asks for stays small.
+  static constexpr std::size_t kPiece = 4096;
 
   // int16 samples take two bytes each and become floats.
   std::size_t capacity(std::size_t input) const {

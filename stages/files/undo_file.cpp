@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>  // RENAME_NOREPLACE
 #include <cstring>
 #include <string>
@@ -26,10 +27,15 @@ namespace {
 struct Header {
   char magic[16];
   std::uint64_t head, tail, size;  // [bytes]
-  std::uint64_t hash;              // of all that follows
+  std::uint64_t hash;              // of the members before and all that follows
 };
-constexpr char kMagic[16] = "melflow undo 1\n";
+constexpr char kMagic[16] = "melflow undo 2\n";
 constexpr std::string_view kMark(kMagic, 15);
+
+std::uint64_t hash_of(const Header& header, std::string_view kept) {
+  return XXH3_64bits_withSeed(kept.data(), kept.size(),
+                              XXH3_64bits(&header, offsetof(Header, hash)));
+}
 
 std::string path_of(const std::string& target) { return target + ".undo"; }
 
@@ -61,8 +67,9 @@ void UndoFile::write(const std::string& target, int fd, std::uint64_t head, std:
   std::string kept(head + (size - tail), '\0');
   get(target, fd, kept.data(), head, 0);
   get(target, fd, kept.data() + head, size - tail, tail);
-  Header header{{}, head, tail, size, XXH3_64bits(kept.data(), kept.size())};
+  Header header{{}, head, tail, size, 0};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.hash = hash_of(header, kept);
   const UniqueFd out = create_own(part, kMark);
   try {
     put(part, out.get(), reinterpret_cast<const char*>(&header), sizeof header, 0);
@@ -106,7 +113,7 @@ void UndoFile::apply(const std::string& target, int fd) {
   get(path, in.get(), kept.data(), kept.size(), sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.head > header.size ||
       header.tail > header.size || kept.size() != header.head + (header.size - header.tail) ||
-      header.hash != XXH3_64bits(kept.data(), kept.size()))
+      header.hash != hash_of(header, kept))
     throw RunError(fmt::format(
         "{}: is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} anew",

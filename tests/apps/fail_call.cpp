@@ -7,8 +7,9 @@
 //      MELFLOW_FAULT_LOG=FILE    gets a line "KIND COUNT" for every kind when the program ends, and
 //                                "fault KIND N WHAT" when one was made to fail
 //
-// Seen are the calls of the program and its libraries, not those that libc makes for itself (of
-// which fopen is one), nor what a ring of requests does in the kernel.
+// "malloc" is any request for at least 64 KiB of memory. Seen are the calls of the program and its
+// libraries, not those that libc makes for itself (of which fopen is one), nor what a ring of
+// requests does in the kernel.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -50,11 +51,14 @@ enum Kind {
   kMmap,
   kFallocate,
   kThread,
+  kMalloc,
   kKinds
 };
 constexpr const char* kNames[kKinds] = {
     "open",  "opendir", "readdir", "stat",   "read",  "pread", "write",     "pwrite", "ftruncate",
-    "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread"};
+    "fsync", "close",   "rename",  "unlink", "flock", "mmap",  "fallocate", "thread", "malloc"};
+
+constexpr size_t kLargeMemory = 64 << 10;  // bytes of an allocation that is counted
 
 std::atomic<long> counts[kKinds];
 
@@ -344,6 +348,32 @@ int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*star
   static const auto real =
       next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>("pthread_create");
   return fails(kThread) ? EAGAIN : real(id, attributes, start, argument);
+}
+
+// Large ones, also of libraries and of operator new.
+// NOLINTBEGIN(bugprone-reserved-identifier): glibc's own
+void* __libc_malloc(size_t);
+void* __libc_calloc(size_t, size_t);
+void* __libc_realloc(void*, size_t);
+void* __libc_memalign(size_t, size_t);
+// NOLINTEND(bugprone-reserved-identifier)
+#define OR_NULL(bytes, call) ((bytes) >= kLargeMemory && fails(kMalloc) ? nullptr : (call))
+void* malloc(size_t bytes) noexcept { return OR_NULL(bytes, __libc_malloc(bytes)); }
+void* calloc(size_t count, size_t each) noexcept {
+  return OR_NULL(count * each, __libc_calloc(count, each));
+}
+void* realloc(void* old, size_t bytes) noexcept {
+  return OR_NULL(bytes, __libc_realloc(old, bytes));
+}
+void* memalign(size_t to, size_t bytes) noexcept {
+  return OR_NULL(bytes, __libc_memalign(to, bytes));
+}
+void* aligned_alloc(size_t to, size_t bytes) noexcept { return memalign(to, bytes); }
+int posix_memalign(void** out, size_t to, size_t bytes) noexcept {
+  void* const got = memalign(to, bytes);
+  if (got == nullptr) return ENOMEM;
+  *out = got;
+  return 0;
 }
 
 }  // extern "C"

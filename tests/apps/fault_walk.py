@@ -52,6 +52,7 @@ ERRORS = {
     "mmap": [errno.ENOMEM],
     "fallocate": [errno.ENOSPC],
     "thread": [errno.EAGAIN],
+    "malloc": [errno.ENOMEM],
 }
 
 SILENT = ("lost", "wrong")  # the program is told that all is well
@@ -60,12 +61,12 @@ PIPELINE = """
 version: 1
 memory: {{host: 64MiB}}
 graph:
-  files: {{stage: file_list, root: {root}, include: ["**/*.wav"], labels: top_dir{files}}}
+  files: {{stage: file_list, root: {root}, include: ["**/*.wav"{more}], labels: top_dir{files}}}
   read: {{stage: disk_read, from: files, engine: {engine}, whole: 4KiB}}
   decode: {{stage: decode, from: read}}
-  segment: {{stage: segment, from: decode}}
+{between}  segment: {{stage: segment, from: {before}}}
   batch: {{stage: batch, from: segment, files: 4}}
-  mel: {{stage: mel, from: batch, sample_rate: 8000, n_fft: 256, hop: 80, n_mels: 20}}
+  mel: {{stage: mel, from: batch, sample_rate: {rate}, n_fft: 256, hop: 80, n_mels: 20}}
   write: {{stage: {sink}, from: mel, path: out.{ending}, overwrite: true{write}}}
 """
 
@@ -73,14 +74,16 @@ graph:
 class Case:
     """A job with an output that is there already, of the files of two folders of three."""
 
-    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False):
+    def __init__(self, sink="hdf5_write", files="", write="", engine="inline", updates=False, resamples=False):
         self.sink, self.files, self.write, self.engine, self.updates = sink, files, write, engine, updates
+        self.resamples = resamples  # long recordings, too
         self.ending = "npy" if sink == "npy_write" else "h5"
         self.outputs = ["out.npy", "out.index.npy", "out.index.json"] if self.ending == "npy" else ["out.h5"]
 
     def pipeline(self, root):
-        return PIPELINE.format(root=root, files=self.files, write=self.write, engine=self.engine, sink=self.sink,
-                               ending=self.ending)
+        between = "  resample: {stage: resample, from: decode, rate: 16000}\n" if self.resamples else ""
+        return PIPELINE.format(root=root, files=self.files, write=self.write, engine=self.engine, sink=self.sink, ending=self.ending,
+                               between=between, more=', "**/*.wave"' if between else "", before="resample" if between else "decode", rate=16000 if between else 8000)
 
 
 CASES = {
@@ -91,6 +94,8 @@ CASES = {
     "sync": Case(write=", sync: true, statistics: all, normalize: true"),
     "npy_sync": Case("npy_write", write=", sync: true, statistics: all"),
     "cache": Case(files=", feed: cache, cache_path: cache"),
+    "preload": Case(files=", feed: preload"),
+    "resample": Case(write=", compression: deflate, chunk: 4KiB", resamples=True),
     "update": Case(write=", statistics: all", updates=True),
     "update_contents": Case(files=", update_by: content", write=", sync: true", updates=True),
     "update_deflate": Case(write=", compression: deflate, chunk: 4KiB", updates=True),
@@ -98,19 +103,24 @@ CASES = {
 }
 
 
-PART = ["hdf5", "npy", "deflate", "update"]
+PART = {"hdf5": ERRORS, "npy": ERRORS, "deflate": ERRORS, "update": ERRORS, "resample": ["malloc"]}
 
 
 def make_corpus(folder):
     noise = np.random.default_rng(1)
-    for i in range(FILES):
-        path = os.path.join(folder, "abc"[i % 3], f"{i:02}.wav")
+
+    def write(path, channels, count):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with wave.open(path, "wb") as f:
-            f.setnchannels(1)
+            f.setnchannels(channels)
             f.setsampwidth(2)
             f.setframerate(8000)
-            f.writeframes(noise.integers(-9999, 9999, 1200 + 100 * i).astype("<i2").tobytes())
+            f.writeframes(noise.integers(-9999, 9999, channels * count).astype("<i2").tobytes())
+
+    for i in range(FILES):
+        write(os.path.join(folder, "abc"[i % 3], f"{i:02}.wav"), 1, 1200 + 100 * i)
+    for i in range(2):
+        write(os.path.join(folder, "long", f"{i}.wave"), 2, 100000)
 
 
 def read_h5(path):
@@ -205,7 +215,7 @@ class Walk:
 
     def points(self, calls, only_part):
         for call in calls:
-            every = max(1, self.counts[call] // (10 if call == "pwrite" else 3)) if only_part else 1
+            every = max(1, self.counts[call] // (10 if call in ("pwrite", "malloc") else 3)) if only_part else 1
             for error in ERRORS[call][:1 if only_part else None]:
                 for n in range(1, self.counts[call] + 1, every):
                     yield call, n, error
@@ -291,7 +301,7 @@ def main():
         cases = arguments.cases.split(",") if arguments.cases else PART if arguments.part else CASES
         for name in cases:
             walk = Walk(work, os.path.abspath(arguments.melflow), os.path.abspath(arguments.library), name)
-            calls = arguments.calls.split(",") if arguments.calls else ERRORS
+            calls = arguments.calls.split(",") if arguments.calls else PART[name] if arguments.part and not arguments.cases else ERRORS
             points = list(walk.points(calls, arguments.part))
             runs += len(points)
             for wrong in pool.map(lambda p: walk.wrong(*p), points):

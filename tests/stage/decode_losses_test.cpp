@@ -240,6 +240,33 @@ TEST_CASE("decode losses: tags and garbage in an MP3, without a word of the libr
         }) == "");
 }
 
+TEST_CASE("decode losses: a FLAC whose header is not that of its frames") {
+  const TempFolder folder;
+  const auto samples = ramp(200'000, 7);
+  const std::string good = plain_flac(samples).bytes;
+  const std::string tagged = plain_flac(samples, {.metadata = std::string(46, 'x')}).bytes;
+  const Decoded whole = decode_all_ways(folder.write("a.flac", good));
+  CHECK(whole.reason == "");
+  CHECK(decode_all_ways(folder.write("b.flac", tagged)).reason == "");
+  std::string other = good;
+  const std::size_t rate = 18, block = 42;  // bytes before the rate, and before the second block
+  other[rate] = other[rate + 1] = 0;
+  std::string twice = tagged;
+  twice[block] = '\x80';  // it is the last, and of the kind of the first
+  const std::pair<std::string, const char*> rows[] = {
+      {other,
+       "damaged after 0.000 s: its header says 0 Hz, 1 channels, 16 bits, its frames 16000 Hz, 1 "
+       "channels, 16 bits"},
+      {twice, "damaged after 0.000 s: its header describes the stream more than once"}};
+  for (const auto& [bytes, reason] : rows) {
+    const Decoded got = decode_all_ways(folder.write("c.flac", bytes));
+    CHECK(got.outcome == Outcome::ok);
+    CHECK(got.reason == reason);
+    CHECK((got.bytes == whole.bytes));
+    CHECK(got.rate == 16000);
+  }
+}
+
 TEST_CASE("decode losses: a FLAC frame that is wrong or missing is silence, and said to be") {
   const TempFolder folder;
   const PlainFlac good = plain_flac(ramp(50'000, 7), {.block_sizes = {1000}});

@@ -12,6 +12,7 @@
 #include "tests/stage/bench.h"
 #include "tests/stage/failing_calls.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/plain_flac.h"
 #include "tests/support/printing.h"
 #include "tests/support/temp_folder.h"
 
@@ -473,6 +474,11 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       {"zeros.flac", std::string(5000, '\0'), none},
       {"cut.wav", wav.substr(0, 20), damaged("WAV")},
       {"cut.flac", read_bytes(path_of("flac s16")).substr(0, 30), no_frame("FLAC")},
+      // A block of two bytes, for which libFLAC says that there is no memory: not the run's error.
+      {"block.flac", plain_flac(std::vector<std::int16_t>(5000), {.metadata = "xx"}).bytes,
+       "begins like FLAC but cannot be decoded: libFLAC has no memory for it: damaged, or memory "
+       "is "
+       "short"},
       {"cut.ogg", read_bytes(path_of("ogg vorbis")).substr(0, 50), damaged("Ogg")},
       {"cut.aiff", read_bytes(path_of("aiff s16")).substr(0, 20), damaged("AIFF")},
       {"tag.mp3", "ID3\x03\0\0\0\0\0\x0F"s + std::string(100, 'x'), no_frame("MP3")},

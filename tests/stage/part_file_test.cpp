@@ -188,3 +188,19 @@ TEST_CASE("part file: an update that was interrupted, with another file in its p
   PartFile::recover(target);
   CHECK(read_bytes(target) == "old content");
 }
+
+TEST_CASE("undo file: one whose numbers are not what was written is refused, even where they fit") {
+  const TempFolder folder;
+  const std::string target = folder.write("out", "old content");
+  const UniqueFd fd(::open(target.c_str(), O_RDWR));
+  UndoFile::write(target, fd.get(), 3, 8, 11);
+  std::string undo = read_bytes(target + ".undo");
+  const std::size_t head = 16, tail = 24;  // bytes before these numbers
+  ++undo[head];
+  ++undo[tail];  // as many bytes as before
+  folder.write("out.undo", undo);
+  CHECK(complaint([&] {
+          UndoFile::apply(target, fd.get());
+        }).starts_with(target + ".undo: is damaged"));
+  CHECK(read_bytes(target) == "old content");
+}

@@ -14,9 +14,10 @@ std::string end_remark(const EndedRecording& recording, const SampleReader& read
     return static_cast<double>(frames) / info.samplerate;
   };
   const std::int64_t decoded = reader.count();
-  // Encoders of MP3 do not agree whether the frame with the count counts.
+  // Encoders of MP3 do not agree whether the frame with the count counts. A frame of a low rate is
+  // half as long.
   const bool is_mp3 = (info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_MPEG;
-  const std::int64_t slack = is_mp3 ? 2 * 1152 : 0;
+  const std::int64_t slack = !is_mp3 ? 0 : info.samplerate < 32000 ? 2 * 576 : 2 * 1152;
   const bool is_short =
       recording.is_over && recording.is_count_known && decoded + slack < info.frames;
   if (const auto fault = reader.fault()) {

@@ -18,6 +18,9 @@
 namespace melflow {
 namespace {
 
+// Also what libFLAC says of blocks of the header that are too short: no reason to end the run.
+constexpr const char* kNoMemory = "libFLAC has no memory for it: damaged, or memory is short";
+
 struct Deleter {
   void operator()(FLAC__StreamDecoder* decoder) const { FLAC__stream_decoder_delete(decoder); }
 };
@@ -42,17 +45,19 @@ class FlacDecoder final : public SoundDecoder {
       promised_ = promised_ << 8 | std::to_integer<std::int64_t>(count[i]);
     input.replace(marker + kCount, static_cast<std::byte>(high & 0xF0U));
     for (std::size_t i = 1; i < count.size(); ++i) input.replace(marker + kCount + i, std::byte{0});
+    hide_further_headers(marker);
     input.seek(marker);
     decoder_.reset(FLAC__stream_decoder_new());
     if (!decoder_) throw std::bad_alloc();
     if (FLAC__stream_decoder_init_stream(decoder_.get(), on_read, nullptr, nullptr, nullptr,
-                                         nullptr, on_frame, nullptr, on_error,
+                                         nullptr, on_frame, on_metadata, on_error,
                                          this) != FLAC__STREAM_DECODER_INIT_STATUS_OK)
       throw std::bad_alloc();
     // The first frame is what the samples are, whatever the header says.
     while (rest_.empty() && step()) {
     }
     if (format_.channels == 0) return;
+    look_at_header();
     info_.samplerate = static_cast<int>(format_.rate);
     info_.channels = static_cast<int>(format_.channels);
     info_.frames = promised_ > 0 ? promised_ : SF_COUNT_MAX;
@@ -63,6 +68,7 @@ class FlacDecoder final : public SoundDecoder {
   }
 
   [[nodiscard]] bool is_open() const { return info_.channels > 0; }
+  [[nodiscard]] bool is_without_memory() const { return wrong_ == kNoMemory; }
 
   std::int64_t read(short* out, std::int64_t frames) override { return read_as(out, frames); }
   std::int64_t read(float* out, std::int64_t frames) override { return read_as(out, frames); }
@@ -77,7 +83,10 @@ class FlacDecoder final : public SoundDecoder {
                    true};
     // With a count, what is missing at the end is told by that, and tags behind it do no harm.
     const bool is_bad_end = is_over_ && suspect_ != nullptr && promised_ == 0;
-    if (wrong_at_ < 0 && !is_bad_end) return std::nullopt;
+    if (wrong_at_ < 0 && !is_bad_end) {
+      if (header_fault_.empty()) return std::nullopt;
+      return Fault{0, header_fault_, false};
+    }
     std::string what = wrong_at_ < 0 ? suspect_ : wrong_;
     if (promised_ == 0 && missing_ > 0) what += fmt::format(", {} samples are missing", missing_);
     if (silent_ > 0) what += fmt::format(", {} samples are silence instead", silent_);
@@ -87,6 +96,19 @@ class FlacDecoder final : public SoundDecoder {
  private:
   using Read = FLAC__StreamDecoderReadStatus;
   using Write = FLAC__StreamDecoderWriteStatus;
+
+  // Frames say themselves what they are, so nothing is lost where the header is wrong.
+  void look_at_header() {
+    if (header_.channels == 0)
+      header_fault_ = "its header does not describe the stream";
+    else if (is_described_twice_)
+      header_fault_ = "its header describes the stream more than once";
+    else if (header_ != format_)
+      header_fault_ = fmt::format(
+          "its header says {} Hz, {} channels, {} bits, its frames {} Hz, {} channels, {} bits",
+          header_.rate, header_.channels, header_.bits, format_.rate, format_.channels,
+          format_.bits);
+  }
 
   template <class Sample>
   std::int64_t read_as(Sample* out, std::int64_t frames) {
@@ -125,8 +147,11 @@ class FlacDecoder final : public SoundDecoder {
       last_ = 0;
       const bool went = FLAC__stream_decoder_process_single(decoder_.get()) != 0;
       const auto state = FLAC__stream_decoder_get_state(decoder_.get());
-      if (is_out_of_memory_ || state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR)
-        throw std::bad_alloc();
+      if (is_out_of_memory_) throw std::bad_alloc();
+      if (state == FLAC__STREAM_DECODER_MEMORY_ALLOCATION_ERROR && wrong_at_ < 0) {
+        wrong_at_ = decoded_;
+        wrong_ = kNoMemory;
+      }
       is_over_ = !went || state == FLAC__STREAM_DECODER_END_OF_STREAM;
     }
     if (count_ > last_) {
@@ -156,6 +181,34 @@ class FlacDecoder final : public SoundDecoder {
       return FLAC__STREAM_DECODER_WRITE_STATUS_ABORT;
     }
     return FLAC__STREAM_DECODER_WRITE_STATUS_CONTINUE;
+  }
+
+  // libFLAC would believe the last block that describes the stream, also where its frames are, and
+  // give silence for those that it takes to be missing. Only the first one can be right.
+  void hide_further_headers(std::uint64_t marker) {
+    constexpr int kMostBlocks = 128;
+    constexpr std::byte kLast{0x80}, kPadding{1};
+    const ReadAt read = input_.reader();
+    std::uint64_t at = marker + 4;
+    std::array<std::byte, 4> block{};
+    for (int n = 0; n < kMostBlocks && read(at, block) == block.size(); ++n) {
+      const bool is_last = (block[0] & kLast) != std::byte{0};
+      if (n > 0 && (block[0] & ~kLast) == std::byte{0}) {
+        input_.replace(at, (block[0] & kLast) | kPadding);
+        is_described_twice_ = true;
+      }
+      if (is_last) return;
+      at += block.size() + (std::to_integer<std::uint64_t>(block[1]) << 16 |
+                            std::to_integer<std::uint64_t>(block[2]) << 8 |
+                            std::to_integer<std::uint64_t>(block[3]));
+    }
+  }
+
+  static void on_metadata(const FLAC__StreamDecoder*, const FLAC__StreamMetadata* block,
+                          void* self) {
+    const auto& info = block->data.stream_info;
+    static_cast<FlacDecoder*>(self)->header_ = {info.sample_rate, info.channels,
+                                                info.bits_per_sample};
   }
 
   void take(const FLAC__FrameHeader& header, const FLAC__int32* const* samples) {
@@ -210,7 +263,9 @@ class FlacDecoder final : public SoundDecoder {
   SoundInput& input_;
   std::unique_ptr<FLAC__StreamDecoder, Deleter> decoder_;
   std::int64_t promised_ = 0;  // samples by the header, 0: not known
-  Format format_, other_;
+  Format format_, other_, header_;
+  bool is_described_twice_ = false;
+  std::string header_fault_;
   float scale_ = 1;
   int factor_ = 1;
   std::vector<FLAC__int32> rest_;                  // what the last step gave, interleaved
@@ -228,7 +283,8 @@ class FlacDecoder final : public SoundDecoder {
 
 OpenedSound open_flac(SoundInput& input, std::uint64_t marker) {
   auto out = std::make_unique<FlacDecoder>(input, marker);
-  if (!out->is_open()) return std::string("no frame of it can be decoded");
+  if (!out->is_open())
+    return std::string(out->is_without_memory() ? kNoMemory : "no frame of it can be decoded");
   return OpenedSound(std::move(out));
 }
 

@@ -58,10 +58,10 @@ class Mp3Decoder final : public SoundDecoder {
   std::int64_t read(float* out, std::int64_t frames) override {
     std::int64_t done = 0;
     while (done < frames && !is_over_) {
-      const bool is_left_out = is_changed_;
-      const std::int64_t n = read_some(out + done * channels_, frames - done);
-      (is_left_out ? left_out_ : count_) += n;
-      done += is_left_out ? 0 : n;
+      if (is_changed_)
+        leave_out();
+      else
+        done += read_some(out + done * channels_, frames - done);
     }
     return done;
   }
@@ -76,19 +76,21 @@ class Mp3Decoder final : public SoundDecoder {
   }
 
  private:
-  // One call of the library; what it gives counts even if it has something to say about it.
+  // One call of the library, of whole frames of its present format; what it gives counts even if it
+  // has something to say about it.
   std::int64_t read_some(float* out, std::int64_t frames) {
     std::size_t bytes = 0;
     const int status =
         mpg123_read(handle_.get(), reinterpret_cast<unsigned char*>(out),
-                    sizeof(float) * static_cast<std::size_t>(frames * channels_), &bytes);
+                    sizeof(float) * static_cast<std::size_t>(frames * channels_now_), &bytes);
     const auto got = static_cast<std::int64_t>(bytes / sizeof(float)) / channels_now_;
+    (is_changed_ ? left_out_ : count_) += got;
     if (got > 0) errors_ = 0;
     if (status == MPG123_NEW_FORMAT) {
-      look_at_format(got);
+      look_at_format();
     } else if (status != MPG123_OK && status != MPG123_DONE && status != MPG123_NEED_MORE) {
       if (mpg123_errcode(handle_.get()) == MPG123_OUT_OF_MEM) throw std::bad_alloc();
-      if (fault_at_ < 0) note(got, mpg123_strerror(handle_.get()));
+      if (fault_at_ < 0) note(mpg123_strerror(handle_.get()));
       is_over_ = ++errors_ >= kMostErrors;
     } else if (status != MPG123_OK || got == 0) {
       is_over_ = true;
@@ -96,26 +98,33 @@ class Mp3Decoder final : public SoundDecoder {
     return got;
   }
 
-  void look_at_format(std::int64_t got) {
+  // How much is asked for does not depend on what the caller wants, which has other channels.
+  void leave_out() {
+    constexpr std::int64_t frames = 1152;
+    passed_over_.resize(static_cast<std::size_t>(frames * channels_now_));
+    read_some(passed_over_.data(), frames);
+  }
+
+  void look_at_format() {
     long rate = 0;
     int channels = 0, encoding = 0;
     if (mpg123_getformat(handle_.get(), &rate, &channels, &encoding) != MPG123_OK) return;
     const bool is_same = rate == rate_ && channels == channels_;
     channels_now_ = channels;
-    if (is_changed_ && is_same && left_out_ + got <= kFewSamples) {
+    if (is_changed_ && is_same && left_out_ <= kFewSamples) {
       // What looked like a frame among bytes that are none.
       is_changed_ = false;
       what_ = "there is something that is not a frame";
       left_out_ = 0;
     }
     if (is_changed_ || is_same) return;
-    note(got, fmt::format("from there on it has {} Hz, {} channels instead of {} Hz, {} channels",
-                          rate, channels, rate_, channels_));
+    note(fmt::format("from there on it has {} Hz, {} channels instead of {} Hz, {} channels", rate,
+                     channels, rate_, channels_));
     is_changed_ = true;
   }
 
-  void note(std::int64_t got, std::string what) {
-    fault_at_ = count_ + got;
+  void note(std::string what) {
+    fault_at_ = count_;
     what_ = std::move(what);
   }
 
@@ -141,6 +150,7 @@ class Mp3Decoder final : public SoundDecoder {
   std::int64_t count_ = 0, left_out_ = 0;
   std::int64_t fault_at_ = -1;
   std::string what_;
+  std::vector<float> passed_over_;  // samples in another format
   bool is_changed_ = false, is_over_ = false;
 };
 

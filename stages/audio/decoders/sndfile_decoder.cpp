@@ -1,11 +1,16 @@
+// What libsndfile reads. It is asked for the same numbers of frames whatever the caller asks for: of a
+// call in which something is wrong it gives nothing, or less than it has.
 #include <sndfile.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "stages/audio/decoders/sound_decoder.h"
 
 namespace melflow {
 namespace {
+
+constexpr std::int64_t kStep = 1024;  // frames of a call
 
 struct Closer {
   void operator()(SNDFILE* handle) const { sf_close(handle); }
@@ -38,26 +43,65 @@ class SndfileDecoder final : public SoundDecoder {
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
 
   std::int64_t read(short* out, std::int64_t frames) override {
-    return noted(sf_readf_short(handle_.get(), out, frames));
+    return read_as(short_rest_, out, frames);
   }
   std::int64_t read(float* out, std::int64_t frames) override {
-    return noted(sf_readf_float(handle_.get(), out, frames));
+    return read_as(float_rest_, out, frames);
   }
 
-  [[nodiscard]] std::optional<Fault> fault() const override { return fault_; }
+  [[nodiscard]] std::optional<Fault> fault() const override {
+    return fault_ && fault_->after <= given_ ? fault_ : std::nullopt;
+  }
 
  private:
+  // What the last call gave and the caller has not got yet, interleaved.
+  template <class Sample>
+  struct Rest {
+    std::vector<Sample> samples;
+    std::int64_t begin = 0, end = 0;  // frames
+  };
+
+  template <class Sample>
+  std::int64_t read_as(Rest<Sample>& rest, Sample* out, std::int64_t frames) {
+    std::int64_t done = 0;
+    while (done < frames && (rest.begin < rest.end || !is_over_)) {
+      Sample* const to = out + done * info_.channels;
+      if (rest.begin == rest.end && frames - done >= kStep) {
+        done += step(to);
+        continue;
+      }
+      if (rest.begin == rest.end) {
+        rest.samples.resize(static_cast<std::size_t>(kStep * info_.channels));
+        rest.begin = 0;
+        rest.end = step(rest.samples.data());
+      }
+      const std::int64_t n = std::min(frames - done, rest.end - rest.begin);
+      std::copy_n(rest.samples.data() + rest.begin * info_.channels, n * info_.channels, to);
+      rest.begin += n;
+      done += n;
+    }
+    given_ += done;
+    return done;
+  }
+
+  std::int64_t step(short* out) { return noted(sf_readf_short(handle_.get(), out, kStep)); }
+  std::int64_t step(float* out) { return noted(sf_readf_float(handle_.get(), out, kStep)); }
+
   // libsndfile forgets an error with the next call.
   std::int64_t noted(std::int64_t n) {
     n = std::max<std::int64_t>(n, 0);
     count_ += n;
+    is_over_ = n == 0;
     if (!fault_ && sf_error(handle_.get()) != SF_ERR_NO_ERROR)
       fault_ = Fault{count_, sf_strerror(handle_.get()), false};
     return n;
   }
 
   std::unique_ptr<SNDFILE, Closer> handle_;
-  std::int64_t count_ = 0;
+  Rest<short> short_rest_;
+  Rest<float> float_rest_;
+  std::int64_t count_ = 0, given_ = 0;  // frames that libsndfile gave, and that the caller got
+  bool is_over_ = false;
   std::optional<Fault> fault_;
 };
 

@@ -22,14 +22,14 @@ void expect(bool is_there, const char* name) {
 // of what reading them costs.
 class TextMemory {
  public:
-  TextMemory() : transfer_(H5Pcreate(H5P_DATASET_XFER), H5Pclose, "memory for texts") {
+  TextMemory() {
     h5_check(
         H5Pset_vlen_mem_manager(transfer_, &TextMemory::allocate, this, &TextMemory::release, this),
         "memory for texts");
   }
   TextMemory(const TextMemory&) = delete;
   TextMemory& operator=(const TextMemory&) = delete;
-  /// For H5Dread.
+  /// For H5Dread, and H5Dwrite.
   [[nodiscard]] hid_t transfer() const { return transfer_; }
   void clear() { memory_.release(); }
 
@@ -44,7 +44,7 @@ class TextMemory {
   static void release(void*, void*) {}
 
   std::pmr::monotonic_buffer_resource memory_;
-  Hid transfer_;
+  H5Conversion transfer_;
 };
 
 // Numbers on their way into a dataset or attribute, or out of it to be compared; H5Dwrite and
@@ -147,23 +147,24 @@ void H5Place::texts(const char* name, std::size_t count,
   std::vector<std::size_t> begins;
   std::vector<const char*> texts;
   TextMemory room;
-  in_pieces(
-      *this, name, type, {count}, kAtOnce, without_times(H5P_DATASET_CREATE),
-      [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
-        all.clear();
-        begins.clear();
-        for (hsize_t i = first; i < first + n; ++i) {
-          begins.push_back(all.size());
-          all.append(text(i)).push_back('\0');
-        }
-        texts.clear();
-        for (const std::size_t at : begins) texts.push_back(all.data() + at);
-        transfer(
-            *this, name, texts,
-            [&](const void* from) { return H5Dwrite(set, type, memory, file, H5P_DEFAULT, from); },
-            [&](void* to) { return H5Dread(set, type, memory, file, room.transfer(), to); },
-            [&](char**) { room.clear(); });
-      });
+  in_pieces(*this, name, type, {count}, kAtOnce, without_times(H5P_DATASET_CREATE),
+            [&](hid_t set, hsize_t first, hsize_t n, hid_t memory, hid_t file) {
+              all.clear();
+              begins.clear();
+              for (hsize_t i = first; i < first + n; ++i) {
+                begins.push_back(all.size());
+                all.append(text(i)).push_back('\0');
+              }
+              texts.clear();
+              for (const std::size_t at : begins) texts.push_back(all.data() + at);
+              transfer(
+                  *this, name, texts,
+                  [&](const void* from) {
+                    return H5Dwrite(set, type, memory, file, room.transfer(), from);
+                  },
+                  [&](void* to) { return H5Dread(set, type, memory, file, room.transfer(), to); },
+                  [&](char**) { room.clear(); });
+            });
 }
 
 void H5Place::attribute(const char* name, ColumnType type, const std::string& bytes) const {

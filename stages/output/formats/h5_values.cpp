@@ -117,7 +117,7 @@ void H5Dataset::read(ColumnType type, void* to) const {
   if (count_ == 0) return;
   // The numbers of an enumeration are read as the integers they are.
   const Hid memory = h5_type(type == ColumnType::status ? ColumnType::int8 : type);
-  h5_check(H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to), "reading " + name_);
+  h5_check(H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5Conversion(), to), "reading " + name_);
 }
 
 std::string H5Dataset::bytes(ColumnType type) const {
@@ -128,7 +128,7 @@ std::string H5Dataset::bytes(ColumnType type) const {
 
 std::vector<std::string> H5Dataset::texts() const {
   return read_texts(type_, space_, "reading " + name_, [this](hid_t memory, void* to) {
-    return H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
+    return H5Dread(id_, memory, H5S_ALL, H5S_ALL, H5Conversion(), to);
   });
 }
 

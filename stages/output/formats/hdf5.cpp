@@ -39,6 +39,14 @@ Hid without_times(hid_t properties) {
   return out;
 }
 
+H5Conversion::H5Conversion()
+    : values_(std::size_t{64} << 10),
+      background_(values_.size()),
+      transfer_(H5Pcreate(H5P_DATASET_XFER), H5Pclose, "memory for a conversion") {
+  h5_check(H5Pset_buffer(transfer_, values_.size(), values_.data(), background_.data()),
+           "memory for a conversion");
+}
+
 void h5_check(herr_t status, const std::string& what) {
   if (status < 0) throw RunError("HDF5: " + what + ": " + cause());
 }

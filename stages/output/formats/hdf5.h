@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace melflow {
 
@@ -38,6 +39,18 @@ class Hid {
 /// Properties for making objects of a class (H5P_DATASET_CREATE, ...) that do not keep the time: a
 /// file has the same bytes whenever it is made.
 Hid without_times(hid_t properties);
+
+/// Properties of a transfer that converts values, with the memory which that takes: HDF5 1.10 destroys
+/// its own where the system has none for it.
+class H5Conversion {
+ public:
+  H5Conversion();
+  operator hid_t() const { return transfer_; }  // NOLINT: likewise
+
+ private:
+  std::vector<char> values_, background_;
+  Hid transfer_;
+};
 
 /// Throws RunError naming `what` when an HDF5 call failed.
 void h5_check(herr_t status, const std::string& what);
