@@ -51,7 +51,8 @@ void NodeOptions::describe(Schema& s) {
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
   s.field("from", from,
           "name of the node whose output this node takes, or NODE.OUTPUT where that node has "
-          "several outputs; for merge and concat, a list of names; required except in a source");
+          "several outputs; for merge, concat and batches, a list of names; required except in a "
+          "source");
   s.field("concurrency", concurrency,
           "largest number of items that the node processes at the same time; auto: the number of "
           "workers, or what the stage sets for itself: the option depth in disk_read with engine: "

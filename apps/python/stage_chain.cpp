@@ -6,7 +6,6 @@
 
 #include "pipeline/problem.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/training/batch_source.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/row_type.h"
 
@@ -29,12 +28,13 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
       source_ = std::make_unique<StageRunner>(std::move(n));
     } else if (n.info->traits.kind == StageKind::sink) {
       const auto* batches = dynamic_cast<const BatchSource*>(n.stage.get());
-      if (batches == nullptr || batches->rows() == nullptr)
+      if (batches == nullptr || batches->inputs().empty())
         throw RunError(fmt::format(
             "{}: for one recording at a time a pipeline ends in a node of the stage batches, and "
             "this one ends in {}",
             name, n.info->name));
-      info_ = batches->rows();
+      info_ = batches->inputs().front().rows;
+      row_name_ = batches->inputs().front().name;
       type_ = batches->type();
       fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (is_behind) {
@@ -60,13 +60,6 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   steps_.push_back({std::move(step), std::make_unique<StageRunner>(std::move(node))});
   StageRunner& runner = *steps_.back().stage;
   runner.stage().start(runner.run());
-}
-
-std::vector<std::size_t> StageChain::row_shape() const {
-  std::vector<std::size_t> shape;
-  if (info_->frames > 0) shape.push_back(static_cast<std::size_t>(info_->frames));
-  if (!info_->is_samples()) shape.push_back(static_cast<std::size_t>(info_->columns));
-  return shape;
 }
 
 StageChain::Rows StageChain::rows(std::shared_ptr<const void> in) const {

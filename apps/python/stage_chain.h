@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "pipeline/stage_runner.h"
 #include "stages/items.h"
+#include "stages/output/training/batch_source.h"
 
 namespace melflow {
 
@@ -37,9 +38,11 @@ class StageChain {
   /// The source, which is no part of the chain.
   [[nodiscard]] StageRunner& source() { return *source_; }
   [[nodiscard]] const FeatureInfo& info() const { return *info_; }
+  /// What a batch calls the rows.
+  [[nodiscard]] const std::string& row_name() const { return row_name_; }
   [[nodiscard]] NumberType type() const { return type_; }
   /// [frames, columns], as far as a row has them.
-  [[nodiscard]] std::vector<std::size_t> row_shape() const;
+  [[nodiscard]] std::vector<std::size_t> row_shape() const { return melflow::row_shape(*info_); }
   /// Of what is written from such rows.
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
 
@@ -55,7 +58,7 @@ class StageChain {
   std::vector<Step> steps_;
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
-  std::string fingerprint_;
+  std::string row_name_, fingerprint_;
 };
 
 }  // namespace melflow

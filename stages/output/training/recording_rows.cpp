@@ -68,6 +68,12 @@ void RecordingRows::give(const std::byte* rows, std::int64_t count, NumberType t
   data_ = converted_.data();
 }
 
+void RecordingRows::hold() {
+  if (count_ == 0 || data_ == bytes_.data() || data_ == converted_.data()) return;
+  bytes_.assign(data_, data_ + static_cast<std::size_t>(count_) * row_bytes());
+  data_ = bytes_.data();
+}
+
 std::vector<std::byte> RecordingRows::take() {
   for (auto* own : {&bytes_, &converted_})
     if (data_ == own->data() && count_ > 0) return std::move(*own);

@@ -27,6 +27,8 @@ class RecordingRows {
   /// the whole recording.
   [[nodiscard]] const std::byte* data() const { return data_; }
   [[nodiscard]] std::int64_t count() const { return count_; }
+  /// From now on data() is valid until the next clear() or add(), whatever happens to the block.
+  void hold();
   /// What data() shows, which is not valid any more.
   [[nodiscard]] std::vector<std::byte> take();
   [[nodiscard]] std::size_t row_bytes() const { return info_->values_per_row() * size_of(type_); }
