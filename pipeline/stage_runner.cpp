@@ -79,7 +79,7 @@ Planned StageRunner::plan(const Properties& given, const Requirements& required)
 }
 
 Ledger::Entry StageRunner::pass(const std::vector<std::shared_ptr<const void>>& in,
-                                std::vector<std::shared_ptr<const void>>& out) {
+                                std::vector<std::shared_ptr<const void>>& out, bool is_whole) {
   Ledger ledger;  // one for each stream, so that several can run at once
   ledger.open(1, {"stage"});
   const std::unique_ptr<Engine> engine =
@@ -89,8 +89,8 @@ Ledger::Entry StageRunner::pass(const std::vector<std::shared_ptr<const void>>& 
     auto stream = std::make_shared<Stream>(ledger, Stream::Records{0}, 0, reach);
     for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
       Item item;
-      item.origins =
-          std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, i + 1 == in.size()}});
+      const bool is_last = is_whole && i + 1 == in.size();
+      item.origins = std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, is_last}});
       item.payload = in[i];
       std::unique_ptr<StageState> cursor;
       bool more = true;

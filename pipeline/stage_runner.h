@@ -65,9 +65,10 @@ class StageRunner {
   Planned plan(const Properties& given = {}, const Requirements& required = {});
 
   /// Hands the payloads `in` of one stream to the stage, in order, until it is over; likewise.
-  /// `out` gets what it gives, and the result is what became of the stream.
+  /// `out` gets what it gives, and the result is what became of the stream. `is_whole`: they are all
+  /// of it.
   Ledger::Entry pass(const std::vector<std::shared_ptr<const void>>& in,
-                     std::vector<std::shared_ptr<const void>>& out);
+                     std::vector<std::shared_ptr<const void>>& out, bool is_whole = true);
 
   /// Hands the blocks of one stream to the stage, in order, until it is over. From any number of
   /// threads at once, each with a stream of its own; item stages only.

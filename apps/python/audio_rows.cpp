@@ -49,6 +49,8 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
   source.stage().start(source.run());
   source_ = &source.source();
   remarks_ = source.run_warnings();
+  for (std::size_t first = 0; first < manifest().size(); first = firsts_.size())
+    firsts_.insert(firsts_.end(), count_from(first), first);
 }
 
 AudioRows::~AudioRows() {
@@ -64,36 +66,49 @@ void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> s
   stamps_ = std::move(stamps);
 }
 
-std::size_t AudioRows::recording_of(std::uint64_t row) const {
+std::size_t AudioRows::entry_of(std::uint64_t row) const {
   return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) -
                                   ends_.begin());
 }
 
-RecordingStore::Rows AudioRows::make(std::size_t recording) const {
+SourceItem AudioRows::item(std::size_t first) const {
+  std::unique_lock lock(source_mutex_, std::defer_lock);
+  if (manifest().has_spans()) lock.lock();
+  return source_->item(first);
+}
+
+RecordingStore::Rows AudioRows::make(std::size_t first) const {
   check_process();
-  const SourceItem item = source_->item(recording);
-  auto made = std::make_shared<StageChain::Rows>(chain_->rows(item.payload));
+  auto file = std::static_pointer_cast<const FileRef>(item(first).payload);
+  const std::string path = file->path;
+  auto made = std::make_shared<StageChain::Recording>(
+      chain_->recording(std::move(file), manifest(), first, count_from(first)));
   if (stamps_.empty()) return made;
-  const auto& file = *std::static_pointer_cast<const FileRef>(item.payload);
-  const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
-  if (made->entry.outcome == Outcome::ok &&
-      (stamp_of(file.path) != stamps_[recording] ||
-       static_cast<std::uint64_t>(made->count) != ends_[recording] - first))
-    made->entry = {Outcome::failed, "", "is not what it was when it was indexed"};
+  const bool is_same = stamp_of(path) == stamps_[first];
+  for (std::size_t i = 0; i < made->size(); ++i) {
+    StageChain::Rows& rows = (*made)[i];
+    const std::uint64_t count = ends_[first + i] - begin_of(first + i);
+    if (rows.entry.outcome == Outcome::ok &&
+        (!is_same || static_cast<std::uint64_t>(rows.count) != count))
+      rows.entry = {Outcome::failed, "", "is not what it was when it was indexed"};
+  }
   return made;
 }
 
-RecordingStore::Rows AudioRows::rows_of(std::size_t recording) const {
-  return store_.get(recording, [&] { return make(recording); });
+RecordingStore::Rows AudioRows::rows_of(std::size_t first) const {
+  return store_.get(first, [&] { return make(first); });
 }
 
-AudioRows::Measured AudioRows::measure(std::size_t recording) const {
-  const RecordingStore::Rows rows = rows_of(recording);
-  Measured out{rows->entry, 0, 0};
-  if (rows->entry.outcome != Outcome::ok || rows->count == 0) return out;
-  out.rows = rows->count;
-  out.hash = RowHash::of(rows->values.data(),
-                         static_cast<std::size_t>(rows->count) * values_per_row(), type(), type());
+std::vector<AudioRows::Measured> AudioRows::measure(std::size_t first) const {
+  std::vector<Measured> out;
+  const RecordingStore::Rows all = rows_of(first);
+  for (const StageChain::Rows& rows : *all) {
+    Measured& m = out.emplace_back(Measured{rows.entry, 0, 0});
+    if (rows.entry.outcome != Outcome::ok || rows.count == 0) continue;
+    m.rows = rows.count;
+    m.hash = RowHash::of(rows.values.data(),
+                         static_cast<std::size_t>(rows.count) * values_per_row(), type(), type());
+  }
   return out;
 }
 
@@ -105,21 +120,20 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
   auto& recordings = static_cast<Fetched&>(scratch).recordings;
   Wanted wanted;
   for (const Range& r : ranges) {
-    const auto [it, is_new] = recordings.try_emplace(recording_of(r.first));
+    const auto [it, is_new] = recordings.try_emplace(firsts_[entry_of(r.first)]);
     if (is_new) wanted.emplace_back(it->first, &it->second);
   }
   compute(wanted);
   std::vector<std::size_t> lost;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const std::size_t recording = recording_of(ranges[i].first);
-    const Ledger::Entry& entry = recordings[recording]->entry;
+    const std::size_t at = entry_of(ranges[i].first);
+    const Ledger::Entry& entry = (*recordings[firsts_[at]])[at - firsts_[at]].entry;
     if (entry.outcome == Outcome::ok) continue;
     lost.push_back(i);
     const std::lock_guard lock(mutex_);
-    losses_.emplace(recording, entry.stage.empty()
-                                   ? entry.reason
-                                   : fmt::format("{}: {}", entry.stage, entry.reason));
-    last_loss_ = fmt::format("{}: {}", manifest().name(recording), losses_[recording]);
+    losses_.emplace(
+        at, entry.stage.empty() ? entry.reason : fmt::format("{}: {}", entry.stage, entry.reason));
+    last_loss_ = fmt::format("{}: {}", manifest().name(at), losses_[at]);
   }
   return lost;
 }
@@ -171,15 +185,15 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
   if (ends_.empty() || end > ends_.back())
     throw RunError(fmt::format("rows {} to {} are asked for, there are {}", at, end,
                                ends_.empty() ? 0 : ends_.back()));
-  for (std::size_t recording = recording_of(at); at < end; ++recording) {
-    if (ends_[recording] <= at) continue;
-    RecordingStore::Rows& has = recordings[recording];
-    if (!has) has = rows_of(recording);
-    if (has->entry.outcome != Outcome::ok)
-      throw RunError(fmt::format("{}: {}", manifest().name(recording), has->entry.reason));
-    const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
-    const std::uint64_t n = std::min(end, ends_[recording]) - at;
-    std::memcpy(to, has->values.data() + (at - first) * row_bytes(), n * row_bytes());
+  for (std::size_t entry = entry_of(at); at < end; ++entry) {
+    if (ends_[entry] <= at) continue;
+    RecordingStore::Rows& all = recordings[firsts_[entry]];
+    if (!all) all = rows_of(firsts_[entry]);
+    const StageChain::Rows& has = (*all)[entry - firsts_[entry]];
+    if (has.entry.outcome != Outcome::ok)
+      throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));
+    const std::uint64_t n = std::min(end, ends_[entry]) - at;
+    std::memcpy(to, has.values.data() + (at - begin_of(entry)) * row_bytes(), n * row_bytes());
     to += n * row_bytes();
     at += n;
   }

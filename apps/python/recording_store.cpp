@@ -43,7 +43,8 @@ RecordingStore::Rows RecordingStore::get(std::size_t recording, const std::funct
 }
 
 void RecordingStore::keep(std::size_t recording, const Rows& rows) {
-  const std::uint64_t bytes = rows->values.capacity() + kEntry;
+  std::uint64_t bytes = kEntry;
+  for (const StageChain::Rows& part : *rows) bytes += sizeof(part) + part.values.capacity();
   if (bytes > until_look_) {
     until_look_ = kLookEvery;
     const std::uint64_t there = std::min(available_memory(), kMost);

@@ -1,4 +1,4 @@
-// Rows of recordings that were computed, kept in memory as far as a limit and the machine allow; what
+// Rows of recordings, or of all utterances of each, that were computed, kept in memory as far as a limit and the machine allow; what
 // was not used for the longest time goes first.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace melflow {
 
 class RecordingStore {
  public:
-  using Rows = std::shared_ptr<const StageChain::Rows>;
+  using Rows = std::shared_ptr<const StageChain::Recording>;
   /// `limit`: [bytes].
   explicit RecordingStore(std::uint64_t limit) : limit_(limit) {}
 

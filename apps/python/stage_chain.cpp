@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "apps/python/utterance_cut.h"
 #include "pipeline/problem.h"
 #include "stages/output/formats/feature_fingerprint.h"
 #include "stages/output/training/recording_rows.h"
@@ -19,11 +20,6 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
           fmt::format("{}: {} has several outputs or inputs; for one recording at a time a "
                       "pipeline has one way from its source to its output",
                       name, n.name));
-    if (n.stage->traits().cuts)
-      throw RunError(fmt::format(
-          "{}: the list names utterances, which are cut out of recordings: use melflow.Loader, or "
-          "let the program write rows and open those",
-          name));
     if (n.info->traits.kind == StageKind::source) {
       source_ = std::make_unique<StageRunner>(std::move(n));
     } else if (n.info->traits.kind == StageKind::sink) {
@@ -38,7 +34,7 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
       type_ = batches->type();
       fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (is_behind) {
-      add(std::move(n), name);
+      if (input == Input::files || !n.info->traits.cuts) add(std::move(n), name);
     } else {
       is_behind = n.stage->traits().out == port_type<Waveform>();
     }
@@ -48,6 +44,13 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
 
 void StageChain::add(PlanNode&& node, const std::string& name) {
   if (node.info->name == "keep_audio") return;  // hands on what it gets
+  if (node.info->traits.cuts) {
+    std::string cutter = node.name;
+    cutter_.emplace(Step{std::move(cutter), std::make_unique<StageRunner>(std::move(node))});
+    before_ = std::move(steps_);
+    steps_.clear();
+    return;
+  }
   if (node.info->name.starts_with("cuda_"))
     throw RunError(fmt::format(
         "{}: {} computes on a GPU, which is for batches of many recordings; use backend: cpu", name,
@@ -62,12 +65,11 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   runner.stage().start(runner.run());
 }
 
-StageChain::Rows StageChain::rows(std::shared_ptr<const void> in) const {
-  Rows made;
-  made.entry.outcome = Outcome::ok;
-  std::vector<std::shared_ptr<const void>> blocks{std::move(in)}, next;
-  for (const Step& step : steps_) {
-    next.clear();
+// With `of_failed`, blocks that a step gave before it failed go on.
+Ledger::Entry StageChain::pass(const std::vector<Step>& steps, Blocks& blocks, bool of_failed) {
+  Ledger::Entry said{Outcome::ok, "", ""};
+  for (const Step& step : steps) {
+    Blocks next;
     if (step.stage == nullptr) {
       for (auto& block : blocks) {
         auto batch = std::make_shared<Batch>();
@@ -75,12 +77,43 @@ StageChain::Rows StageChain::rows(std::shared_ptr<const void> in) const {
         next.push_back(std::move(batch));
       }
     } else {
-      const Ledger::Entry entry = step.stage->pass(blocks, next);
-      if (!entry.reason.empty()) made.entry = {entry.outcome, step.name, entry.reason};
-      if (entry.outcome != Outcome::ok) return made;
+      const Ledger::Entry entry = step.stage->pass(blocks, next, said.outcome == Outcome::ok);
+      if (entry.outcome != Outcome::ok || (said.reason.empty() && !entry.reason.empty()))
+        said = {entry.outcome, step.name, entry.reason};
     }
     blocks.swap(next);
+    if (said.outcome != Outcome::ok && !of_failed) break;
   }
+  return said;
+}
+
+StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
+                                            const Manifest& list, std::size_t first,
+                                            std::size_t count) const {
+  Recording out;
+  if (!cutter_) {
+    out.push_back(rows(Blocks{std::move(file)}));
+    return out;
+  }
+  Blocks blocks{std::move(file)};
+  const Ledger::Entry recording = pass(before_, blocks, true);
+  for (CutUtterance& u :
+       cut_utterances(*cutter_->stage, cutter_->name, blocks, recording, list, first, count)) {
+    if (u.entry.outcome != Outcome::ok) {
+      out.push_back({std::move(u.entry), {}, 0});
+      continue;
+    }
+    Rows made = rows(std::move(u.blocks));
+    if (made.entry.reason.empty()) made.entry = std::move(u.entry);
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+StageChain::Rows StageChain::rows(Blocks blocks) const {
+  Rows made;
+  made.entry = pass(steps_, blocks, false);
+  if (made.entry.outcome != Outcome::ok) return made;
   RecordingRows all(info_, type_);
   for (const auto& block : blocks) {
     const auto batch = std::static_pointer_cast<const MelBatch>(block);
@@ -107,7 +140,7 @@ StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const
   whole->samples = samples;
   whole->sample_rate = sample_rate;
   whole->file = {sample_rate, samples.count, samples.count};
-  Rows made = rows(std::move(whole));
+  Rows made = rows(Blocks{std::move(whole)});
   if (made.entry.outcome != Outcome::ok)
     throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
   return made;

@@ -10,6 +10,7 @@
 #include "config/load.h"
 #include "pipeline/stage_runner.h"
 #include "stages/items.h"
+#include "stages/manifest.h"
 #include "stages/output/training/batch_source.h"
 
 namespace melflow {
@@ -24,15 +25,21 @@ class StageChain {
   StageChain(const StageChain&) = delete;
   StageChain& operator=(const StageChain&) = delete;
 
+  /// Of a recording, or an utterance.
   struct Rows {
     /// ok, perhaps with a remark, or skipped or failed with the reason.
     Ledger::Entry entry;
     std::vector<std::byte> values;  ///< [count, frames, columns] of type()
     std::int64_t count = 0;
   };
-  /// From any thread. `in`: a FileRef or a Waveform, by the input.
-  [[nodiscard]] Rows rows(std::shared_ptr<const void> in) const;
-  /// Of samples of one channel. Throws RunError where a stage refuses them.
+  /// Of a file: one, or one of each utterance that is cut out of it.
+  using Recording = std::vector<Rows>;
+  /// From any thread. Of the entries [first, first + count) of `list`, which are a file, or the
+  /// utterances that are cut out of it in one go.
+  [[nodiscard]] Recording recording(std::shared_ptr<const FileRef> file, const Manifest& list,
+                                    std::size_t first, std::size_t count) const;
+  /// Of samples of one channel, as of a file or an utterance. Throws RunError where a stage refuses
+  /// them.
   [[nodiscard]] Rows rows(const Samples& samples, int sample_rate) const;
 
   /// The source, which is no part of the chain.
@@ -51,10 +58,15 @@ class StageChain {
     std::string name;
     std::unique_ptr<StageRunner> stage;  ///< none: it collects recordings for the next
   };
+  using Blocks = std::vector<std::shared_ptr<const void>>;
   void add(PlanNode&& node, const std::string& name);
+  static Ledger::Entry pass(const std::vector<Step>& steps, Blocks& blocks, bool of_failed);
+  [[nodiscard]] Rows rows(Blocks blocks) const;
   [[nodiscard]] std::optional<ItemError> unstorable_in(const MelPart& part) const;
 
   std::unique_ptr<StageRunner> source_;
+  std::vector<Step> before_;  // the stage that cuts utterances, if there is one
+  std::optional<Step> cutter_;
   std::vector<Step> steps_;
   std::shared_ptr<const FeatureInfo> info_;
   NumberType type_ = NumberType::float32;
