@@ -81,18 +81,40 @@ RecordingStore::Rows AudioRows::make(std::size_t first) const {
   check_process();
   auto file = std::static_pointer_cast<const FileRef>(item(first).payload);
   const std::string path = file->path;
-  auto made = std::make_shared<StageChain::Recording>(
-      chain_->recording(std::move(file), manifest(), first, count_from(first)));
-  if (stamps_.empty()) return made;
+  auto made = std::make_shared<StageChain::Recording>();
+  if (chain_->cuts())
+    *made = chain_->recording(std::move(file), manifest(), first, count_from(first));
+  else
+    made->push_back(chain_->rows(std::move(file), count_of(first)));
+  check(first, path, *made);
+  return made;
+}
+
+RecordingStore::Rows AudioRows::first_rows(const Wanted& wanted) const {
+  check_process();
+  if (RecordingStore::Rows there = store_.find(wanted.first)) return there;
+  const std::int64_t count = count_of(wanted.first);
+  if (chain_->cuts() || wanted.rows * 10 > static_cast<std::uint64_t>(count) * 9)
+    return rows_of(wanted.first);
+  auto file = std::static_pointer_cast<const FileRef>(item(wanted.first).payload);
+  const std::string path = file->path;
+  auto made = std::make_shared<StageChain::Recording>();
+  made->push_back(chain_->rows(std::move(file), count, static_cast<std::int64_t>(wanted.rows)));
+  check(wanted.first, path, *made);
+  return made;
+}
+
+// That they are what was indexed.
+void AudioRows::check(std::size_t first, const std::string& path,
+                      StageChain::Recording& made) const {
+  if (stamps_.empty()) return;
   const bool is_same = stamp_of(path) == stamps_[first];
-  for (std::size_t i = 0; i < made->size(); ++i) {
-    StageChain::Rows& rows = (*made)[i];
-    const std::uint64_t count = ends_[first + i] - begin_of(first + i);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    StageChain::Rows& rows = made[i];
     if (rows.entry.outcome == Outcome::ok &&
-        (!is_same || static_cast<std::uint64_t>(rows.count) != count))
+        (!is_same || (rows.is_whole && rows.count != count_of(first + i))))
       rows.entry = {Outcome::failed, "", "is not what it was when it was indexed"};
   }
-  return made;
 }
 
 RecordingStore::Rows AudioRows::rows_of(std::size_t first) const {
@@ -116,14 +138,24 @@ std::unique_ptr<RowReader::Scratch> AudioRows::scratch() const {
   return std::make_unique<Fetched>();
 }
 
-std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch) const {
+std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch,
+                                          bool is_urgent) const {
   auto& recordings = static_cast<Fetched&>(scratch).recordings;
-  Wanted wanted;
+  std::vector<Wanted> wanted;
+  std::unordered_map<std::size_t, std::size_t> places;  // in these
   for (const Range& r : ranges) {
-    const auto [it, is_new] = recordings.try_emplace(firsts_[entry_of(r.first)]);
-    if (is_new) wanted.emplace_back(it->first, &it->second);
+    const std::size_t first = firsts_[entry_of(r.first)];
+    const auto [it, is_new] = recordings.try_emplace(first);
+    if (is_new) {
+      places[first] = wanted.size();
+      wanted.push_back({first, 0, &it->second});
+    }
+    if (const auto at = places.find(first); at != places.end()) {
+      std::uint64_t& rows = wanted[at->second].rows;
+      rows = std::max(rows, r.first + r.count - begin_of(first));
+    }
   }
-  compute(wanted);
+  compute(wanted, is_urgent);
   std::vector<std::size_t> lost;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     const std::size_t at = entry_of(ranges[i].first);
@@ -139,7 +171,7 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
 }
 
 // Who asked first is served first, so that a batch is not held up by those behind it.
-void AudioRows::compute(const Wanted& wanted) const {
+void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const {
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t left = wanted.size();
@@ -147,7 +179,7 @@ void AudioRows::compute(const Wanted& wanted) const {
   const auto one = [&](std::size_t i) {
     std::exception_ptr own;
     try {
-      *wanted[i].second = rows_of(wanted[i].first);
+      *wanted[i].to = is_urgent ? first_rows(wanted[i]) : rows_of(wanted[i].first);
     } catch (...) {
       own = std::current_exception();
     }
@@ -188,11 +220,14 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
   for (std::size_t entry = entry_of(at); at < end; ++entry) {
     if (ends_[entry] <= at) continue;
     RecordingStore::Rows& all = recordings[firsts_[entry]];
-    if (!all) all = rows_of(firsts_[entry]);
-    const StageChain::Rows& has = (*all)[entry - firsts_[entry]];
+    const std::size_t part = entry - firsts_[entry];
+    const std::uint64_t n = std::min(end, ends_[entry]) - at;
+    const auto needed = static_cast<std::int64_t>(at - begin_of(entry) + n);
+    if (!all || (!(*all)[part].is_whole && (*all)[part].count < needed))
+      all = rows_of(firsts_[entry]);
+    const StageChain::Rows& has = (*all)[part];
     if (has.entry.outcome != Outcome::ok)
       throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));
-    const std::uint64_t n = std::min(end, ends_[entry]) - at;
     std::memcpy(to, has.values.data() + (at - begin_of(entry)) * row_bytes(), n * row_bytes());
     to += n * row_bytes();
     at += n;

@@ -50,8 +50,9 @@ class AudioRows final : public RowReader {
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges,
-                                               Scratch& scratch) const override;
+  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed.
+  [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
+                                               bool is_urgent) const override;
   void drop(Scratch& scratch) const override;
   [[nodiscard]] std::string last_loss() const override;
   void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
@@ -61,17 +62,27 @@ class AudioRows final : public RowReader {
   struct Fetched;
   AudioRows(std::unique_ptr<StageChain> chain, const std::string& name, std::uint64_t store,
             int workers);
-  using Wanted = std::vector<std::pair<std::size_t, RecordingStore::Rows*>>;
-  void compute(const Wanted& wanted) const;
+  struct Wanted {
+    std::size_t first = 0;
+    std::uint64_t rows = 0;  ///< from its first one on
+    RecordingStore::Rows* to = nullptr;
+  };
+  void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
   [[nodiscard]] std::size_t count_from(std::size_t first) const {
     return manifest().entries_of_recording(first);
   }
   [[nodiscard]] SourceItem item(std::size_t first) const;
   [[nodiscard]] RecordingStore::Rows make(std::size_t first) const;
   [[nodiscard]] RecordingStore::Rows rows_of(std::size_t first) const;
+  [[nodiscard]] RecordingStore::Rows first_rows(const Wanted& wanted) const;
+  void check(std::size_t first, const std::string& path, StageChain::Recording& made) const;
   [[nodiscard]] std::size_t entry_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {
     return entry == 0 ? 0 : ends_[entry - 1];
+  }
+  // -1: not known yet.
+  [[nodiscard]] std::int64_t count_of(std::size_t entry) const {
+    return ends_.empty() ? -1 : static_cast<std::int64_t>(ends_[entry] - begin_of(entry));
   }
 
   std::unique_ptr<StageChain> chain_;

@@ -25,6 +25,8 @@ class RecordingStore {
   /// The rows of a recording, from the store or by `make`, which is called without a lock, once for
   /// all threads that ask meanwhile. Throws what it throws.
   [[nodiscard]] Rows get(std::size_t recording, const std::function<Rows()>& make);
+  /// Likewise, where they are there; else null.
+  [[nodiscard]] Rows find(std::size_t recording);
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often rows had to be computed
 

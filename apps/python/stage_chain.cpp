@@ -1,5 +1,6 @@
 #include "apps/python/stage_chain.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include "stages/row_type.h"
 
 namespace melflow {
-
 StageChain::StageChain(Plan plan, const std::string& name, Input input) {
   bool is_behind = input == Input::files;
   for (PlanNode& n : plan.nodes) {
@@ -65,24 +65,35 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   runner.stage().start(runner.run());
 }
 
-// With `of_failed`, blocks that a step gave before it failed go on.
-Ledger::Entry StageChain::pass(const std::vector<Step>& steps, Blocks& blocks, bool of_failed) {
+// Every block goes through all steps before the next one begins. `take` gets what comes out of the
+// last; with false it wants no more.
+Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in, const Take& take) {
+  std::vector<std::unique_ptr<StageRunner::Pass>> passes;
+  for (const Step& step : steps)
+    passes.push_back(step.stage ? std::make_unique<StageRunner::Pass>(*step.stage) : nullptr);
+  const std::function<bool(std::size_t, std::shared_ptr<const void>, bool)> put =
+      [&](std::size_t at, std::shared_ptr<const void> block, bool is_last) {
+        if (at == steps.size()) return take(std::move(block));
+        if (passes[at] == nullptr) {
+          auto batch = std::make_shared<Batch>();
+          batch->parts.push_back(std::static_pointer_cast<const Windows>(std::move(block)));
+          return put(at + 1, std::move(batch), is_last);
+        }
+        return passes[at]->put(std::move(block), is_last,
+                               [&, at](std::shared_ptr<const void> out, bool is_end) {
+                                 return put(at + 1, std::move(out), is_end);
+                               });
+      };
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (!put(0, in[i], i + 1 == in.size())) break;
+  // What failed, or else the first remark.
   Ledger::Entry said{Outcome::ok, "", ""};
-  for (const Step& step : steps) {
-    Blocks next;
-    if (step.stage == nullptr) {
-      for (auto& block : blocks) {
-        auto batch = std::make_shared<Batch>();
-        batch->parts.push_back(std::static_pointer_cast<const Windows>(std::move(block)));
-        next.push_back(std::move(batch));
-      }
-    } else {
-      const Ledger::Entry entry = step.stage->pass(blocks, next, said.outcome == Outcome::ok);
-      if (entry.outcome != Outcome::ok || (said.reason.empty() && !entry.reason.empty()))
-        said = {entry.outcome, step.name, entry.reason};
-    }
-    blocks.swap(next);
-    if (said.outcome != Outcome::ok && !of_failed) break;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (passes[i] == nullptr) continue;
+    const Ledger::Entry entry = passes[i]->end();
+    if (entry.outcome != Outcome::ok ||
+        (said.outcome == Outcome::ok && said.reason.empty() && !entry.reason.empty()))
+      said = {entry.outcome, steps[i].name, entry.reason};
   }
   return said;
 }
@@ -92,41 +103,58 @@ StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
                                             std::size_t count) const {
   Recording out;
   if (!cutter_) {
-    out.push_back(rows(Blocks{std::move(file)}));
+    out.push_back(rows(std::move(file), -1));
     return out;
   }
-  Blocks blocks{std::move(file)};
-  const Ledger::Entry recording = pass(before_, blocks, true);
+  Blocks blocks;
+  const Ledger::Entry recording = pass(before_, {std::move(file)}, [&](auto block) {
+    blocks.push_back(std::move(block));
+    return true;
+  });
   for (CutUtterance& u :
        cut_utterances(*cutter_->stage, cutter_->name, blocks, recording, list, first, count)) {
     if (u.entry.outcome != Outcome::ok) {
       out.push_back({std::move(u.entry), {}, 0});
       continue;
     }
-    Rows made = rows(std::move(u.blocks));
+    Rows made = rows(u.blocks, -1, kAll);
     if (made.entry.reason.empty()) made.entry = std::move(u.entry);
     out.push_back(std::move(made));
   }
   return out;
 }
 
-StageChain::Rows StageChain::rows(Blocks blocks) const {
+StageChain::Rows StageChain::rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
+                                  std::int64_t wanted) const {
+  return rows(Blocks{std::move(file)}, expected, wanted);
+}
+
+StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected,
+                                  std::int64_t wanted) const {
   Rows made;
-  made.entry = pass(steps_, blocks, false);
-  if (made.entry.outcome != Outcome::ok) return made;
   RecordingRows all(info_, type_);
-  for (const auto& block : blocks) {
+  if (expected > 0) all.reserve(std::min(expected, wanted));
+  std::optional<ItemError> error;
+  const Ledger::Entry entry = pass(steps_, blocks, [&](const std::shared_ptr<const void>& block) {
     const auto batch = std::static_pointer_cast<const MelBatch>(block);
     const MelPart* part = batch->parts.empty() ? nullptr : batch->parts.front().get();
     if (part == nullptr) throw RunError("a recording has lost a block of its rows");
-    if (auto error = unstorable_in(*part)) {
-      made.entry = {Outcome::failed, "batches", std::move(error->reason)};
-      return made;
+    error = unstorable_in(*part);
+    if (error) return false;
+    const std::int64_t there = part->first_row + part->row_count;
+    if (all.add(*part, part->last ? there : -1)) {
+      made.count = all.count();
+      made.values = all.take();
+    } else if (!part->pending && there >= wanted) {
+      made.count = there;
+      made.values = all.take_begun();
+      made.is_whole = false;
+      return false;
     }
-    if (!all.add(*part, part->last ? part->first_row + part->row_count : -1)) continue;
-    made.count = all.count();
-    made.values = all.take();
-  }
+    return true;
+  });
+  made.entry = error ? Ledger::Entry{Outcome::failed, "batches", std::move(error->reason)} : entry;
+  if (made.entry.outcome != Outcome::ok) made = {std::move(made.entry), {}, 0};
   return made;
 }
 
@@ -140,7 +168,7 @@ StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const
   whole->samples = samples;
   whole->sample_rate = sample_rate;
   whole->file = {sample_rate, samples.count, samples.count};
-  Rows made = rows(Blocks{std::move(whole)});
+  Rows made = rows(Blocks{std::move(whole)}, -1, kAll);
   if (made.entry.outcome != Outcome::ok)
     throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
   return made;

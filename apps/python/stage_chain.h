@@ -2,6 +2,8 @@
 // the pipeline writes for it.
 #pragma once
 
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +33,7 @@ class StageChain {
     Ledger::Entry entry;
     std::vector<std::byte> values;  ///< [count, frames, columns] of type()
     std::int64_t count = 0;
+    bool is_whole = true;  ///< else they are the first ones
   };
   /// Of a file: one, or one of each utterance that is cut out of it.
   using Recording = std::vector<Rows>;
@@ -38,6 +41,12 @@ class StageChain {
   /// utterances that are cut out of it in one go.
   [[nodiscard]] Recording recording(std::shared_ptr<const FileRef> file, const Manifest& list,
                                     std::size_t first, std::size_t count) const;
+  /// Of a file that is not cut into utterances. `expected`: how many rows it has, -1 where that is
+  /// not known. It need not give more than `wanted` of them.
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  [[nodiscard]] Rows rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
+                          std::int64_t wanted = kAll) const;
+  [[nodiscard]] bool cuts() const { return cutter_.has_value(); }
   /// Of samples of one channel, as of a file or an utterance. Throws RunError where a stage refuses
   /// them.
   [[nodiscard]] Rows rows(const Samples& samples, int sample_rate) const;
@@ -60,8 +69,9 @@ class StageChain {
   };
   using Blocks = std::vector<std::shared_ptr<const void>>;
   void add(PlanNode&& node, const std::string& name);
-  static Ledger::Entry pass(const std::vector<Step>& steps, Blocks& blocks, bool of_failed);
-  [[nodiscard]] Rows rows(Blocks blocks) const;
+  using Take = std::function<bool(std::shared_ptr<const void>)>;
+  static Ledger::Entry pass(const std::vector<Step>& steps, const Blocks& in, const Take& take);
+  [[nodiscard]] Rows rows(const Blocks& blocks, std::int64_t expected, std::int64_t wanted) const;
   [[nodiscard]] std::optional<ItemError> unstorable_in(const MelPart& part) const;
 
   std::unique_ptr<StageRunner> source_;

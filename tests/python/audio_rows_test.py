@@ -219,6 +219,23 @@ class AudioRowsTest(unittest.TestCase):
         np.testing.assert_array_equal(none[5:500], large[5:500])
         self.assertEqual(none.stored_bytes, 0)
 
+    def test_the_first_batch_waits_for_no_more_of_a_recording_than_it_has_rows_of(self):
+        path = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]")  # 60 s
+        expected = melflow.open(path)[:]
+        self.assertEqual(len(expected), 240)
+        for first, computed in ((130, 0), (230, 1)):  # of nearly all rows the rest are made, too, and kept
+            rows = melflow.open(path)
+            batch, = rows.batches(first, shuffle=False, drop_last=True)
+            self.assertEqual(rows.computed, computed)
+            np.testing.assert_array_equal(batch["mel"], expected[:first])
+            np.testing.assert_array_equal(rows[:], expected)
+            self.assertEqual(rows.computed, 1)
+        # What needs all rows of a recording gets them.
+        deltas = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]", rows="more",
+                               chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n")
+        rows = melflow.open(deltas, index=False)
+        np.testing.assert_array_equal(next(iter(melflow.open(deltas).batches(130, shuffle=False)))["mel"], rows[:130])
+
     def test_ranks_workers_and_stops_give_the_same_samples(self):
         path = self.pipeline(segment=", length: 2000")
         together = [tuple(x) for b in melflow.open(path).batches(8, seed=5) for x in zip(b["file"], b["offset"])]

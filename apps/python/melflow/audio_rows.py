@@ -29,7 +29,7 @@ class AudioRows(Rows):
 
     remarks: (path, outcome, node, reason) of each recording that gave no rows, or of which something is to be said.
     losses: path and reason of those that were there when they were indexed, and could not be read any more.
-    index: the path of the index, or None. computed: how often a recording's rows were computed. stored_bytes: what the
+    index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: what the
     store has.
     """
 

@@ -20,6 +20,8 @@ class RecordingRows {
 
   /// Forgets the recording at hand.
   void clear() { bytes_.clear(); }
+  /// Makes room for so many rows of the recording that follows.
+  void reserve(std::int64_t rows) { bytes_.reserve(static_cast<std::size_t>(rows) * row_bytes()); }
   /// Adds a block; `rows`: of the recording, where this block is the last that was missing, else -1.
   /// True: all rows are there.
   [[nodiscard]] bool add(const MelPart& part, std::int64_t rows);
@@ -29,6 +31,9 @@ class RecordingRows {
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// From now on data() is valid until the next clear() or add(), whatever happens to the block.
   void hold();
+  /// Of a recording whose blocks came in order, the first rows, before all of them are there. Not
+  /// where rows are unfinished until then (MelPart::pending).
+  [[nodiscard]] std::vector<std::byte> take_begun() { return std::move(bytes_); }
   /// What data() shows, which is not valid any more.
   [[nodiscard]] std::vector<std::byte> take();
   [[nodiscard]] std::size_t row_bytes() const { return info_->values_per_row() * size_of(type_); }
