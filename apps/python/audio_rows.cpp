@@ -228,7 +228,7 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
     const StageChain::Rows& has = (*all)[part];
     if (has.entry.outcome != Outcome::ok)
       throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));
-    std::memcpy(to, has.values.data() + (at - begin_of(entry)) * row_bytes(), n * row_bytes());
+    copy(to, has.values.data() + (at - begin_of(entry)) * row_bytes(), n * row_bytes(), scratch);
     to += n * row_bytes();
     at += n;
   }

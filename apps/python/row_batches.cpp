@@ -143,6 +143,8 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   const std::size_t row_bytes = values * size_of(out.type);
   const std::size_t sample_bytes = static_cast<std::size_t>(longest) * row_bytes;
   out.data = reader_->pool().lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
+  // Values that are not final when they are read are soon read again.
+  scratch.streams = !as_float && samples.size() * sample_bytes >= kBeyondCaches;
   // By their places, so that a chunk is unpacked once.
   std::vector<std::size_t> by_place(samples.size());
   std::iota(by_place.begin(), by_place.end(), 0);
