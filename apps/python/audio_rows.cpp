@@ -16,12 +16,25 @@
 namespace melflow {
 namespace {
 
+constexpr const char* kIsOther = "is not what it was when it was indexed";
+// Where nothing else is written: so that a recording can be left soon after the last row that is
+// wanted, and a block stays in the caches from stage to stage.
+constexpr const char* kBlock = "128KiB";
+
+Plan plan_of(const std::string& name, const std::string& text, const LoadOptions& options) {
+  return text.empty() ? load_plan(name, options) : load_plan_text(text, name, options);
+}
+
 std::unique_ptr<StageChain> chain_of(const std::string& name, const std::string& text,
-                                     const LoadOptions& options) {
+                                     LoadOptions options) {
   check_process();
-  return std::make_unique<StageChain>(
-      text.empty() ? load_plan(name, options) : load_plan_text(text, name, options), name,
-      StageChain::Input::files);
+  Plan plan = plan_of(name, text, options);
+  const std::size_t given = options.sets.size();
+  for (const PlanNode& n : plan.nodes)
+    if (n.info->name == "decode" && n.name == n.written && n.options.find("block") == nullptr)
+      options.sets.push_back({n.name + ".block", kBlock});
+  if (options.sets.size() > given) plan = plan_of(name, text, options);
+  return std::make_unique<StageChain>(std::move(plan), name, StageChain::Input::files);
 }
 
 }  // namespace
@@ -90,17 +103,19 @@ RecordingStore::Rows AudioRows::make(std::size_t first) const {
   return made;
 }
 
-RecordingStore::Rows AudioRows::first_rows(const Wanted& wanted) const {
+RecordingStore::Rows AudioRows::some_rows_of(const Wanted& wanted) const {
   check_process();
   if (RecordingStore::Rows there = store_.find(wanted.first)) return there;
   const std::int64_t count = count_of(wanted.first);
-  if (chain_->cuts() || wanted.rows * 10 > static_cast<std::uint64_t>(count) * 9)
-    return rows_of(wanted.first);
+  if (chain_->cuts() || wanted.end * 10 > count * 9) return rows_of(wanted.first);
   auto file = std::static_pointer_cast<const FileRef>(item(wanted.first).payload);
   const std::string path = file->path;
   auto made = std::make_shared<StageChain::Recording>();
-  made->push_back(chain_->rows(std::move(file), count, static_cast<std::int64_t>(wanted.rows)));
+  made->push_back(chain_->rows(std::move(file), count, wanted.begin, wanted.end));
   check(wanted.first, path, *made);
+  StageChain::Rows& rows = made->front();
+  if (rows.entry.outcome == Outcome::ok && !rows.has(wanted.begin, wanted.end - wanted.begin))
+    rows.entry = {Outcome::failed, "", kIsOther};
   return made;
 }
 
@@ -113,7 +128,7 @@ void AudioRows::check(std::size_t first, const std::string& path,
     StageChain::Rows& rows = made[i];
     if (rows.entry.outcome == Outcome::ok &&
         (!is_same || (rows.is_whole && rows.count != count_of(first + i))))
-      rows.entry = {Outcome::failed, "", "is not what it was when it was indexed"};
+      rows.entry = {Outcome::failed, "", kIsOther};
   }
 }
 
@@ -145,14 +160,16 @@ std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch
   std::unordered_map<std::size_t, std::size_t> places;  // in these
   for (const Range& r : ranges) {
     const std::size_t first = firsts_[entry_of(r.first)];
+    const auto begin = static_cast<std::int64_t>(r.first - begin_of(first));
+    const std::int64_t end = begin + static_cast<std::int64_t>(r.count);
     const auto [it, is_new] = recordings.try_emplace(first);
     if (is_new) {
       places[first] = wanted.size();
-      wanted.push_back({first, 0, &it->second});
-    }
-    if (const auto at = places.find(first); at != places.end()) {
-      std::uint64_t& rows = wanted[at->second].rows;
-      rows = std::max(rows, r.first + r.count - begin_of(first));
+      wanted.push_back({first, begin, end, &it->second});
+    } else if (const auto at = places.find(first); at != places.end()) {
+      Wanted& w = wanted[at->second];
+      w.begin = std::min(w.begin, begin);
+      w.end = std::max(w.end, end);
     }
   }
   compute(wanted, is_urgent);
@@ -179,7 +196,7 @@ void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const
   const auto one = [&](std::size_t i) {
     std::exception_ptr own;
     try {
-      *wanted[i].to = is_urgent ? first_rows(wanted[i]) : rows_of(wanted[i].first);
+      *wanted[i].to = is_urgent ? some_rows_of(wanted[i]) : rows_of(wanted[i].first);
     } catch (...) {
       own = std::current_exception();
     }
@@ -222,13 +239,15 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
     RecordingStore::Rows& all = recordings[firsts_[entry]];
     const std::size_t part = entry - firsts_[entry];
     const std::uint64_t n = std::min(end, ends_[entry]) - at;
-    const auto needed = static_cast<std::int64_t>(at - begin_of(entry) + n);
-    if (!all || (!(*all)[part].is_whole && (*all)[part].count < needed))
+    const auto begin = static_cast<std::int64_t>(at - begin_of(entry));
+    if (!all || ((*all)[part].entry.outcome == Outcome::ok &&
+                 !(*all)[part].has(begin, static_cast<std::int64_t>(n))))
       all = rows_of(firsts_[entry]);
     const StageChain::Rows& has = (*all)[part];
     if (has.entry.outcome != Outcome::ok)
       throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));
-    copy(to, has.values.data() + (at - begin_of(entry)) * row_bytes(), n * row_bytes(), scratch);
+    const auto place = static_cast<std::uint64_t>(begin - has.first);
+    copy(to, has.values.data() + place * row_bytes(), n * row_bytes(), scratch);
     to += n * row_bytes();
     at += n;
   }

@@ -50,7 +50,8 @@ class AudioRows final : public RowReader {
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed.
+  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed, and
+  /// those before the first are not kept.
   [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
                                                bool is_urgent) const override;
   void drop(Scratch& scratch) const override;
@@ -64,7 +65,7 @@ class AudioRows final : public RowReader {
             int workers);
   struct Wanted {
     std::size_t first = 0;
-    std::uint64_t rows = 0;  ///< from its first one on
+    std::int64_t begin = 0, end = 0;  ///< of its rows
     RecordingStore::Rows* to = nullptr;
   };
   void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
@@ -74,7 +75,7 @@ class AudioRows final : public RowReader {
   [[nodiscard]] SourceItem item(std::size_t first) const;
   [[nodiscard]] RecordingStore::Rows make(std::size_t first) const;
   [[nodiscard]] RecordingStore::Rows rows_of(std::size_t first) const;
-  [[nodiscard]] RecordingStore::Rows first_rows(const Wanted& wanted) const;
+  [[nodiscard]] RecordingStore::Rows some_rows_of(const Wanted& wanted) const;
   void check(std::size_t first, const std::string& path, StageChain::Recording& made) const;
   [[nodiscard]] std::size_t entry_of(std::uint64_t row) const;
   [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {

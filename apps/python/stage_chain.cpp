@@ -117,7 +117,7 @@ StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
       out.push_back({std::move(u.entry), {}, 0});
       continue;
     }
-    Rows made = rows(u.blocks, -1, kAll);
+    Rows made = rows(u.blocks, -1, 0, kAll);
     if (made.entry.reason.empty()) made.entry = std::move(u.entry);
     out.push_back(std::move(made));
   }
@@ -125,15 +125,16 @@ StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
 }
 
 StageChain::Rows StageChain::rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
-                                  std::int64_t wanted) const {
-  return rows(Blocks{std::move(file)}, expected, wanted);
+                                  std::int64_t begin, std::int64_t end) const {
+  return rows(Blocks{std::move(file)}, expected, begin, end);
 }
 
-StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected,
-                                  std::int64_t wanted) const {
+StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected, std::int64_t begin,
+                                  std::int64_t end) const {
   Rows made;
   RecordingRows all(info_, type_);
-  if (expected > 0) all.reserve(std::min(expected, wanted));
+  all.clear(begin);
+  if (expected > 0) all.reserve(std::min(expected, end) - begin);
   std::optional<ItemError> error;
   const Ledger::Entry entry = pass(steps_, blocks, [&](const std::shared_ptr<const void>& block) {
     const auto batch = std::static_pointer_cast<const MelBatch>(block);
@@ -143,10 +144,13 @@ StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected,
     if (error) return false;
     const std::int64_t there = part->first_row + part->row_count;
     if (all.add(*part, part->last ? there : -1)) {
+      made.first = all.first();
       made.count = all.count();
       made.values = all.take();
-    } else if (!part->pending && there >= wanted) {
-      made.count = there;
+      made.is_whole = made.first == 0;
+    } else if (!part->pending && there >= end) {
+      made.first = begin;
+      made.count = there - begin;
       made.values = all.take_begun();
       made.is_whole = false;
       return false;
@@ -168,7 +172,7 @@ StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const
   whole->samples = samples;
   whole->sample_rate = sample_rate;
   whole->file = {sample_rate, samples.count, samples.count};
-  Rows made = rows(Blocks{std::move(whole)}, -1, kAll);
+  Rows made = rows(Blocks{std::move(whole)}, -1, 0, kAll);
   if (made.entry.outcome != Outcome::ok)
     throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
   return made;

@@ -33,7 +33,11 @@ class StageChain {
     Ledger::Entry entry;
     std::vector<std::byte> values;  ///< [count, frames, columns] of type()
     std::int64_t count = 0;
-    bool is_whole = true;  ///< else they are the first ones
+    std::int64_t first = 0;  ///< which row the first of these is
+    bool is_whole = true;    ///< all rows are there
+    [[nodiscard]] bool has(std::int64_t begin, std::int64_t rows) const {
+      return begin >= first && begin + rows <= first + count;
+    }
   };
   /// Of a file: one, or one of each utterance that is cut out of it.
   using Recording = std::vector<Rows>;
@@ -42,10 +46,10 @@ class StageChain {
   [[nodiscard]] Recording recording(std::shared_ptr<const FileRef> file, const Manifest& list,
                                     std::size_t first, std::size_t count) const;
   /// Of a file that is not cut into utterances. `expected`: how many rows it has, -1 where that is
-  /// not known. It need not give more than `wanted` of them.
+  /// not known. It need not give other rows than [begin, end).
   static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
   [[nodiscard]] Rows rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
-                          std::int64_t wanted = kAll) const;
+                          std::int64_t begin = 0, std::int64_t end = kAll) const;
   [[nodiscard]] bool cuts() const { return cutter_.has_value(); }
   /// Of samples of one channel, as of a file or an utterance. Throws RunError where a stage refuses
   /// them.
@@ -71,7 +75,8 @@ class StageChain {
   void add(PlanNode&& node, const std::string& name);
   using Take = std::function<bool(std::shared_ptr<const void>)>;
   static Ledger::Entry pass(const std::vector<Step>& steps, const Blocks& in, const Take& take);
-  [[nodiscard]] Rows rows(const Blocks& blocks, std::int64_t expected, std::int64_t wanted) const;
+  [[nodiscard]] Rows rows(const Blocks& blocks, std::int64_t expected, std::int64_t begin,
+                          std::int64_t end) const;
   [[nodiscard]] std::optional<ItemError> unstorable_in(const MelPart& part) const;
 
   std::unique_ptr<StageRunner> source_;

@@ -230,6 +230,10 @@ class AudioRowsTest(unittest.TestCase):
             np.testing.assert_array_equal(batch["mel"], expected[:first])
             np.testing.assert_array_equal(rows[:], expected)
             self.assertEqual(rows.computed, 1)
+        # From the middle of it.
+        loader = melflow.open(path, store=0).batches(70, shuffle=False)
+        loader.load_state_dict({**loader.state_dict(), "delivered": 60})
+        np.testing.assert_array_equal(np.concatenate([b["mel"] for b in loader]), expected[60:])
         # What needs all rows of a recording gets them.
         deltas = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]", rows="more",
                                chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n")
