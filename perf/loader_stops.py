@@ -1,8 +1,11 @@
-"""Breaks epochs off, and kills programs that train, at random moments, as a stream and by number; looks at what is left.
+"""Stops epochs at random places and goes on with them, breaks them off, and kills programs that train, at random moments, as a
+stream and by number; looks at what follows, and at what is left.
 
-loader_stops.py ROOT [COUNT] [SEED]      ROOT: a folder of recordings; COUNT: of each kind, default 100
-Out: a line for each kind; exit status 0 where nothing leaked and nothing hung.
+loader_stops.py ROOT [COUNT] [SEED]      ROOT: a folder of recordings; COUNT: of each kind, default 100, half as many stops
+Out: a line for each kind; exit status 0 where the same batches followed, nothing leaked and nothing hung.
 """
+import hashlib
+import json
 import os
 import random
 import resource
@@ -36,10 +39,55 @@ while True:
 """
 
 
-def batches_of(kind, text, workers):
+EPOCHS = 3  # from the beginning of which is gone on
+
+
+def batches_of(kind, text, workers, index=False):
     if kind == "stream":
         return melflow.Loader(text, workers=workers)
-    return melflow.open(text, index=False, store="1MiB", workers=workers).batches(16, seed=1)
+    return melflow.open(text, index=index, store="1MiB", workers=workers).batches(16, seed=1)
+
+
+def digest(batch):
+    """Of all that is in a batch."""
+    out = hashlib.sha256()
+    for name, values in batch.items():
+        out.update(f"{name} {getattr(values, 'shape', len(values))}".encode())
+        out.update(values.tobytes() if hasattr(values, "tobytes") else repr(values).encode())
+    return out.digest()
+
+
+def go_on(kind, text, count, chance):
+    """The number of epochs that went on with other batches after a stop, in a Loader of its own, than without one."""
+    expected, others, stops, places = [], 0, 0, []
+    with tempfile.TemporaryDirectory() as folder:
+        index = os.path.join(folder, "index.npz")
+        for epoch in range(EPOCHS):
+            loader = batches_of(kind, text, 2, index)
+            loader.set_epoch(epoch)
+            expected.append([digest(b) for b in loader])
+        while stops < count:
+            epoch, seen, state = chance.randrange(EPOCHS), [], None
+            while len(seen) < len(expected[epoch]):
+                loader = batches_of(kind, text, chance.choice([1, 2, 7]), index)
+                if state is None:
+                    loader.set_epoch(epoch)
+                else:
+                    loader.load_state_dict(json.loads(state))
+                batches, left = iter(loader), len(expected[epoch]) - len(seen)
+                for _ in range(chance.randrange(left + 1) if stops < count else left):
+                    seen.append(digest(next(batches)))
+                state = json.dumps(loader.state_dict())
+                batches.close()
+                if len(seen) < len(expected[epoch]):
+                    stops += 1
+                    places.append(len(seen))
+            if seen != expected[epoch]:
+                others += 1
+                at = next(i for i, (a, b) in enumerate(zip(seen, expected[epoch])) if a != b)
+                print(f"epoch {epoch}, stopped at {places}: batch {at} is another")
+    print(f"{kind}: {stops} stops in epochs of {len(expected[0])} batches: {others} epochs went on with other batches", flush=True)
+    return others
 
 
 def held():
@@ -99,6 +147,7 @@ def main(root, count=100, seed=1):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for kind in ("stream", "by number"):
+            bad += go_on(kind, text, int(count) // 2, chance)
             bad += break_off(kind, text, int(count), chance)
             bad += kill(kind, text, int(count), chance, folder)
     sys.exit(bad > 0)

@@ -107,12 +107,14 @@ void check_join(GraphDraft& graph, const NodeDraft& d) {
 }
 
 // What a stage puts side by side comes by each of its inputs, in the same blocks: a block that is cut
-// from a file for one input only would wait for memory that those of the other inputs hold.
+// from a file for one input only would wait for memory that those of the other inputs hold. A sink may
+// as well take one input.
 void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   const auto error = [&](const std::string& text) {
     graph.error(mark_of(*d.spec, "from"),
                 fmt::format("{}.from: {} {}", d.spec->name, d.info->name, text));
   };
+  if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
   if (d.from.size() < 2)
     return error(fmt::format(
         "puts the rows of several nodes side by side, and this is one ({}); name all of them: "
@@ -250,7 +252,7 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                     node.info->traits.kind == StageKind::sink
                         ? "; write a node of its own for each"
                         : "; keep one of them (a node of the stage merge joins the outputs of a "
-                          "route, one of concat puts rows side by side)"));
+                          "route, one of concat puts rows side by side, batches takes several)"));
   const bool has_too_many = node.from.size() > 1 && !takes_several;
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <map>
 
+#include "pipeline/paired_inputs.h"
 #include "pipeline/several_sources.h"
-#include "pipeline/side_by_side.h"
 
 namespace melflow {
 namespace {
@@ -79,12 +79,12 @@ void check_stages(GraphDraft& graph, Plan& plan) {
     if (!n.inputs.empty()) given = properties[static_cast<std::size_t>(n.from())];
     for (const PlanInput& in : n.inputs)
       given.keep_equal(properties[static_cast<std::size_t>(in.node)]);
-    if (n.faces.side_by_side != nullptr) {
-      std::vector<SideBySide::Input> inputs;
+    if (auto* paired = dynamic_cast<PairedInputs*>(n.stage.get())) {
+      std::vector<PairedInputs::Input> inputs;
       for (const PlanInput& in : n.inputs)
         inputs.push_back({plan.nodes[static_cast<std::size_t>(in.node)].written,
                           properties[static_cast<std::size_t>(in.node)]});
-      n.faces.side_by_side->set_inputs(std::move(inputs));
+      paired->set_inputs(std::move(inputs));
     }
     properties[i] = n.stage->plan(given, below, check);
   }

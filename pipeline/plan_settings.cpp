@@ -56,7 +56,7 @@ void record_feature_settings(Plan& plan, const PlanNode& n) {
   };
   if (!n.inputs.empty()) stages = before(n.inputs.front()).items();
   // Where what meets was made in several ways, all of them; and where it stands side by side.
-  if (n.info->traits.pairs ||
+  if ((n.info->traits.pairs && n.inputs.size() > 1) ||
       std::any_of(n.inputs.begin(), n.inputs.end(), [&](const PlanInput& in) {
         return to_json(before(in)) != to_json(before(n.inputs.front()));
       })) {

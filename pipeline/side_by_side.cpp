@@ -122,7 +122,7 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   std::unique_lock lock(share.mutex);
   std::unique_ptr<StageState>& state = origin.stream->state(context.stage());
   if (!state) {
-    auto lines = std::make_unique<Lines>(share, *origin.stream, context.stage(), inputs_.size());
+    auto lines = std::make_unique<Lines>(share, *origin.stream, context.stage(), inputs().size());
     share.lines.insert(lines.get());
     state = std::move(lines);
   }
@@ -150,7 +150,7 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
     return context.fail(part, ItemError::failed(why));
   }
   std::int64_t end = lines.end_of(0);
-  for (std::size_t k = 1; k < inputs_.size(); ++k) end = std::min(end, lines.end_of(k));
+  for (std::size_t k = 1; k < inputs().size(); ++k) end = std::min(end, lines.end_of(k));
   const bool ends = lines.knows_all_totals() && end == lines.totals.front();
   // A block without a row may come behind the last one.
   if (lines.ended || (end == lines.next && !ends)) return;
@@ -160,7 +160,7 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
   r.part = part;
   r.first = lines.next;
   r.count = end - lines.next;
-  for (std::size_t k = 0; k < inputs_.size(); ++k) r.inputs.push_back(lines.take(k, end, held));
+  for (std::size_t k = 0; k < inputs().size(); ++k) r.inputs.push_back(lines.take(k, end, held));
   r.notes = lines.notes;
   r.origin = {together(std::move(held)), origin.stream, !std::exchange(lines.begun, true), ends};
   lines.next = end;
@@ -171,8 +171,8 @@ void SideBySide::add(Parked parked, std::size_t part, ItemContext& context,
 // "mel gives 101 rows, other 99"
 std::string SideBySide::counts(const Lines& lines) const {
   std::string out;
-  for (std::size_t k = 0; k < inputs_.size(); ++k)
-    out += fmt::format("{} {}{}", k == 0 ? "" : ",", inputs_[k].name,
+  for (std::size_t k = 0; k < inputs().size(); ++k)
+    out += fmt::format("{} {}{}", k == 0 ? "" : ",", inputs()[k].name,
                        k == 0 ? fmt::format(" gives {} rows", lines.totals[k])
                               : fmt::format(" {}", lines.totals[k]));
   return "its rows do not fit side by side:" + out;

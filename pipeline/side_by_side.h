@@ -15,20 +15,13 @@
 #include <unordered_set>
 #include <vector>
 
+#include "pipeline/paired_inputs.h"
 #include "pipeline/stage.h"
 
 namespace melflow {
 
-class SideBySide : public ItemStage {
+class SideBySide : public ItemStage, public PairedInputs {
  public:
-  /// One of the nodes whose outputs it takes, in their order.
-  struct Input {
-    std::string name;
-    Properties given;
-  };
-  /// Before plan().
-  void set_inputs(std::vector<Input> inputs) { inputs_ = std::move(inputs); }
-
   Result<Emission> run(const Item& item, std::unique_ptr<StageState>& cursor,
                        ItemContext& context) final;
 
@@ -65,7 +58,6 @@ class SideBySide : public ItemStage {
     std::vector<std::shared_ptr<const void>> notes;
   };
 
-  [[nodiscard]] const std::vector<Input>& inputs() const { return inputs_; }
   /// The piece that is part number `part` of an item; without data where there is none.
   [[nodiscard]] virtual Piece piece(const Item& item, std::size_t part,
                                     std::size_t input) const = 0;
@@ -89,7 +81,6 @@ class SideBySide : public ItemStage {
            std::vector<Parked>& done);
   [[nodiscard]] std::string counts(const Lines& lines) const;
 
-  std::vector<Input> inputs_;
   std::array<Share, 16> shares_;
 };
 

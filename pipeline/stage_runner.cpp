@@ -78,36 +78,52 @@ Planned StageRunner::plan(const Properties& given, const Requirements& required)
   return out;
 }
 
+StageRunner::Pass::Pass(StageRunner& runner)
+    : runner_(runner),
+      engine_(runner.faces_.engine != nullptr ? runner.faces_.engine->engine(1) : nullptr) {
+  static const Reach reach = Reach::plain(0, 1);
+  ledger_.open(1, {"stage"});
+  stream_ = std::make_shared<Stream>(ledger_, Stream::Records{0}, 0, reach);
+}
+
+StageRunner::Pass::~Pass() = default;
+
+bool StageRunner::Pass::put(std::shared_ptr<const void> payload, bool is_last, const Give& give) {
+  Item item;
+  item.origins = std::make_shared<const Origins>(
+      Origins{{nullptr, stream_, std::exchange(is_first_, false), is_last}});
+  item.payload = std::move(payload);
+  std::unique_ptr<StageState> cursor;
+  for (bool more = true; more;) {
+    ItemContext context(runner_.run_, item, 0);
+    auto emission = engine_ ? through(*engine_, item, context)
+                            : runner_.faces_.items->run(item, cursor, context);
+    if (!emission) {
+      stream_->fail(0, emission.error());
+      return false;
+    }
+    more = emission->more;
+    if (stream_->failed()) return false;
+    if (emission->payload && !give(std::move(emission->payload), is_last && !more)) return false;
+  }
+  return !stream_->failed();
+}
+
+Ledger::Entry StageRunner::Pass::end() {
+  stream_.reset();
+  return ledger_.entry(0);
+}
+
 Ledger::Entry StageRunner::pass(const std::vector<std::shared_ptr<const void>>& in,
                                 std::vector<std::shared_ptr<const void>>& out) {
-  Ledger ledger;  // one for each stream, so that several can run at once
-  ledger.open(1, {"stage"});
-  const std::unique_ptr<Engine> engine =
-      faces_.engine != nullptr ? faces_.engine->engine(1) : nullptr;
-  {
-    static const Reach reach = Reach::plain(0, 1);
-    auto stream = std::make_shared<Stream>(ledger, Stream::Records{0}, 0, reach);
-    for (std::size_t i = 0; i < in.size() && !stream->failed(); ++i) {
-      Item item;
-      item.origins =
-          std::make_shared<const Origins>(Origins{{nullptr, stream, i == 0, i + 1 == in.size()}});
-      item.payload = in[i];
-      std::unique_ptr<StageState> cursor;
-      bool more = true;
-      while (more) {
-        ItemContext context(run_, item, 0);
-        auto emission =
-            engine ? through(*engine, item, context) : faces_.items->run(item, cursor, context);
-        if (!emission) {
-          stream->fail(0, emission.error());
-          break;
-        }
-        more = emission->more;
-        if (emission->payload) out.push_back(emission->payload);
-      }
-    }
-  }
-  return ledger.entry(0);
+  Pass pass(*this);
+  const auto give = [&out](std::shared_ptr<const void> block, bool) {
+    out.push_back(std::move(block));
+    return true;
+  };
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (!pass.put(in[i], i + 1 == in.size(), give)) break;
+  return pass.end();
 }
 
 void StageRunner::on_threads(std::size_t count, const std::function<void(std::size_t)>& work) {

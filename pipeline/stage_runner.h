@@ -64,6 +64,30 @@ class StageRunner {
   /// Stage::plan(), with what comes and what the stages behind it require.
   Planned plan(const Properties& given = {}, const Requirements& required = {});
 
+  /// A stream on its way through the stage; from one thread at a time.
+  class Pass {
+   public:
+    explicit Pass(StageRunner& runner);
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+    ~Pass();
+
+    /// Takes what the stage gives, and whether that is the last of the stream; false: no more is
+    /// wanted.
+    using Give = std::function<bool(std::shared_ptr<const void>, bool is_last)>;
+    /// Hands a payload to the stage. False: the stream has failed, or no more is wanted.
+    bool put(std::shared_ptr<const void> payload, bool is_last, const Give& give);
+    /// What became of the stream; once.
+    Ledger::Entry end();
+
+   private:
+    StageRunner& runner_;
+    Ledger ledger_;  // one for each stream, so that several can run at once
+    std::unique_ptr<Engine> engine_;
+    std::shared_ptr<Stream> stream_;
+    bool is_first_ = true;
+  };
+
   /// Hands the payloads `in` of one stream to the stage, in order, until it is over; likewise.
   /// `out` gets what it gives, and the result is what became of the stream.
   Ledger::Entry pass(const std::vector<std::shared_ptr<const void>>& in,

@@ -21,8 +21,9 @@ nb::object stamps_of(const AudioRows& rows) {
   std::vector<std::int64_t> out;
   {
     const nb::gil_scoped_release free;
+    FileStamp stamp;
     for (std::size_t i = 0; i < rows.manifest().size(); ++i) {
-      const FileStamp stamp = stamp_of(rows.manifest().path(i));
+      if (rows.firsts()[i] == i) stamp = stamp_of(rows.manifest().path(i));
       out.insert(out.end(), {stamp.size, stamp.modified});
     }
   }
@@ -30,16 +31,20 @@ nb::object stamps_of(const AudioRows& rows) {
   return array(std::move(out), {count, 2});
 }
 
-nb::tuple measure(const AudioRows& rows, std::size_t recording) {
-  AudioRows::Measured m;
+nb::list measure(const AudioRows& rows, std::size_t first) {
+  std::vector<AudioRows::Measured> measured;
   {
     const nb::gil_scoped_release free;
-    m = rows.measure(recording);
+    measured = rows.measure(first);
   }
-  return nb::make_tuple(m.entry.outcome == Outcome::ok        ? 0
+  nb::list out;
+  for (const AudioRows::Measured& m : measured) {
+    const int outcome = m.entry.outcome == Outcome::ok        ? 0
                         : m.entry.outcome == Outcome::skipped ? 1
-                                                              : 2,
-                        m.rows, m.hash, m.entry.stage, m.entry.reason);
+                                                              : 2;
+    out.append(nb::make_tuple(outcome, m.rows, m.hash, m.entry.stage, m.entry.reason));
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,7 +79,11 @@ void bind_audio_rows(nb::module_& m) {
              return out;
            })
       .def("stamps", &stamps_of)
-      .def("measure", &measure, nb::arg("recording"))
+      .def("firsts",
+           [](const AudioRows& r) {
+             return array(std::vector<std::int64_t>(r.firsts().begin(), r.firsts().end()));
+           })
+      .def("measure", &measure, nb::arg("first"))
       .def(
           "place",
           [](AudioRows& rows, const Numbers& counts, const Numbers& sizes, const Numbers& times) {
@@ -94,7 +103,7 @@ void bind_audio_rows(nb::module_& m) {
       .def_prop_ro("remarks", &AudioRows::remarks)
       .def_prop_ro("stored_bytes", [](const AudioRows& r) { return r.store().bytes(); })
       .def_prop_ro("computed", [](const AudioRows& r) { return r.store().made(); })
-      .def_prop_ro("name", [](const AudioRows& r) { return r.chain().info().name; })
+      .def_prop_ro("name", [](const AudioRows& r) { return r.chain().row_name(); })
       .def_prop_ro("unit", [](const AudioRows& r) { return r.chain().info().unit; })
       .def_prop_ro("frames", [](const AudioRows& r) { return r.chain().info().frames; })
       .def_prop_ro("fingerprint", [](const AudioRows& r) { return r.chain().fingerprint(); })

@@ -16,12 +16,25 @@
 namespace melflow {
 namespace {
 
+constexpr const char* kIsOther = "is not what it was when it was indexed";
+// Where nothing else is written: so that a recording can be left soon after the last row that is
+// wanted, and a block stays in the caches from stage to stage.
+constexpr const char* kBlock = "128KiB";
+
+Plan plan_of(const std::string& name, const std::string& text, const LoadOptions& options) {
+  return text.empty() ? load_plan(name, options) : load_plan_text(text, name, options);
+}
+
 std::unique_ptr<StageChain> chain_of(const std::string& name, const std::string& text,
-                                     const LoadOptions& options) {
+                                     LoadOptions options) {
   check_process();
-  return std::make_unique<StageChain>(
-      text.empty() ? load_plan(name, options) : load_plan_text(text, name, options), name,
-      StageChain::Input::files);
+  Plan plan = plan_of(name, text, options);
+  const std::size_t given = options.sets.size();
+  for (const PlanNode& n : plan.nodes)
+    if (n.info->name == "decode" && n.name == n.written && n.options.find("block") == nullptr)
+      options.sets.push_back({n.name + ".block", kBlock});
+  if (options.sets.size() > given) plan = plan_of(name, text, options);
+  return std::make_unique<StageChain>(std::move(plan), name, StageChain::Input::files);
 }
 
 }  // namespace
@@ -49,6 +62,8 @@ AudioRows::AudioRows(std::unique_ptr<StageChain> chain, const std::string& name,
   source.stage().start(source.run());
   source_ = &source.source();
   remarks_ = source.run_warnings();
+  for (std::size_t first = 0; first < manifest().size(); first = firsts_.size())
+    firsts_.insert(firsts_.end(), count_from(first), first);
 }
 
 AudioRows::~AudioRows() {
@@ -64,36 +79,73 @@ void AudioRows::place(std::vector<std::int64_t> counts, std::vector<FileStamp> s
   stamps_ = std::move(stamps);
 }
 
-std::size_t AudioRows::recording_of(std::uint64_t row) const {
+std::size_t AudioRows::entry_of(std::uint64_t row) const {
   return static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), row) -
                                   ends_.begin());
 }
 
-RecordingStore::Rows AudioRows::make(std::size_t recording) const {
+SourceItem AudioRows::item(std::size_t first) const {
+  std::unique_lock lock(source_mutex_, std::defer_lock);
+  if (manifest().has_spans()) lock.lock();
+  return source_->item(first);
+}
+
+RecordingStore::Rows AudioRows::make(std::size_t first) const {
   check_process();
-  const SourceItem item = source_->item(recording);
-  auto made = std::make_shared<StageChain::Rows>(chain_->rows(item.payload));
-  if (stamps_.empty()) return made;
-  const auto& file = *std::static_pointer_cast<const FileRef>(item.payload);
-  const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
-  if (made->entry.outcome == Outcome::ok &&
-      (stamp_of(file.path) != stamps_[recording] ||
-       static_cast<std::uint64_t>(made->count) != ends_[recording] - first))
-    made->entry = {Outcome::failed, "", "is not what it was when it was indexed"};
+  auto file = std::static_pointer_cast<const FileRef>(item(first).payload);
+  const std::string path = file->path;
+  auto made = std::make_shared<StageChain::Recording>();
+  if (chain_->cuts())
+    *made = chain_->recording(std::move(file), manifest(), first, count_from(first));
+  else
+    made->push_back(chain_->rows(std::move(file), count_of(first)));
+  check(first, path, *made);
   return made;
 }
 
-RecordingStore::Rows AudioRows::rows_of(std::size_t recording) const {
-  return store_.get(recording, [&] { return make(recording); });
+RecordingStore::Rows AudioRows::some_rows_of(const Wanted& wanted) const {
+  check_process();
+  if (RecordingStore::Rows there = store_.find(wanted.first)) return there;
+  const std::int64_t count = count_of(wanted.first);
+  if (chain_->cuts() || wanted.end * 10 > count * 9) return rows_of(wanted.first);
+  auto file = std::static_pointer_cast<const FileRef>(item(wanted.first).payload);
+  const std::string path = file->path;
+  auto made = std::make_shared<StageChain::Recording>();
+  made->push_back(chain_->rows(std::move(file), count, wanted.begin, wanted.end));
+  check(wanted.first, path, *made);
+  StageChain::Rows& rows = made->front();
+  if (rows.entry.outcome == Outcome::ok && !rows.has(wanted.begin, wanted.end - wanted.begin))
+    rows.entry = {Outcome::failed, "", kIsOther};
+  return made;
 }
 
-AudioRows::Measured AudioRows::measure(std::size_t recording) const {
-  const RecordingStore::Rows rows = rows_of(recording);
-  Measured out{rows->entry, 0, 0};
-  if (rows->entry.outcome != Outcome::ok || rows->count == 0) return out;
-  out.rows = rows->count;
-  out.hash = RowHash::of(rows->values.data(),
-                         static_cast<std::size_t>(rows->count) * values_per_row(), type(), type());
+// That they are what was indexed.
+void AudioRows::check(std::size_t first, const std::string& path,
+                      StageChain::Recording& made) const {
+  if (stamps_.empty()) return;
+  const bool is_same = stamp_of(path) == stamps_[first];
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    StageChain::Rows& rows = made[i];
+    if (rows.entry.outcome == Outcome::ok &&
+        (!is_same || (rows.is_whole && rows.count != count_of(first + i))))
+      rows.entry = {Outcome::failed, "", kIsOther};
+  }
+}
+
+RecordingStore::Rows AudioRows::rows_of(std::size_t first) const {
+  return store_.get(first, [&] { return make(first); });
+}
+
+std::vector<AudioRows::Measured> AudioRows::measure(std::size_t first) const {
+  std::vector<Measured> out;
+  const RecordingStore::Rows all = rows_of(first);
+  for (const StageChain::Rows& rows : *all) {
+    Measured& m = out.emplace_back(Measured{rows.entry, 0, 0});
+    if (rows.entry.outcome != Outcome::ok || rows.count == 0) continue;
+    m.rows = rows.count;
+    m.hash = RowHash::of(rows.values.data(),
+                         static_cast<std::size_t>(rows.count) * values_per_row(), type(), type());
+  }
   return out;
 }
 
@@ -101,31 +153,42 @@ std::unique_ptr<RowReader::Scratch> AudioRows::scratch() const {
   return std::make_unique<Fetched>();
 }
 
-std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch) const {
+std::vector<std::size_t> AudioRows::fetch(std::span<const Range> ranges, Scratch& scratch,
+                                          bool is_urgent) const {
   auto& recordings = static_cast<Fetched&>(scratch).recordings;
-  Wanted wanted;
+  std::vector<Wanted> wanted;
+  std::unordered_map<std::size_t, std::size_t> places;  // in these
   for (const Range& r : ranges) {
-    const auto [it, is_new] = recordings.try_emplace(recording_of(r.first));
-    if (is_new) wanted.emplace_back(it->first, &it->second);
+    const std::size_t first = firsts_[entry_of(r.first)];
+    const auto begin = static_cast<std::int64_t>(r.first - begin_of(first));
+    const std::int64_t end = begin + static_cast<std::int64_t>(r.count);
+    const auto [it, is_new] = recordings.try_emplace(first);
+    if (is_new) {
+      places[first] = wanted.size();
+      wanted.push_back({first, begin, end, &it->second});
+    } else if (const auto at = places.find(first); at != places.end()) {
+      Wanted& w = wanted[at->second];
+      w.begin = std::min(w.begin, begin);
+      w.end = std::max(w.end, end);
+    }
   }
-  compute(wanted);
+  compute(wanted, is_urgent);
   std::vector<std::size_t> lost;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const std::size_t recording = recording_of(ranges[i].first);
-    const Ledger::Entry& entry = recordings[recording]->entry;
+    const std::size_t at = entry_of(ranges[i].first);
+    const Ledger::Entry& entry = (*recordings[firsts_[at]])[at - firsts_[at]].entry;
     if (entry.outcome == Outcome::ok) continue;
     lost.push_back(i);
     const std::lock_guard lock(mutex_);
-    losses_.emplace(recording, entry.stage.empty()
-                                   ? entry.reason
-                                   : fmt::format("{}: {}", entry.stage, entry.reason));
-    last_loss_ = fmt::format("{}: {}", manifest().name(recording), losses_[recording]);
+    losses_.emplace(
+        at, entry.stage.empty() ? entry.reason : fmt::format("{}: {}", entry.stage, entry.reason));
+    last_loss_ = fmt::format("{}: {}", manifest().name(at), losses_[at]);
   }
   return lost;
 }
 
 // Who asked first is served first, so that a batch is not held up by those behind it.
-void AudioRows::compute(const Wanted& wanted) const {
+void AudioRows::compute(const std::vector<Wanted>& wanted, bool is_urgent) const {
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t left = wanted.size();
@@ -133,7 +196,7 @@ void AudioRows::compute(const Wanted& wanted) const {
   const auto one = [&](std::size_t i) {
     std::exception_ptr own;
     try {
-      *wanted[i].second = rows_of(wanted[i].first);
+      *wanted[i].to = is_urgent ? some_rows_of(wanted[i]) : rows_of(wanted[i].first);
     } catch (...) {
       own = std::current_exception();
     }
@@ -171,15 +234,20 @@ void AudioRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
   if (ends_.empty() || end > ends_.back())
     throw RunError(fmt::format("rows {} to {} are asked for, there are {}", at, end,
                                ends_.empty() ? 0 : ends_.back()));
-  for (std::size_t recording = recording_of(at); at < end; ++recording) {
-    if (ends_[recording] <= at) continue;
-    RecordingStore::Rows& has = recordings[recording];
-    if (!has) has = rows_of(recording);
-    if (has->entry.outcome != Outcome::ok)
-      throw RunError(fmt::format("{}: {}", manifest().name(recording), has->entry.reason));
-    const std::uint64_t first = recording == 0 ? 0 : ends_[recording - 1];
-    const std::uint64_t n = std::min(end, ends_[recording]) - at;
-    std::memcpy(to, has->values.data() + (at - first) * row_bytes(), n * row_bytes());
+  for (std::size_t entry = entry_of(at); at < end; ++entry) {
+    if (ends_[entry] <= at) continue;
+    RecordingStore::Rows& all = recordings[firsts_[entry]];
+    const std::size_t part = entry - firsts_[entry];
+    const std::uint64_t n = std::min(end, ends_[entry]) - at;
+    const auto begin = static_cast<std::int64_t>(at - begin_of(entry));
+    if (!all || ((*all)[part].entry.outcome == Outcome::ok &&
+                 !(*all)[part].has(begin, static_cast<std::int64_t>(n))))
+      all = rows_of(firsts_[entry]);
+    const StageChain::Rows& has = (*all)[part];
+    if (has.entry.outcome != Outcome::ok)
+      throw RunError(fmt::format("{}: {}", manifest().name(entry), has.entry.reason));
+    const auto place = static_cast<std::uint64_t>(begin - has.first);
+    copy(to, has.values.data() + place * row_bytes(), n * row_bytes(), scratch);
     to += n * row_bytes();
     at += n;
   }

@@ -1,4 +1,5 @@
-// Rows of a corpus by their numbers, computed from the audio when they are asked for.
+// Rows of a corpus by their numbers, computed from the audio when they are asked for. Entries of its
+// list are recordings, or utterances: those of a recording are computed together, as it is decoded.
 #pragma once
 
 #include <cstddef>
@@ -37,17 +38,22 @@ class AudioRows final : public RowReader {
     std::int64_t rows = 0;
     std::uint64_t hash = 0;  ///< as files/rows_hash of an output has it
   };
-  /// Computes the rows of a recording, to see how many there are, and keeps them.
-  [[nodiscard]] Measured measure(std::size_t recording) const;
-  /// Gives all recordings a place among the rows, by their numbers of them. Those with other stamps
-  /// than these count as lost from now on. Before rows are read.
+  /// Of each entry, the first one that is computed together with it.
+  [[nodiscard]] const std::vector<std::size_t>& firsts() const { return firsts_; }
+  /// Computes the rows of the entries from such a first one on, to see how many there are, and keeps
+  /// them.
+  [[nodiscard]] std::vector<Measured> measure(std::size_t first) const;
+  /// Gives all entries a place among the rows, by their numbers of them. Those with other stamps than
+  /// these count as lost from now on. Before rows are read.
   void place(std::vector<std::int64_t> counts, std::vector<FileStamp> stamps);
-  /// Recordings that could not be read any more, with the reason.
+  /// Entries that could not be read any more, with the reason.
   [[nodiscard]] std::map<std::size_t, std::string> losses() const;
 
   [[nodiscard]] std::unique_ptr<Scratch> scratch() const override;
-  [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges,
-                                               Scratch& scratch) const override;
+  /// Of a recording that is urgent, rows behind the last one that is asked for are not computed, and
+  /// those before the first are not kept.
+  [[nodiscard]] std::vector<std::size_t> fetch(std::span<const Range> ranges, Scratch& scratch,
+                                               bool is_urgent) const override;
   void drop(Scratch& scratch) const override;
   [[nodiscard]] std::string last_loss() const override;
   void read(const Range& rows, std::byte* to, Scratch& scratch) const override;
@@ -57,11 +63,28 @@ class AudioRows final : public RowReader {
   struct Fetched;
   AudioRows(std::unique_ptr<StageChain> chain, const std::string& name, std::uint64_t store,
             int workers);
-  using Wanted = std::vector<std::pair<std::size_t, RecordingStore::Rows*>>;
-  void compute(const Wanted& wanted) const;
-  [[nodiscard]] RecordingStore::Rows make(std::size_t recording) const;
-  [[nodiscard]] RecordingStore::Rows rows_of(std::size_t recording) const;
-  [[nodiscard]] std::size_t recording_of(std::uint64_t row) const;
+  struct Wanted {
+    std::size_t first = 0;
+    std::int64_t begin = 0, end = 0;  ///< of its rows
+    RecordingStore::Rows* to = nullptr;
+  };
+  void compute(const std::vector<Wanted>& wanted, bool is_urgent) const;
+  [[nodiscard]] std::size_t count_from(std::size_t first) const {
+    return manifest().entries_of_recording(first);
+  }
+  [[nodiscard]] SourceItem item(std::size_t first) const;
+  [[nodiscard]] RecordingStore::Rows make(std::size_t first) const;
+  [[nodiscard]] RecordingStore::Rows rows_of(std::size_t first) const;
+  [[nodiscard]] RecordingStore::Rows some_rows_of(const Wanted& wanted) const;
+  void check(std::size_t first, const std::string& path, StageChain::Recording& made) const;
+  [[nodiscard]] std::size_t entry_of(std::uint64_t row) const;
+  [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {
+    return entry == 0 ? 0 : ends_[entry - 1];
+  }
+  // -1: not known yet.
+  [[nodiscard]] std::int64_t count_of(std::size_t entry) const {
+    return ends_.empty() ? -1 : static_cast<std::int64_t>(ends_[entry] - begin_of(entry));
+  }
 
   std::unique_ptr<StageChain> chain_;
   ManifestSource* files_ = nullptr;
@@ -69,10 +92,12 @@ class AudioRows final : public RowReader {
   std::vector<std::string> remarks_;
   mutable RecordingStore store_;
   std::unique_ptr<Workers> workers_;
-  std::vector<std::uint64_t> ends_;  // of each recording's rows
+  std::vector<std::size_t> firsts_;
+  std::vector<std::uint64_t> ends_;  // of each entry's rows
   std::vector<FileStamp> stamps_;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex source_mutex_;  // of a source that gives one item at a time
+  mutable std::mutex mutex_;         // of what follows
   mutable std::map<std::size_t, std::string> losses_;
   mutable std::string last_loss_;
 };

@@ -6,7 +6,6 @@
 
 #include "apps/python/process.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/training/batch_source.h"
 #include "stages/permutation.h"
 
 namespace melflow {
@@ -55,7 +54,7 @@ BatchRun::BatchRun(const Settings& settings) {
   Plan plan = load(settings);
   const PlanNode& node = node_of_batches(plan);
   const auto& batches = dynamic_cast<const BatchSource&>(*node.stage);
-  info_ = batches.rows();
+  inputs_ = batches.inputs();
   fingerprint_ = feature_fingerprint(node.stage->feature_settings());
   queue_ = std::make_shared<BatchQueue>(batches.prefetch());
   const auto* source = dynamic_cast<const ManifestSource*>(plan.nodes.front().stage.get());

@@ -14,8 +14,8 @@
 
 #include "config/load.h"
 #include "pipeline/runner.h"
-#include "stages/items.h"
 #include "stages/manifest.h"
+#include "stages/output/training/batch_source.h"
 #include "stages/output/training/sample_batch.h"
 
 namespace melflow {
@@ -51,7 +51,8 @@ class BatchRun {
 
   /// The list of recordings; valid once there was a batch.
   [[nodiscard]] const Manifest& manifest() const { return *manifest_; }
-  [[nodiscard]] const FeatureInfo& info() const { return *info_; }
+  /// Of what a batch has of every sample, in the order of a SampleBatch.
+  [[nodiscard]] const std::vector<BatchInput>& inputs() const { return inputs_; }
   [[nodiscard]] const std::string& fingerprint() const { return fingerprint_; }
   /// After the last batch.
   [[nodiscard]] const RunReport& report() const { return report_; }
@@ -65,7 +66,7 @@ class BatchRun {
   std::shared_ptr<BatchQueue> queue_;
   std::unique_ptr<Runner> runner_;
   const Manifest* manifest_ = nullptr;
-  std::shared_ptr<const FeatureInfo> info_;
+  std::vector<BatchInput> inputs_;
   std::string fingerprint_;
   RunReport report_;
   std::string error_;

@@ -63,5 +63,5 @@ void bind_features(nb::module_& m) {
       .def("rows", &rows_of, nb::arg("samples"), nb::arg("sample_rate"))
       .def_prop_ro("fingerprint", &StageChain::fingerprint)
       .def_prop_ro("unit", [](const StageChain& c) { return c.info().unit; })
-      .def_prop_ro("name", [](const StageChain& c) { return c.info().name; });
+      .def_prop_ro("name", [](const StageChain& c) { return c.row_name(); });
 }

@@ -61,7 +61,7 @@ void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
                                first + count, layout_.rows));
   const std::size_t bytes = row_bytes();
   if (layout_.chunk_rows == 0) {
-    std::memcpy(to, map_ + layout_.at + first * bytes, count * bytes);
+    copy(to, map_ + layout_.at + first * bytes, count * bytes, scratch);
     return;
   }
   auto& unpacked = static_cast<Unpacked&>(scratch);
@@ -69,7 +69,7 @@ void FileRows::read(const Range& rows, std::byte* to, Scratch& scratch) const {
     const std::uint64_t chunk = first / layout_.chunk_rows, at = first % layout_.chunk_rows;
     const std::uint64_t n = std::min(count, layout_.chunk_rows - at);
     load(chunk, unpacked);
-    std::memcpy(to, unpacked.chunk.data() + at * bytes, n * bytes);
+    copy(to, unpacked.chunk.data() + at * bytes, n * bytes, scratch);
     to += n * bytes;
     first += n;
     count -= n;

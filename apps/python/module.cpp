@@ -25,10 +25,16 @@ namespace {
 
 nb::object dict_of(const BatchRun& run, SampleBatch batch) {
   nb::dict out;
-  auto owner = std::make_unique<Buffer>(std::move(batch.data));
-  void* data = owner->data();
-  out[run.info().name.c_str()] = array(std::move(owner), data, batch.shape, dtype_of(batch.type));
-  if (!batch.lengths.empty()) out["length"] = array(std::move(batch.lengths));
+  for (std::size_t k = 0; k < batch.inputs.size(); ++k) {
+    SampleBatch::Rows& rows = batch.inputs[k];
+    const std::string& name = run.inputs()[k].name;
+    auto owner = std::make_unique<Buffer>(std::move(rows.data));
+    void* data = owner->data();
+    out[name.c_str()] = array(std::move(owner), data, rows.shape, dtype_of(batch.type));
+    if (rows.lengths.empty()) continue;
+    const std::string length = batch.inputs.size() == 1 ? "length" : name + "_length";
+    out[length.c_str()] = array(std::move(rows.lengths));
+  }
   describe(run.manifest(), batch.files, out);
   for (std::int64_t& file : batch.files)
     file = static_cast<std::int64_t>(run.manifest().listed(static_cast<std::size_t>(file)));
@@ -124,8 +130,6 @@ NB_MODULE(_melflow, m) {
           })
       .def("stop", &BatchRun::stop, nb::call_guard<nb::gil_scoped_release>())
       .def("report", &report_of)
-      .def_prop_ro("name", [](const BatchRun& r) { return r.info().name; })
-      .def_prop_ro("unit", [](const BatchRun& r) { return r.info().unit; })
       .def_prop_ro("fingerprint", &BatchRun::fingerprint)
       .def_prop_ro("label_names", [](const BatchRun& r) { return r.manifest().label_names(); })
       .def_prop_ro("split_names", [](const BatchRun& r) { return r.manifest().split_names(); })

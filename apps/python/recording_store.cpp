@@ -42,8 +42,17 @@ RecordingStore::Rows RecordingStore::get(std::size_t recording, const std::funct
   return rows;
 }
 
+RecordingStore::Rows RecordingStore::find(std::size_t recording) {
+  const std::lock_guard lock(mutex_);
+  const auto it = places_.find(recording);
+  if (it == places_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, it->second);
+  return it->second->rows;
+}
+
 void RecordingStore::keep(std::size_t recording, const Rows& rows) {
-  const std::uint64_t bytes = rows->values.capacity() + kEntry;
+  std::uint64_t bytes = kEntry;
+  for (const StageChain::Rows& part : *rows) bytes += sizeof(part) + part.values.capacity();
   if (bytes > until_look_) {
     until_look_ = kLookEvery;
     const std::uint64_t there = std::min(available_memory(), kMost);

@@ -1,4 +1,4 @@
-// Rows of recordings that were computed, kept in memory as far as a limit and the machine allow; what
+// Rows of recordings, or of all utterances of each, that were computed, kept in memory as far as a limit and the machine allow; what
 // was not used for the longest time goes first.
 #pragma once
 
@@ -18,13 +18,15 @@ namespace melflow {
 
 class RecordingStore {
  public:
-  using Rows = std::shared_ptr<const StageChain::Rows>;
+  using Rows = std::shared_ptr<const StageChain::Recording>;
   /// `limit`: [bytes].
   explicit RecordingStore(std::uint64_t limit) : limit_(limit) {}
 
   /// The rows of a recording, from the store or by `make`, which is called without a lock, once for
   /// all threads that ask meanwhile. Throws what it throws.
   [[nodiscard]] Rows get(std::size_t recording, const std::function<Rows()>& make);
+  /// Likewise, where they are there; else null.
+  [[nodiscard]] Rows find(std::size_t recording);
   [[nodiscard]] std::uint64_t bytes() const;
   [[nodiscard]] std::uint64_t made() const;  ///< how often rows had to be computed
 

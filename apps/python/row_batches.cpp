@@ -98,14 +98,14 @@ std::uint64_t RowBatches::first_row(std::int64_t sample) const {
 
 // Samples that cannot be read any more give their places to others, which are the same wherever the
 // same recordings are lost.
-void RowBatches::replace_lost(std::vector<std::int64_t>& samples,
-                              RowReader::Scratch& scratch) const {
+void RowBatches::replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch,
+                              bool is_urgent) const {
   const auto range = [this](std::int64_t s) {
     return RowReader::Range{first_row(s), static_cast<std::uint64_t>(rows_of(s))};
   };
   std::vector<RowReader::Range> ranges;
   for (const std::int64_t s : samples) ranges.push_back(range(s));
-  std::vector<std::size_t> places = reader_->fetch(ranges, scratch);
+  std::vector<std::size_t> places = reader_->fetch(ranges, scratch, is_urgent);
   if (places.empty()) return;
   const Permutation others(samples_, Permutation::of_epoch(settings_.seed + 1, settings_.epoch));
   const std::vector<std::int64_t> wanted = samples;
@@ -121,13 +121,15 @@ void RowBatches::replace_lost(std::vector<std::int64_t>& samples,
       ranges.push_back(range(samples[p]));
     }
     std::vector<std::size_t> still;
-    for (const std::size_t i : reader_->fetch(ranges, scratch)) still.push_back(places[i]);
+    for (const std::size_t i : reader_->fetch(ranges, scratch, is_urgent))
+      still.push_back(places[i]);
     places = std::move(still);
   }
 }
 
-RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch) {
-  replace_lost(samples, scratch);
+RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch,
+                                   bool is_urgent) {
+  replace_lost(samples, scratch, is_urgent);
   const bool is_ragged = settings_.is_ragged;
   const NumberType stored_type = reader_->type();
   const bool as_float =
@@ -141,6 +143,8 @@ RowBatches::Batch RowBatches::make(std::vector<std::int64_t> samples, RowReader:
   const std::size_t row_bytes = values * size_of(out.type);
   const std::size_t sample_bytes = static_cast<std::size_t>(longest) * row_bytes;
   out.data = reader_->pool().lease(std::max<std::size_t>(1, samples.size() * sample_bytes));
+  // Values that are not final when they are read are soon read again.
+  scratch.streams = !as_float && samples.size() * sample_bytes >= kBeyondCaches;
   // By their places, so that a chunk is unpacked once.
   std::vector<std::size_t> by_place(samples.size());
   std::iota(by_place.begin(), by_place.end(), 0);
@@ -188,7 +192,9 @@ void RowBatches::work() {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] {
-        return is_over_ || begun_ == count_ || begun_ < taken_ + settings_.prefetch;
+        // While somebody waits for the first one, nobody takes cores from who makes it.
+        const bool may_begin = begun_ == 0 || taken_ > 0 || made_.contains(0);
+        return is_over_ || begun_ == count_ || (may_begin && begun_ < taken_ + settings_.prefetch);
       });
       if (is_over_ || begun_ == count_) return;
       batch = begun_++;
@@ -196,7 +202,7 @@ void RowBatches::work() {
     std::optional<Batch> made;
     std::exception_ptr error;
     try {
-      made = make(samples_of(batch, bucket), *scratch);
+      made = make(samples_of(batch, bucket), *scratch, batch == 0);
     } catch (...) {
       error = std::current_exception();
     }

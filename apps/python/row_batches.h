@@ -69,8 +69,10 @@ class RowBatches {
   [[nodiscard]] std::int64_t rows_of(std::int64_t sample) const {
     return settings_.is_ragged ? settings_.counts[static_cast<std::size_t>(sample)] : 1;
   }
-  void replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch) const;
-  [[nodiscard]] Batch make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch);
+  void replace_lost(std::vector<std::int64_t>& samples, RowReader::Scratch& scratch,
+                    bool is_urgent) const;
+  [[nodiscard]] Batch make(std::vector<std::int64_t> samples, RowReader::Scratch& scratch,
+                           bool is_urgent);
   void work();
 
   const std::shared_ptr<const RowReader> reader_;

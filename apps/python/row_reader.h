@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "apps/python/stream_copy.h"
 #include "pipeline/memory.h"
 #include "pipeline/number_type.h"
 
@@ -30,6 +32,8 @@ class RowReader {
   /// What a thread keeps from one call to the next.
   struct Scratch {
     virtual ~Scratch() = default;
+    /// What is read goes into something large: see stream_copy.h.
+    bool streams = false;
   };
   [[nodiscard]] virtual std::unique_ptr<Scratch> scratch() const = 0;
 
@@ -37,8 +41,10 @@ class RowReader {
     std::uint64_t first = 0, count = 0;
   };
   /// Makes ranges ready that are read next, until drop(); gives the numbers of those that cannot be
-  /// read any more, with which others take their place.
-  [[nodiscard]] virtual std::vector<std::size_t> fetch(std::span<const Range>, Scratch&) const {
+  /// read any more, with which others take their place. `is_urgent`: somebody waits, so that nothing
+  /// is to be made that may be of use later.
+  [[nodiscard]] virtual std::vector<std::size_t> fetch(std::span<const Range>, Scratch&,
+                                                       bool /*is_urgent*/) const {
     return {};
   }
   virtual void drop(Scratch&) const {}
@@ -51,6 +57,13 @@ class RowReader {
   [[nodiscard]] virtual bool is_ordered() const = 0;
 
  protected:
+  static void copy(std::byte* to, const std::byte* from, std::size_t bytes,
+                   const Scratch& scratch) {
+    if (scratch.streams)
+      stream_copy(to, from, bytes);
+    else
+      std::memcpy(to, from, bytes);
+  }
   RowReader(NumberType type, std::vector<std::size_t> row_shape)
       : type_(type), row_shape_(std::move(row_shape)) {
     for (const std::size_t n : row_shape_) values_ *= n;

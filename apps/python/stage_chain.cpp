@@ -5,14 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "apps/python/utterance_cut.h"
 #include "pipeline/problem.h"
 #include "stages/output/formats/feature_fingerprint.h"
-#include "stages/output/training/batch_source.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/row_type.h"
 
 namespace melflow {
-
 StageChain::StageChain(Plan plan, const std::string& name, Input input) {
   bool is_behind = input == Input::files;
   for (PlanNode& n : plan.nodes) {
@@ -24,25 +23,21 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
           fmt::format("{}: {} has several outputs or inputs; for one recording at a time a "
                       "pipeline has one way from its source to its output",
                       name, n.name));
-    if (n.stage->traits().cuts)
-      throw RunError(fmt::format(
-          "{}: the list names utterances, which are cut out of recordings: use melflow.Loader, or "
-          "let the program write rows and open those",
-          name));
     if (n.info->traits.kind == StageKind::source) {
       source_ = std::make_unique<StageRunner>(std::move(n));
     } else if (n.info->traits.kind == StageKind::sink) {
       const auto* batches = dynamic_cast<const BatchSource*>(n.stage.get());
-      if (batches == nullptr || batches->rows() == nullptr)
+      if (batches == nullptr || batches->inputs().empty())
         throw RunError(fmt::format(
             "{}: for one recording at a time a pipeline ends in a node of the stage batches, and "
             "this one ends in {}",
             name, n.info->name));
-      info_ = batches->rows();
+      info_ = batches->inputs().front().rows;
+      row_name_ = batches->inputs().front().name;
       type_ = batches->type();
       fingerprint_ = feature_fingerprint(n.stage->feature_settings());
     } else if (is_behind) {
-      add(std::move(n), name);
+      if (input == Input::files || !n.info->traits.cuts) add(std::move(n), name);
     } else {
       is_behind = n.stage->traits().out == port_type<Waveform>();
     }
@@ -52,6 +47,13 @@ StageChain::StageChain(Plan plan, const std::string& name, Input input) {
 
 void StageChain::add(PlanNode&& node, const std::string& name) {
   if (node.info->name == "keep_audio") return;  // hands on what it gets
+  if (node.info->traits.cuts) {
+    std::string cutter = node.name;
+    cutter_.emplace(Step{std::move(cutter), std::make_unique<StageRunner>(std::move(node))});
+    before_ = std::move(steps_);
+    steps_.clear();
+    return;
+  }
   if (node.info->name.starts_with("cuda_"))
     throw RunError(fmt::format(
         "{}: {} computes on a GPU, which is for batches of many recordings; use backend: cpu", name,
@@ -66,45 +68,100 @@ void StageChain::add(PlanNode&& node, const std::string& name) {
   runner.stage().start(runner.run());
 }
 
-std::vector<std::size_t> StageChain::row_shape() const {
-  std::vector<std::size_t> shape;
-  if (info_->frames > 0) shape.push_back(static_cast<std::size_t>(info_->frames));
-  if (!info_->is_samples()) shape.push_back(static_cast<std::size_t>(info_->columns));
-  return shape;
+// Every block goes through all steps before the next one begins. `take` gets what comes out of the
+// last; with false it wants no more.
+Ledger::Entry StageChain::pass(const std::vector<Step>& steps, const Blocks& in, const Take& take) {
+  std::vector<std::unique_ptr<StageRunner::Pass>> passes;
+  for (const Step& step : steps)
+    passes.push_back(step.stage ? std::make_unique<StageRunner::Pass>(*step.stage) : nullptr);
+  const std::function<bool(std::size_t, std::shared_ptr<const void>, bool)> put =
+      [&](std::size_t at, std::shared_ptr<const void> block, bool is_last) {
+        if (at == steps.size()) return take(std::move(block));
+        if (passes[at] == nullptr) {
+          auto batch = std::make_shared<Batch>();
+          batch->parts.push_back(std::static_pointer_cast<const Windows>(std::move(block)));
+          return put(at + 1, std::move(batch), is_last);
+        }
+        return passes[at]->put(std::move(block), is_last,
+                               [&, at](std::shared_ptr<const void> out, bool is_end) {
+                                 return put(at + 1, std::move(out), is_end);
+                               });
+      };
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (!put(0, in[i], i + 1 == in.size())) break;
+  // What failed, or else the first remark.
+  Ledger::Entry said{Outcome::ok, "", ""};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (passes[i] == nullptr) continue;
+    const Ledger::Entry entry = passes[i]->end();
+    if (entry.outcome != Outcome::ok ||
+        (said.outcome == Outcome::ok && said.reason.empty() && !entry.reason.empty()))
+      said = {entry.outcome, steps[i].name, entry.reason};
+  }
+  return said;
 }
 
-StageChain::Rows StageChain::rows(std::shared_ptr<const void> in) const {
-  Rows made;
-  made.entry.outcome = Outcome::ok;
-  std::vector<std::shared_ptr<const void>> blocks{std::move(in)}, next;
-  for (const Step& step : steps_) {
-    next.clear();
-    if (step.stage == nullptr) {
-      for (auto& block : blocks) {
-        auto batch = std::make_shared<Batch>();
-        batch->parts.push_back(std::static_pointer_cast<const Windows>(std::move(block)));
-        next.push_back(std::move(batch));
-      }
-    } else {
-      const Ledger::Entry entry = step.stage->pass(blocks, next);
-      if (!entry.reason.empty()) made.entry = {entry.outcome, step.name, entry.reason};
-      if (entry.outcome != Outcome::ok) return made;
-    }
-    blocks.swap(next);
+StageChain::Recording StageChain::recording(std::shared_ptr<const FileRef> file,
+                                            const Manifest& list, std::size_t first,
+                                            std::size_t count) const {
+  Recording out;
+  if (!cutter_) {
+    out.push_back(rows(std::move(file), -1));
+    return out;
   }
+  Blocks blocks;
+  const Ledger::Entry recording = pass(before_, {std::move(file)}, [&](auto block) {
+    blocks.push_back(std::move(block));
+    return true;
+  });
+  for (CutUtterance& u :
+       cut_utterances(*cutter_->stage, cutter_->name, blocks, recording, list, first, count)) {
+    if (u.entry.outcome != Outcome::ok) {
+      out.push_back({std::move(u.entry), {}, 0});
+      continue;
+    }
+    Rows made = rows(u.blocks, -1, 0, kAll);
+    if (made.entry.reason.empty()) made.entry = std::move(u.entry);
+    out.push_back(std::move(made));
+  }
+  return out;
+}
+
+StageChain::Rows StageChain::rows(std::shared_ptr<const FileRef> file, std::int64_t expected,
+                                  std::int64_t begin, std::int64_t end) const {
+  return rows(Blocks{std::move(file)}, expected, begin, end);
+}
+
+StageChain::Rows StageChain::rows(const Blocks& blocks, std::int64_t expected, std::int64_t begin,
+                                  std::int64_t end) const {
+  Rows made;
   RecordingRows all(info_, type_);
-  for (const auto& block : blocks) {
+  all.clear(begin);
+  if (expected > 0) all.reserve(std::min(expected, end) - begin);
+  std::optional<ItemError> error;
+  const Ledger::Entry entry = pass(steps_, blocks, [&](const std::shared_ptr<const void>& block) {
     const auto batch = std::static_pointer_cast<const MelBatch>(block);
     const MelPart* part = batch->parts.empty() ? nullptr : batch->parts.front().get();
     if (part == nullptr) throw RunError("a recording has lost a block of its rows");
-    if (auto error = unstorable_in(*part)) {
-      made.entry = {Outcome::failed, "batches", std::move(error->reason)};
-      return made;
+    error = unstorable_in(*part);
+    if (error) return false;
+    const std::int64_t there = part->first_row + part->row_count;
+    if (all.add(*part, part->last ? there : -1)) {
+      made.first = all.first();
+      made.count = all.count();
+      made.values = all.take();
+      made.is_whole = made.first == 0;
+    } else if (!part->pending && there >= end) {
+      made.first = begin;
+      made.count = there - begin;
+      made.values = all.take_begun();
+      made.is_whole = false;
+      return false;
     }
-    if (!all.add(*part, part->last ? part->first_row + part->row_count : -1)) continue;
-    made.count = all.count();
-    made.values = all.take();
-  }
+    return true;
+  });
+  made.entry = error ? Ledger::Entry{Outcome::failed, "batches", std::move(error->reason)} : entry;
+  if (made.entry.outcome != Outcome::ok) made = {std::move(made.entry), {}, 0};
   return made;
 }
 
@@ -118,7 +175,7 @@ StageChain::Rows StageChain::rows(const Samples& samples, int sample_rate) const
   whole->samples = samples;
   whole->sample_rate = sample_rate;
   whole->file = {sample_rate, samples.count, samples.count};
-  Rows made = rows(std::move(whole));
+  Rows made = rows(Blocks{std::move(whole)}, -1, 0, kAll);
   if (made.entry.outcome != Outcome::ok)
     throw RunError(fmt::format("{}: {}", made.entry.stage, made.entry.reason));
   return made;

@@ -64,8 +64,6 @@ class Utterances final : public ItemStage {
     return out;
   }
 
-  void start(RunContext& run) override { manifest_ = &manifest_source(run)->manifest(); }
-
   // Twice, while it is copied.
   [[nodiscard]] StageResources resources() const override {
     return {.keeps_of_stream = 2 * BufferPool::rounded(kMostKept)};
@@ -103,22 +101,23 @@ class Utterances final : public ItemStage {
   }
 
   // At the rate of the block.
-  [[nodiscard]] Stretch stretch_of(std::size_t record, const Waveform& in) const {
-    const Manifest::Span& span = manifest_->span(record);
+  static Stretch stretch_of(std::size_t record, const Waveform& in, const ItemContext& context) {
+    const Manifest& list = manifest_source(context.run())->manifest();
+    const Manifest::Span& span = list.span(record);
     double rate = in.sample_rate;
-    if (manifest_->span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
+    if (list.span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
     return {std::llround(span.start * rate),
             span.has_end() ? std::llround(span.end * rate) : kNoEnd};
   }
 
   // The samples that can be given now; nothing where the next block has to come first.
-  std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) const {
+  static std::optional<Stretch> next_piece(const Waveform& in, Recording& r, ItemContext& context) {
     Stream& stream = *context.origin().stream;
     const std::int64_t end = end_of(in);
     for (;; end_utterance(r, stream)) {
       if (!r.part) {
         if (!stream.has_next_part()) return std::nullopt;
-        const Stretch next = stretch_of(stream.next_part(), in);
+        const Stretch next = stretch_of(stream.next_part(), in, context);
         if (next.from >= end && !in.last) return std::nullopt;
         r.part = stream.begin_part();
         r.utterance = next;
@@ -203,12 +202,12 @@ class Utterances final : public ItemStage {
   }
 
   // What the next utterance has in common with the one at hand.
-  void keep(const Waveform& in, Recording& r, ItemContext& context) const {
+  static void keep(const Waveform& in, Recording& r, ItemContext& context) {
     const std::size_t size = size_of(in.samples.type);
     const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;
     std::int64_t from = end;
     Stream& stream = *context.origin().stream;
-    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in).from;
+    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, context).from;
     from =
         std::clamp(from, std::max(begin, end - static_cast<std::int64_t>(kMostKept / size)), end);
     Buffer kept;
@@ -227,8 +226,6 @@ class Utterances final : public ItemStage {
     r.kept_at = from;
     r.kept_count = end - from;
   }
-
-  const Manifest* manifest_ = nullptr;
 };
 
 const RegisterStage<Utterances, NoOptions> registered{

@@ -28,8 +28,7 @@ struct Options {
   std::size_t rank = 0, ranks = 1;
   std::optional<std::uint64_t> order = std::nullopt;
   std::size_t takes = static_cast<std::size_t>(-1);  ///< batches; then nobody takes any
-  std::string nodes = {}, from = "mel";  ///< nodes behind batch, and the one whose rows are taken
-  std::size_t columns = 8;               ///< of its rows
+  std::string nodes = {}, from = "mel";  ///< nodes behind batch, and those whose rows are taken
   bool has_two_sources = false;          ///< the files by two nodes, in the same order
 };
 
@@ -37,7 +36,14 @@ struct Taken {
   std::vector<std::string> samples;  ///< where they are from, and their bytes
   std::vector<std::size_t> sizes;
   RunReport report;
+  std::vector<std::string> remarks;
 };
+
+// Where a sample is from, "12 3 ", and the values behind that.
+std::pair<std::string, std::string> parts_of(const std::string& sample) {
+  const std::size_t begin = sample.find(' ', sample.find(' ') + 1) + 1;
+  return {sample.substr(0, begin), sample.substr(begin)};
+}
 
 Taken run(const TempFolder& folder, const Options& o) {
   LoadOptions load;
@@ -84,18 +90,24 @@ Taken run(const TempFolder& folder, const Options& o) {
   out.report = runner.run();
   queue->end();
   consumer.join();
+  for (const Remark& r : runner.remarks())
+    out.remarks.push_back(fmt::format("{}: {}", r.name, r.entry.reason));
   for (const SampleBatch& b : kept) {
     out.sizes.push_back(b.files.size());
-    std::size_t bytes = size_of(b.type);
-    for (std::size_t i = 1; i < b.shape.size(); ++i) bytes *= b.shape[i];
-    CHECK(b.shape[0] == b.files.size());
+    const std::size_t begin = out.samples.size();
     for (std::size_t i = 0; i < b.files.size(); ++i) {
       const std::size_t listed = source->manifest().listed(static_cast<std::size_t>(b.files[i]));
-      const std::size_t used =
-          b.lengths.empty() ? bytes : static_cast<std::size_t>(b.lengths[i]) * o.columns * 4;
-      out.samples.push_back(
-          fmt::format("{} {} ", listed, b.offsets[i]) +
-          std::string(reinterpret_cast<const char*>(b.data.data()) + i * bytes, used));
+      out.samples.push_back(fmt::format("{} {} ", listed, b.offsets[i]));
+    }
+    for (const SampleBatch::Rows& rows : b.inputs) {
+      std::size_t bytes = size_of(b.type), row = size_of(b.type);
+      for (std::size_t i = 1; i < rows.shape.size(); ++i) bytes *= rows.shape[i];
+      for (std::size_t i = 2; i < rows.shape.size(); ++i) row *= rows.shape[i];
+      CHECK(rows.shape[0] == b.files.size());
+      for (std::size_t i = 0; i < b.files.size(); ++i)
+        out.samples[begin + i].append(
+            reinterpret_cast<const char*>(rows.data.data()) + i * bytes,
+            rows.lengths.empty() ? bytes : static_cast<std::size_t>(rows.lengths[i]) * row);
     }
   }
   return out;
@@ -209,8 +221,6 @@ TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
   const std::string wide =
       "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 80, n_mels: 8, log: "
       "db, top_db: 20}\n";
-  // "12 3 " and the values.
-  const auto begin_of = [](const std::string& s) { return s.find(' ', s.find(' ') + 1) + 1; };
   constexpr std::size_t kFrame = 8 * sizeof(float);
   for (const std::string& segment : std::vector<std::string>{"length: 2000, hop: 500", ""}) {
     CAPTURE(segment);
@@ -222,14 +232,13 @@ TEST_CASE("batches: rows of concat are those of its inputs, side by side") {
     REQUIRE(right.size() == left.size());
     std::vector<std::string> expected;
     for (std::size_t i = 0; i < left.size(); ++i) {
-      const std::size_t begin = begin_of(left[i]);
-      std::string& both = expected.emplace_back(left[i].substr(0, begin));
-      for (std::size_t at = begin; at < left[i].size(); at += kFrame)
-        both += left[i].substr(at, kFrame) + right[i].substr(at, kFrame);
+      const std::string values = parts_of(left[i]).second, others = parts_of(right[i]).second;
+      std::string& both = expected.emplace_back(parts_of(left[i]).first);
+      for (std::size_t at = 0; at < values.size(); at += kFrame)
+        both += values.substr(at, kFrame) + others.substr(at, kFrame);
     }
     options.nodes = wide + "  all: {stage: concat, from: [mel, wide]}\n";
     options.from = "all";
-    options.columns = 16;
     for (const int workers : {1, 4}) {
       options.workers = workers;
       CHECK(run(folder, options).samples == expected);
@@ -248,4 +257,134 @@ TEST_CASE("batches: of several sources they are those of one with the same files
       CHECK(two.samples == one.samples);
       CHECK(two.sizes == one.sizes);
     }
+}
+
+TEST_CASE("batches: of several inputs a batch has the rows of each, as they come by themselves") {
+  const TempFolder folder;
+  write_clips(folder);
+  const std::string nodes =
+      "  samples: {stage: samples, from: segment, sample_rate: 8000}\n"
+      "  wide: {stage: mel, from: batch, sample_rate: 8000, n_fft: 1024, hop: 80, n_mels: 8, log: "
+      "db, top_db: 20}\n";
+  for (const std::string& segment : std::vector<std::string>{"length: 2000, hop: 500", ""})
+    for (const std::string& batches : std::vector<std::string>{
+             "size: 7, shuffle: 20, seed: 3",
+             segment.empty() ? "size: 5, bucket: 9, max_rows: 1500" : "size: 5"}) {
+      CAPTURE(segment);
+      CAPTURE(batches);
+      // By itself each input is taken in the order of the first.
+      const auto alone = [&](const std::string& from) {
+        std::string others;
+        for (const char* other : {"samples", "wide", "mel"})
+          if (other != from)
+            others += fmt::format("  d_{0}: {{stage: discard, from: {0}}}\n", other);
+        Options o{.segment = segment, .batches = batches, .nodes = nodes + others, .from = from};
+        o.batches = batches.substr(0, batches.find(", bucket"));
+        return run(folder, o).samples;
+      };
+      std::vector<std::string> expected = alone("mel");
+      const std::vector<std::string> samples = alone("samples"), wide = alone("wide");
+      REQUIRE(samples.size() == expected.size());
+      REQUIRE(wide.size() == expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        REQUIRE(parts_of(samples[i]).first == parts_of(expected[i]).first);
+        expected[i] += parts_of(samples[i]).second + parts_of(wide[i]).second;
+      }
+      std::optional<std::vector<std::string>> first;
+      for (const int workers : {1, 2, 7}) {
+        CAPTURE(workers);
+        const Taken all = run(folder, {.segment = segment,
+                                       .batches = batches,
+                                       .workers = workers,
+                                       .nodes = nodes,
+                                       .from = "[mel, samples, wide]"});
+        CHECK(all.report.counts.ok == 25);
+        CHECK(all.report.counts.failed == 1);
+        for (const StageReport& stage : all.report.stages)
+          if (stage.name == "decode") CHECK(stage.files_in == 27);
+        CHECK(sorted(all.samples) == sorted(expected));
+        if (batches.find("bucket") == batches.npos) CHECK(all.samples == expected);
+        if (!first) first = all.samples;
+        CHECK(all.samples == *first);
+      }
+    }
+}
+
+TEST_CASE("batches: a recording that one of several inputs loses gives nothing") {
+  const TempFolder folder;
+  write_clips(folder);
+  // Of 3000 + 900 i samples, and longer ones.
+  const std::string nodes =
+      "  few: {stage: segment, from: decode, max_length: 1s}\n"
+      "  samples: {stage: samples, from: few, sample_rate: 8000}\n";
+  for (const std::string& from : std::vector<std::string>{"[mel, samples]", "[samples, mel]"})
+    for (const int workers : {1, 4}) {
+      CAPTURE(from);
+      const Taken some =
+          run(folder, {.segment = "", .workers = workers, .nodes = nodes, .from = from});
+      CHECK(some.samples.size() == 6);
+      CHECK(some.report.counts.ok == 6);
+      CHECK(some.report.ending == Ending::complete);
+    }
+}
+
+TEST_CASE("batches: a recording of which inputs give other numbers of windows fails") {
+  const TempFolder folder;
+  write_wav(folder.file("clips/a.wav"), 8000, 8000, 1);
+  write_wav(folder.file("clips/b.wav"), 8500, 8000, 2);
+  const Taken one =
+      run(folder, {.segment = "length: 2000, hop: 2000",
+                   .nodes = "  padded: {stage: segment, from: decode, length: 2000, hop: 2000, "
+                            "tail: pad}\n  samples: {stage: samples, from: padded, sample_rate: "
+                            "8000}\n",
+                   .from = "[mel, samples]"});
+  CHECK(one.samples.size() == 4);
+  REQUIRE(one.remarks.size() == 1);
+  CHECK(one.remarks[0] == "b.wav: its windows do not fit together: mel gives 4, samples gives 5");
+}
+
+TEST_CASE("batches: inputs that do not fit together are refused before the run") {
+  const TempFolder folder;
+  write_clips(folder);
+  struct Row {
+    const char *segment, *nodes, *from, *batches, *message;
+  };
+  constexpr const char* kSamples = "  s: {stage: samples, from: segment, sample_rate: 8000}\n";
+  const Row rows[] = {
+      {"",
+       "  cut: {stage: segment, from: decode, length: 2000}\n"
+       "  s: {stage: samples, from: cut, sample_rate: 8000}\n",
+       "[mel, s]", "size: 7",
+       "out.from: a sample of mel is a whole recording, one of s is a window; put both behind the "
+       "same segment"},
+      {"length: 2000",
+       "  cut: {stage: segment, from: decode, length: 2000, hop: 500}\n"
+       "  s: {stage: samples, from: cut, sample_rate: 8000}\n",
+       "[mel, s]", "size: 7",
+       "out.from: a sample of mel is a window of 0.25 s every 0.25 s, one of s is 0.25 s every "
+       "0.0625 s; give them the same windows"},
+      {"", kSamples, "[mel, s]", "names: [a]", "out.names: 1 names for 2 inputs; give each a name"},
+      {"", kSamples, "[mel, s]", "names: [a, path]",
+       "out.names: a batch has another entry 'path'; choose another name"},
+      {"", kSamples, "[mel, s]", "names: [a, a_length]",
+       "out.names: two entries of a batch would be called 'a_length'; give each a name of its own"},
+      {"", kSamples, "[mel, s]", "names: [a, 2b]",
+       "out.names: '2b' is no name; a name has letters, digits and _, and begins with no digit"},
+      {"", kSamples, "[mel, mel]", "size: 7",
+       "out.from: batches takes the rows of mel twice; name each node once"},
+      {"", kSamples, "[mel, s]", "dtype: int16", "out.dtype: int16 holds samples"},
+      {"",
+       "  decode2: {stage: decode, from: read}\n  seg2: {stage: segment, from: decode2}\n"
+       "  s: {stage: samples, from: seg2, sample_rate: 8000}\n",
+       "[mel, s]", "size: 7",
+       "out.from: batches takes rows of the same blocks, but decode (decode) cuts files into "
+       "blocks for some of its inputs only; let all of them come from one such node"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.message);
+    CHECK_THROWS_WITH_AS(
+        run(folder,
+            {.segment = row.segment, .batches = row.batches, .nodes = row.nodes, .from = row.from}),
+        doctest::Contains(row.message), ConfigError);
+  }
 }

@@ -71,6 +71,94 @@ class AudioRowsTest(unittest.TestCase):
                 then.load_state_dict(first.state_dict())
                 self.assertEqual(contents(first), contents(then))
 
+    def utterances(self):
+        """An option of file_list: parts of recordings, some of which overlap, or are not there."""
+        path = os.path.join(self.folder, "list.csv")
+        lines = ["path,start,end"]
+        for i in range(0, 60, 2):
+            name = f"{('ant', 'bee', 'cat')[i % 3]}/{i:03}.wav"
+            lines += [f"{name},{start},{end}" for start, end in ((0, 0.08), (0.05, 0.7), (0.7, 1.3), (5, 7.5), (6, "")) if i != 20 or end]
+        lines += [f"cat/020.wav,{start},{start + 2.5}" for start in range(11, 62, 3)]  # in many blocks
+        lines += ["cat/020.wav,11,40", "cat/020.wav,30,30.00001", "ant/nothing.wav,0,1"]
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("\n".join(lines) + "\n")
+        return f", manifest: {path}, utterances: {{}}"
+
+    def test_utterances_are_those_of_the_file(self):
+        resampled = "  rate: {stage: resample, from: decode, rate: 6000}\n"
+        for name, case in (("whole", {}), ("windows", dict(segment=", length: 2000, hop: 1500")),
+                           ("samples", dict(chain=corpus.SAMPLES)),
+                           ("in pieces", CASES["in pieces"]), ("resampled", dict(chain=corpus.MEL.replace("8000", "6000"), before=resampled))):
+            with self.subTest(name):
+                case = dict(case, files=self.utterances())
+                before = case.pop("before", "")
+
+                def pipeline(sink):
+                    out = text(self.root, sink, **case)
+                    return out.replace("  segment: {stage: segment, from: decode", before + "  segment: {stage: segment, from: rate") \
+                        if before else out
+
+                out = os.path.join(self.folder, name + ".h5")
+                path = corpus.write_rows(self.folder, name, pipeline(f"stage: hdf5_write, path: {out}"))
+                yaml = os.path.join(self.folder, "train.yaml")
+                with open(yaml, "w", encoding="utf-8") as file:
+                    file.write(pipeline("stage: batches"))
+                rows, expected = melflow.open(yaml), melflow.open(path)
+                self.assertEqual(rows.shape, expected.shape)
+                np.testing.assert_array_equal(rows[:], expected[:])
+                for column in ("offset", "count", "status", "label", "_hashes"):
+                    np.testing.assert_array_equal(getattr(rows, column), getattr(expected, column), column)
+                self.assertEqual(rows.computed, len({p.split("#")[0] for p in rows.path}) + 1)  # one is read twice
+                loader = melflow.Loader(yaml)
+                for _ in loader:
+                    pass
+                self.assertEqual(rows.remarks, loader.report["remarks"])
+                self.assertGreater(len(rows.remarks), 30)
+                self.assertEqual({outcome for _, outcome, *_ in rows.remarks}, {"ok", "failed", "skipped"} if name == "windows" else {"ok", "failed"})
+                options = dict(seed=3)
+                self.assertEqual(contents(rows.batches(16, **options)), contents(expected.batches(16, **options)))
+                if name != "whole":
+                    continue
+                # What serving computes of the samples of an utterance.
+                i = rows.path.index("ant/000.wav#t=0,0.08")
+                with wave.open(os.path.join(self.root, "ant/000.wav")) as file:
+                    samples = np.frombuffer(file.readframes(640), np.int16)
+                np.testing.assert_array_equal(melflow.Features(yaml)(samples, 8000), rows.recording(i))
+                # Exact numbers, ranks, stops and a store that holds nothing.
+                batches = rows.batches(5, seed=1)
+                self.assertEqual(batches.samples, int((rows.count > 0).sum()))
+                together = [p for b in batches for p in b["path"]]
+                self.assertEqual(sorted(together), sorted(p for p, n in zip(rows.path, rows.count) if n > 0))
+                self.assertEqual(len(list(rows.batches(5, seed=1))), len(batches))
+                small = melflow.open(yaml, store=0, workers=7)
+                self.assertEqual(small.computed, 0)
+                first = small.batches(5, seed=1)
+                seen = []
+                for batch in first:
+                    seen += batch["path"]
+                    if len(seen) == 20:
+                        break
+                on = small.batches(5, seed=1)
+                on.load_state_dict(first.state_dict())
+                self.assertEqual(seen + [p for b in on for p in b["path"]], together)
+                ranks = [list(rows.batches(5, seed=1, rank=r, world_size=2)) for r in range(2)]
+                self.assertEqual(len(ranks[0]), len(ranks[1]))
+                merged = [p for a, b in zip(*ranks) for one in (a, b) for p in one["path"]]
+                self.assertEqual(merged, together[:len(merged)])
+
+    def test_utterances_of_a_recording_that_has_changed_are_lost(self):
+        path = self.pipeline(files=self.utterances())
+        melflow.open(path)
+        rows = melflow.open(path, store=0)
+        changed = os.path.join(self.root, "ant/000.wav")
+        os.utime(changed, (1, 1))
+        files = np.concatenate([b["file"] for b in rows.batches(5, seed=1)])
+        self.assertEqual(len(files), rows.batches(5).samples)
+        lost = [p for p in rows.path if p.startswith("ant/000.wav")]
+        self.assertFalse(any(rows.path[i] in lost for i in files))
+        self.assertTrue(set(rows.losses) <= set(lost) and rows.losses)
+        self.assertEqual(melflow.open(path).computed, 1)  # the others are known
+
     def test_every_recording_is_accounted_for(self):
         rows = melflow.open(self.pipeline())
         loader = melflow.Loader(self.pipeline())
@@ -131,6 +219,27 @@ class AudioRowsTest(unittest.TestCase):
         np.testing.assert_array_equal(none[5:500], large[5:500])
         self.assertEqual(none.stored_bytes, 0)
 
+    def test_the_first_batch_waits_for_no_more_of_a_recording_than_it_has_rows_of(self):
+        path = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]")  # 60 s
+        expected = melflow.open(path)[:]
+        self.assertEqual(len(expected), 240)
+        for first, computed in ((130, 0), (230, 1)):  # of nearly all rows the rest are made, too, and kept
+            rows = melflow.open(path)
+            batch, = rows.batches(first, shuffle=False, drop_last=True)
+            self.assertEqual(rows.computed, computed)
+            np.testing.assert_array_equal(batch["mel"], expected[:first])
+            np.testing.assert_array_equal(rows[:], expected)
+            self.assertEqual(rows.computed, 1)
+        # From the middle of it.
+        loader = melflow.open(path, store=0).batches(70, shuffle=False)
+        loader.load_state_dict({**loader.state_dict(), "delivered": 60})
+        np.testing.assert_array_equal(np.concatenate([b["mel"] for b in loader]), expected[60:])
+        # What needs all rows of a recording gets them.
+        deltas = self.pipeline(segment=", length: 2000", files=", include: [cat/020.wav]", rows="more",
+                               chain=corpus.MEL + "  more: {stage: deltas, from: rows}\n")
+        rows = melflow.open(deltas, index=False)
+        np.testing.assert_array_equal(next(iter(melflow.open(deltas).batches(130, shuffle=False)))["mel"], rows[:130])
+
     def test_ranks_workers_and_stops_give_the_same_samples(self):
         path = self.pipeline(segment=", length: 2000")
         together = [tuple(x) for b in melflow.open(path).batches(8, seed=5) for x in zip(b["file"], b["offset"])]
@@ -183,15 +292,11 @@ class AudioRowsTest(unittest.TestCase):
 
     def test_what_cannot_be_is_said(self):
         two = corpus.pipeline(self.root, "stage: batches") + "  more: {stage: discard, from: rows}\n"
-        manifest = os.path.join(self.folder, "list.csv")
-        with open(manifest, "w", encoding="utf-8") as out:
-            out.write("path,start,end\nant/000.wav,0,0.05\nant/000.wav,0.05,0.1\n")
-        cut = corpus.pipeline(self.root, "stage: batches", files=f", manifest: {manifest}, utterances: {{}}")
         empty = os.path.join(self.folder, "empty")
         os.mkdir(empty)
         with open(os.path.join(empty, "a.wav"), "wb"):
             pass
-        for text, what in ((two, "several outputs"), (cut, "the list names utterances"),
+        for text, what in ((two, "several outputs"),
                            (corpus.pipeline(self.root, "stage: discard"), "ends in"),
                            (corpus.pipeline(empty, "stage: batches"), "no recording gave rows; the first: a.wav"),
                            (corpus.pipeline(self.root, "stage: no_such"), "no_such")):

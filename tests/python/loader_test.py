@@ -94,6 +94,31 @@ class LoaderTest(unittest.TestCase):
         half = next(iter(melflow.Loader(text, dtype="bfloat16", batch_size=3)))["windows"]
         self.assertTrue(hasattr(half, "__dlpack__"))
 
+    def test_several_kinds_of_rows_are_those_of_loaders_of_each(self):
+        chain = corpus.MEL.replace("rows:", "mel:") + corpus.SAMPLES.replace("rows:", "audio:")
+        for segment, audio in (("", "waveform"), (", length: 2000, hop: 700", "windows")):
+            text = corpus.pipeline(self.root, "stage: batches", segment=segment, chain=chain).replace("from: rows", "from: [mel, audio]")
+            options = dict(batch_size=6, shuffle=20, seed=4)
+            alone = [list(melflow.Loader(self.text(segment=segment, chain=c), **options)) for c in (corpus.MEL, corpus.SAMPLES)]
+            for workers in (1, 2, 7):
+                loader = melflow.Loader(text, workers=workers, **options)
+                batches = list(loader)
+                self.assertEqual(len(batches), len(alone[0]))
+                self.assertEqual(loader.report["ok"], 52 if segment else 55)  # three are shorter than a window
+                for both, mel, samples in zip(batches, *alone):
+                    self.assertEqual(key(both), key(mel))
+                    self.assertEqual(key(both), key(samples))
+                    np.testing.assert_array_equal(both["mel"], mel["mel"])
+                    np.testing.assert_array_equal(both[audio], samples[audio])
+                    if not segment:
+                        np.testing.assert_array_equal(both["mel_length"], mel["length"])
+                        np.testing.assert_array_equal(both["waveform_length"], samples["length"])
+                    self.assertNotIn("length", both)
+        named = next(iter(melflow.Loader(text, sets={"out.names": "[features, audio]"})))
+        self.assertEqual(named["features"].shape[:1], named["audio"].shape[:1])
+        with self.assertRaisesRegex(melflow.RunError, "several outputs or inputs"):
+            melflow.open(text)
+
     def test_the_order_depends_on_seed_and_epoch_alone(self):
         def order(**options):
             epoch = options.pop("epoch", 0)

@@ -20,6 +20,7 @@ CASES = {
     "half": dict(sink="dtype: float16", segment=", length: 2000"),
     "int16": dict(sink="dtype: int16, compression: deflate, access: shuffled", segment=", length: 2000",
                   chain=corpus.SAMPLES),
+    "odd": dict(sink="statistics: none", segment=", length: 1501", chain=corpus.SAMPLES),
 }
 
 
@@ -88,6 +89,14 @@ class RowsTest(unittest.TestCase):
                 self.assertEqual(loader.samples, len(wanted))
                 in_order = sum((places(b) for b in rows.batches(16, shuffle=False)), [])
                 self.assertEqual(in_order, wanted)
+
+    def test_a_batch_that_no_cache_holds(self):
+        rows = melflow.open(self.files["odd"])
+        with h5py.File(self.files["odd"]) as file:
+            expected = file[file.attrs["rows"]][:]
+        batch, = rows.batches(len(rows), seed=2)
+        self.assertGreater(batch["windows"].nbytes, 4 << 20)
+        np.testing.assert_array_equal(batch["windows"], expected[rows.offset[batch["file"]] + batch["offset"]])
 
     def test_buckets_have_recordings_of_similar_length(self):
         rows = melflow.open(self.files["whole"])

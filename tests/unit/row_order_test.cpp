@@ -150,6 +150,37 @@ TEST_CASE("row order: a file without rows is complete with its last block") {
   CHECK(ready[1].file_row == 0);
 }
 
+TEST_CASE("row order: a file that comes by several inputs is complete when it is by all") {
+  std::vector<bool> is_void(4, false);
+  RowOrder order(
+      4, [&](std::size_t i) { return static_cast<bool>(is_void[i]); }, std::vector<std::size_t>{0},
+      2);
+  std::vector<PlacedPart> ready;
+  order.take(1, part(0, 4, true), {}, ready, 1);  // waits for file 0
+  order.take(0, part(0, 2, true), {}, ready, 1);
+  REQUIRE(ready.size() == 1);
+  CHECK(ready[0].input == 1);
+  CHECK(ready[0].file_rows == 2);
+  order.take(0, part(0, 0, false), {}, ready, 0);
+  order.take(0, part(0, 3, true), {}, ready, 0);
+  REQUIRE(ready.size() == 4);  // with what file 1 has
+  CHECK(ready[1].file_rows == -1);
+  CHECK(ready[2].file_rows == 3);
+  CHECK(ready[3].file == 1);
+  CHECK(ready[3].input == 1);
+  is_void[1] = true;  // by the other input it does not come
+  order.closed(1, ready);
+  order.take(2, part(0, 5, true), {}, ready, 0);
+  order.take(3, part(0, 6, true), {}, ready, 0);
+  REQUIRE(ready.size() == 5);
+  CHECK(ready[4].file == 2);
+  order.take(2, part(0, 7, true), {}, ready, 1);
+  REQUIRE(ready.size() == 7);
+  CHECK(ready[5].file_rows == 7);
+  CHECK(ready[6].file == 3);
+  CHECK(order.rows(2) == 5);
+}
+
 TEST_CASE("row order: rows of a complete file can be forgotten") {
   RowOrder order(2, [](std::size_t) { return false; });
   std::vector<PlacedPart> ready;

@@ -21,7 +21,7 @@ _INDEX_FORMAT = 1
 
 
 class AudioRows(Rows):
-    """The rows of a pipeline that ends in a node of the stage `batches`, of all its recordings, by number.
+    """The rows of a pipeline that ends in a node of the stage `batches`, of all its recordings or utterances, by number.
 
     What each recording gives is found out once, by computing the rows of all of them, and is written to an index. With it,
     the order of samples, len() and states are exact. Rows that were computed are kept in memory as far as `store` allows;
@@ -29,7 +29,7 @@ class AudioRows(Rows):
 
     remarks: (path, outcome, node, reason) of each recording that gave no rows, or of which something is to be said.
     losses: path and reason of those that were there when they were indexed, and could not be read any more.
-    index: the path of the index, or None. computed: how often a recording's rows were computed. stored_bytes: what the
+    index: the path of the index, or None. computed: how often all rows of a recording were computed. stored_bytes: what the
     store has.
     """
 
@@ -73,20 +73,22 @@ class AudioRows(Rows):
         numbers = np.zeros((len(self.path), 2), np.int64)  # status, rows
         self._hashes = np.zeros(len(self.path), np.uint64)
         said: Dict[int, Tuple[str, str]] = {}
-        missing: List[int] = []
+        firsts = self._reader.firsts()  # of each, the first of those that are cut out of the same recording
+        missing: Dict[int, None] = {}  # such firsts, in their order
         for i, path in enumerate(self.path):
             old = known.get(path)
             if old is None or old[0] != tuple(stamps[i]):
-                missing.append(i)
+                missing[int(firsts[i])] = None
                 continue
             _, numbers[i], self._hashes[i], reason = old
             if reason[1]:
                 said[i] = reason
-        for i, found in zip(missing, self._measured(missing, workers)):
-            status, rows, self._hashes[i], node, reason = found
-            numbers[i] = status, rows
-            if reason:
-                said[i] = node, reason
+        for first, recording in zip(missing, self._measured(list(missing), workers)):
+            for i, (status, rows, self._hashes[i], node, reason) in enumerate(recording, first):
+                numbers[i] = status, rows
+                said.pop(i, None)
+                if reason:
+                    said[i] = node, reason
         self.status, self.count = numbers[:, 0].astype(np.int8), numbers[:, 1].copy()
         self.remarks = [(self.path[i], _OUTCOMES[int(self.status[i])], *said[i]) for i in sorted(said)]
         if not self.count.any():
@@ -96,12 +98,12 @@ class AudioRows(Rows):
             self._write_index(stamps, said)
         self._reader.place(self.count, np.ascontiguousarray(stamps[:, 0]), np.ascontiguousarray(stamps[:, 1]))
 
-    def _measured(self, recordings: List[int], workers: int) -> List[Any]:
-        if not recordings:
+    def _measured(self, firsts: List[int], workers: int) -> List[Any]:
+        if not firsts:
             return []
-        with ThreadPoolExecutor(min(workers, len(recordings))) as pool:
+        with ThreadPoolExecutor(min(workers, len(firsts))) as pool:
             try:
-                return list(pool.map(self._reader.measure, recordings))
+                return list(pool.map(self._reader.measure, firsts))
             except BaseException:  # Ctrl-C, too
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise

@@ -37,7 +37,8 @@ class Loader:
     vars, sets: values for ${NAME} and for NODE.OPTION, as --var and --set of the program.
 
     A batch has the rows by their name ("mel", "waveform", "windows", ...): float32 [samples, frames, columns], or
-    where a sample is a recording [samples, rows, columns], padded with zeros, with "length" [samples]. Besides
+    where a sample is a recording [samples, rows, columns], padded with zeros, with "length" [samples]. Where the node
+    takes several inputs it has the rows of each, with "mel_length", "waveform_length" and so on. Besides
     "path", "file" and "offset" (where in the list, and at which row of the recording, a sample begins), and where the
     list has them "label" or "labels", "split", "target" and texts by their names. Arrays are views of the batch's own
     memory, which lives as long as they do. bfloat16 comes as an object for DLPack (torch.from_dlpack).
@@ -109,8 +110,7 @@ class Loader:
                     break
                 if batch is False:  # nothing yet; Python looks at its signals here
                     continue
-                self._facts = dict(name=run.name, unit=run.unit, labels=run.label_names, splits=run.split_names,
-                                   targets=run.target_names)
+                self._facts = dict(labels=run.label_names, splits=run.split_names, targets=run.target_names)
                 self._delivered += len(batch["file"])
                 yield batch
             self._report = run.report()

@@ -6,8 +6,9 @@
 namespace melflow {
 
 RowOrder::RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
-                   std::vector<std::size_t> sections)
+                   std::vector<std::size_t> sections, std::size_t inputs)
     : is_void_(std::move(is_void)),
+      counts_(inputs),
       begins_(sections.size(), 0),
       sections_(std::move(sections)),
       totals_(sections_.size(), 0),
@@ -59,36 +60,36 @@ std::vector<std::int64_t> RowOrder::offsets() const {
 }
 
 void RowOrder::take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
-                    std::vector<PlacedPart>& ready) {
+                    std::vector<PlacedPart>& ready, std::size_t input) {
   // A file that was closed before its turn is only noticed when somebody looks.
   advance(ready);
   if (file > current_) {
-    waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin)});
+    waiting_[file].push_back({file, 0, 0, -1, std::move(part), std::move(origin), input});
   } else if (file == current_) {
-    place({file, 0, 0, -1, std::move(part), std::move(origin)}, ready);
+    place({file, 0, 0, -1, std::move(part), std::move(origin), input}, ready);
     advance(ready);
   }
 }
 
 void RowOrder::place(PlacedPart in, std::vector<PlacedPart>& ready) {
   const MelPart& part = *in.part;
-  current_rows_ += part.row_count;
-  if (part.last) current_expected_ = part.first_row + part.row_count;
+  Count& count = counts_[in.input];
+  count.rows += part.row_count;
+  if (part.last) count.expected = part.first_row + part.row_count;
   audio_[in.file] = {part.file.sample_rate, std::max(audio_[in.file].frames, part.file.frames)};
-  const bool complete = current_rows_ == current_expected_;
+  const auto is_complete = [](const Count& c) { return c.rows == c.expected; };
   in.section = section_;
   in.file_row = totals_[section_];
-  if (complete) in.file_rows = current_rows_;
+  if (is_complete(count)) in.file_rows = count.rows;
   ready.push_back(std::move(in));
-  if (!complete) return;
-  rows_[current_] = current_rows_;
-  totals_[section_] += current_rows_;
+  if (!std::all_of(counts_.begin(), counts_.end(), is_complete)) return;
+  rows_[current_] = counts_.front().rows;
+  totals_[section_] += counts_.front().rows;
   next();
 }
 
 void RowOrder::next() {
-  current_rows_ = 0;
-  current_expected_ = -1;
+  std::fill(counts_.begin(), counts_.end(), Count{});
   ++current_;
   if (section_ + 1 < sections_.size() && current_ == sections_[section_ + 1]) ++section_;
 }
@@ -117,7 +118,7 @@ void RowOrder::advance(std::vector<PlacedPart>& ready) {
       continue;
     }
     if (is_void_(file)) {
-      if (current_rows_ > 0) rolled_back_.push_back({section_, totals_[section_]});
+      if (counts_.front().rows > 0) rolled_back_.push_back({section_, totals_[section_]});
       audio_[file] = {};  // how much of it had arrived is a matter of chance
       next();
       continue;

@@ -24,15 +24,17 @@ struct PlacedPart {
   std::int64_t file_rows = -1;          ///< rows of the file, in its completing part; else -1
   std::shared_ptr<const MelPart> part;  ///< null: the file's rows are copied from an earlier output
   Origin origin;
+  std::size_t input = 0;  ///< by which the part came, where a file's rows come by several
 };
 
 /// Not thread-safe: the writer guards it.
 class RowOrder {
  public:
   /// `is_void(file)`: whether the file is closed and leaves no rows. `sections`: the first file of
-  /// each section, ascending from 0; every section counts its rows from 0.
+  /// each section, ascending from 0; every section counts its rows from 0. `inputs`: by so many come
+  /// rows of each file, and it is complete when it is by all; only the rows of the first are counted.
   RowOrder(std::size_t files, std::function<bool(std::size_t)> is_void,
-           std::vector<std::size_t> sections = {0});
+           std::vector<std::size_t> sections = {0}, std::size_t inputs = 1);
 
   // To be called before the first part, for files whose rows are in an earlier output.
   /// Rows [row, row + rows) of the section are the file's, and stay in place.
@@ -48,7 +50,7 @@ class RowOrder {
 
   /// Takes a part; appends to `ready` what may be written now, in order.
   void take(std::size_t file, std::shared_ptr<const MelPart> part, Origin origin,
-            std::vector<PlacedPart>& ready);
+            std::vector<PlacedPart>& ready, std::size_t input = 0);
   /// Notes that a file was closed without rows; parts of it that came before are void.
   void closed(std::size_t file, std::vector<PlacedPart>& ready);
 
@@ -86,9 +88,12 @@ class RowOrder {
   void next();
 
   std::function<bool(std::size_t)> is_void_;
-  std::size_t current_ = 0;             // oldest file that is not complete
-  std::int64_t current_rows_ = 0;       // of it, so far
-  std::int64_t current_expected_ = -1;  // of it, once its last block came; blocks may overtake
+  std::size_t current_ = 0;  // oldest file that is not complete
+  struct Count {
+    std::int64_t rows = 0;       // so far
+    std::int64_t expected = -1;  // once the last block came; blocks may overtake
+  };
+  std::vector<Count> counts_;  // of it, by each input
   enum class Kept : std::uint8_t { no, stays, taken_over };
   void keep(std::size_t file, Kept how, std::int64_t rows, const FileAudio& audio);
   std::vector<Kept> kept_;                          // of each file, where any is

@@ -3,15 +3,31 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "stages/items.h"
 
 namespace melflow {
 
+/// Rows that a batch has of every sample.
+struct BatchInput {
+  std::string name;  ///< in a batch
+  std::shared_ptr<const FeatureInfo> rows;
+};
+
+/// [frames, columns], as far as a row has them.
+inline std::vector<std::size_t> row_shape(const FeatureInfo& rows) {
+  std::vector<std::size_t> shape;
+  if (rows.frames > 0) shape.push_back(static_cast<std::size_t>(rows.frames));
+  if (!rows.is_samples()) shape.push_back(static_cast<std::size_t>(rows.columns));
+  return shape;
+}
+
 class BatchSource {
  public:
-  /// The description of the rows; available after plan().
-  [[nodiscard]] virtual std::shared_ptr<const FeatureInfo> rows() const = 0;
+  /// One, or several of the same samples; available after plan().
+  [[nodiscard]] virtual const std::vector<BatchInput>& inputs() const = 0;
   /// Of the values in a batch.
   [[nodiscard]] virtual NumberType type() const = 0;
   /// How many batches may wait.

@@ -1,12 +1,17 @@
-// batches: gives rows to a program that trains, in batches that wait in a short queue.
+// batches: gives rows to a program that trains, in batches that wait in a short
+// queue.
 //
-// In:  MelBatch: rows of features, or of samples.
-// Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one, as under `melflow
+// In:  MelBatch: rows of features, or of samples; of several nodes, which give
+// rows of the same
+//      samples.
+// Out: SampleBatch, in the BatchQueue of the run's BatchDelivery. Without one,
+// as under `melflow
 //      run`, batches are made, counted and dropped.
 //
-// A recording's rows are given when it is complete, in the order of the list: what comes does not
-// depend on which thread is first, nor on where a recording was found to be broken. From then on
-// they are no part of the memory budget, so a program that keeps them does not stop the run.
+// A recording's rows are given when it is complete by all inputs, in the order
+// of the list: what comes does not depend on which thread is first, nor on
+// where a recording was found to be broken. From then on they are no part of
+// the memory budget, so a program that keeps them does not stop the run.
 
 #include <algorithm>
 #include <atomic>
@@ -22,14 +27,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/paired_inputs.h"
 #include "pipeline/problem.h"
 #include "pipeline/registry.h"
 #include "pipeline/text.h"
 #include "stages/corpus/update.h"
-#include "stages/facts.h"
 #include "stages/items.h"
 #include "stages/manifest.h"
 #include "stages/output/formats/row_order.h"
+#include "stages/output/training/batch_inputs.h"
 #include "stages/output/training/batch_source.h"
 #include "stages/output/training/recording_rows.h"
 #include "stages/output/training/sample_batcher.h"
@@ -49,30 +55,40 @@ struct BatchesOptions {
   bool drop_last = false;
   int prefetch = 4;
   NumberType dtype = NumberType::float32;
+  std::vector<std::string> names;
 
   void describe(Schema& s) {
     s.field("size", size,
-            "number of examples in a batch; an example is a row where recordings are cut into "
+            "number of examples in a batch; an example is a row where "
+            "recordings are cut into "
             "windows, else a whole recording")
         .range(1, 1 << 20)
         .tuning();
     s.field("max_rows", max_rows,
-            "where an example is a whole recording: largest number of rows in a batch, padding "
-            "included; a longer recording is a batch of its own; 0: no limit")
+            "where an example is a whole recording: largest number of rows in "
+            "a batch, padding "
+            "included; a longer recording is a batch of its own; 0: no limit; "
+            "of several inputs "
+            "the first "
+            "one's rows are counted")
         .range(0, 1 << 30)
         .tuning();
     s.field("shuffle", shuffle,
-            "size of the shuffle buffer: this many examples are held, and the next is drawn from "
+            "size of the shuffle buffer: this many examples are held, and the "
+            "next is drawn from "
             "them at random; 0: the order of the list")
         .range(0, 1 << 24)
         .tuning();
     s.field("bucket", bucket,
-            "where an example is a whole recording: this many are held and sorted by length, so "
-            "that batches need little padding; 0: no sorting")
+            "where an example is a whole recording: this many are held and "
+            "sorted by length (of "
+            "several inputs, the first one's), so that batches need little "
+            "padding; 0: no sorting")
         .range(0, 1 << 24)
         .tuning();
     s.field("seed", seed,
-            "seed of the random draw made by `shuffle`; together with the number of the epoch it "
+            "seed of the random draw made by `shuffle`; together with the "
+            "number of the epoch it "
             "fixes the order")
         .tuning();
     s.field("drop_last", drop_last, "leaves out the last batch if it is not full").tuning();
@@ -80,16 +96,30 @@ struct BatchesOptions {
         .range(1, 1024)
         .tuning();
     s.field("dtype", dtype,
-            "number type of the values; int16: only for rows made by the stage samples: times "
+            "number type of the values; int16: only for rows made by the stage "
+            "samples: times "
             "32768, clipped at full scale");
+    s.field("names", names,
+            "what a batch calls the rows of each input, in the order of from; "
+            "not set: mel, mfcc, "
+            "waveform and so on, as in an output; where several inputs are "
+            "called the same, the "
+            "names of their nodes")
+        .tuning();
   }
 };
 
-class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSource {
+class Batches final : public Sink<MelBatch>,
+                      public PairedInputs,
+                      public HoldsItems,
+                      public BatchSource {
  public:
   static constexpr const char* kFeatureStage = "hdf5_write";  // the same features as in a file
 
-  explicit Batches(BatchesOptions options) : options_(options) { traits_.max_concurrency = 1; }
+  explicit Batches(BatchesOptions options) : options_(std::move(options)) {
+    traits_.max_concurrency = 1;
+    traits_.pairs = true;
+  }
 
   [[nodiscard]] StageResources resources() const override {
     return {.blocking = true, .default_concurrency = 1};
@@ -100,9 +130,9 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     return above;
   }
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
-    info_ = given.get_or(property::kFeatures, nullptr);
-    if (info_) check_dtype(*info_, options_.dtype, check);
-    if (info_ && !is_ragged() && options_.bucket > 0)
+    inputs_ = batch_inputs(PairedInputs::inputs(), options_.names, check);
+    for (const BatchInput& input : inputs_) check_dtype(*input.rows, options_.dtype, check);
+    if (!inputs_.empty() && !is_ragged() && options_.bucket > 0)
       check.error("bucket", "is for whole recordings; windows are equally long");
     return given;
   }
@@ -112,7 +142,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     return out;
   }
 
-  [[nodiscard]] std::shared_ptr<const FeatureInfo> rows() const override { return info_; }
+  [[nodiscard]] const std::vector<BatchInput>& inputs() const override { return inputs_; }
   [[nodiscard]] NumberType type() const override { return options_.dtype; }
   [[nodiscard]] std::size_t prefetch() const override {
     return static_cast<std::size_t>(options_.prefetch);
@@ -121,14 +151,19 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   void start(RunContext& run) override {
     if (update_of(run) != Update::none)
       throw RunError(
-          "batches: keeps nothing, so there is nothing to update; use melflow run instead");
+          "batches: keeps nothing, so there is nothing to update; "
+          "use melflow run instead");
     delivery_ = run.services.find<BatchDelivery>();
     const std::size_t files = run.ledger.counts().found;
-    order_ = std::make_unique<RowOrder>(files, [&ledger = run.ledger](std::size_t i) {
-      const Outcome o = ledger.outcome(i);
-      return o != Outcome::open && o != Outcome::ok;
-    });
-    recording_ = std::make_unique<RecordingRows>(info_, options_.dtype);
+    order_ = std::make_unique<RowOrder>(
+        files,
+        [&ledger = run.ledger](std::size_t i) {
+          const Outcome o = ledger.outcome(i);
+          return o != Outcome::open && o != Outcome::ok;
+        },
+        std::vector<std::size_t>{0}, inputs_.size());
+    for (const BatchInput& input : inputs_) recording_.emplace_back(input.rows, options_.dtype);
+    sample_.inputs.resize(inputs_.size());
     batcher_ = std::make_unique<SampleBatcher>(batcher_settings(), [this](SampleBatch batch) {
       ++batches_;
       samples_ += batch.files.size();
@@ -143,12 +178,13 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   std::optional<ItemError> consume(std::shared_ptr<const MelBatch> in,
                                    ItemContext& context) override {
     refuse_unstorable(*in, context);
+    node_ = context.stage();
     std::unique_lock lock(mutex_);
     std::vector<PlacedPart> ready;
     for (std::size_t i = 0; i < in->parts.size(); ++i) {
       const Origin& origin = context.origin(i);
       if (in->parts[i] && !context.is_lost(i))
-        order_->take(origin.stream->index(), in->parts[i], origin, ready);
+        order_->take(origin.stream->index(), in->parts[i], origin, ready, context.input());
     }
     if (error_) std::rethrow_exception(error_);
     make_batches(lock, ready);
@@ -178,7 +214,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   }
 
  private:
-  [[nodiscard]] bool is_ragged() const { return info_->frames == 0; }
+  [[nodiscard]] bool is_ragged() const { return inputs_.front().rows->frames == 0; }
   [[nodiscard]] SampleBatcher::Settings batcher_settings() const {
     SampleBatcher::Settings s;
     s.size = static_cast<std::size_t>(options_.size);
@@ -194,8 +230,7 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     s.drop_last = options_.drop_last;
     s.is_ragged = is_ragged();
     s.type = options_.dtype;
-    if (!is_ragged()) s.row_shape.push_back(static_cast<std::size_t>(info_->frames));
-    if (!info_->is_samples()) s.row_shape.push_back(static_cast<std::size_t>(info_->columns));
+    for (const BatchInput& input : inputs_) s.row_shapes.push_back(row_shape(*input.rows));
     return s;
   }
   // What this program does not get: other splits, and what is for other ranks.
@@ -226,8 +261,8 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     for (std::size_t i = 0; i < batch.parts.size(); ++i) {
       const MelPart* part = batch.parts[i].get();
       if (part == nullptr || part->pending || part->type == options_.dtype) continue;
-      if (auto error =
-              unstorable(part->values(), part->first_row, part->row_count, *info_, options_.dtype))
+      if (auto error = unstorable(part->values(), part->first_row, part->row_count,
+                                  *inputs_[context.input()].rows, options_.dtype))
         context.fail(i, std::move(*error));
     }
   }
@@ -251,7 +286,8 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
       lock.unlock();
       std::exception_ptr error;
       try {
-        // One by one: the last part of a recording closes its record, which comes back to closed().
+        // One by one: the last part of a recording closes its record, which
+        // comes back to closed().
         for (; !taken.empty(); taken.pop_front()) take(taken.front());
       } catch (...) {
         error = std::current_exception();
@@ -269,27 +305,55 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
     if (!is_wanted_) return;
     if (placed.file != file_) {
       file_ = placed.file;
-      recording_->clear();
+      complete_ = 0;
+      for (RecordingRows& r : recording_) r.clear();
     }
-    if (!recording_->add(*placed.part, placed.file_rows)) return;
-    give(static_cast<std::int64_t>(placed.file), recording_->data(), recording_->count());
-    recording_->clear();
+    RecordingRows& rows = recording_[placed.input];
+    if (!rows.add(*placed.part, placed.file_rows)) return;
+    if (++complete_ < recording_.size()) return rows.hold();
+    if (fits_together(placed)) give(static_cast<std::int64_t>(placed.file));
+    for (RecordingRows& r : recording_) r.clear();
   }
 
-  void give(std::int64_t file, const std::byte* rows, std::int64_t count) {
-    const std::size_t row_bytes = recording_->row_bytes();
+  // Where samples are windows, each input has as many.
+  [[nodiscard]] bool fits_together(const PlacedPart& placed) const {
+    const auto other = std::find_if(
+        recording_.begin(), recording_.end(),
+        [this](const RecordingRows& r) { return r.count() != recording_.front().count(); });
+    if (is_ragged() || other == recording_.end()) return true;
+    const auto name = [this](auto k) {
+      return PairedInputs::inputs()[static_cast<std::size_t>(k)].name;
+    };
+    placed.origin.stream->fail(
+        node_, ItemError::failed(fmt::format(
+                   "its windows do not fit together: {} gives {}, {} gives {}", name(0),
+                   recording_.front().count(), name(other - recording_.begin()), other->count())));
+    return false;
+  }
+
+  // The recording that is complete.
+  void give(std::int64_t file) {
+    sample_.file = file;
+    sample_.offset = 0;
+    const std::int64_t count = recording_.front().count();
+    for (std::size_t k = 0; k < recording_.size(); ++k)
+      sample_.inputs[k] = {recording_[k].data(), is_ragged() ? recording_[k].count() : 1};
     if (is_ragged()) {
-      if (count > 0) is_wanted_ = batcher_->add({rows, count, file, 0});
-    } else {
-      for (std::int64_t r = 0; r < count && is_wanted_; ++r)
-        is_wanted_ = batcher_->add({rows + static_cast<std::size_t>(r) * row_bytes, 1, file, r});
+      if (count > 0) is_wanted_ = batcher_->add(sample_);
+      return;
+    }
+    for (; sample_.offset < count && is_wanted_; ++sample_.offset) {
+      is_wanted_ = batcher_->add(sample_);
+      for (std::size_t k = 0; k < recording_.size(); ++k)
+        sample_.inputs[k].data += recording_[k].row_bytes();
     }
   }
 
   BatchesOptions options_;
-  std::shared_ptr<const FeatureInfo> info_;
+  std::vector<BatchInput> inputs_;
   std::shared_ptr<BatchDelivery> delivery_;
   std::atomic<std::uint64_t> batches_{0}, samples_{0};
+  std::atomic<int> node_{-1};  // its own number
 
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
@@ -302,7 +366,9 @@ class Batches final : public Sink<MelBatch>, public HoldsItems, public BatchSour
   bool is_wanted_ = true;
   std::unique_ptr<SampleBatcher> batcher_;
   std::size_t file_ = static_cast<std::size_t>(-1);
-  std::unique_ptr<RecordingRows> recording_;
+  std::vector<RecordingRows> recording_;  // by each input
+  std::size_t complete_ = 0;              // inputs
+  SampleView sample_;
 };
 
 const RegisterStage<Batches, BatchesOptions> registered{

@@ -14,7 +14,7 @@ float* floats(std::vector<std::byte>& bytes) { return reinterpret_cast<float*>(b
 
 bool RecordingRows::add(const MelPart& part, std::int64_t rows) {
   if (part.is_whole() && !part.pending) {
-    give(part.data->data(), part.row_count, part.type);
+    give(part.data->data(), 0, part.row_count, part.type);
     return true;
   }
   const std::size_t columns =
@@ -24,19 +24,24 @@ bool RecordingRows::add(const MelPart& part, std::int64_t rows) {
   if (part.pending)
     finish(*part.pending, rows, part.pending_columns);
   else
-    give(bytes_.data(), rows, type_);
+    give(bytes_.data(), begin_, rows - begin_, type_);
   return true;
 }
 
 void RecordingRows::put(const MelPart& part, std::size_t columns, NumberType type) {
-  const std::size_t at = static_cast<std::size_t>(part.first_row) * columns * size_of(type);
-  const std::size_t values = static_cast<std::size_t>(part.row_count) * columns;
+  if (part.pending) begin_ = 0;  // all are needed
+  const std::int64_t first = std::max(part.first_row, begin_);
+  const std::int64_t count = part.first_row + part.row_count - first;
+  if (count <= 0) return;
+  const std::size_t at = static_cast<std::size_t>(first - begin_) * columns * size_of(type);
+  const std::size_t left_out = static_cast<std::size_t>(first - part.first_row) * columns;
+  const std::size_t values = static_cast<std::size_t>(count) * columns;
   bytes_.resize(std::max(bytes_.size(), at + values * size_of(type)));
-  if (values == 0) return;
   if (part.type == type)
-    std::copy_n(part.data->data(), values * size_of(type), bytes_.data() + at);
+    std::copy_n(part.data->data() + left_out * size_of(type), values * size_of(type),
+                bytes_.data() + at);
   else
-    from_float({part.values(), values}, type, bytes_.data() + at);
+    from_float({part.values() + left_out, values}, type, bytes_.data() + at);
 }
 
 // Takes the steps that need all rows [rows, columns] of float32.
@@ -55,10 +60,12 @@ void RecordingRows::finish(const UtteranceSteps& steps, std::int64_t rows, int c
     bytes_.swap(next);
     columns = wanted;
   }
-  give(bytes_.data(), rows, NumberType::float32);
+  give(bytes_.data(), 0, rows, NumberType::float32);
 }
 
-void RecordingRows::give(const std::byte* rows, std::int64_t count, NumberType type) {
+void RecordingRows::give(const std::byte* rows, std::int64_t first, std::int64_t count,
+                         NumberType type) {
+  first_ = first;
   count_ = count;
   data_ = rows;
   if (type == type_) return;
@@ -66,6 +73,12 @@ void RecordingRows::give(const std::byte* rows, std::int64_t count, NumberType t
   converted_.resize(values * size_of(type_));
   from_float({reinterpret_cast<const float*>(rows), values}, type_, converted_.data());
   data_ = converted_.data();
+}
+
+void RecordingRows::hold() {
+  if (count_ == 0 || data_ == bytes_.data() || data_ == converted_.data()) return;
+  bytes_.assign(data_, data_ + static_cast<std::size_t>(count_) * row_bytes());
+  data_ = bytes_.data();
 }
 
 std::vector<std::byte> RecordingRows::take() {

@@ -18,12 +18,15 @@
 namespace melflow {
 
 struct SampleBatch {
-  /// [samples, frames, columns], or for whole recordings [samples, rows, columns], padded with 0 to
-  /// the longest. Without the last axis for rows of samples.
-  Buffer data;
+  struct Rows {
+    /// [samples, frames, columns], or for whole recordings [samples, rows, columns], padded with 0 to
+    /// the longest. Without the last axis for rows of samples.
+    Buffer data;
+    std::vector<std::size_t> shape;
+    std::vector<std::int64_t> lengths;  ///< of whole recordings [rows]; else empty
+  };
+  std::vector<Rows> inputs;  ///< of each, in the order of the stage's
   NumberType type = NumberType::float32;
-  std::vector<std::size_t> shape;
-  std::vector<std::int64_t> lengths;  ///< of whole recordings [rows]; else empty
   std::vector<std::int64_t> files;    ///< the places of their recordings in the list
   std::vector<std::int64_t> offsets;  ///< the row of its recording that a sample begins with
 };

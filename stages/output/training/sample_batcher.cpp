@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "stages/permutation.h"
@@ -21,17 +23,25 @@ std::size_t below(std::mt19937_64& random, std::size_t n) {
 SampleBatcher::SampleBatcher(Settings settings, Give give)
     : settings_(std::move(settings)),
       give_(std::move(give)),
-      row_bytes_(size_of(settings_.type)),
       random_(Permutation::of_epoch(settings_.seed, settings_.epoch)),
       pool_(settings_.pool
                 ? settings_.pool
                 : std::make_shared<BufferPool>(std::numeric_limits<std::size_t>::max())) {
-  for (const std::size_t n : settings_.row_shape) row_bytes_ *= n;
+  for (const std::vector<std::size_t>& shape : settings_.row_shapes)
+    row_bytes_.push_back(
+        std::accumulate(shape.begin(), shape.end(), size_of(settings_.type), std::multiplies<>()));
 }
 
 SampleBatcher::Held SampleBatcher::hold(const SampleView& sample) {
-  Held out{pool_->lease(bytes_of(sample.rows)), sample.rows, sample.file, sample.offset};
-  if (sample.rows > 0) std::memcpy(out.data.data(), sample.data, bytes_of(sample.rows));
+  Held out{{}, sample};
+  out.data.reserve(sample.inputs.size());
+  for (std::size_t k = 0; k < sample.inputs.size(); ++k) {
+    SampleView::Rows& rows = out.view.inputs[k];
+    const std::size_t bytes = bytes_of(k, rows.count);
+    Buffer& own = out.data.emplace_back(pool_->lease(bytes));
+    if (bytes > 0) std::memcpy(own.data(), rows.data, bytes);
+    rows.data = own.data();
+  }
   return out;
 }
 
@@ -54,7 +64,7 @@ bool SampleBatcher::draw(const SampleView* next) {
     place_of = hold(*next);
   else
     shuffled_.pop_back();
-  return sort({drawn.data.data(), drawn.rows, drawn.file, drawn.offset});
+  return sort(drawn.view);
 }
 
 bool SampleBatcher::sort(const SampleView& sample) {
@@ -67,11 +77,11 @@ bool SampleBatcher::sort(const SampleView& sample) {
 // is no exception.
 bool SampleBatcher::place_sorted() {
   std::stable_sort(bucket_.begin(), bucket_.end(),
-                   [](const Held& a, const Held& b) { return a.rows < b.rows; });
+                   [](const Held& a, const Held& b) { return a.rows() < b.rows(); });
   if (is_falling_) std::reverse(bucket_.begin(), bucket_.end());
   is_falling_ = !is_falling_;
   for (const Held& h : std::exchange(bucket_, {}))
-    if (!place({h.data.data(), h.rows, h.file, h.offset})) return false;
+    if (!place(h.view)) return false;
   return is_wanted_;
 }
 
@@ -85,8 +95,10 @@ bool SampleBatcher::place(const SampleView& sample) {
 }
 
 bool SampleBatcher::place_row(const SampleView& sample) {
-  if (!batch_.data) begin(1);
-  std::memcpy(batch_.data.data() + batch_.files.size() * row_bytes_, sample.data, row_bytes_);
+  if (batch_.inputs.empty()) begin();
+  for (std::size_t k = 0; k < row_bytes_.size(); ++k)
+    std::memcpy(batch_.inputs[k].data.data() + batch_.files.size() * row_bytes_[k],
+                sample.inputs[k].data, row_bytes_[k]);
   batch_.files.push_back(sample.file);
   batch_.offsets.push_back(sample.offset);
   return batch_.files.size() < settings_.size || give();
@@ -94,8 +106,8 @@ bool SampleBatcher::place_row(const SampleView& sample) {
 
 // How long the batch is padded to is known when it is full.
 bool SampleBatcher::place_recording(const SampleView& sample) {
-  std::int64_t longest = sample.rows;
-  for (const Held& h : recordings_) longest = std::max(longest, h.rows);
+  std::int64_t longest = sample.inputs.front().count;
+  for (const Held& h : recordings_) longest = std::max(longest, h.rows());
   const std::size_t rows = (recordings_.size() + 1) * static_cast<std::size_t>(longest);
   if (settings_.max_rows > 0 && rows > settings_.max_rows && !recordings_.empty() &&
       !give_recordings())
@@ -104,37 +116,56 @@ bool SampleBatcher::place_recording(const SampleView& sample) {
   return recordings_.size() < settings_.size || give_recordings();
 }
 
-void SampleBatcher::begin(std::size_t rows) {
-  const std::size_t samples = settings_.is_ragged ? recordings_.size() : settings_.size;
+void SampleBatcher::begin() {
   batch_.type = settings_.type;
-  batch_.data = pool_->lease(std::max<std::size_t>(1, samples * rows * row_bytes_));
+  for (const std::size_t bytes : row_bytes_)
+    batch_.inputs.push_back(
+        {pool_->lease(std::max<std::size_t>(1, settings_.size * bytes)), {}, {}});
 }
 
 bool SampleBatcher::give() {
-  batch_.shape = {batch_.files.size()};
-  batch_.shape.insert(batch_.shape.end(), settings_.row_shape.begin(), settings_.row_shape.end());
+  for (std::size_t k = 0; k < row_bytes_.size(); ++k) {
+    const std::vector<std::size_t>& row = settings_.row_shapes[k];
+    std::vector<std::size_t>& shape = batch_.inputs[k].shape;
+    shape = {batch_.files.size()};
+    shape.insert(shape.end(), row.begin(), row.end());
+  }
   is_wanted_ = give_(std::exchange(batch_, {}));
   return is_wanted_;
 }
 
 bool SampleBatcher::give_recordings() {
-  std::int64_t longest = 0;
-  for (const Held& h : recordings_) longest = std::max(longest, h.rows);
-  begin(static_cast<std::size_t>(longest));
-  std::byte* to = batch_.data.data();
+  batch_.type = settings_.type;
+  for (std::size_t k = 0; k < row_bytes_.size(); ++k) batch_.inputs.push_back(padded(k));
   for (const Held& h : recordings_) {
-    std::memcpy(to, h.data.data(), bytes_of(h.rows));
-    std::memset(to + bytes_of(h.rows), 0, bytes_of(longest - h.rows));
-    to += bytes_of(longest);
-    batch_.lengths.push_back(h.rows);
-    batch_.files.push_back(h.file);
-    batch_.offsets.push_back(h.offset);
+    batch_.files.push_back(h.view.file);
+    batch_.offsets.push_back(h.view.offset);
   }
-  batch_.shape = {recordings_.size(), static_cast<std::size_t>(longest)};
-  batch_.shape.insert(batch_.shape.end(), settings_.row_shape.begin(), settings_.row_shape.end());
   recordings_.clear();
   is_wanted_ = give_(std::exchange(batch_, {}));
   return is_wanted_;
+}
+
+// What an input gives of the recordings of the batch.
+SampleBatch::Rows SampleBatcher::padded(std::size_t input) {
+  SampleBatch::Rows out;
+  std::int64_t longest = 0;
+  for (const Held& h : recordings_) longest = std::max(longest, h.view.inputs[input].count);
+  const std::size_t bytes = bytes_of(input, longest);
+  out.data = pool_->lease(std::max<std::size_t>(1, recordings_.size() * bytes));
+  std::byte* to = out.data.data();
+  for (const Held& h : recordings_) {
+    const SampleView::Rows& rows = h.view.inputs[input];
+    const std::size_t there = bytes_of(input, rows.count);
+    if (there > 0) std::memcpy(to, rows.data, there);
+    std::memset(to + there, 0, bytes - there);
+    to += bytes;
+    out.lengths.push_back(rows.count);
+  }
+  const std::vector<std::size_t>& row = settings_.row_shapes[input];
+  out.shape = {recordings_.size(), static_cast<std::size_t>(longest)};
+  out.shape.insert(out.shape.end(), row.begin(), row.end());
+  return out;
 }
 
 void SampleBatcher::end() {

@@ -15,8 +15,11 @@ namespace melflow {
 
 /// A sample that lies elsewhere; valid for one call.
 struct SampleView {
-  const std::byte* data = nullptr;
-  std::int64_t rows = 1;  ///< 1 for a row of frames
+  struct Rows {
+    const std::byte* data = nullptr;
+    std::int64_t count = 1;  ///< 1 for a row of frames
+  };
+  std::vector<Rows> inputs;
   std::int64_t file = 0, offset = 0;
 };
 
@@ -25,16 +28,18 @@ class SampleBatcher {
  public:
   struct Settings {
     std::size_t size = 32;     ///< samples of a batch
-    std::size_t max_rows = 0;  ///< of a batch, with its padding; 0: any number
+    std::size_t max_rows = 0;  ///< by the first input, of a batch with its padding; 0: any number
     std::size_t shuffle = 0;   ///< of so many samples the next one is drawn; 0: in their order
-    std::size_t bucket = 0;    ///< of so many recordings those of similar length come together
+    std::size_t bucket = 0;    ///< of so many recordings those of similar length come together, by
+                               ///< that of the first input
     std::uint64_t seed = 0, epoch = 0;
     std::uint64_t skip = 0;  ///< the first samples that are not given
     bool drop_last = false;  ///< no batch that is not full
     bool is_ragged = false;  ///< a sample is a recording
     NumberType type = NumberType::float32;
-    std::shared_ptr<BufferPool> pool;    ///< null: one of its own
-    std::vector<std::size_t> row_shape;  ///< [frames, columns], [columns], ...
+    std::shared_ptr<BufferPool> pool;  ///< null: one of its own
+    /// Of each input: [frames, columns], [columns], ...
+    std::vector<std::vector<std::size_t>> row_shapes;
   };
   /// False from `give`: no more batches are wanted.
   using Give = std::function<bool(SampleBatch)>;
@@ -47,11 +52,12 @@ class SampleBatcher {
 
  private:
   struct Held {
-    Buffer data;
-    std::int64_t rows = 1, file = 0, offset = 0;
+    std::vector<Buffer> data;  // behind what is seen
+    SampleView view;
+    [[nodiscard]] std::int64_t rows() const { return view.inputs.front().count; }
   };
-  [[nodiscard]] std::size_t bytes_of(std::int64_t rows) const {
-    return static_cast<std::size_t>(rows) * row_bytes_;
+  [[nodiscard]] std::size_t bytes_of(std::size_t input, std::int64_t rows) const {
+    return static_cast<std::size_t>(rows) * row_bytes_[input];
   }
   [[nodiscard]] Held hold(const SampleView& sample);
   [[nodiscard]] bool draw(const SampleView* next);
@@ -60,13 +66,14 @@ class SampleBatcher {
   [[nodiscard]] bool place(const SampleView& sample);
   [[nodiscard]] bool place_row(const SampleView& sample);
   [[nodiscard]] bool place_recording(const SampleView& sample);
-  void begin(std::size_t rows);
+  void begin();
   [[nodiscard]] bool give();
   [[nodiscard]] bool give_recordings();
+  [[nodiscard]] SampleBatch::Rows padded(std::size_t input);
 
   Settings settings_;
   Give give_;
-  std::size_t row_bytes_;
+  std::vector<std::size_t> row_bytes_;  // of each input
   std::mt19937_64 random_;
   std::shared_ptr<BufferPool> pool_;
   std::vector<Held> shuffled_;

@@ -1,0 +1,19 @@
+// What the stage `batches` takes: what the rows of each input are called in a batch, and whether those
+// of several inputs can be of the same samples.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "pipeline/paired_inputs.h"
+#include "pipeline/stage.h"
+#include "stages/output/training/batch_source.h"
+
+namespace melflow {
+
+/// `names`: the option of that name. Reports what does not fit to `check`; empty where that, or what
+/// is before an input, has an error.
+std::vector<BatchInput> batch_inputs(const std::vector<PairedInputs::Input>& inputs,
+                                     const std::vector<std::string>& names, PlanCheck& check);
+
+}  // namespace melflow
