@@ -40,9 +40,9 @@ constexpr const char* kFooter = R"(Example:
   DATA=clips OUT=features.h5 melflow run first.yaml
   melflow inspect features.h5
   melflow show features.h5 --file some.wav -o mel.png
-  melflow run --help                           what a verb takes; so does melflow help run
+  melflow run --help                           the options of a verb; the same as melflow help run
 
-Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped (130 at once),
+Exit status: 0 done, 3 done but some files failed, 1 the run failed, 75 stopped (130 by a second Ctrl-C),
 2 usage, 78 the configuration is wrong.)";
 
 class HelpFormatter final : public CLI::Formatter {
@@ -66,8 +66,16 @@ class HelpFormatter final : public CLI::Formatter {
     static const std::regex kParsers(R"(:[A-Z]+ in \[[^\]]*\]|:\{[^}]*\}|:INT\b)");
     text = std::regex_replace(text, kParsers, "");
     text = std::regex_replace(text, std::regex(R"(^ INT\b)"), " N");
-    text = std::regex_replace(text, std::regex(" Excludes:"), " not with");
-    return std::regex_replace(text, std::regex(" Needs:"), " needs");
+    text = in_brackets(text, "Excludes", "not with");
+    return in_brackets(text, "Needs", "needs");
+  }
+  // " Excludes: --a --b" as " (not with --a, --b)".
+  static std::string in_brackets(const std::string& text, const char* label, const char* words) {
+    std::smatch part;
+    if (!std::regex_search(text, part, std::regex(fmt::format(" {}:((?: -\\S+)+)", label))))
+      return text;
+    const std::string names = std::regex_replace(part.str(1), std::regex("(\\S) "), "$1, ");
+    return fmt::format("{} ({}{}){}", part.prefix().str(), words, names, part.suffix().str());
   }
   std::string make_footer(const CLI::App* app) const override {
     return app->get_footer().empty() ? "" : "\n" + app->get_footer() + "\n";

@@ -9,6 +9,7 @@
 
 #include "pipeline/option_type.h"
 #include "pipeline/problem.h"
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -51,11 +52,11 @@ struct OtherOption {
   std::string_view name, here, how;
 };
 constexpr OtherOption kOtherOptions[] = {
-    {"-o", "--set", "the output is the option path of the node that writes: --set write.path=FILE"},
+    {"-o", "--set", "set the output by --set write.path=FILE, where write is the node that writes"},
     {"--output", "--set",
-     "the output is the option path of the node that writes: --set write.path=FILE"},
+     "set the output by --set write.path=FILE, where write is the node that writes"},
     {"--out", "--set",
-     "the output is the option path of the node that writes: --set write.path=FILE"},
+     "set the output by --set write.path=FILE, where write is the node that writes"},
     {"--overwrite", "--set",
      "write --set write.overwrite=true, where write is the node that writes"},
     {"--force", "--set", "write --set write.overwrite=true, where write is the node that writes"},
@@ -78,7 +79,7 @@ std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::s
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::vector<std::string> theirs = option_names(*other);
     if (advice.empty() && std::find(theirs.begin(), theirs.end(), word) != theirs.end())
-      advice = fmt::format(", which `melflow {}` has", other->get_name());
+      advice = fmt::format("; `melflow {}` has one", other->get_name());
   }
   return fmt::format("there is no option '{}'{}", excerpt(word), advice);
 }
@@ -95,15 +96,14 @@ std::string wrong_arguments(const CLI::App& app, const CLI::App& verb) {
     if (option->get_name(false, true).find("--json{-}") != std::string::npos &&
         all.front().ends_with(".json"))
       return fmt::format("write --json={0}, without a space before {0}", excerpt(all.front()));
-  return fmt::format("'{}' is one argument too many, it takes {}", excerpt(all.front()),
+  return fmt::format("'{}' is one argument too many; it takes {}", excerpt(all.front()),
                      takes.empty() ? "options only" : takes);
 }
 
 // Of an option that has not as many values as it takes: none, or one each of the times it is given.
 std::string wrong_count(const CLI::Option& option, const std::string& name) {
   if (option.results().size() > 1 && option.get_items_expected_max() == 1)
-    return fmt::format("{} is given {} times, it can have one value", name,
-                       option.results().size());
+    return fmt::format("{} is given {} times; give it once", name, option.results().size());
   return fmt::format("{0}: its value is missing; write {0} {1}", name, option.get_type_name());
 }
 
@@ -147,7 +147,7 @@ std::string in_our_words(const std::string& text, CLI::ExitCodes kind) {
     return fmt::format("{0} needs {1}; add {1}, or leave out {0}", part.str(1), part.str(2));
   if (kind == CLI::ExitCodes::ExcludesError &&
       std::regex_match(text, part, std::regex("(.+) excludes (.+)")))
-    return fmt::format("{} and {} exclude each other; leave one of them out", part.str(1),
+    return fmt::format("{} and {} cannot be used together; leave out one of them", part.str(1),
                        part.str(2));
   static const std::regex kRange(
       R"((--\S+): Value (\S+) not in range (-?[0-9.e+]+) to (-?[0-9.e+]+))");
@@ -161,9 +161,10 @@ std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::
   // Its name may be that of the verb.
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
-  if (kind == CLI::ExitCodes::RequiredError && error.what() == missing(verb) + " is required" &&
-      positionals(verb) != missing(verb))
-    return fmt::format("{} is missing; it takes {}", missing(verb), positionals(verb));
+  if (kind == CLI::ExitCodes::RequiredError && error.what() == missing(verb) + " is required")
+    return positionals(verb) == missing(verb) ? missing(verb) + " is missing"
+                                              : fmt::format("{} is missing; the arguments are {}",
+                                                            missing(verb), positionals(verb));
   std::string name;
   const CLI::Option* option = option_of(verb, error.what(), name);
   if (option != nullptr && kind == CLI::ExitCodes::ArgumentMismatch)
@@ -207,8 +208,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto verbs = app.get_subcommands();
   const CLI::App& verb = verbs.empty() ? app : *verbs.front();
   const std::string command = verbs.empty() ? "melflow" : "melflow " + verb.get_name();
-  return fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
-                     what_is_wrong(app, verb, error));
+  return in_sentences(fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
+                                  what_is_wrong(app, verb, error)));
 }
 
 }  // namespace melflow

@@ -154,7 +154,7 @@ class TreeBuilder final : public YAML::EventHandler {
       }
     }
     problem(mark_of(mark),
-            fmt::format("the text that this {0} begins has no {0} at its end", quote));
+            fmt::format("this text begins with {0} but has no {0} at its end", quote));
     out_.complete = false;
   }
 
@@ -288,9 +288,8 @@ Document read_document(const std::string& given, const std::string& name) {
     std::istringstream in(text);
     YAML::Parser parser(in);
     if (!parser.HandleNextDocument(builder)) {
-      out.problems.add(
-          {file, 1, 1},
-          "there is nothing in this configuration; `melflow init FILE` writes one to start from");
+      out.problems.add({file, 1, 1},
+                       "this configuration is empty; `melflow init FILE` writes one to start from");
       out.complete = false;
       return out;
     }
@@ -312,9 +311,11 @@ Document read_document(const std::string& given, const std::string& name) {
   } catch (const YAML::Exception& e) {
     const int line = std::max(e.mark.line, 0), column = std::max(e.mark.column, 0);
     if (out.complete)  // else a quote without an end has swallowed what is missing now
-      out.problems.add({file, line + 1, column + 1},
-                       "this is not valid YAML: " + excerpt(e.msg, 200) +
-                           syntax_hint(text, line, column, e.msg));
+    {
+      const SyntaxHint hint = syntax_hint(text, line, column, e.msg);
+      out.problems.add({file, hint.line + 1, hint.column + 1},
+                       "this is not valid YAML: " + excerpt(e.msg, 200) + hint.text);
+    }
     out.complete = false;
   }
   return out;

@@ -72,11 +72,17 @@ void Fragments::expand(Value& graph) {
 void Fragments::use(const Value::Entry& node, std::vector<Value::Entry>& out) {
   const std::vector<std::string> known{kUse, kFrom, kWith};
   for (const Value::Entry& e : node.value.entries())
+    if (e.key == "stage")
+      return error(e.key_mark,
+                   fmt::format("{}: has both 'stage' and 'use'; a node runs a stage or uses a "
+                               "fragment: remove one of the two",
+                               node.key));
+  for (const Value::Entry& e : node.value.entries())
     if (!contains(known, e.key))
       error(e.key_mark,
-            fmt::format("{}.{}: a node that uses a fragment has the options use, from and with; an "
-                        "option of a node inside is set there, or by --set {}_NODE.{}",
-                        node.key, excerpt(e.key), node.key, excerpt(e.key)));
+            fmt::format("{0}.{1}: a node that uses a fragment has only the options use, from and "
+                        "with; set {1} on a node in the fragment, or by --set {0}_NODE.{1}",
+                        node.key, excerpt(e.key)));
   const Value& name = *node.value.find(kUse);
   if (!name.is_scalar() || name.text().empty())
     return error(name.mark(), fmt::format("{}.use: this is not the path of a fragment", node.key));
@@ -229,7 +235,8 @@ void Fragments::rename(const Value::Entry& node, const Value& root, Value& graph
   }
   const std::string path = excerpt(node.value.find(kUse)->text());
   if (takes_input && given.empty())
-    error(node.key_mark, fmt::format("{}: 'from' is missing: {} takes an input", node.key, path));
+    error(node.key_mark, fmt::format("{}: 'from' is missing; {} takes an input: write from: NODE",
+                                     node.key, path));
   if (!takes_input && !given.empty())
     error(node.value.find(kFrom)->mark(),
           fmt::format("{}.from: {} takes no input: none of its nodes has 'from: {}'", node.key,

@@ -1,6 +1,7 @@
 #include "config/load.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -54,6 +55,7 @@ class Reader {
     else
       check_unused(options_.vars, asked, problems_);
     if (options_.filled_in != nullptr) *options_.filled_in = root;
+    note_given(root);
     read_top_level(root);
     read_graph(root);
     return build();
@@ -61,6 +63,20 @@ class Reader {
 
  private:
   void error(Mark mark, std::string message) { problems_.add(std::move(mark), std::move(message)); }
+
+  // Where values of fragments were given, in the pipeline that uses them.
+  void note_given(const Value& value) {
+    if (value.given_at().file) given_.emplace(place_of(value.mark()), value.given_at());
+    for (const Value& item : value.items()) note_given(item);
+    for (const Value::Entry& e : value.entries()) note_given(e.value);
+  }
+
+  // "; given at a.yaml:5:20" behind what is said of such a value.
+  [[nodiscard]] std::string with_giver(const Problem& p) const {
+    const auto it = given_.find(place_of(p.mark));
+    return it == given_.end() ? p.message
+                              : fmt::format("{}; given at {}", p.message, it->second.str());
+  }
 
   // Tests are checked, and no part of the run: their variables are not asked for.
   void take_tests(Value& root) {
@@ -153,12 +169,11 @@ class Reader {
       return;
     }
     if (!graph->is_map()) {
-      error(
-          graph->mark(),
-          graph->is_list()
-              ? "graph: nodes are no list; write each as NAME: {stage: STAGE, from: NODE}, without "
-                "the '-'"
-              : "graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}");
+      error(graph->mark(),
+            graph->is_list()
+                ? "graph: nodes are not a list; write each as NAME: {stage: STAGE, from: NODE}, "
+                  "without the '-'"
+                : "graph: this is not a map; write each node as NAME: {stage: STAGE, from: NODE}");
       return;
     }
     if (graph->entries().size() > kMostNodes) {
@@ -202,6 +217,7 @@ class Reader {
         if (!known.contains(place_of(p.mark))) problems_.add(p.mark, p.message);
     }
     if (!plan || !problems_.empty()) throw ConfigError(without_repeats());
+    for (Problem& warning : plan->warnings) warning.message = with_giver(warning);
     plan->services.add(std::make_shared<Expectations>(expect_));
     return std::move(*plan);
   }
@@ -211,7 +227,7 @@ class Reader {
     Problems out;
     std::set<std::pair<Place, std::string>> seen;
     for (const Problem& p : problems_.sorted())
-      if (seen.emplace(place_of(p.mark), p.message).second) out.add(p.mark, p.message);
+      if (seen.emplace(place_of(p.mark), p.message).second) out.add(p.mark, with_giver(p));
     return out;
   }
 
@@ -229,6 +245,7 @@ class Reader {
   GraphSpec spec_;
   Expectations expect_;
   Problems problems_;
+  std::map<Place, Mark> given_;
   bool has_unknown_key_ = false;  // at the top level
 };
 

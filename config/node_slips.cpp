@@ -9,17 +9,11 @@
 namespace melflow {
 namespace {
 
-// "stage:decode" in { }, which is a key without a value there.
-void mend_spaces(const std::string& node, Value& options, Problems& problems) {
-  for (Value::Entry& e : options.entries()) {
-    const std::size_t colon = e.key.find(':');
-    if (!e.value.is_null() || colon == e.key.npos || colon == 0 || colon + 1 == e.key.size())
-      continue;
-    problems.add(e.key_mark,
-                 fmt::format("{}: '{}' has no space after its ':'", excerpt(node), excerpt(e.key)));
-    e.value = Value::scalar(e.key.substr(colon + 1), e.key_mark);
-    e.key.resize(colon);
-  }
+// "'a'" without the quotes that YAML leaves where no space is before them.
+std::string without_quotes(const std::string& text) {
+  const bool is_quoted = text.size() > 1 && text.front() == text.back() &&
+                         (text.front() == '\'' || text.front() == '"');
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
 bool is_node(const Value& v) {
@@ -27,6 +21,21 @@ bool is_node(const Value& v) {
 }
 
 }  // namespace
+
+void mend_spaces(const std::string& name, Value& options, Problems& problems) {
+  for (Value::Entry& e : options.entries()) {
+    if (e.value.is_map()) mend_spaces(name, e.value, problems);
+    const std::size_t colon = e.key.find(':');
+    if (!e.value.is_null() || colon == e.key.npos || colon == 0 || colon + 1 == e.key.size())
+      continue;
+    const std::string key = e.key.substr(0, colon), value = e.key.substr(colon + 1);
+    problems.add(e.key_mark,
+                 fmt::format("{}: '{}' has no space after its ':'; write {}: {}", excerpt(name),
+                             excerpt(e.key), excerpt(key), excerpt(value)));
+    e.value = Value::scalar(without_quotes(value), e.key_mark);
+    e.key = key;
+  }
+}
 
 std::vector<Value::Entry> mend_slips(const Value& graph, Problems& problems) {
   std::vector<Value::Entry> out;
@@ -36,8 +45,8 @@ std::vector<Value::Entry> mend_slips(const Value& graph, Problems& problems) {
     Value::Entry& node = out.back();
     if (node.value.is_null() && i + 1 < entries.size() && entries[i + 1].value.is_scalar()) {
       problems.add(entries[i + 1].key_mark,
-                   fmt::format("{}: '{}' is one of its options: they begin further right than its "
-                               "name, all in the same column",
+                   fmt::format("{0}: '{1}' is an option of {0}: indent options further than the "
+                               "name of their node, all by the same amount",
                                excerpt(node.key), excerpt(entries[i + 1].key)));
       node.value = Value::map({}, node.key_mark);
       while (i + 1 < entries.size() && !is_node(entries[i + 1].value))

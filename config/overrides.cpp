@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/document.h"
+#include "config/node_slips.h"
 #include "config/top_level.h"
 #include "pipeline/text.h"
 
@@ -40,6 +41,8 @@ Value parse_value(const Assignment& set, const Mark& mark, Problems& problems) {
       problems.add(mark,
                    fmt::format("{}: column {}: {}", excerpt(set.name), p.mark.column, p.message));
     v = std::move(d.root);
+    mark_all(v, mark);
+    mend_spaces(set.name, v, problems);
   } else if (set.value.empty()) {
     v = Value::missing();
   } else if (!is_null_text(set.value)) {
@@ -113,7 +116,7 @@ class Override {
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
     std::string advice = did_you_mean(path.front(), known);
     if (advice.empty() && path.size() == 1)
-      advice = "; an option of a node is named NODE.OPTION, as mel.n_mels is";
+      advice = "; write NODE.OPTION for an option of a node, such as mel.n_mels";
     problem(fmt::format("there is no node '{}' and no such key at the top level{}",
                         excerpt(path.front()), advice));
     return nullptr;

@@ -88,6 +88,17 @@ std::string name_of(const Bracket& b) {
   return fmt::format("the {} at line {}, column {}", b.sign, b.line, b.column);
 }
 
+// "speaker:", which a quoted text follows without a space between { and the place; "" for none.
+std::string key_without_space(std::string_view line, const Bracket& open) {
+  for (std::size_t i = static_cast<std::size_t>(open.column); i + 1 < line.size(); ++i) {
+    if (line[i] != ':' || (line[i + 1] != '\'' && line[i + 1] != '"')) continue;
+    const std::size_t before = line.find_last_of(" {,", i);
+    const std::size_t start = before == line.npos ? 0 : before + 1;
+    if (i > start) return std::string(line.substr(start, i + 1 - start));
+  }
+  return {};
+}
+
 char closing(char sign) { return sign == '{' ? '}' : ']'; }
 
 // A ${NAME} that no quotes are around, behind a { or [ of the same line.
@@ -120,49 +131,61 @@ bool has_key(std::string_view line) {
 std::string of_indents(const Lines& lines, int line) {
   const int above = lines.above(line);
   if (is_item(lines.at(line)) || is_item(lines.at(above)))
-    return "; nodes and options are no list: remove the '- ' before the name";
+    return "; nodes and options are not a list: remove the '- ' before the name";
   return fmt::format(
-      "; this line begins after {} spaces, line {} after {}: keys of one map begin in the same "
-      "column, and those of a map inside it further right",
+      "; this line is indented by {}, line {} by {}: keys of one map start in the same column, and "
+      "keys of a map inside it further right",
       lines.indent(line), above + 1, lines.indent(above));
 }
 
-}  // namespace
-
-std::string syntax_hint(std::string_view text, int line, int column, std::string_view message) {
-  const Lines lines(text);
+// Of a mistake in the line where the parser gave up.
+std::string hint_here(const Lines& lines, int line, int column, std::string_view message) {
   const std::string_view here = lines.at(line);
   const auto says = [&](std::string_view what) { return message.find(what) != message.npos; };
   const std::size_t first = std::min(here.find_first_not_of(kBlank), here.size());
   if (here.substr(0, first).find('\t') != here.npos)
-    return "; indent with spaces, this line begins with a tab";
+    return "; this line begins with a tab: indent with spaces";
   if (says("anchor is not defined")) return "; a text that begins with * must be in quotes";
   if (has_bare_variable(here))
-    return "; between { } and [ ] a variable must be in quotes: \"${NAME}\"";
+    return "; inside { } and [ ] a variable must be in quotes: \"${NAME}\"";
   const std::vector<Bracket> open = open_brackets(lines, line, column);
+  if (says("flow not found") && !open.empty() && open.back().line == line + 1)
+    if (const std::string key = key_without_space(here, open.back()); !key.empty())
+      return fmt::format("; write a space after '{}'", key);
   if (says("flow not found") && !open.empty())
     return fmt::format(
-        "; {} has no {} up to here: close it, or put the missing comma between two "
-        "of its entries",
+        "; {} is not closed before this place: add the {}, or the comma that is missing between "
+        "two of its entries",
         name_of(open.back()), closing(open.back().sign));
   if (says("flow end"))
     return open.empty()
                ? fmt::format("; no bracket is open that this {} could close; remove it",
                              here.substr(static_cast<std::size_t>(column), 1))
-               : fmt::format("; {} is open, and {} does not close it", name_of(open.back()),
+               : fmt::format("; {} is still open, and {} does not close it", name_of(open.back()),
                              here.substr(static_cast<std::size_t>(column), 1));
   const int above = lines.above(line);
   if (says("end of map not found") && above >= 0) return of_indents(lines, line);
   if (!says("illegal map value")) return {};
-  if (above >= 0 && open.empty() && !has_key(lines.at(above)))
-    return lines.at(above).find(':') == std::string_view::npos
-               ? fmt::format("; line {} has no ':' after its key", above + 1)
-               : fmt::format("; line {} has no space after its ':'", above + 1);
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
       lines.indent(line) > lines.indent(above))
     return of_indents(lines, line);
-  return "; a line has one 'key: value', and a map within a line stands in braces: key: {a: 1, b: "
-         "2}";
+  return "; write one 'key: value' on a line, or a map in braces: key: {a: 1, b: 2}";
+}
+
+}  // namespace
+
+SyntaxHint syntax_hint(std::string_view text, int line, int column, std::string_view message) {
+  const Lines lines(text);
+  const int above = lines.above(line);
+  // A line that is no key is taken for the beginning of a text, which goes on in the next line.
+  const bool continues = message.find("illegal map value") != message.npos && above >= 0 &&
+                         open_brackets(lines, line, column).empty() && !has_key(lines.at(above)) &&
+                         lines.at(line).find('\t') == std::string_view::npos;
+  if (!continues) return {line, column, hint_here(lines, line, column, message)};
+  return {above, lines.indent(above),
+          lines.at(above).find(':') == std::string_view::npos
+              ? "; this line has no ':' after its key"
+              : "; this line has no space after its ':'"};
 }
 
 }  // namespace melflow

@@ -17,16 +17,16 @@ bool is_control(char c) {
 std::optional<Refusal> find_refusal(std::string_view text, Mark at) {
   if (text.starts_with("\x89HDF") || text.starts_with("\x93NUMPY")) {
     const std::string file = at.file != nullptr ? *at.file : "FILE";
-    return Refusal{std::move(at),
-                   fmt::format("this is a file of rows, as an output is, and no pipeline; `melflow "
-                               "inspect {}` shows it",
-                               excerpt(file))};
+    return Refusal{
+        std::move(at),
+        fmt::format("this is an output, not a pipeline; `melflow inspect {}` shows what is in it",
+                    excerpt(file))};
   }
   for (const char* audio : {"RIFF", "fLaC", "OggS", "ID3"})
     if (text.starts_with(audio))
       return Refusal{std::move(at),
-                     "this is a recording and no pipeline; a pipeline is a text in YAML, which "
-                     "`melflow init FILE` writes to start from"};
+                     "this is a recording, not a pipeline; a pipeline is written in YAML: `melflow "
+                     "init FILE` writes one to start from"};
   for (std::size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const std::size_t length = utf8_length(text, i);

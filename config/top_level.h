@@ -39,12 +39,12 @@ inline constexpr OtherName kOtherTopLevelNames[] = {
     {"num_workers", "PyTorch", "workers"},
     {"n_jobs", "scikit-learn", "workers"},
     {"threads", "", "workers"},
-    {"output", "", kGraphKey, "the option path of the node in it that writes"},
-    {"path", "", kGraphKey, "the option path of the node in it that writes"},
+    {"output", "", kGraphKey, "the output is the option path of a node in it"},
+    {"path", "", kGraphKey, "the output is the option path of a node in it"},
 };
 inline constexpr OtherValue kOtherTopLevelValues[] = {
-    {"workers", "all", "write auto, or 0: a thread for each core"},
-    {"workers", "max", "write auto, or 0: a thread for each core"},
+    {"workers", "all", "write auto (or 0) for a thread for each core"},
+    {"workers", "max", "write auto (or 0) for a thread for each core"},
     {"memory", "*", "write memory: {host: 2GiB}"},
 };
 

@@ -118,10 +118,9 @@ void Variables::expand(Value& value, Problems& problems) {
     given_at_ = {};
     std::string text = expand_text(value.text());
     if (text.empty() && !empty_.empty())
-      throw Failure{
-          fmt::format("the variable {0} is empty; give it a value, or where nothing is "
-                      "meant write ${{{0}:-}}",
-                      excerpt(empty_))};
+      throw Failure{fmt::format(
+          "the variable {0} is empty; give it a value, or write ${{{0}:-}} where it may be empty",
+          excerpt(empty_))};
     bytes_ += text.size();
     Value expanded;
     if (quoted || !is_null_text(text)) expanded = Value::scalar(std::move(text), {}, quoted);
@@ -139,7 +138,7 @@ void check_unused(const std::vector<Assignment>& given, const std::set<std::stri
   for (const Assignment& a : given) {
     if (asked.contains(a.name)) continue;
     std::string advice = did_you_mean(a.name, names);
-    if (advice.empty()) advice = "; write it where it is meant, or leave --var out";
+    if (advice.empty()) advice = "; use it there, or leave out --var";
     problems.add({std::make_shared<const std::string>("--var"), 0, 0},
                  fmt::format("{0}: nothing in the configuration uses the variable ${{{0}}}{1}",
                              excerpt(a.name), advice));

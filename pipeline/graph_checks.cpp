@@ -14,6 +14,15 @@
 namespace melflow {
 namespace {
 
+// "file, bytes or waveform".
+std::string taken_by(const StageInfo& stage) {
+  if (stage.ports.empty()) return stage.traits.in.name;
+  std::string out = stage.ports.front().name;
+  for (std::size_t i = 1; i < stage.ports.size(); ++i)
+    out += fmt::format("{}{}", i + 1 == stage.ports.size() ? " or " : ", ", stage.ports[i].name);
+  return out;
+}
+
 void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
   const NodeDraft& up = graph.node(input.node);
   const NodeSpec& spec = *d.spec;
@@ -24,18 +33,13 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
                             "the device",
                             spec.name, up.spec->name, up.info->name));
   const PortType given = graph.port_of(input.node);
-  const std::vector<PortType>& known = d.info->ports;
   if (up.info->traits.kind == StageKind::sink) {
     graph.error(mark_of(spec, "from"), fmt::format("{}.from: {} ({}) is a sink and gives nothing",
                                                    spec.name, up.spec->name, up.info->name));
   } else if (!fits(*d.info, given)) {
-    std::vector<const char*> takes(known.size());
-    std::transform(known.begin(), known.end(), takes.begin(),
-                   [](const PortType& port) { return port.name; });
-    if (known.empty()) takes.push_back(d.info->traits.in.name);
     graph.error(mark_of(spec, "from"),
-                fmt::format("{}.from: {} takes {}, but {} ({}) gives {}{}", spec.name, d.info->name,
-                            fmt::join(takes, " or "), up.spec->name, up.info->name, given.name,
+                fmt::format("{}.from: {} takes {}, but {} gives {}{}", spec.name, d.info->name,
+                            taken_by(*d.info), written_text(graph, input.node), given.name,
                             input_advice(graph, d, input.node)));
   }
 }
@@ -47,7 +51,7 @@ void check_pair(GraphDraft& graph, const PlanInput& input, const NodeDraft& d) {
 void check_expansion(GraphDraft& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& d = graph.node(i);
-    if (d.info == nullptr || !d.info->traits.expands) continue;
+    if (d.info == nullptr || !d.info->traits.expands || is_misled(graph, d)) continue;
     for (const int at : nodes_before(graph, i)) {
       const NodeDraft& up = graph.node(at);
       if (up.info != nullptr && up.info->traits.expands)
@@ -100,10 +104,10 @@ void check_join(GraphDraft& graph, const NodeDraft& d) {
       if (!are_apart(graph, d.from[a], d.from[b]))
         return graph.error(
             mark_of(*d.spec, "from"),
-            fmt::format("{}.from: {} joins what comes of several sources or what a route has "
-                        "parted, but a file comes by {} and by {}; take one of them, or put a "
-                        "route before them",
-                        d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
+            fmt::format(
+                "{}.from: {} joins the outputs of a route or several sources, but every file "
+                "comes by both {} and {}; take one of them, or put a route before them",
+                d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
 }
 
 // What a stage puts side by side comes by each of its inputs, in the same blocks: a block that is cut
@@ -116,21 +120,20 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   };
   if (d.from.size() < 2 && d.info->traits.kind == StageKind::sink) return;
   if (d.from.size() < 2)
-    return error(fmt::format(
-        "puts the rows of several nodes side by side, and this is one ({}); name all of them: "
-        "from: [{}, ...]",
-        d.common.from.front(), d.common.from.front()));
+    return error(
+        fmt::format("puts the rows of several nodes side by side, but {} is one node; name all of "
+                    "them: from: [{}, ...]",
+                    d.common.from.front(), d.common.from.front()));
   std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
   for (std::size_t a = 0; a < d.from.size(); ++a) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b) {
       if (d.from[a].node == d.from[b].node)
-        return error(
-            fmt::format("takes the rows of {} twice; name each node once", d.common.from[a]));
+        return error(fmt::format("names {} twice; name each node once", d.common.from[a]));
       if (are_apart(graph, d.from[a], d.from[b]))
-        return error(fmt::format(
-            "takes of every file what each of its inputs gives, but a file comes by {} or by {}, "
-            "never by both; merge joins what a route has parted, or what comes of several sources",
-            d.common.from[a], d.common.from[b]));
+        return error(
+            fmt::format("needs every file from each of its inputs, but a file comes by {} or by "
+                        "{}, never by both; merge joins the outputs of a route or several sources",
+                        d.common.from[a], d.common.from[b]));
     }
     for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
   }
@@ -139,10 +142,10 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
     const NodeDraft& up = graph.node(node);
     if (inputs < d.from.size() && up.info != nullptr &&
         (up.info->traits.expands || up.info->traits.cuts))
-      return error(fmt::format(
-          "takes rows of the same blocks, but {} ({}) cuts files into blocks for some of its "
-          "inputs only; let all of them come from one such node",
-          up.spec->name, up.info->name));
+      return error(
+          fmt::format("takes rows of the same blocks, but {} ({}) cuts files into blocks for some "
+                      "of its inputs only; let all inputs come from the same {}",
+                      up.spec->name, up.info->name, up.info->name));
   }
 }
 
@@ -158,9 +161,9 @@ void check_outputs(GraphDraft& graph, int index) {
       });
     };
     if (std::none_of(readers.begin(), readers.end(), takes))
-      graph.error(d.spec->mark, fmt::format("{0}: nothing takes its output {1}; a node takes it by "
-                                            "`from: {0}.{1}`",
-                                            d.spec->name, d.outputs[o]));
+      graph.error(d.spec->mark,
+                  fmt::format("{0}: no node takes its output {1}; take it with from: {0}.{1}",
+                              d.spec->name, d.outputs[o]));
   }
 }
 
@@ -179,8 +182,6 @@ std::string sinks_of(const GraphDraft& graph, int node) {
       names.push_back(s->name);
   return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
-
-}  // namespace
 
 // What a node takes, and the node that gives it, one whose output nobody takes yet if there is one.
 std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
@@ -217,8 +218,41 @@ bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
   return true;
 }
 
+// Whether an option of every node is written by a name that it has elsewhere, which is reported.
+bool has_other_name(const NodeDraft& node, std::string_view option) {
+  NodeOptions common;
+  Schema schema;
+  common.describe(schema);
+  const auto others = schema.other_names();
+  return std::any_of(others.begin(), others.end(), [&](const OtherName& other) {
+    return other.here == option && node.spec->options.find(other.name) != nullptr;
+  });
+}
+
+// Of a stage with named outputs that has none. Where something else is written in their place, it
+// was refused.
+void check_named_outputs(GraphDraft& graph, const NodeDraft& node) {
+  const NodeSpec& spec = *node.spec;
+  if (!node.info->outputs || !node.outputs.empty()) return;
+  if (const Value* written = spec.options.find("outputs");
+      written != nullptr && !written->is_null())
+    return;
+  std::string wanted = "long";  // or what a node takes
+  for (const NodeDraft& other : graph.nodes)
+    for (const std::string& from : other.common.from)
+      if (from.starts_with(spec.name + ".") && wanted == "long")
+        wanted = from.substr(spec.name.size() + 1);
+  graph.error(spec.mark,
+              fmt::format("{}: 'outputs' is missing; write the outputs with their conditions, such "
+                          "as outputs: {{{}: {{duration: \"> 15s\"}}}}",
+                          spec.name, excerpt(wanted)));
+}
+
+}  // namespace
+
 void check_input(GraphDraft& graph, const NodeDraft& node) {
   if (node.info == nullptr || node.behind) return;
+  check_named_outputs(graph, node);
   const NodeSpec& spec = *node.spec;
   const bool is_source = node.info->traits.kind == StageKind::source;
   if (is_source && !node.common.from.empty())
@@ -234,13 +268,13 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
         fmt::format("{}.files_per_task: {} is not a source; the source says how many files go "
                     "together",
                     spec.name, node.info->name));
-  if (!is_source && node.common.from.empty())
+  if (!is_source && node.common.from.empty() && !has_other_name(node, "from"))
     graph.error(spec.mark,
                 fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
   if (is_source && node.common.on_failure)
     graph.error(mark_of(spec, "on_failure"),
-                fmt::format("{}.on_failure: {} is a source, and every output comes after it; set "
-                            "it on a node after which only some of the outputs come",
+                fmt::format("{}.on_failure: {} is a source, so every output is behind it; set it "
+                            "on a node that leads to some of the outputs only",
                             spec.name, node.info->name));
   const bool are_sources = check_from_sources(graph, node);
   const bool takes_several = node.info->traits.joins || node.info->traits.pairs || are_sources;
@@ -250,9 +284,10 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
         fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
                     node.info->name, node.common.from.size(), fmt::join(node.common.from, ", "),
                     node.info->traits.kind == StageKind::sink
-                        ? "; write a node of its own for each"
-                        : "; keep one of them (a node of the stage merge joins the outputs of a "
-                          "route, one of concat puts rows side by side, batches takes several)"));
+                        ? "; write one node for each"
+                        : "; keep one of them, or join them first: merge joins the outputs of a "
+                          "route or several sources, concat puts rows side by side, batches takes "
+                          "several"));
   const bool has_too_many = node.from.size() > 1 && !takes_several;
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)
@@ -297,8 +332,8 @@ bool check_cycles(GraphDraft& graph) {
     const NodeSpec& spec = *graph.node(start).spec;
     graph.error(
         mark_of(spec, "from"),
-        fmt::format("{}.from: the graph has a cycle: {} -> {}; data goes from the source to the "
-                    "sinks, so one of these has to take another node's output",
+        fmt::format("{}.from: the graph has a cycle: {} -> {}; data flows from the source to the "
+                    "sinks, so one of these nodes must take its input from another node",
                     spec.name, spec.name, text.substr(0, text.size() - 4)));
   }
   return !left.empty();
@@ -323,7 +358,7 @@ void check_shape(GraphDraft& graph) {
     if (d.info->traits.kind == StageKind::sink) continue;
     if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i))
       graph.error(d.spec->mark,
-                  fmt::format("{}: nothing takes its output ({}); a graph ends in a sink{}",
+                  fmt::format("{}: no node takes its output ({}); a graph ends in a sink{}",
                               d.spec->name, graph.port_of(i).name, sinks_of(graph, i)));
     if (are_connected) check_outputs(graph, i);
   }

@@ -25,7 +25,7 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
     }
     std::string advice = advice_on(e.key, {&d.config->schema(), &common});
     if (advice.empty())
-      advice = names.empty() ? std::string("; it has none of its own: remove this")
+      advice = names.empty() ? std::string("; it has no options of its own: remove this")
                              : fmt::format("; `melflow stages {}` lists its options", d.info->name);
     graph.error(e.key_mark, fmt::format("{}{}: unknown option of {}{}", path, excerpt(e.key),
                                         d.info->name, advice));
@@ -141,19 +141,13 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     const int named = in.node < 0 ? find_node(graph, node, before_dot) : -1;
     if (named >= 0 && graph.node(named).outputs.empty() && graph.node(named).info != nullptr &&
         graph.node(named).info->outputs) {
+      continue;  // check_input() says so of that node
+    } else if (named >= 0 && graph.node(named).outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),
           fmt::format(
-              "{0}.from: {1} ({2}) has no output '{3}'; its option outputs names them, such as "
-              "outputs: {{{3}: {{duration: \"> 15s\"}}}}",
-              spec.name, before_dot, graph.node(named).common.stage,
-              excerpt(from.substr(std::min(from.size(), before_dot.size() + 1)))));
-    } else if (named >= 0 && graph.node(named).outputs.empty()) {
-      graph.error(mark_of(spec, "from"),
-                  fmt::format("{}.from: there is no output '{}': {} ({}) has one output, without a "
-                              "name; write '{}'",
-                              spec.name, excerpt(from), before_dot, graph.node(named).common.stage,
-                              before_dot));
+              "{}.from: there is no output '{}'; {} ({}) has a single output: write from: {}",
+              spec.name, excerpt(from), before_dot, graph.node(named).common.stage, before_dot));
     } else if (in.node < 0) {
       std::vector<std::string> names;
       for (const NodeDraft& other : graph.nodes) {
@@ -167,7 +161,7 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),
-          fmt::format("{}.from: {} ({}) has several outputs, name one: {}.{}", spec.name, from,
+          fmt::format("{}.from: {} ({}) has several outputs; name one: {}.{}", spec.name, from,
                       up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
     } else {
       node.from.push_back(in);

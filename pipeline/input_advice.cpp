@@ -76,7 +76,65 @@ Mending mending(const GraphDraft& graph, const NodeDraft& d, int named) {
   return out;
 }
 
-// Whether `d` takes one input, which does not fit.
+// Of a node that `d` may take from in place of `named`, since a stage that takes several kinds of
+// items takes what it gives: before `named`, the nearest first, else anywhere; -1 for none. A sink
+// gets what its stage names first.
+int other_giver(const GraphDraft& graph, const NodeDraft& d, int named) {
+  std::vector<int> candidates = nodes_before(graph, named);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const std::vector<int> before = nodes_before(graph, i);
+    const bool is_behind =
+        std::any_of(before.begin(), before.end(), [&](int n) { return &graph.node(n) == &d; });
+    if (!is_behind && &graph.node(i) != &d) candidates.push_back(i);
+  }
+  int best = -1;
+  std::size_t least = d.info->ports.size();
+  for (const int i : candidates) {
+    const NodeDraft& other = graph.node(i);
+    if (other.info == nullptr || !other.outputs.empty() || other.behind ||
+        other.info->traits.kind == StageKind::sink)
+      continue;
+    const auto at = std::find(d.info->ports.begin(), d.info->ports.end(), graph.port_of(i));
+    const auto place = static_cast<std::size_t>(at - d.info->ports.begin());
+    if (place >= least) continue;
+    best = i;
+    least = place;
+    if (d.info->traits.kind != StageKind::sink) return best;
+  }
+  return best;
+}
+
+// "; write from: resample, since resample (resample) gives waveform, and from: way in segment".
+std::string other_place(const GraphDraft& graph, const NodeDraft& d, int named) {
+  const int giver = other_giver(graph, d, named);
+  if (giver < 0) return {};
+  std::string out = fmt::format("; write from: {}, since {} gives {}", written_name(graph, giver),
+                                written_text(graph, giver), graph.port_of(giver).name);
+  if (d.info->traits.kind == StageKind::sink) return out;
+  const std::vector<int> before = nodes_before(graph, named);
+  for (const int reader : graph.readers_of(giver))
+    if (reader == named || std::find(before.begin(), before.end(), reader) != before.end())
+      return out + fmt::format(", and from: {} in {}", d.spec->name, written_name(graph, reader));
+  return out;
+}
+
+// Of a node that makes what `named` gives already: "; remove decode, since files (synthetic) gives
+// waveform already, and write from: files in resample".
+std::string needlessness(const GraphDraft& graph, const NodeDraft& d, int named) {
+  const PortType given = graph.port_of(named);
+  if (!d.info->ports.empty() || !(d.info->traits.out == given)) return {};
+  std::string out = fmt::format("; remove {}, since {} gives {} already", d.spec->name,
+                                written_text(graph, named), given.name);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
+    if (&graph.node(i) == &d)
+      for (const int reader : graph.readers_of(i))
+        out += fmt::format(", and write from: {} in {}", written_name(graph, named),
+                           graph.node(reader).spec->name);
+  return out;
+}
+
+}  // namespace
+
 bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
   if (d.info == nullptr || d.from.size() != 1) return false;
   const NodeDraft& up = graph.node(d.from.front().node);
@@ -84,7 +142,18 @@ bool is_misled(const GraphDraft& graph, const NodeDraft& d) {
          !fits(*d.info, graph.port_of(d.from.front().node));
 }
 
-}  // namespace
+std::string written_name(const GraphDraft& graph, int node) {
+  const NodeDraft& d = graph.node(node);
+  return d.spec->name == graph.outlets[d.written] ? graph.spec.nodes[d.written].name : d.spec->name;
+}
+
+std::string written_text(const GraphDraft& graph, int node) {
+  const NodeDraft& d = graph.node(node);
+  const std::string name = written_name(graph, node);
+  const Value* stage =
+      name == d.spec->name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
+  return fmt::format("{} ({})", name, stage != nullptr ? stage->text() : d.info->name);
+}
 
 std::vector<int> nodes_before(const GraphDraft& graph, int node) {
   std::vector<int> out;
@@ -104,7 +173,8 @@ bool fits(const StageInfo& stage, const PortType& port) {
 
 std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named) {
   const Mending by = mending(graph, d, named);
-  if (by.node < 0) return {};
+  if (by.node < 0)
+    return d.info->ports.empty() ? needlessness(graph, d, named) : other_place(graph, d, named);
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const NodeDraft& left = graph.node(by.node);
   if (by.stages.empty())
@@ -116,8 +186,12 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
 
 std::set<int> left_by_mistake(const GraphDraft& graph) {
   std::set<int> out;
-  for (const NodeDraft& d : graph.nodes)
-    if (is_misled(graph, d)) out.insert(mending(graph, d, d.from.front().node).node);
+  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
+    const NodeDraft& d = graph.node(i);
+    if (!is_misled(graph, d)) continue;
+    out.insert(mending(graph, d, d.from.front().node).node);
+    if (!d.info->ports.empty()) out.insert(i);  // what it gives is as wrong as what it takes
+  }
   return out;
 }
 

@@ -45,11 +45,11 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const PlanNode& n = plan.nodes[i];
     if (n.inputs.empty() || bound[i] < kLargestFile) continue;
-    return graph.error(graph.spec.memory_mark,
-                       fmt::format("memory.host: no amount is enough: what {} ({}) gives grows "
-                                   "with the file; the stages after it need one before them that "
-                                   "limits the size of a block",
-                                   n.name, n.info->name));
+    return graph.error(
+        graph.spec.memory_mark,
+        fmt::format("memory.host: no amount is enough, since the output of {} ({}) grows with the "
+                    "file; put a stage that limits the size of a block before the stages after it",
+                    n.name, n.info->name));
   }
 }
 
@@ -100,8 +100,8 @@ void check_files(GraphDraft& graph, const Plan& plan) {
           makers.try_emplace(std::filesystem::absolute(path).lexically_normal().string(), &n);
       if (is_first) continue;
       graph.error(mark_of(graph.spec_of(n), "path"),
-                  fmt::format("{}: {} would be written by {} ({}), too; give it another path",
-                              n.name, path, it->second->name, it->second->info->name));
+                  fmt::format("{}: {} is also written by {} ({}); give it another path", n.name,
+                              path, it->second->name, it->second->info->name));
       break;
     }
   }
@@ -147,7 +147,7 @@ std::string forgotten_unit(const Plan& plan) {
   constexpr std::uint64_t kFewBytes = 64 << 10;
   if (plan.host_memory == 0 || plan.host_memory >= kFewBytes) return {};
   const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
-  return fmt::format("; a size without a unit is in bytes, did you mean {}{}?", plan.host_memory,
+  return fmt::format("; a size without a unit is in bytes: did you mean {}{}?", plan.host_memory,
                      is_enough ? "MiB" : "GiB");
 }
 
@@ -170,13 +170,13 @@ void check_memory(GraphDraft& graph, Plan& plan) {
   }
   plan.least_memory = (expands(false) ? 2 : 1) * plan.largest_block + plan.least_for_parts;
   if (plan.least_memory > plan.host_memory)
-    graph.error(graph.spec.memory_mark,
-                fmt::format("memory.host: {} cannot make progress: the largest block needs {:.1f} "
-                            "MiB at once, on its way from the source to the sinks; allow that or "
-                            "make the blocks smaller{}{}",
-                            to_text(Bytes{plan.host_memory}),
-                            static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan),
-                            forgotten_unit(plan)));
+    graph.error(
+        graph.spec.memory_mark,
+        fmt::format("memory.host: {} is too little: the largest block needs {:.1f} MiB on its way "
+                    "from the source to the sinks; set at least that, or make blocks smaller{}{}",
+                    to_text(Bytes{plan.host_memory}),
+                    static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan),
+                    forgotten_unit(plan)));
 }
 
 }  // namespace melflow

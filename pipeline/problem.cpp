@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -15,7 +16,7 @@ std::string Problem::str() const {
 }
 
 void Problems::add(Mark mark, std::string message) {
-  message = shortened(message, kLongestMessage);
+  message = shortened(in_sentences(message), kLongestMessage);
   list_.push_back({std::move(mark), std::move(message)});
   if (list_.size() < kMost) return;
   Problems all = *this;

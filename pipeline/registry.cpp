@@ -34,7 +34,7 @@ std::string Registry::advice_on(const std::string& name) const {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const OtherName& other : other_names_)
     if (other.name == lower && find(std::string(other.here)) != nullptr)
-      return fmt::format(", here it is '{}'{}{}", other.here, other.how.empty() ? "" : ": ",
+      return fmt::format("; use '{}' instead{}{}", other.here, other.how.empty() ? "" : ": ",
                          other.how);
   if (find(lower) != nullptr) return fmt::format(", did you mean '{}'?", lower);
   return did_you_mean(name, names());

@@ -101,12 +101,14 @@ std::string on_quotes(const Value& v) {
   if (!v.is_scalar()) return {};
   for (const char* quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019", "\u00ab", "\u00bb"})
     if (v.text().find(quote) != std::string::npos)
-      return fmt::format("; {} is no quotation mark of YAML, write \" or ' or leave it out", quote);
+      return fmt::format("; {} is not a quotation mark in YAML: write \" or ', or remove it",
+                         quote);
   return {};
 }
 
 bool is_meant(const OtherValue& other, const Value& v) {
   if (other.value == "[]") return v.is_list();
+  if (other.value == "{}") return v.is_map();
   if (!v.is_scalar()) return false;
   const bool is_ending = other.value.starts_with('*');
   return is_ending ? v.text().ends_with(other.value.substr(1)) : v.text() == other.value;
@@ -118,11 +120,12 @@ void add_refused(const Problems& refused, const Value& v, std::span<const OtherV
   const auto other = std::find_if(others.begin(), others.end(), [&](const OtherValue& o) {
     return o.option == option && is_meant(o, v);
   });
-  for (const Problem& p : refused.sorted())
-    problems.add(p.mark, other == others.end()
-                             ? p.message + on_quotes(v)
-                             : p.message.substr(0, p.message.find(", did you mean")) + "; " +
-                                   std::string(other->advice));
+  for (const Problem& p : refused.sorted()) {
+    const char* const own_advice = v.is_list() ? ";" : ", did you mean";
+    problems.add(p.mark, other == others.end() ? p.message + on_quotes(v)
+                                               : p.message.substr(0, p.message.find(own_advice)) +
+                                                     "; " + std::string(other->advice));
+  }
 }
 
 }  // namespace
@@ -180,7 +183,7 @@ std::string advice_on(std::string_view key, std::initializer_list<const Schema*>
   for (const Schema* schema : schemas) {
     for (const OtherName& other : schema->other_names()) {
       if (other.name != key) continue;
-      std::string out = fmt::format(", here it is '{}'", other.here);
+      std::string out = fmt::format("; use '{}' instead", other.here);
       if (!other.how.empty()) out += fmt::format(": {}", other.how);
       if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", key, other.whose);
       return out;
@@ -224,18 +227,16 @@ bool is_same_word(std::string_view text, std::string_view word) {
 }
 
 std::string in_quotes(const Value& v) {
-  return describe_value(v) + " is a text because of its quotes; remove the quotes";
+  return describe_value(v) + " is text because of its quotes; remove the quotes";
 }
 }  // namespace
 
 std::string is_not(const Value& v, const std::string& what) {
-  if (v.is_null()) return "nothing stands here instead of " + what;
+  if (v.is_null()) return "has no value; write " + what;
   return describe_value(v) + " is not " + what;
 }
 
-std::string is_not_written() {
-  return "nothing stands here; write a value, or null for the default";
-}
+std::string is_not_written() { return "has no value; write one, or null for the default"; }
 
 std::string parse_integer(const Value& v, std::int64_t& out) {
   const std::string& t = v.text();
@@ -294,12 +295,12 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
 
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
   if (v.is_list() && v.items().size() == 1)
-    return detail::is_not(v, "a text") + "; write it without the brackets";
-  if (v.is_list()) return detail::is_not(v, "a text") + "; write one text, without the brackets";
+    return detail::is_not(v, "text") + "; write it without the brackets";
+  if (v.is_list()) return detail::is_not(v, "text") + "; write one text, without the brackets";
   if (v.is_map() && v.entries().size() == 1 && v.entries().front().value.is_null())
-    return detail::is_not(v, "a text") +
+    return detail::is_not(v, "text") +
            fmt::format("; did you mean \"${{{}}}\"?", excerpt(v.entries().front().key));
-  if (!v.is_scalar()) return detail::is_not(v, "a text");
+  if (!v.is_scalar()) return detail::is_not(v, "text");
   out = v.text();
   return {};
 }

@@ -40,7 +40,7 @@ struct OtherName {
 /// A value that an option does not have, but others have or somebody would guess.
 struct OtherValue {
   std::string_view option;
-  std::string_view value;   ///< "hanning"; "*ms": all that end so; "*": any; "[]": a list
+  std::string_view value;   ///< "hanning"; "*ms": what ends so; "*": any; "[]", "{}": a list, a map
   std::string_view advice;  ///< the end of the message: "write hann"
 };
 

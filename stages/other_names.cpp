@@ -139,18 +139,18 @@ constexpr OtherName kDecode[] = {
     {"duration", "librosa", "fit", "in samples, or with its unit: 10s"},
     {"max_length", "", "fit", "in samples, or with its unit: 10s"},
     {"sample_rate", "", "resample.rate",
-     "of a node after this one, {stage: resample, rate: 16000}"},
-    {"sr", "librosa", "resample.rate", "of a node after this one, {stage: resample, rate: 16000}"},
-    {"rate", "", "resample.rate", "of a node after this one, {stage: resample, rate: 16000}"},
+     "in a node after this one: {stage: resample, rate: 16000}"},
+    {"sr", "librosa", "resample.rate", "in a node after this one: {stage: resample, rate: 16000}"},
+    {"rate", "", "resample.rate", "in a node after this one: {stage: resample, rate: 16000}"},
 };
 
 constexpr OtherValue kDecodeValues[] = {
-    {"downmix", "stereo", "a row has one channel: write mean, left, right or the number of one"},
+    {"downmix", "stereo", "a row has one channel"},
     {"downmix", "mono", "write mean"},
     {"downmix", "average", "write mean"},
-    {"downmix", "none", "a row has one channel: write mean, left, right or the number of one"},
-    {"truncated", "skip", "write keep, or fail: the recording counts as failed then"},
-    {"truncated", "drop", "write fail: the recording counts as failed then"},
+    {"downmix", "none", "a row has one channel"},
+    {"truncated", "skip", "write keep, or fail to count such recordings as failed"},
+    {"truncated", "drop", "write fail to count such recordings as failed"},
     {"truncated", "ignore", "write keep"},
 };
 
@@ -175,8 +175,10 @@ constexpr OtherName kFileList[] = {
     {"ext", "librosa", "include", "patterns such as **/*.wav"},
     {"extensions", "", "include", "patterns such as **/*.wav"},
     {"manifest_filepath", "NeMo", "manifest"},
-    {"min_duration", "NeMo", "segment.min_length", "with a unit where it is a time: 1s"},
-    {"max_duration", "NeMo", "segment.max_length", "with a unit where it is a time: 20s"},
+    {"min_duration", "NeMo", "segment.min_length",
+     "in a node segment, in samples or with its unit, such as 1s"},
+    {"max_duration", "NeMo", "segment.max_length",
+     "in a node segment, in samples or with its unit, such as 20s"},
     {"seed", "", "split_seed"},
     {"random_state", "scikit-learn", "split_seed"},
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
@@ -230,6 +232,9 @@ constexpr OtherValue kMelValues[] = {
     {"power", "true", "write 2 for the power, 1 for the magnitude"},
     {"backend", "gpu", "write cuda"},
     {"backend", "GPU", "write cuda"},
+    {"normalize", "true",
+     "write per_feature: each column by its own mean and standard deviation, or all_features"},
+    {"normalize", "false", "write none"},
     {"norm", "true", "write slaney for triangles of equal area, or none"},
     {"preset", "openai", "write whisper"},
 };
@@ -237,7 +242,11 @@ constexpr OtherValue kMelValues[] = {
 constexpr const char* kShares =
     "write splits: ratio, with the shares in split_ratios: {train: 80, val: 10, test: 10}";
 constexpr OtherValue kFileListValues[] = {
+    {"root", "[]",
+     "root is one folder, without brackets; for several, name the folder above them and choose "
+     "with include, such as include: [a/**, b/**], or list the files in a table: manifest: FILE"},
     {"splits", "[]", kShares},
+    {"splits", "{}", kShares},
     {"splits", "random", kShares},
     {"splits", "shuffle", kShares},
     {"splits", "parent_dir", "write top_dir: a split is the first folder below root"},

@@ -13,8 +13,13 @@ std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
   std::string unit(read ? read->second : "");
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return std::tolower(c); });
-  if (!read || (!unit.empty() && unit != "hz" && unit != "khz" && unit != "k"))
-    return detail::is_no_amount(v, "a sample rate in Hz such as 16000, 16kHz or 44.1kHz");
+  if (!read || (!unit.empty() && unit != "hz" && unit != "khz" && unit != "k")) {
+    const char* const meant = unit.starts_with('k') ? "kHz" : unit.starts_with('h') ? "Hz" : "";
+    return detail::is_no_amount(v, "a sample rate in Hz such as 16000, 16kHz or 44.1kHz") +
+           (read && *meant != '\0'
+                ? fmt::format("; did you mean {}{}?", number_text(read->first), meant)
+                : std::string());
+  }
   const double hz = read->first * (unit.starts_with('k') ? 1000 : 1);
   if (hz > std::numeric_limits<int>::max()) return excerpt(v.text()) + " is too large";
   constexpr double kLeast = 4, kMost = 400;  // such as 44.1

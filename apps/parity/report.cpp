@@ -81,7 +81,7 @@ void ParityResult::fail(const std::string& why) {
 }
 
 void ParityResult::take(const ParityValue& value) {
-  largest = std::max(largest, value.largest);
+  largest = std::max({largest, value.largest, std::abs(value.ours - value.theirs)});
   if (worst.frame < 0 || value.share() > worst.share()) {
     worst = value;
     worst_case = name;

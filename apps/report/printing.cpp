@@ -1,5 +1,7 @@
 #include "apps/report/printing.h"
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 namespace {
 
@@ -14,7 +16,7 @@ void put(std::FILE* out, const std::string& text) {
 }
 
 void complain(const std::string& message) {
-  put(stderr, "melflow: " + excerpt(message, kLongestMessage) + "\n");
+  put(stderr, "melflow: " + excerpt(in_sentences(message), kLongestMessage) + "\n");
 }
 
 }  // namespace melflow

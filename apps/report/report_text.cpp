@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include "apps/report/format.h"
 #include "apps/report/limits_text.h"
 #include "apps/report/report_json.h"
+#include "pipeline/reasons.h"
 #include "pipeline/text.h"
 #include "stages/corpus/not_taken.h"
 
@@ -279,45 +279,33 @@ std::string reason_text(const Ledger::Entry& entry) {
   return remark_text(entry.stage, to_text(entry.outcome), entry.reason);
 }
 
-// Without its numbers, which may differ from file to file.
-std::string kind_of(const std::string& reason) {
-  std::string out;
-  for (const char c : reason) {
-    const bool is_number = (c >= '0' && c <= '9') || c == '.';
-    if (!is_number || !out.ends_with('0')) out += is_number ? '0' : c;
-  }
-  return out;
-}
-
 // A line for each of the most frequent ones.
 std::string by_reason(const std::vector<Remark>& remarks) {
-  struct Kind {
-    std::string first;  // of these reasons
-    std::size_t count = 0;
-    bool is_example = false;  // others have other numbers
-  };
-  std::map<std::string, Kind> kinds;
-  for (const Remark& r : remarks) {
-    const std::string reason = reason_text(r.entry);
-    Kind& kind = kinds[kind_of(reason)];
-    if (kind.count++ == 0) kind.first = reason;
-    kind.is_example = kind.is_example || reason != kind.first;
-  }
-  std::vector<Kind> most;
-  most.reserve(kinds.size());
-  for (const auto& [key, kind] : kinds) most.push_back(kind);
-  std::stable_sort(most.begin(), most.end(),
-                   [](const Kind& a, const Kind& b) { return a.count > b.count; });
+  Reasons reasons;
+  for (const Remark& r : remarks) reasons.add(r.entry);
+  const std::vector<Reasons::Reason> most = reasons.sorted();
   std::string out;
   std::size_t others = 0;
   for (std::size_t i = 0; i < most.size(); ++i) {
     if (i < kShownReasons)
       out += fmt::format("    {}: {}{}\n", plural(most[i].count, "file"),
-                         most[i].is_example ? "such as " : "", most[i].first);
+                         most[i].is_example ? "such as " : "", reason_text(most[i].first));
     else
       others += most[i].count;
   }
   return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
+}
+
+// ", 3 are ok (written: a.h5, b.npy)" of a run that wrote something.
+std::string rest_text(const RunReport& report) {
+  if (report.ending != Ending::complete) return {};
+  std::vector<std::string> paths;
+  for (const StageReport& s : report.stages)
+    for (const auto& [name, value] : s.summary)
+      if (name == "path") paths.push_back(one_line(value.text()));
+  return fmt::format(
+      ", {} {} ok{}", count_text(report.counts.ok), report.counts.ok == 1 ? "is" : "are",
+      paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
 }
 
 }  // namespace
@@ -360,8 +348,8 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
   std::copy_if(remarks.begin(), remarks.end(), std::back_inserter(failed),
                [](const Remark& r) { return r.entry.outcome == Outcome::failed; });
   if (failed.empty()) return {};
-  return fmt::format("{} of {} failed:\n", count_text(failed.size()),
-                     plural(report.counts.found, "file")) +
+  return fmt::format("{} of {} failed{}:\n", count_text(failed.size()),
+                     plural(report.counts.found, "file"), rest_text(report)) +
          remarks_text(failed, limit);
 }
 

@@ -18,7 +18,7 @@ std::string tables_text(const RunReport& report);
 /// the number of further ones, by reason.
 std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit);
 
-/// As remarks_text(), for files that failed, with their number first; "" when none did.
+/// As remarks_text(), for files that failed, with their number and where the rest is first; "" when none did.
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
                           std::size_t limit);
 

@@ -27,7 +27,7 @@ Json parsed(const std::string& path) {
   Json out = Json::parse(in, nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
-        "{}: is no report of melflow; `melflow run PIPELINE --json={}` writes one", path, path));
+        "{}: is not a report of melflow; `melflow run PIPELINE --json={}` writes one", path, path));
   return out;
 }
 
@@ -72,7 +72,7 @@ RunSpeed read_saved_report(const std::string& path) try {
     out.stages.push_back(stage_of(s, std::max(1.0, out.files)));
   return out;
 } catch (const Json::exception& e) {
-  throw RunError(fmt::format("{}: is no complete report of melflow: {}", path, e.what()));
+  throw RunError(fmt::format("{}: is not a complete report of melflow: {}", path, e.what()));
 }
 
 std::string comparison_text(const Comparison& c, const RunSpeed& before, const RunSpeed& after) {

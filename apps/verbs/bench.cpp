@@ -20,6 +20,7 @@
 #include "apps/report/report_json.h"
 #include "apps/signals.h"
 #include "apps/usage_errors.h"
+#include "apps/verbs/duration.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "cuda/gpu.h"
@@ -61,9 +62,8 @@ std::string parent_of(const BenchArguments& arguments) {
           fmt::format("TMPDIR: {}; name a folder for files by --dir", error.message()));
   }
   if (!fs::is_directory(dir, error))
-    throw UsageError(
-        fmt::format("--dir {}: {}; name a folder in which files of some MB can be made",
-                    excerpt(dir), error ? error.message() : "is no folder"));
+    throw UsageError(fmt::format("--dir {}: {}; name a folder with room for files of some MB",
+                                 excerpt(dir), error ? error.message() : "is not a folder"));
   return dir;
 }
 
@@ -192,25 +192,22 @@ int bench(const BenchArguments& arguments) {
 
 Action add_bench(CLI::App& verb) {
   auto arguments = std::make_shared<BenchArguments>();
-  verb.add_option("--seconds", arguments->seconds,
-                  "how long each is measured at a time, all of them in turn")
-      ->check(CLI::Range(0.001, 3600.0))
-      ->type_name("SECONDS")
-      ->capture_default_str();
-  verb.add_option("--repeat", arguments->repeat, "how often; the median of them is shown")
+  add_time(verb, "--seconds", arguments->seconds,
+           "how long each is measured at a time, in turn (default 1s)");
+  verb.add_option("--repeat", arguments->repeat, "how often each is measured; the median is shown")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   verb.add_option("--dir", arguments->dir,
-                  "a folder on the disk to be measured, in which files of some MB are made and "
-                  "removed (default: the folder for temporary files)")
+                  "a folder on the disk to measure; files of some MB are made in it and removed "
+                  "(default: the folder for temporary files)")
       ->type_name("DIR");
   verb.add_flag("--json{-}", arguments->json,
                 "prints a JSON document instead; --json=FILE writes it to FILE beside the table");
   verb.add_flag("--no-progress", arguments->no_progress, "prints no progress");
   verb.footer(
       "Reads, decodes, computes, copies and writes, each alone, with melflow's own parts: "
-      "ceilings\n"
-      "for a pipeline; what limits one, `melflow explain` says. Give it the machine to itself.\n"
+      "ceilings\nfor a pipeline; `melflow explain` says what limits one. Run it while nothing else "
+      "runs.\n"
       "\n"
       "Example:\n"
       "  melflow bench --dir /data --json=ceilings.json");

@@ -203,16 +203,17 @@ Action add_compare(CLI::App& verb) {
       "a file that `melflow run` wrote, or a pipeline: a YAML file, or the name of one that comes "
       "with melflow";
   verb.add_option("A", arguments->a, what)->required();
-  verb.add_option("B", arguments->b, "what to compare it with, likewise")->required();
-  verb.add_option("--output", arguments->output,
-                  "the output of pipelines with several: the name of the node that writes it; "
-                  "otherwise outputs of the same name are compared, and a file of rows with the "
-                  "output whose path is the file's")
+  verb.add_option("B", arguments->b, "what to compare it with: also a file or a pipeline")
+      ->required();
+  verb.add_option(
+          "--output", arguments->output,
+          "which output to compare where a pipeline has several: the name of the node that writes "
+          "it (default: outputs of the same name, or the output whose path is that of the file)")
       ->type_name("NAME");
   arguments->overrides.add_to(verb);
   verb.add_flag("--json", arguments->json, "prints one JSON document");
-  verb.get_option("--set")->description("overrides an option, in both of the two: mel.n_mels=64");
-  verb.add_option("--set-b", arguments->sets_of_b, "overrides an option, in B alone")
+  verb.get_option("--set")->description("overrides an option in both: mel.n_mels=64");
+  verb.add_option("--set-b", arguments->sets_of_b, "overrides an option in B alone")
       ->type_name("NODE.OPTION=VALUE")
       ->allow_extra_args(false)
       ->check(*verb.get_option("--set")->get_validator(0));

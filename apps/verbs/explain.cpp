@@ -107,10 +107,9 @@ int explain(const ExplainArguments& arguments) {
 Action add_explain(CLI::App& verb) {
   auto arguments = std::make_shared<ExplainArguments>();
   arguments->trial.plan.add_to(verb);
-  verb.add_flag(
-      "--verify", arguments->verify,
-      "tries the first hint and measures what it brings: three runs without and three with "
-      "it, in turn");
+  verb.add_flag("--verify", arguments->verify,
+                "tries the first hint and measures its effect: three runs without it and three "
+                "with it, in turn");
   arguments->trial.add_to(verb);
   verb.footer(
       "The pipeline runs as it would with `melflow run`, but writes into a folder beside its "

@@ -114,8 +114,7 @@ Action add_init(CLI::App& verb) {
                                       "the file to write; with --stage a new folder, by default "
                                       "the stage's name")
                           ->capture_default_str();
-  CLI::Option* force =
-      verb.add_flag("--force", given->force, "replaces FILE where it is there already");
+  CLI::Option* force = verb.add_flag("--force", given->force, "replaces FILE if it exists");
   CLI::Option* stage =
       verb.add_option("--stage", given->stage,
                       "writes a project with a stage of that name instead: C++, its test, a "

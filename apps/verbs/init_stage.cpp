@@ -66,7 +66,7 @@ std::string wrong_stage_name(const std::string& name) {
                        });
   if (!is_name)
     return fmt::format(
-        "{} is no name of a stage; allowed: small letters, digits and _, a letter first, "
+        "{} is not a name for a stage; allowed: small letters, digits and _, a letter first, "
         "at most {} characters, such as peak_level",
         name.empty() ? "an empty text" : name, kLongestName);
   if (Registry::global().find(name) != nullptr)

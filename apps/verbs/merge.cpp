@@ -66,7 +66,7 @@ Action add_merge(CLI::App& verb) {
   auto arguments = std::make_shared<MergeArguments>();
   verb.add_option("JOB", arguments->folder, "the folder of a job whose parts are done")->required();
   verb.add_option("-o,--output", arguments->output,
-                  "writes there and not to the path that the pipeline has")
+                  "writes there instead of to the path in the pipeline")
       ->type_name("FILE");
   verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
       ->type_name("N")

@@ -50,7 +50,7 @@ Action add_plan(CLI::App& verb) {
   verb.add_option("--part", arguments->part, "approximate size of a part, in bytes of recordings")
       ->type_name("SIZE")
       ->capture_default_str();
-  verb.add_option("-o,--output", arguments->folder, "the folder of the job, which is created")
+  verb.add_option("-o,--output", arguments->folder, "the folder of the job; it is created")
       ->type_name("JOB")
       ->required();
   verb.footer(

@@ -55,8 +55,10 @@ class Documents {
   explicit Documents(const RunArguments& arguments) : json_(arguments.json) {
     const std::filesystem::path ending = std::filesystem::path(arguments.page).extension();
     if (!ending.empty() && ending != ".html" && ending != ".htm")
-      throw UsageError(fmt::format("--report: {} does not end in .html; a page is written",
-                                   excerpt(arguments.page)));
+      throw UsageError(
+          fmt::format("--report: {} does not end in .html; the report is a page for a browser, so "
+                      "name it .html",
+                      excerpt(arguments.page)));
     if (json_ != "-") open(json_file_, "--json", json_, arguments);
     open(page_, "--report", arguments.page, arguments);
     open(trace_, "--trace", arguments.trace, arguments);
@@ -227,26 +229,24 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
   verb.add_flag(
       "--json{-}", arguments.json,
-      "prints one JSON document on stdout, and everything else on stderr; --json=FILE writes it "
-      "to FILE, which `melflow report` reads, and the summary stays on stdout");
+      "prints one JSON document on stdout and everything else on stderr; --json=FILE writes the "
+      "document to FILE, for `melflow report`, and leaves the summary on stdout");
   add_time(verb, "--stop-after", arguments.stop_after,
-           "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
-           "Ctrl-C; for machines with a time limit");
-  verb.add_option(
-          "--report", arguments.page,
-          "writes the report of this run as a page for a browser (`melflow report` compares the "
-          "--json of two runs): the graph with what is busy and what "
-          "holds others up, rates, queues, memory and cores over time, files that took longest")
+           "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
+           "for machines with a time limit");
+  verb.add_option("--report", arguments.page,
+                  "writes the report of this run as a page for a browser: the graph with what is "
+                  "busy and what holds it up; rates, queues, memory and cores over time; the files "
+                  "that took longest (`melflow report` compares two runs by their --json)")
       ->type_name("FILE.html");
   CLI::Option* trace =
-      verb.add_option(
-              "--trace", arguments.trace,
-              "writes what each worker did when, for ui.perfetto.dev: a span for every call of a "
-              "stage, arrows that follow the files, queues, memory")
+      verb.add_option("--trace", arguments.trace,
+                      "writes what each worker did and when, for ui.perfetto.dev: a span for every "
+                      "call of a stage, arrows that follow the files, queues, memory")
           ->type_name("FILE.json");
   verb.add_option("--trace-calls", arguments.trace_calls,
-                  "the trace keeps the first N calls of stages; each takes about 80 "
-                  "bytes of memory while the run goes on")
+                  "number of calls of stages that the trace keeps, the first ones; each takes "
+                  "about 80 bytes of memory during the run")
       ->type_name("N")
       ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
       ->capture_default_str()
@@ -290,8 +290,8 @@ Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
   verb.add_option("--resume", arguments->resume,
-                  "whether to resume where an earlier run stopped; never: starts over; "
-                  "require: fails where there is nothing to resume")
+                  "whether to resume where an earlier run stopped; auto: if there is something to "
+                  "resume; never: starts over; require: fails if there is nothing to resume")
       ->transform(CLI::Transformer(
           std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
                                               {"never", Resume::When::never},

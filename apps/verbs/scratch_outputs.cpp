@@ -37,18 +37,35 @@ fs::path folder_beside(const std::string& node, const fs::path& output) {
 ScratchOutputs::ScratchOutputs(const Plan& plan) {
   // Before the first folder is made: a constructor that throws has no destructor.
   for (const PlanNode& node : plan.nodes) check(node);
-  for (const PlanNode& node : plan.nodes) {
-    if (node.resources.files_made.empty()) continue;
-    const fs::path output = node.resources.files_made.front();
-    try {
+  try {
+    for (const PlanNode& node : plan.nodes) {
+      add_cache(node);
+      if (node.resources.files_made.empty()) continue;
+      const fs::path output = node.resources.files_made.front();
       folders_.push_back(folder_beside(node.name, output));
-    } catch (...) {
-      remove();
-      throw;
+      sets_.push_back(
+          fmt::format("{}.path={}", node.written, (folders_.back() / output.filename()).string()));
     }
-    sets_.push_back(
-        fmt::format("{}.path={}", node.written, (folders_.back() / output.filename()).string()));
+  } catch (...) {
+    remove();
+    throw;
   }
+}
+
+// What the folder of the cache has is linked to, so that it is used; what a run adds to it is right
+// for later runs, too.
+void ScratchOutputs::add_cache(const PlanNode& node) {
+  const Value options = node.config->schema().echo();
+  const Value* path = options.find("cache_path");
+  if (path == nullptr || path->text().empty()) return;
+  std::error_code ignored;
+  const fs::path cache = fs::absolute(path->text());
+  fs::path place = cache;  // a run makes the folders that lead to it
+  while (!fs::exists(place.parent_path(), ignored)) place = place.parent_path();
+  folders_.push_back(folder_beside(node.name, place));
+  for (const fs::directory_entry& e : fs::directory_iterator(cache, ignored))
+    fs::create_symlink(e.path(), folders_.back() / e.path().filename(), ignored);
+  sets_.push_back(fmt::format("{}.cache_path={}", node.written, folders_.back().string()));
 }
 
 ScratchOutputs::~ScratchOutputs() { remove(); }
@@ -62,7 +79,7 @@ void ScratchOutputs::clear() const {
   for (const fs::path& folder : folders_) {
     std::error_code error;
     for (const fs::directory_entry& e : fs::directory_iterator(folder, error))
-      fs::remove_all(e.path(), error);
+      if (!e.is_symlink(error)) fs::remove_all(e.path(), error);
   }
 }
 

@@ -1,5 +1,6 @@
 // Sends what a pipeline writes into folders of its own, beside its outputs and so on the same disks,
-// and removes them: for runs that are made only to be measured.
+// and removes them: for runs that are made only to be measured. A cache of decoded audio that is
+// there is used; one that is not is filled by every such run, and gone after it.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +13,7 @@ namespace melflow {
 
 class ScratchOutputs {
  public:
-  /// For all nodes of the plan that make files. Throws RunError where such a node has no option
+  /// For all nodes of the plan that make files or have a cache. Throws RunError where such a node has no option
   /// `path`, or where a folder cannot be made.
   explicit ScratchOutputs(const Plan& plan);
   ~ScratchOutputs();
@@ -25,6 +26,7 @@ class ScratchOutputs {
   void clear() const;
 
  private:
+  void add_cache(const PlanNode& node);
   void remove();
 
   std::vector<std::filesystem::path> folders_;

@@ -14,6 +14,7 @@
 #include "apps/verbs/written_file.h"
 #include "pipeline/schema.h"
 #include "pipeline/text.h"
+#include "stages/files/own_file.h"
 #include "stages/output/formats/feature_file.h"
 #include "stages/output/formats/stored_json.h"
 
@@ -27,6 +28,7 @@ struct ShowArguments {
   std::vector<std::string> files;
   std::vector<std::string> paths;
   std::string picture;
+  bool force = false;
   std::string rows;
 };
 
@@ -174,6 +176,11 @@ int show(const ShowArguments& arguments) {
           ? arguments.picture
           : std::filesystem::path(find_entry(outputs.front(), paths.front()).path).stem().string() +
                 ".png";
+  if (arguments.picture.empty() && !arguments.force && has_name(picture))
+    throw RunError(
+        fmt::format("{}: is already there; name another picture by --output, or replace "
+                    "it by --force",
+                    excerpt(picture, kLongestPath)));
   WrittenFile written(picture, arguments.files);
   check_picture(picture);
   std::vector<Spectrogram> drawn;
@@ -218,6 +225,8 @@ Action add_show(CLI::App& verb) {
           "-o,--output", arguments->picture,
           "the picture (PNG) to write (default: named after the recording, in the current folder)")
       ->type_name("PATH");
+  verb.add_flag("--force", arguments->force,
+                "replaces the picture if it exists; one that --output names is always replaced");
   verb.add_option("--rows", arguments->rows,
                   "draws only these rows, as in 0:500; a negative number counts from the end")
       ->type_name("A:B");

@@ -73,7 +73,24 @@ std::string options_named(const std::string& name) {
   for (const StageInfo* stage : Registry::global().all())
     for (const std::string& option : stage->configure()->schema().names())
       if (option == name) found.push_back(stage->name + "." + option);
-  return found.empty() ? "" : fmt::format(", but options of that name: {}", fmt::join(found, ", "));
+  return found.empty() ? "" : fmt::format("; options of that name are {}", fmt::join(found, ", "));
+}
+
+// What is said where a preset of a stage has the name; "" where none has.
+std::string preset_named(const std::string& name) {
+  for (const StageInfo* stage : Registry::global().all()) {
+    if (stage->feature_stage != stage->name) continue;  // the same on a device
+    const auto config = stage->configure();
+    for (const Field& f : config->schema().fields())
+      if (f.name == "preset" && name != "none" &&
+          std::find(f.choices.begin(), f.choices.end(), name) != f.choices.end())
+        return fmt::format(
+            "'{0}' is not a stage but a preset of {1}; write {1}: {{stage: {1}, "
+            "from: NODE, preset: {0}}}; `melflow stages {1}.preset` lists all "
+            "presets",
+            name, stage->name);
+  }
+  return {};
 }
 
 // "mel", or "mel.hop" for one option of it.
@@ -83,6 +100,10 @@ int print_stage(const std::string& asked) {
   const std::string name = in_lower_case(asked.substr(0, dot));
   const StageInfo* stage = registry.find(name);
   if (stage == nullptr) {
+    if (const std::string preset = preset_named(name); !preset.empty()) {
+      complain(preset);
+      return kUsage;
+    }
     std::string advice = registry.advice_on(name);
     if (advice.empty()) advice = options_named(name);
     complain(fmt::format("there is no stage '{}'{}; `melflow stages` lists them", excerpt(asked),
@@ -112,10 +133,9 @@ int print_list() {
 
 Action add_stages(CLI::App& verb) {
   auto arguments = std::make_shared<StagesArguments>();
-  verb.add_option(
-      "NAME", arguments->name,
-      "the stage to show with its options, or one option of it, mel.hop; without it all stages "
-      "are listed");
+  verb.add_option("NAME", arguments->name,
+                  "the stage to show with its options, or one of its options, such as mel.hop; not "
+                  "given: lists all stages");
   CLI::Option* markdown = verb.add_flag("--markdown", arguments->markdown,
                                         "prints all stages as Markdown (docs/stages.md)");
   verb.add_flag("--json-schema", arguments->json_schema,

@@ -278,17 +278,17 @@ Action add_sweep(CLI::App& verb) {
   auto arguments = std::make_shared<SweepArguments>();
   arguments->trial.plan.add_to(verb);
   verb.add_option("--vary", arguments->vary,
-                  "an option and the values to try: mel.concurrency=1,2,4; several times for every "
-                  "combination")
+                  "an option and the values to try: mel.concurrency=1,2,4; given several times, "
+                  "all combinations are tried")
       ->type_name("NODE.OPTION=VALUE,VALUE")
       ->required();
   verb.add_option("--figure", arguments->figures,
-                  "a further column: a number of the JSON report, such as memory.resident_peak or "
+                  "adds a column: a number from the JSON report, such as memory.resident_peak or "
                   "stages.mel.call_seconds.p99")
       ->type_name("NAME");
   verb.add_option("-o,--output", arguments->picture,
-                  "draws the files per second of one option as bars, of two as a map of colours, "
-                  "each with its own cell; a page or a drawing")
+                  "draws the files per second, of one option as bars, of two as a map with a cell "
+                  "for each combination; a page or a drawing alone")
       ->type_name("FILE.html|FILE.svg");
   verb.add_option("--repeat", arguments->repeat, "how often each combination is run, in turn")
       ->check(CLI::Range(1, 1000))

@@ -25,7 +25,7 @@ Plan first_plan(const PlanArguments& arguments) {
 
 void TrialArguments::add_to(CLI::App& verb) {
   const std::string what = fmt::format(
-      "starts no new files after this time of a run ({:g}s); 0: takes all files", seconds);
+      "starts no new files after this time in a run (default {:g}s); 0: takes all files", seconds);
   add_time(verb, "--seconds", seconds, what.c_str(), true);
   verb.add_flag("--json", json, "prints a JSON document instead");
   verb.add_flag("--no-progress", no_progress, "prints no progress");

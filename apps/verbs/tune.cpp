@@ -205,13 +205,13 @@ Action add_tune(CLI::App& verb) {
   auto arguments = std::make_shared<TuneArguments>();
   arguments->trial.plan.add_to(verb);
   add_time(verb, "--budget", arguments->budget,
-           "time for all trials together, approximately; default 60s");
+           "approximate time for all trials together (default 60s)");
   verb.add_option("--seed", arguments->seed, "the order in which options are tried")
       ->type_name("N")
       ->capture_default_str();
   verb.add_option("-o,--output", arguments->output,
-                  "writes the pipeline with the changed values and why as comments; without it "
-                  "that is printed")
+                  "writes the pipeline with the changed values, and the reasons as comments; not "
+                  "given: prints it")
       ->type_name("FILE.yaml");
   arguments->trial.add_to(verb);
   verb.footer(

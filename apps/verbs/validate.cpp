@@ -57,14 +57,13 @@ Action add_validate(CLI::App& verb) {
   auto json = std::make_shared<bool>(false), explains = std::make_shared<bool>(false),
        without_defaults = std::make_shared<bool>(false);
   arguments->add_to(verb);
-  verb.add_flag("--json", *json, "prints a JSON document instead, the whole configuration in it");
-  verb.add_flag(
-          "--explain", *explains,
-          "prints what crosses each edge and every option with its value and where that comes "
-          "from")
+  verb.add_flag("--json", *json, "prints a JSON document instead, with the whole configuration");
+  verb.add_flag("--explain", *explains,
+                "prints what crosses each edge, and every option with its value and where the "
+                "value comes from")
       ->excludes("--json");
   verb.add_flag("--no-defaults", *without_defaults,
-                "with --explain: only options that are set, in a file or by --set")
+                "prints only options that are set, in a file or by --set")
       ->needs("--explain");
   verb.footer("Example:\n  melflow validate mine.yaml --var DATA=clips --var OUT=mine.h5");
   return [arguments, json, explains, without_defaults] {

@@ -127,10 +127,10 @@ Action add_verify(CLI::App& verb) {
                 OptionType<CountOrShare>::parse(Value::scalar(text), *arguments->recompute);
             if (!why.empty()) throw CLI::ValidationError("--recompute", why);
           },
-          "also computes this many of the files again, from their audio (1%, 100, 100%)")
+          "also recomputes this many of the files from their audio (1%, 100, 100%)")
       ->type_name("COUNT");
   verb.add_option("--seed", arguments->seed,
-                  "chooses which files --recompute takes; another number takes others");
+                  "chooses the files that --recompute takes; another number chooses others");
   verb.add_flag("--json", arguments->json, "prints a JSON document instead");
   verb.footer(
       "Every file's rows are read and compared with the hash in the index. With --recompute, some "

@@ -65,8 +65,8 @@ void check_names(const std::vector<std::string>& wanted, const ParityVectors& ve
   for (const std::string& name : wanted)
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw RunError(
-          fmt::format("there are no golden vectors of a preset '{}'{}; there are some of {}", name,
-                      did_you_mean(name, names), fmt::join(names, ", ")));
+          fmt::format("there are no golden vectors of a preset '{}'{}; there are vectors of {}",
+                      name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 ParityVectors load_vectors(const ParityArguments& arguments) {
@@ -195,10 +195,10 @@ void check_recordings(const std::vector<std::string>& files) {
                                  excerpt(file)));
     const std::string ending = fs::path(file).extension().string();
     if (ending == ".h5" || ending == ".hdf5" || ending == ".npy")
-      throw RunError(fmt::format(
-          "{}: holds rows, and what is compared are recordings; name these, with the pipeline that "
-          "made the rows before them",
-          excerpt(file)));
+      throw RunError(
+          fmt::format("{}: holds rows, but this compares recordings; name the recordings, after "
+                      "the pipeline that made the rows",
+                      excerpt(file)));
   }
 }
 

@@ -48,17 +48,16 @@ Action add_work(CLI::App& verb) {
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
   add_time(verb, "--stop-after", arguments->options.stop_after,
-           "starts no new files after this time, such as 90s, 30min or 11h50m, and ends as with "
-           "Ctrl-C; for machines with a time limit");
+           "starts no new files after this time (90s, 30m, 11h50m), and then ends as after Ctrl-C; "
+           "for machines with a time limit");
   add_time(verb, "--patience", arguments->options.patience,
-           "how long another worker may show no sign of life before its part is started again; "
-           "default 60s");
+           "how long another worker may show no sign of life before its part is started again "
+           "(default 60s)");
   verb.add_flag("-q,--quiet", arguments->options.quiet, "prints only what failed");
   verb.footer(
       "Takes parts that nobody is working on until all are done, and waits for other workers "
-      "meanwhile. A "
-      "worker\n"
-      "that is killed loses only the part it was at. Ctrl-C, SIGTERM and --stop-after leave what "
+      "meanwhile. A worker\nthat is killed loses only the part that it was working on. Ctrl-C, "
+      "SIGTERM and --stop-after leave what "
       "is done for whoever comes "
       "next.\n"
       "Exit status: 0 all parts are done, 1 some failed, 75 stopped.\n"

@@ -35,8 +35,8 @@ struct OptionType<Downmix> {
              (v.is_scalar() ? did_you_mean(v.text(), {"mean", "left", "right"}) : "");
     if (channel < 1 || channel > kMostChannels)
       return fmt::format(
-          "{} is the number of no channel: they are counted from 1, and a file has "
-          "at most {}",
+          "{} is not the number of a channel; channels are counted from 1, and a file has at most "
+          "{}",
           channel, kMostChannels);
     out = {static_cast<int>(channel)};
     return {};

@@ -68,9 +68,10 @@ class SampleRows final : public Transform<Windows, MelBatch> {
     const auto given_rate = given.get(property::kSampleRate);
     const double rate = options_.sample_rate ? options_.sample_rate->hz : given_rate.value_or(0);
     if (given_rate && *given_rate != rate)
-      check.error("sample_rate", fmt::format("{} Hz, but what arrives has {} Hz; resample to {} "
-                                             "Hz, or change this",
-                                             rate, *given_rate, rate));
+      check.error(
+          "sample_rate",
+          fmt::format("{} Hz, but the input has {} Hz; resample it to {} Hz, or change this", rate,
+                      *given_rate, rate));
     window_ = given.get_or(property::kWindow, 0);
     rows_per_sample_ = given.get_or(property::kRowsPerSample, 1);
     rows_extra_ = given.get_or(property::kRowsExtra, 0);

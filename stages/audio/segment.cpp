@@ -104,15 +104,16 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
     check_units(check);
     if (o.long_windows || o.short_windows) {
       if (o.length || o.hop) check.error("long", "length and hop are for windows of one stage");
-      if (!o.long_windows || !o.long_windows->length) check.error("long", "its length is missing");
+      if (!o.long_windows || !o.long_windows->length) check.error("long", "has no length; set it");
       if (!o.short_windows || !o.short_windows->length)
-        check.error("short", "its length is missing");
+        check.error("short", "has no length; set it");
       if (!o.long_windows || !o.short_windows || !o.long_windows->length ||
           !o.short_windows->length)
         return out;
     } else if (!o.length) {
-      if (o.hop) check.error("hop", "needs a length");
-      if (o.tail == Tail::pad) check.error("tail", "there is no tail without a length");
+      if (o.hop) check.error("hop", "is used with length only; set length, or remove hop");
+      if (o.tail == Tail::pad)
+        check.error("tail", "is used with length only; set length, or remove tail");
       return out;
     }
     // At the rate that is known, or at the one the mel stage insists on.
@@ -235,7 +236,7 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
       check.error("max_length", "no recording is that short; give a length or leave it out");
     else if (least && most && least->is_time() == most->is_time() && most->at(1e6) < least->at(1e6))
       check.error("max_length", fmt::format("{} is less than min_length ({}), so that every "
-                                            "recording is skipped; exchange them",
+                                            "recording is skipped; exchange the two",
                                             OptionType<Length>::echo(*most).text(),
                                             OptionType<Length>::echo(*least).text()));
   }

@@ -113,8 +113,10 @@ class TrimSilence final : public StreamTransform<Waveform, Waveform, TrimState> 
     if (l.hop < 1) check.error("hop", "a hop of no sample");
     most_held_ = l.hold;
     if (is_too_long(l))
-      check.error("hold", fmt::format("is {} samples, less than frame, hop and keep together ({})",
-                                      l.hold, l.frame + l.hop + l.keep));
+      check.error(
+          "hold",
+          fmt::format("is {} samples, but must be at least frame, hop and keep together ({})",
+                      l.hold, l.frame + l.hop + l.keep));
     return given;
   }
 

@@ -92,10 +92,10 @@ class Listing {
     if (!closed_.empty() && options_.closed_folders == ClosedFolders::error) refuse_closed();
     if (manifest_.size() == folders_)
       throw RunError(fmt::format(
-          "{}: no {}{}{}; check root and include of file_list", options_.root,
+          "{}: {}{}{}; check root and include of file_list", options_.root,
           options_.include == FileListOptions{}.include
-              ? std::string("sound file is in it or below")
-              : fmt::format("file matches {}", fmt::join(options_.include, ", ")),
+              ? std::string("there is no sound file in it or below it")
+              : fmt::format("no file matches {}", fmt::join(options_.include, ", ")),
           folders_ == 0 ? ""
                         : fmt::format(", only folders: for the files in one write {}/**",
                                       manifest_.relative(0)),

@@ -41,8 +41,8 @@ bool CsvReader::next() {
   } while (row_.size() == 1 && row_.front().empty());
   if (row_.size() != header_.size())
     throw RunError(
-        fmt::format("{}:{}: {} cell{}, but the header has {}; a cell with commas in "
-                    "it must be in quotes, an empty one has its comma",
+        fmt::format("{}:{}: {} cell{}, but the header has {}; put a cell with commas in quotes, "
+                    "and keep the comma of an empty cell",
                     path_, line_, row_.size(), row_.size() == 1 ? "" : "s", header_.size()));
   return true;
 }

@@ -29,8 +29,8 @@ std::string doubled_root(const std::string& list, const Manifest& manifest) {
         "{}: neither its first file, {}, nor its last is there; the first is looked for at {}",
         list, listed, looked_for);
   return fmt::format(
-      "{}: paths are looked for below root, {} at {}, where nothing is; it is at {}. Write paths "
-      "relative to root, or {}",
+      "{}: paths are relative to root, so that {} is looked for at {}, which does not exist; it is "
+      "at {}. Write paths relative to root, or {}",
       list, listed, looked_for, is_beside ? beside.string() : listed,
       is_beside && !root.parent_path().empty() ? "set root to " + root.parent_path().string()
                                                : "leave root out");

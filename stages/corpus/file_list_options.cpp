@@ -156,18 +156,15 @@ const std::string& FileListOptions::group_rule() const {
 
 namespace {
 
-// What a text is that names no column of a table: "'spk[0-9]+' would be a column of ...".
+// Why a text names nothing where there is no table: "'speaker' is not parent_dir, ...".
 std::string no_column(const std::string& rule, const std::string& table,
                       const std::string& other = "") {
   if (rule.find_first_of("[]\\*+?^$|{}") != rule.npos)
-    return fmt::format(
-        "'{0}' is no regular expression without ( ): write '({0})'; the ( ) mark "
-        "the name",
-        excerpt(rule));
+    return fmt::format("'{0}' has no ( ) to mark the name; write '({0})'", excerpt(rule));
   return fmt::format(
-      "'{}' would be a column of {} (.csv, .tsv or .jsonl), and there is none; else "
-      "it is {}parent_dir, top_dir or a regular expression with ( )",
-      excerpt(rule), table, other);
+      "'{}' is not {}parent_dir, top_dir or a regular expression with ( ); to read it from a "
+      "column of that name, set {} (.csv, .tsv or .jsonl)",
+      excerpt(rule), other, table);
 }
 
 void check_utterances(const FileListOptions& o, PlanCheck& check) {
@@ -200,11 +197,11 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
           ? fmt::format(
                 "'{}' is not known; allowed: none, parent_dir (the folder that a file is in), "
                 "top_dir, the name of an entry of columns, a regular expression whose ( ) finds "
-                "the "
-                "label in the path, and, with a table, manifest or file (its column label_column)",
-                excerpt(rule))
-          : fmt::format("'{0}' is no entry of columns; labels in the column {0} of the {1} take "
-                        "labels: {2}, label_column: {0}",
+                "the label in the path, and manifest or file for the column '{}' of that table "
+                "(label_column)",
+                excerpt(rule), excerpt(o.label_column))
+          : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
+                        "{1}, write labels: {2} and label_column: {0}",
                         excerpt(rule), o.label_file.empty() ? "manifest" : "label_file",
                         o.label_file.empty() ? "manifest" : "file"));
 }
@@ -213,9 +210,9 @@ void check_split_group(const FileListOptions& o, PlanCheck& check) {
   const std::string& rule = o.group_rule();
   std::string problem = NameRule::problem(rule);
   if (NameRule::is_column(rule) && !is_table(o.manifest))
-    problem = no_column(rule, "a manifest", "a name in columns, ");
+    problem = no_column(rule, "manifest", "an entry of columns, ");
   else if (problem.empty() && !rule.empty() && o.splits == Splits::automatic && o.manifest.empty())
-    problem = "groups files for splits, and there are none; add splits: ratio";
+    problem = "groups files for splits, but there are no splits; add splits: ratio";
   if (!problem.empty()) check.error("split_group", problem);
 }
 
@@ -226,7 +223,7 @@ void check_columns(const FileListOptions& o, PlanCheck& check) {
     if (const std::string problem = NameRule::problem(rule); !problem.empty())
       check.error("columns", fmt::format("{}: {}", excerpt(name), problem));
     if (NameRule::is_column(rule) && o.label_file.empty() && !is_table(o.manifest))
-      check.error("columns", no_column(rule, "label_file or of a manifest"));
+      check.error("columns", no_column(rule, "label_file or manifest"));
   }
   std::vector<std::string> names = o.columns.names();
   std::sort(names.begin(), names.end());
@@ -259,8 +256,8 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
                 o.label_file + " is not a .csv, .tsv or .jsonl; save the table as one of these");
   if (o.labels == Labels::manifest && o.manifest.empty())
     check.error("labels",
-                "manifest needs a list of the files, manifest: FILE; labels that are names of "
-                "folders take labels: parent_dir");
+                "manifest needs a manifest: FILE; write labels: parent_dir for labels from names "
+                "of folders");
   else if (o.labels == Labels::manifest && !is_labelled)
     check.error("labels", "a manifest with labels is a .csv, .tsv or .jsonl with the column " +
                               o.label_column + ", not " + o.manifest);
@@ -275,8 +272,13 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   std::error_code error;
   if (path.empty() || path.find("${") != path.npos || std::filesystem::exists(path, error) || error)
     return;
-  check.warning(option, fmt::format("{}: there is no such {} here{}", excerpt(path, 4096),
-                                    option == "root" ? "folder" : "file", path_advice(path)));
+  std::string why = path_advice(path);
+  if (why.empty() && std::filesystem::path(path).is_relative())
+    if (const auto current = std::filesystem::current_path(error); !error)
+      why = fmt::format("; a relative path starts in the current folder, {}",
+                        excerpt(current.string(), 4096));
+  check.warning(option, fmt::format("{}: there is no such {}{}", excerpt(path, 4096),
+                                    option == "root" ? "folder" : "file", why));
 }
 
 }  // namespace
@@ -292,7 +294,8 @@ void check_patterns(const FileListOptions& o, PlanCheck& check) {
     if (is_ending)
       check.warning(
           "include",
-          fmt::format("'{}' takes files of just that name; did you mean '*.{}'?", pattern, ending));
+          fmt::format("'{}' matches only files of exactly that name; did you mean '*.{}'?", pattern,
+                      ending));
   }
 }
 
@@ -309,7 +312,7 @@ void FileListOptions::check(PlanCheck& check) const {
         check.error("split_ratios", problem);
   if (root.empty() && manifest.empty())
     check.error(
-        "", "'root' is missing; write root: FOLDER, which holds the recordings, or manifest: FILE");
+        "", "'root' is missing; write root: FOLDER, with the recordings in it, or manifest: FILE");
   if (!manifest.empty() && !exclude.empty())
     check.error("exclude", "a manifest is taken as it stands; leave the files out there");
   check_patterns(*this, check);
@@ -319,7 +322,7 @@ void FileListOptions::check(PlanCheck& check) const {
     check.error("splits", "manifest needs a manifest (.csv, .tsv or .jsonl) with the column split");
   if (splits == Splits::automatic && manifest.empty()) {
     if (split_ratios.list != FileListOptions().split_ratios.list)
-      check.error("split_ratios", "are shares of splits that are drawn; add splits: ratio");
+      check.error("split_ratios", "has no effect without splits: ratio; add that");
   }
   if (splits == Splits::ratio && !split_names.empty())
     check.error("split_names", "with splits: ratio the names are those of split_ratios");

@@ -37,15 +37,15 @@ FolderScan::FolderScan(Settings settings) : settings_(std::move(settings)) {
 NotTaken FolderScan::run(const Visit& visit) const {
   const std::string& root = settings_.root;
   const auto fail = [&root](int error) {
-    throw RunError(fmt::format("{}: cannot look into the folder: {}; check root of file_list", root,
+    throw RunError(fmt::format("{}: cannot list the folder: {}; check root of file_list", root,
                                std::strerror(error)));
   };
   struct stat st {};
   if (stat(root.c_str(), &st) != 0) fail(errno);
   if (!S_ISDIR(st.st_mode))
     throw RunError(
-        fmt::format("{0}: is a file, root of file_list takes a folder; one recording is "
-                    "chosen by include, a list of recordings is given as manifest",
+        fmt::format("{0}: is a file, but root of file_list takes a folder; choose one recording by "
+                    "include, or give a list of recordings as manifest",
                     root));
   if (eaccess(root.c_str(), R_OK | X_OK) != 0) fail(errno);
   std::vector<Entry> entries;

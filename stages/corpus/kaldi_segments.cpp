@@ -97,7 +97,7 @@ bool KaldiSegments::next() {
   words >> utterance >> recording >> start >> end;
   if (end.empty() || (words >> more && !words.fail()))
     throw RunError(fmt::format(
-        "{}:{}: '{}' is no line of segments, which are: utterance, recording, start, end", path_,
+        "{}:{}: '{}' is not a line of segments, which is: utterance, recording, start, end", path_,
         line_, excerpt(line)));
   const auto path = paths_.find(recording);
   if (path == paths_.end())

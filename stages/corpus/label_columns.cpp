@@ -39,8 +39,8 @@ void LabelColumns::take(const TableReader& table, Manifest& manifest, std::size_
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size())
       throw RunError(
-          fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty "
-                      "where none is known, or the column out of targets",
+          fmt::format("{}:{}: {} is '{}', which is not a number; leave the cell empty where no "
+                      "number is known, or leave the column out of targets",
                       path_, table.line(), options_.targets[t], text));
     manifest.set_target(file, t, value);
   }

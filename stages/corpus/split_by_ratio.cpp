@@ -42,13 +42,13 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
   if (shares.list.size() > kMostShares)
     return fmt::format("{} splits, there may be {}", shares.list.size(), kMostShares);
   if (percents > 0 && percents < shares.list.size() && std::abs(sum - 1) > 1e-6)
-    return "% and numbers without it are mixed; write all shares in %, or none";
+    return "some shares have % and some do not; write all with %, or none";
   if (are_whole)
     for (auto& [name, share] : shares.list) share /= sum;
   else if (std::abs(sum - 1) > 1e-6)
     return fmt::format(
-        "the shares add up to {}, not to 1; write them as 0.8 and 0.2, 80% and 20%, "
-        "or in whole numbers as 80 and 20",
+        "the shares add up to {}, not to 1; write fractions of 1 (0.8 and 0.2), percentages of "
+        "100% (80% and 20%), or whole numbers (80 and 20)",
         number_text(static_cast<float>(sum)));
   out = std::move(shares);
   return {};

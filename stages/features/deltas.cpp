@@ -67,7 +67,7 @@ class Deltas final : public RowStage {
       return nullptr;
     }
     if (o_.width % 2 == 0) {
-      check.error("width", fmt::format("is {}, must be odd: {} or {}", o_.width, o_.width - 1,
+      check.error("width", fmt::format("is {} but must be odd: {} or {}", o_.width, o_.width - 1,
                                        o_.width + 1));
       return nullptr;
     }

@@ -102,15 +102,14 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   const auto given_rate = given.get(property::kSampleRate);
   if (!options_.sample_rate && !given_rate) {
     check_plan.error("",
-                     "'sample_rate' is missing: which rate do the recordings have? (A "
-                     "resample stage before it would settle it, too)");
+                     "'sample_rate' is missing; write the rate of the recordings, or put a "
+                     "resample stage before this node");
     return given;
   }
   if (given_rate && options_.sample_rate && *given_rate != *options_.sample_rate)
     check_plan.error(
         "sample_rate",
-        fmt::format("{} Hz{}, but what arrives has {} Hz; resample to {} Hz, or change "
-                    "this",
+        fmt::format("{} Hz{}, but the input has {} Hz; resample it to {} Hz, or change this",
                     options_.sample_rate->hz, by_preset(), *given_rate, options_.sample_rate->hz));
   if (!options_.sample_rate) options_.sample_rate = static_cast<int>(*given_rate);
   auto problems = options_.check_times(*options_.sample_rate);

@@ -135,18 +135,17 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
     if (samples > 0 && samples < 1) {
-      out.push_back({name, fmt::format("{} is {}, {:.4g} samples at {} Hz and so less than one; "
-                                       "did you mean milliseconds (ms)?",
+      out.push_back({name, fmt::format("{} is {}, which is {:.4g} samples at {} Hz and so less "
+                                       "than one; did you mean milliseconds (ms)?",
                                        name, time, samples, rate)});
       continue;
     }
     if (std::abs(samples - std::round(samples)) > 1e-6 * std::max(1.0, samples))
       out.push_back(
-          {name,
-           fmt::format("{} is {}, {:.7g} samples at {} Hz; libraries differ in how they round "
-                       "that: write {} or {} (samples)",
-                       name, time, samples, rate, std::max(1.0, std::floor(samples)),
-                       std::max(2.0, std::ceil(samples)))});
+          {name, fmt::format("{} is {}, which is {:.7g} samples at {} Hz; libraries round that "
+                             "differently: write {} or {} (samples)",
+                             name, time, samples, rate, std::max(1.0, std::floor(samples)),
+                             std::max(2.0, std::ceil(samples)))});
   }
   return out;
 }
@@ -162,7 +161,7 @@ std::vector<MelOptionProblem> MelStageOptions::unit_remarks(int rate) const {
   const MelOptions as_read = resolved();
   const int window = as_read.win_length.value_or(as_read.n_fft);
   if (as_read.hop && *as_read.hop > window)
-    out.push_back({"hop", fmt::format("{} samples are more than the window has, {}: the samples "
+    out.push_back({"hop", fmt::format("{} samples are more than the window's {}: the samples "
                                       "between two windows are in no row",
                                       *as_read.hop, window)});
   return out;

@@ -83,7 +83,7 @@ class Mfcc final : public RowStage {
     }
     if (!in.is_log)
       check.warning("",
-                    "takes the logarithm of mel bands, and these are linear: set log: db in mel");
+                    "takes the logarithm of mel bands, but these are linear; set log: db in mel");
     const int bands = in.columns - (in.energy_column >= 0 ? 1 : 0);
     if (options_.n_mfcc > bands) {
       check.error("n_mfcc", fmt::format("is {}, must be from 1 to the number of bands ({})",

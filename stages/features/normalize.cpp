@@ -53,7 +53,7 @@ class Normalize final : public RowStage {
   std::shared_ptr<const FinishStep> make_step(const FeatureInfo& in, FeatureInfo& out,
                                               PlanCheck& check) override {
     if (options_.file.empty()) {
-      check.error("", "'file' is missing: whose statistics?");
+      check.error("", "'file' is missing; write file: OUTPUT, whose statistics are used");
       return nullptr;
     }
     try {

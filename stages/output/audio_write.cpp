@@ -94,13 +94,15 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.names.folder.empty())
-      check.error("", "'path' is missing: into which folder should be written?");
+      check.error(
+          "",
+          "'path' is missing; write path: FOLDER, the folder for the files that this node makes");
     if (options_.kind.format == SoundFormat::flac && options_.kind.type == StoredSample::float32)
       check.error("dtype", "FLAC has no float32; write int24, or format: wav");
     if (are_windows_ && !given.get(property::kWindowGrid))
       check.error("from",
-                  "what comes here is not cut into windows; take what comes before segment, "
-                  "or give that a length");
+                  "the input is not cut into windows; take from a node before segment, or give "
+                  "segment a length");
     return given;
   }
 

@@ -36,8 +36,8 @@ class NpyWrite final : public RowSink {
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override {
     if (!target().path.empty() && !has_ending())
       check.error("path", "'" + target().path +
-                              "' does not end in .npy; the names of the index are made from what "
-                              "is before that");
+                              "' does not end in .npy; name it NAME.npy, since the files beside it "
+                              "are named after NAME");
     return RowSink::plan(given, below, check);
   }
 

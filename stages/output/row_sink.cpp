@@ -70,7 +70,8 @@ void RowSink::check_folder(PlanCheck& check) const {
 }
 
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {
-  if (target_.path.empty()) check.error("", "'path' is missing: which file should be written?");
+  if (target_.path.empty())
+    check.error("", "'path' is missing; write path: FILE, the file that this node makes");
   check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
@@ -110,10 +111,11 @@ void RowSink::start(RunContext& run) {
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, *ledger_,
       run.ledger.counts().found);
   if (update_of(run) != Update::none && run.settings.sinks > 1)
-    throw RunError(fmt::format(
-        "{}: only a pipeline with one output can be updated, this one has {}; give each output "
-        "a pipeline of its own, or make all of them anew: melflow run, overwrite: true on each",
-        target_.path, run.settings.sinks));
+    throw RunError(
+        fmt::format("{}: only a pipeline with one output can be updated, and this one has {}; give "
+                    "each output a pipeline of its own, or make all outputs again: melflow run, "
+                    "with overwrite: true on each",
+                    target_.path, run.settings.sinks));
   if (Publication::recover(target_.path))
     run.warn(
         fmt::format("{}: a run was ended when it was complete, before its files had their "
@@ -216,7 +218,7 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     for (std::size_t s = 0; s < files_.size(); ++s) resumed_rows_ += writer_->order().total(s);
     if (const Resume resume = resume_of(run); resume.tell)
       resume.tell(
-          fmt::format("{}: resumes an interrupted run: {} of {} files are done, with {} rows",
+          fmt::format("{}: resumes an interrupted run; {} of {} files are done, with {} rows",
                       target_.path, done, run.ledger.counts().found, resumed_rows_));
   }
   checkpoints_ = std::make_unique<Checkpoints>(

@@ -136,7 +136,9 @@ class Tap final : public ItemStage, public PassesAny {
   }
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.path.empty())
-      check.error("", "'path' is missing: into which folder should be written?");
+      check.error(
+          "",
+          "'path' is missing; write path: FOLDER, the folder for the files that this node makes");
     return given;
   }
 

@@ -127,15 +127,15 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
   if (!v.is_map())
     return detail::is_not(v, "a map of conditions such as {duration: \"> 15s\", label: dog}");
   if (v.entries().empty())
-    return "there is no condition in it; write some such as {duration: \"> 15s\", label: dog}";
+    return "has no condition; write some, such as {duration: \"> 15s\", label: dog}";
   Conditions read;
   read.written_ = v;
   for (const Value::Entry& e : v.entries()) {
     const Known* what = known(e.key);
     if (what == nullptr)
       return fmt::format(
-          "{} is nothing that is known of a file{}; that is path, label, split, size, duration, "
-          "rate, channels, column.NAME and target.NAME",
+          "'{}' is not a property of a file{}; the properties are path, label, split, size, "
+          "duration, rate, channels, column.NAME and target.NAME",
           excerpt(e.key),
           did_you_mean(e.key, {"path", "label", "split", "size", "duration", "rate", "channels"}));
     Condition c;
@@ -166,8 +166,8 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
         sign != text.npos && out.fact != Fact::target &&
         (sign == 0 || std::isalnum(static_cast<unsigned char>(text[sign - 1])) == 0);
     return fmt::format(
-        "{} is not a condition on a number{} such as {}; a condition is one of < <= > >= with a "
-        "number, a number, a range LOW..HIGH with both ends, or a list of these{}",
+        "'{}' is not a condition on a number{} such as {}; a condition is a number, a number after "
+        "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these{}",
         excerpt(text), has_sign ? ", 0 or more," : "", example, meant_range(text));
   };
   const auto texts = texts_of(v);
@@ -215,8 +215,8 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
   const auto excludes = [](const Pattern& p) { return p.is_excluded; };
   if (std::any_of(out.patterns.begin(), out.patterns.end(), excludes) &&
       !std::all_of(out.patterns.begin(), out.patterns.end(), excludes))
-    return "texts with ! and texts without do not go together; say which are wanted, or which are "
-           "not";
+    return "some texts have ! and some do not; list only what is wanted, or only what is not (with "
+           "!)";
   return {};
 }
 
@@ -259,7 +259,7 @@ std::string Conditions::remark() const {
     if (!is_length || c.ranges.size() < 2 || !are_exact) continue;
     const Value* written = written_.find(c.key);
     const std::vector<Value>& items = written->items();
-    return fmt::format("{}: a list names exact values; a range is {}..{}", c.key,
+    return fmt::format("{}: a list means these exact values; write {}..{} for a range", c.key,
                        excerpt(items.front().text()), excerpt(items.back().text()));
   }
   return {};
@@ -276,18 +276,17 @@ std::string Conditions::not_in(const ManifestFields& fields) const {
                         const char* option) -> std::string {
     if (std::find(there.begin(), there.end(), c.name) != there.end()) return {};
     if (there.empty())
-      return fmt::format(
-          "{}: nothing of that name is known of the files; name it in {} of file_list", c.key,
-          option);
-    return fmt::format("{}: {} of file_list has {}{}; name it there", c.key, option,
+      return fmt::format("{}: the files have none of that name; add it to {} of file_list", c.key,
+                         option);
+    return fmt::format("{}: {} of file_list has {}{}; add it there", c.key, option,
                        fmt::join(there, ", "), did_you_mean(c.name, there));
   };
   for (const Condition& c : list_) {
     std::string out;
     if (c.fact == Fact::label && !fields.has_labels)
-      out = "label: the files have none; say where labels come from in labels of file_list";
+      out = "label: the files have no labels; set labels of file_list";
     if (c.fact == Fact::split && !fields.has_splits)
-      out = "split: the files are in none; say how they are split in splits of file_list";
+      out = "split: the files have no splits; set splits of file_list";
     if (c.fact == Fact::column) out = lacks(c, fields.columns, "columns");
     if (c.fact == Fact::target) out = lacks(c, fields.targets, "targets");
     if (!out.empty()) return out;

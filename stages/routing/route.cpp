@@ -32,7 +32,7 @@ struct OptionType<Routes> {
     if (!v.is_map())
       return detail::is_not(v, "a map of outputs such as {long: {duration: \"> 15s\"}}");
     if (v.entries().empty())
-      return "there is no output in it; write some such as {long: {duration: \"> 15s\"}}";
+      return "has no output; write some, such as {long: {duration: \"> 15s\"}}";
     Routes read;
     for (const Value::Entry& e : v.entries()) {
       Routes::Output output{e.key, {}};
@@ -86,13 +86,15 @@ class Router : public ItemStage, public PassesAny {
                   PlanCheck& check) const {
     const std::string name = conditions.needs_samples();
     if (!name.empty() && !(port_ == FileFacts::ports().back()))
-      check.error(option, fmt::format("{} is known when a file is decoded, and what comes here is "
-                                      "its {}; put this node after decode",
-                                      name, port_.name));
+      check.error(
+          option,
+          fmt::format(
+              "{} is known once a file is decoded, but this node takes its {}; put it after decode",
+              name, port_.name));
     const std::string of_utterance = conditions.needs_utterances();
     if (name.empty() && !of_utterance.empty() && given.get_or(property::kHasUtterances, false))
-      check.error(option, fmt::format("{} is that of an utterance, and what comes here are whole "
-                                      "recordings; put this node after decode",
+      check.error(option, fmt::format("{} is that of an utterance, but this node takes whole "
+                                      "recordings; put it after decode",
                                       of_utterance));
     if (const auto fields = given.get_or(property::kManifestFields, nullptr))
       if (const std::string lacks = conditions.not_in(*fields); !lacks.empty())
@@ -163,13 +165,16 @@ class Route final : public Router {
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.outputs.list.empty())
-      check.error("outputs", "is missing: which ways are there, and who takes which?");
+      check.error("outputs",
+                  "'outputs' is missing; write the outputs with their conditions, such as outputs: "
+                  "{long: {duration: \"> 15s\"}}");
     std::set<std::string> names{options_.otherwise};
     for (const Routes::Output& o : options_.outputs.list) {
       check_port(o.conditions, "outputs", given, check);
       tell(o.conditions, "outputs", check);
       if (!names.insert(o.name).second)
-        check.error("else", fmt::format("'{}' is among the outputs already", excerpt(o.name)));
+        check.error("else", fmt::format("'{}' is already the name of an output; choose another",
+                                        excerpt(o.name)));
     }
     return given;
   }
@@ -220,7 +225,7 @@ class Filter final : public Router {
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
     if (options_.where.is_empty())
       check.error("where",
-                  "is missing; write the conditions that files must meet, such as where: "
+                  "has no conditions; write those that files must meet, such as where: "
                   "{duration: \"> 15s\", "
                   "label: dog}");
     check_port(options_.where, "where", given, check);

@@ -105,14 +105,14 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
        "a verb is missing; the verbs are run, update, plan, work, merge, status, explain, sweep, "
        "tune, report, init, "},
       {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
-      {{"run"}, "melflow run: FILE is required; `melflow run --help` shows what is allowed\n"},
+      {{"run"}, "melflow run: FILE is missing; `melflow run --help` shows what is allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"},
-       "melflow run: there is no option '--sett', did you mean '--set'?; `melflow run --help` "
+       "melflow run: there is no option '--sett', did you mean '--set'? `melflow run --help` "
        "shows what is allowed\n"},
       {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
       {{"update", "--vra=A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
       {{"validate", "a.yaml", "--features"},
-       "there is no option '--features', which `melflow inspect` has"},
+       "there is no option '--features'; `melflow inspect` has one"},
       {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
       {{"help", "rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},

@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -138,6 +139,41 @@ TEST_CASE("explain: a trial that fails, and a folder that takes no trial") {
   CHECK(has(nowhere.err,
             "write: cannot make a folder for a trial output in no/such/folder: No such file"));
   CHECK_FALSE(std::filesystem::exists(folder / "taps"));
+}
+
+TEST_CASE("explain: a cache is used where there is one, and none is left where there was none") {
+  const TempFolder folder;
+  write_recordings(folder);
+  write_text(
+      folder / "cached.yaml",
+      test::nodes_to_mel("root: clips, feed: cache, cache_path: deep/cache", "preset: whisper") +
+          "  write: {stage: hdf5_write, from: mel, path: out.h5, overwrite: true}\n");
+  const std::vector<std::string> trial{kMelflow, "explain", "cached.yaml", "--no-progress"};
+  const auto before = names_in(folder);
+  const Ended first = run(folder, trial);
+  CAPTURE(first.err);
+  CHECK(first.code == 0);
+  auto after = names_in(folder);
+  after.erase(".stdout");
+  after.erase(".stderr");
+  CHECK(after == before);
+  // Another pipeline's cache is in the same folder; neither it nor its own is touched.
+  CHECK(run(folder, {kMelflow, "run", "cached.yaml", "-q"}).code == 0);
+  write_text(folder / "deep/cache/other.melcache", "of another");
+  const auto caches = [&] {
+    std::map<std::string, std::string> out;
+    for (const auto& e : std::filesystem::directory_iterator(folder / "deep/cache"))
+      out[e.path().filename()] = read_text(e.path());
+    return out;
+  };
+  const auto made = caches();
+  CHECK(made.size() == 2);
+  CHECK(run(folder, trial).code == 0);
+  CHECK(caches() == made);
+  auto other = trial;
+  other.insert(other.end(), {"--set", "decode.downmix=left"});
+  CHECK(run(folder, other).code == 0);
+  CHECK(caches() == made);
 }
 
 TEST_CASE("explain: Ctrl-C ends the trials, and what they wrote is removed") {

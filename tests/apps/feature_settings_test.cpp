@@ -283,7 +283,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
        "them: --output write\n"},
       {{"compare", "two.yaml", "two.yaml", "--output", "mfc"},
        2,
-       "melflow: there is no output 'mfc' in two.yaml, did you mean 'mfcc'?; it has write, mfcc\n"},
+       "melflow: there is no output 'mfc' in two.yaml, did you mean 'mfcc'? It has write, mfcc\n"},
       {{"compare", "two.yaml", "names.yaml", "--output", "mfcc"},
        2,
        "melflow: there is no output 'mfcc' in names.yaml; it has write, cepstra_file\n"},

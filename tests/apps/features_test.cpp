@@ -232,6 +232,27 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
   }
 }
 
+TEST_CASE("features: show keeps a picture that is there, unless it is named or --force is given") {
+  const TempFolder folder;
+  test::write_wav(folder / "data/en/one.wav", 8000, 1.0);
+  CHECK(run_pipeline(folder, "demo", {"--quiet"}).code == 0);
+  write_text(folder / "one.png", "of the user's");
+  const Ended refused = run(folder, {kMelflow, "show", "out.h5"});
+  CHECK(refused.code == 1);
+  CHECK(has(refused.err,
+            "one.png: is already there; name another picture by --output, or replace "
+            "it by --force\n"));
+  CHECK(read_text(folder / "one.png") == "of the user's");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--force"}, {"-o", "one.png"}}) {
+    write_text(folder / "one.png", "of the user's");
+    std::vector<std::string> command{kMelflow, "show", "out.h5"};
+    command.insert(command.end(), more.begin(), more.end());
+    CHECK(run(folder, command).code == 0);
+    CHECK(read_text(folder / "one.png").starts_with("\x89PNG"));
+  }
+}
+
 TEST_CASE("features: show draws the first recording with rows, or several one below the other") {
   const TempFolder folder;
   test::write_wav(folder / "data/en/one.wav", 8000, 1.0);

@@ -122,6 +122,7 @@ EDITS = [
     ("    hop: 10ms", "    hop: 0"),
     ("    hop: 10ms", "    hop: 12.5"),
     ("    rate: 16kHz", "    rate: 16 kilohertz"),
+    ("    rate: 16kHz", "    rate: 22.05kHZz"),
     ("    rate: 16kHz", "    rate: 16"),
     ("    rate: 16kHz", "    rate: 44.1"),
     ("    rate: 16kHz", "    rate: 44.10005kHz"),
@@ -245,6 +246,7 @@ EDITS = [
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: read, path: copies}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: segment, path: copies}'),
+    ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: mel, path: copies}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: flac, dtype: float32}'),
     ('    path: out.h5', '    path: out.h5\n  copy: {stage: audio_write, from: decode, path: copies, format: mp3}'),
     ('    path: out.h5', '    path: out.h5\n  end: {stage: null, from: decode}'),
@@ -259,6 +261,7 @@ EDITS = [
     # Values that others have
     ("    log: db", "    log: db\n    window: hanning"),
     ("    log: db", "    log: natural"),
+    ("    log: db", "    log: db\n    normalize: true"),
     ("    path: out.h5", "    path: out.h5\n    compression: gzip"),
     ("    path: out.h5", "    path: out.h5\n    dtype: fp16"),
     ("    path: out.h5", "    path: features.npy"),
@@ -281,6 +284,7 @@ EDITS = [
     ("    root: clips", "    root: clips\n    recursive: true"),
     ("    root: clips", "    root: clips\n    splits: [80, 10, 10]"),
     ("    root: clips", "    root: clips\n    splits: random"),
+    ("    root: clips", "    root: clips\n    splits: {train: 80}"),
     ("    root: clips", "    root: clips\n    split_group: top_dir"),
     ("    root: clips", "    root: clips\n    split_ratios: {train: 80, test: 20}"),
     ("    root: clips", "    root: clips\n    splits: ratio\n    split_ratios: {train: 80%, val: 10}"),
@@ -370,6 +374,7 @@ COMMANDS = [
     "run a.yaml -q",
     "update two.yaml -q",
     "stages mell",
+    "stages whisper",
     "inspect nothing.h5",
     "inspect a.yaml",
     "inspect clips",
@@ -443,7 +448,7 @@ def say(program, folder, arguments):
     environment = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C", "TZ": "UTC"}
     ended = subprocess.run([program, *arguments], cwd=folder, env=environment, timeout=120,
                            stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    text = ended.stdout.decode() + ended.stderr.decode()
+    text = (ended.stdout.decode() + ended.stderr.decode()).replace(str(folder.resolve()), "/here")
     lines = [line for line in text.splitlines() if not line.endswith("nothing was started")]
     return "".join(f"  {line}\n" for line in lines) + f"  [{ended.returncode}]\n"
 

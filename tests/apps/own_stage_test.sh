@@ -33,7 +33,7 @@ melflow=$folder/installed/bin/melflow
 cd "$folder"
 
 # ---- init --stage
-refused 2 'Peak is no name of a stage; allowed: small letters' "$melflow" init --stage Peak
+refused 2 'Peak is not a name for a stage; allowed: small letters' "$melflow" init --stage Peak
 refused 2 'there is a stage decode already' "$melflow" init --stage decode
 mkdir there
 refused 1 'there: is already there; give the name of a new folder' "$melflow" init --stage peak_level there

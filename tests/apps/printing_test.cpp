@@ -208,7 +208,7 @@ TEST_CASE(
   CHECK(bad.code == 3);
   CHECK(bad.out.empty());
   CHECK(
-      bad.err.starts_with("100 of 400 files failed:\n"
+      bad.err.starts_with("100 of 400 files failed, 280 are ok (written: toy.out):\n"
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
   CHECK(

@@ -129,9 +129,9 @@ TEST_CASE("report: what is no report is named, with what would be one") {
   };
   for (const Row& row :
        {Row{"missing.json", "missing.json: cannot be read: No such file or directory"},
-        Row{"other.json", "other.json: is no report of melflow; `melflow run PIPELINE --json="},
-        Row{"toy.yaml", "toy.yaml: is no report of melflow"},
-        Row{"torn.json", "torn.json: is no complete report of melflow: "},
+        Row{"other.json", "other.json: is not a report of melflow; `melflow run PIPELINE --json="},
+        Row{"toy.yaml", "toy.yaml: is not a report of melflow"},
+        Row{"torn.json", "torn.json: is not a complete report of melflow: "},
         Row{"empty.json", "empty.json: says nothing of speed: its run dealt with no file"}}) {
     const Ended e = run(folder, {kToy, "report", row.file, row.file});
     CAPTURE(e.err);

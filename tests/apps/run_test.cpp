@@ -124,7 +124,9 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
   const Ended most =
       run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"}));
   CHECK(most.code == 1);
-  CHECK(has(most.err, "melflow: no file is ok: 10 failed, 10 skipped; nothing is written"));
+  CHECK(has(
+      most.err,
+      "melflow: no file is ok: 10 failed, 10 skipped (by work: is too short); nothing is written"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {

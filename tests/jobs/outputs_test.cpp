@@ -207,12 +207,13 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
     stays({.failed = 6}, all_failed);
     spoil([](const std::string& file) { write_wav(file, 0); });
     stays({.skipped = 6},
-          "all files were skipped (6), train/0.wav by decode: holds no samples; nothing is "
+          "all files were skipped (6) by decode: holds no samples; nothing is "
           "written, and an output that is there stays as it "
           "was");
     std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
     stays({.skipped = 5, .failed = 1},
-          "no file is ok: 1 failed, 5 skipped; nothing is written, and an output that is there "
+          "no file is ok: 1 failed, 5 skipped (by decode: holds no samples); nothing is written, "
+          "and an output that is there "
           "stays as it was");
     // Where there is none, an error in every file makes none, either.
     for (const std::string& name : row.names) std::filesystem::remove(folder / name);

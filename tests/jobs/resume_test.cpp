@@ -81,7 +81,7 @@ TEST_CASE("resume: a run goes on behind what is done, and says so") {
     const JobResult job = s.go_on();
     REQUIRE_MESSAGE(job.complete(), job.text());
     CHECK(resumed(job) == s.done);
-    CHECK(s.said.find(fmt::format("resumes an interrupted run: {} of {} files", s.done, kFiles)) !=
+    CHECK(s.said.find(fmt::format("resumes an interrupted run; {} of {} files", s.done, kFiles)) !=
           s.said.npos);
     // One that had failed keeps its line.
     CHECK(job.report.counts.failed == 1);

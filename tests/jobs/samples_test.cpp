@@ -256,7 +256,7 @@ TEST_CASE("samples: what cannot be is refused before the run") {
        "and what arrives is mel in log10 power, normalized; store float32, float16 or bfloat16"},
       {"  rows: {stage: samples, from: cut, sample_rate: 8000}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",
-       "t.yaml:8:50: rows.sample_rate: 8000 Hz, but what arrives has 16000 Hz; resample to 8000 "
+       "t.yaml:8:50: rows.sample_rate: 8000 Hz, but the input has 16000 Hz; resample it to 8000 "
        "Hz, or change this"},
       {"  rows: {stage: samples, from: rate}\n"
        "  write: {stage: hdf5_write, from: rows, path: o.h5}\n",

@@ -380,7 +380,8 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
         std::string::npos);
   CHECK(problem({.write = "statistics: all, normalize: true, compression: deflate"})
             .find("takes rows in one piece") != std::string::npos);
-  CHECK(by("").find("'file' is missing: whose statistics?") != std::string::npos);
+  CHECK(by("").find("'file' is missing; write file: OUTPUT, whose statistics are used") !=
+        std::string::npos);
   CHECK(by(folder / "gone.h5").find("gone.h5") != std::string::npos);
   CHECK(by(folder / "none.h5").find("none.h5 has no statistics") != std::string::npos);
   CHECK(by(folder / "done.h5").find("done.h5 is normalised already") != std::string::npos);

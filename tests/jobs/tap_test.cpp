@@ -254,5 +254,6 @@ graph:
   LoadOptions data;
   data.vars = {{"DATA", folder / "clips"}};
   CHECK_THROWS_WITH_AS(run_job(empty, data),
-                       doctest::Contains("tap: 'path' is missing: into which folder"), ConfigError);
+                       doctest::Contains("tap: 'path' is missing; write path: FOLDER"),
+                       ConfigError);
 }

@@ -205,11 +205,11 @@ TEST_CASE("update: a root that is missing or empty leaves the output as it was")
   REQUIRE(corpus.run(rows_pipeline("labels: none")).complete());
   const std::string before = read_bytes(corpus.out());
   std::filesystem::rename(corpus.folder() / "clips", corpus.folder() / "unmounted");
-  CHECK(corpus.run(rows_pipeline("labels: none"), Update::append).error.find("cannot look into") !=
-        std::string::npos);
+  CHECK(corpus.run(rows_pipeline("labels: none"), Update::append)
+            .error.find("cannot list the folder") != std::string::npos);
   corpus.folder().folder("clips");
   CHECK(corpus.run(rows_pipeline("labels: none"), Update::append)
-            .error.find("no sound file is in it") != std::string::npos);
+            .error.find("there is no sound file in it") != std::string::npos);
   CHECK(read_bytes(corpus.out()) == before);
 }
 

@@ -468,7 +468,7 @@ TEST_CASE("utterances: where they cannot be cut out is said before the run") {
   CHECK(has(problem(k), "fit: cuts recordings"));
   k = {};
   k.filter = "label: a";
-  CHECK(has(problem(k), "label is that of an utterance, and what comes here are whole recordings"));
+  CHECK(has(problem(k), "label is that of an utterance, but this node takes whole recordings"));
   k.filter = "path: \"*short*\"";
   CHECK(problem(k) == "");
   k = {};

@@ -253,7 +253,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
     std::string message;
   };
   const std::string cycle =
-      "; data goes from the source to the sinks, so one of these has to take another node's output";
+      "; data flows from the source to the sinks, so one of these nodes must take its input from "
+      "another node";
   const std::vector<Case> cases{
       {"unknown stage", chain().node("b", "stap", "a").node("out2", "keep", "b"),
        "test.yaml:4:15: b: unknown stage 'stap', did you mean 'step'?"},
@@ -308,37 +309,44 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("x", "keep", "w"),
        "test.yaml:3:25: w.from: to_word takes number, but g (gather) gives batch\n"
        "test.yaml:4:25: x.from: keep takes number, but w (to_word) gives word"},
+      {"a stage that makes what there is already",
+       Graph()
+           .node("files", "numbers")
+           .node("g", "gather", "files")
+           .node("h", "gather", "g")
+           .node("o", "batch_keep", "h"),
+       "test.yaml:3:25: h.from: gather takes number, but g (gather) gives batch; remove h, since g "
+       "(gather) gives batch already, and write from: g in o"},
       {"no input", chain().node("b", "keep"),
        "test.yaml:4:3: b: 'from' is missing; keep takes number, which files (numbers) gives: write "
        "from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
-       "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write a node "
-       "of its own for each"},
+       "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write one node "
+       "for each"},
       {"an output that there is not", forked().node("o", "keep", "f.o2"),
        "test.yaml:3:25: o.from: there is no node or output 'f.o2', did you mean 'f.o0'?"},
       {"no output where there are several",
        forked().node("o", "keep", "f").node("p", "keep", "f.o0").node("q", "keep", "f.o1"),
-       "test.yaml:3:25: o.from: f (fork) has several outputs, name one: f.o0, f.o1"},
+       "test.yaml:3:25: o.from: f (fork) has several outputs; name one: f.o0, f.o1"},
       {"an output of a node that has none by name", chain().node("b", "keep", "a.o0"),
-       "test.yaml:4:25: b.from: there is no output 'a.o0': a (step) has one output, without a "
-       "name; "
-       "write 'a'"},
+       "test.yaml:4:25: b.from: there is no output 'a.o0'; a (step) has a single output: write "
+       "from: a"},
       {"an output that nothing takes", forked().node("o", "keep", "f.o0"),
-       "test.yaml:2:3: f: nothing takes its output o1; a node takes it by `from: f.o1`"},
+       "test.yaml:2:3: f: no node takes its output o1; take it with from: f.o1"},
       {"a join of what was never parted",
        chain().node("b", "step", "a").node("j", "join", "[a, b]").node("o", "keep", "j"),
-       "test.yaml:5:25: j.from: join joins what comes of several sources or what a route has "
-       "parted, "
-       "but a file comes by a and by b; take one of them, or put a route before them"},
+       "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
+       "file comes by both a "
+       "and b; take one of them, or put a route before them"},
       {"a join of two ways behind the same output",
        forked()
            .node("a", "step", "f.o0")
            .node("b", "step", "f.o0")
            .node("j", "join", "[a, b, f.o1]")
            .node("o", "keep", "j"),
-       "test.yaml:5:25: j.from: join joins what comes of several sources or what a route has "
-       "parted, "
-       "but a file comes by a and by b; take one of them, or put a route before them"},
+       "test.yaml:5:25: j.from: join joins the outputs of a route or several sources, but every "
+       "file comes by both a "
+       "and b; take one of them, or put a route before them"},
       {"a join of other things",
        forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
        "test.yaml:4:25: j.from: join takes number, but g (gather) gives batch"},
@@ -347,17 +355,16 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
       {"a source that fails a branch",
        Graph().node("files", "numbers", "", {{"on_failure", "branch"}}).node("o", "keep", "files"),
-       "test.yaml:1:25: files.on_failure: numbers is a source, and every output comes after it; "
-       "set "
-       "it on a node after which only some of the outputs come"},
+       "test.yaml:1:25: files.on_failure: numbers is a source, so every output is behind it; set "
+       "it on a node that leads to some of the outputs only"},
       {"from a sink", chain().node("b", "keep", "out"),
        "test.yaml:4:25: b.from: out (keep) is a sink and gives nothing"},
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"dead end", chain().node("b", "step", "a"),
-       "test.yaml:4:3: b: nothing takes its output (number); a graph ends in a sink (keep)"},
+       "test.yaml:4:3: b: no node takes its output (number); a graph ends in a sink (keep)"},
       {"a second source that nothing takes", chain().node("b", "numbers"),
-       "test.yaml:4:3: b: nothing takes its output (number); a graph ends in a sink (keep)"},
+       "test.yaml:4:3: b: no node takes its output (number); a graph ends in a sink (keep)"},
       {"a source named twice",
        Graph().node("x", "numbers").node("y", "numbers").node("o", "keep", "[x, y, x]"),
        "test.yaml:3:25: o.from: names x twice; once is enough"},
@@ -367,8 +374,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("y", "numbers")
            .node("a", "step", "x")
            .node("o", "keep", "[a, y]"),
-       "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write a node of its "
-       "own for each"},
+       "test.yaml:4:25: o.from: keep takes one input, but 2 are given (a, y); write one node for "
+       "each"},
       {"sources with other options of the whole run",
        Graph()
            .node("x", "numbers", "", {{"group", "2"}})
@@ -389,8 +396,9 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
            .node("j", "join", "[x, y]")
            .node("k", "join", "[j, y]")
            .node("o", "keep", "k"),
-       "test.yaml:4:25: k.from: join joins what comes of several sources or what a route has "
-       "parted, but a file comes by j and by y; take one of them, or put a route before them"},
+       "test.yaml:4:25: k.from: join joins the outputs of a route or several sources, but every "
+       "file "
+       "comes by both j and y; take one of them, or put a route before them"},
       {"no source", Graph().node("a", "step", "b").node("b", "step", "a").node("o", "keep", "b"),
        "test.yaml:1:25: a.from: the graph has a cycle: a -> b -> a" + cycle},
       {"a cycle beside the chain",
@@ -417,17 +425,16 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
                       .node("a", "step", "filse", {{"queue", "0"}, {"wrok", "1"}})
                       .node("a", "expand", "files", {{"blocks", "1001"}})
                       .node("out", "keep", "[a, files]", {{"concurrency", "-1"}});
-  CHECK(
-      problems_of(g) ==
-      "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
-      "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
-      "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
-      "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
-      "test.yaml:3:3: a: there are two nodes of this name\n"
-      "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
-      "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write a node of "
-      "its own for each\n"
-      "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
+  CHECK(problems_of(g) ==
+        "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
+        "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
+        "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
+        "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
+        "test.yaml:3:3: a: there are two nodes of this name\n"
+        "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
+        "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write one "
+        "node for each\n"
+        "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
 }
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
@@ -443,11 +450,11 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(plan.largest_block == 800);
   CHECK(admission_cost(plan, {"x", 5}) == 800);
   const std::string message = problems_of(g.memory(1599), world);
-  CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B cannot make progress"));
+  CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B is too little"));
   CHECK(message.find("1.6 kB") == std::string::npos);
-  CHECK(message.ends_with(
-      "make the blocks smaller (a.size, b.size); a size without a unit is in bytes, did you mean "
-      "1599MiB?"));
+  CHECK(
+      message.ends_with("make blocks smaller (a.size, b.size); a size without a unit is in "
+                        "bytes: did you mean 1599MiB?"));
 }
 
 TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {
@@ -461,8 +468,8 @@ TEST_CASE("builder: a plan whose items grow without bound is refused, naming wha
                       .node("out", "keep", "b")
                       .memory(std::size_t{1} << 40);
   CHECK(problems_of(g, world) ==
-        "test.yaml:100:9: memory.host: no amount is enough: what a (planner) gives grows with the "
-        "file; the stages after it need one before them that limits the size of a block");
+        "test.yaml:100:9: memory.host: no amount is enough, since the output of a (planner) grows "
+        "with the file; put a stage that limits the size of a block before the stages after it");
 }
 
 TEST_CASE("builder: without a stage that cuts files into blocks, one block of memory is enough") {
@@ -593,13 +600,10 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
       {"out", "out2", ""},
       {"", "", ""},
       {"out", "out.index2", ""},
-      {"out", "out", "b: out would be written by a (planner), too; give it another path"},
-      {"out", "./x/../out",
-       "b: ./x/../out would be written by a (planner), too; give it another path"},
-      {"out", "out.index",
-       "b: out.index would be written by a (planner), too; give it another path"},
-      {"out.index", "out",
-       "b: out.index would be written by a (planner), too; give it another path"},
+      {"out", "out", "b: out is also written by a (planner); give it another path"},
+      {"out", "./x/../out", "b: ./x/../out is also written by a (planner); give it another path"},
+      {"out", "out.index", "b: out.index is also written by a (planner); give it another path"},
+      {"out.index", "out", "b: out.index is also written by a (planner); give it another path"},
   };
   for (const Row& row : rows) {
     CAPTURE(std::string(row.one));
@@ -626,7 +630,7 @@ TEST_CASE("builder: two nodes cannot make the same file, however its path is wri
                       .node("b", "planner", "a", {{"path", "out"}})
                       .node("out", "keep", "b");
   CHECK(problems_of(g, world) ==
-        "test.yaml:3:35: b: out would be written by a (planner), too; give it another path");
+        "test.yaml:3:35: b: out is also written by a (planner); give it another path");
 }
 
 TEST_CASE("builder: a node that stands for a chain gets its input at the front, gives at the end") {

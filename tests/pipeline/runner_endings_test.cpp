@@ -123,9 +123,9 @@ TEST_CASE("runner: a run of which no item is ok has failed, and its sinks know")
   };
   for (const Case& c :
        {Case{0, "all files failed (50); nothing is written, "},
-        Case{20, "no file is ok: 30 failed, 20 skipped; nothing is written, "},
-        Case{49, "no file is ok: 1 failed, 49 skipped; "},
-        Case{50, "all files were skipped (50), item0 by b: short; nothing is written, "}})
+        Case{20, "no file is ok: 30 failed, 20 skipped (by b: short); nothing is written, "},
+        Case{49, "no file is ok: 1 failed, 49 skipped (by b: short); "},
+        Case{50, "all files were skipped (50) by b: short; nothing is written, "}})
     for (const int workers : kWorkers) {
       CAPTURE(c.skipped);
       CAPTURE(workers);

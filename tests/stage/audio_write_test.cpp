@@ -191,7 +191,7 @@ TEST_CASE("audio_write: windows are files of their own, with silence behind the 
   }
   CHECK_THROWS_WITH_AS(
       run(folder, {.behind = "  segment: {stage: segment, from: decode}\n", .from = "segment"}),
-      doctest::Contains("write.from: what comes here is not cut into windows"), ConfigError);
+      doctest::Contains("write.from: the input is not cut into windows"), ConfigError);
 }
 
 TEST_CASE("audio_write: names are those of the recordings, by split and label where it is asked") {
@@ -441,12 +441,12 @@ TEST_CASE("audio_write: the plan says what does not go together") {
                        ConfigError);
   CHECK_THROWS_WITH_AS(
       run(folder, {.behind = "  too: {stage: audio_write, from: decode, path: \"${OUT}\"}\n"}),
-      doctest::Contains("would be written by"), ConfigError);
+      doctest::Contains("is also written by"), ConfigError);
   std::string yaml = pipeline({});
   yaml.replace(yaml.find("\"${OUT}\""), 8, "\"\"");
   LoadOptions none;
   none.vars = {{"DATA", folder / "clips"}};
   CHECK_THROWS_WITH_AS(run_job(yaml, none),
-                       doctest::Contains("write: 'path' is missing: into which folder"),
+                       doctest::Contains("write: 'path' is missing; write path: FOLDER"),
                        ConfigError);
 }

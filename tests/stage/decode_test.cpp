@@ -223,10 +223,10 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
   CHECK(setting("mean") == "mean");
   for (const auto& [value, message] :
        {std::pair("0",
-                  "downmix: 0 is the number of no channel: they are counted from 1, and a "
+                  "downmix: 0 is not the number of a channel; channels are counted from 1, and a "
                   "file has at most 1024"),
-        {"1025", "downmix: 1025 is the number of no channel"},
-        {"-1", "downmix: -1 is the number of no channel"},
+        {"1025", "downmix: 1025 is not the number of a channel"},
+        {"-1", "downmix: -1 is not the number of a channel"},
         {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
         {"rihgt", "did you mean 'right'?"},
         {"[1, 2]", "is not mean, left, right or the number of a channel, counted from 1"}}) {
@@ -485,9 +485,9 @@ TEST_CASE("decode: what is no sound file fails with a reason that helps") {
       {"film.wav", "\0\0\0\x20"s + "ftypM4A " + noise,
        has_ffmpeg()
            ? "begins like MP4 but cannot be decoded: Invalid data found when processing input"
-           : "is MP4 or M4A, which takes FFmpeg's libraries (Debian: libavformat59), and a program "
-             "that "
-             "was built beside their headers; or convert it, to FLAC for example"},
+           : "is MP4 or M4A, which is decoded only by FFmpeg's libraries (Debian: libavformat59) "
+             "and a melflow built with their headers; install them, or convert the file, for "
+             "example to FLAC"},
       {"nodata.wav", wav.substr(0, 36), damaged("WAV")},
       {"cut.caf", read_bytes(path_of("caf s16")).substr(0, 50'000), damaged("CAF")},
   };

@@ -320,17 +320,16 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
   };
   const Row rows[] = {
       {"{root: '" + f + "/gone'}",
-       "@/gone: cannot look into the folder: No such file or directory; check root of file_list"},
+       "@/gone: cannot list the folder: No such file or directory; check root of file_list"},
       {"{root: '" + f + "/file'}",
-       "@/file: is a file, root of file_list takes a folder; one recording is chosen by include, a "
-       "list of recordings is given as manifest"},
+       "@/file: is a file, but root of file_list takes a folder; choose one recording by include, "
+       "or give a list of recordings as manifest"},
       {"{root: '" + f + "/empty'}",
-       "@/empty: no sound file is in it or below; check root and include of file_list"},
+       "@/empty: there is no sound file in it or below it; check root and include of "
+       "file_list"},
       {"{root: '" + f + "', include: 'emp*y'}",
        "@: no file matches emp*y, only folders: for the files in one write empty/** (there are 7 "
-       ".csv, 3 .txt, 1 other); check root "
-       "and "
-       "include of file_list"},
+       ".csv, 3 .txt, 1 other); check root and include of file_list"},
       {"{root: '" + f + "/only', include: '*.wav'}",
        "@/only: no file matches *.wav (there are 1 .txt); check root and include of file_list"},
       {"{manifest: '" + f + "/gone.txt'}",
@@ -345,8 +344,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/nopath.csv'}",
        "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
       {"{manifest: '" + f + "/ragged.csv'}",
-       "@/ragged.csv:3: 1 cell, but the header has 2; a cell with commas in it must be in quotes, "
-       "an empty one has its comma"},
+       "@/ragged.csv:3: 1 cell, but the header has 2; put a cell with commas in quotes, and keep "
+       "the comma of an empty cell"},
       {"{manifest: '" + f + "/blank.csv'}", "@/blank.csv:2: the path is empty"},
       {"{manifest: '" + f + "/splits.csv'}", "@/splits.csv:130: more than 128 splits"},
       {"{manifest: '" + f + "/nolabel.csv', labels: manifest}",
@@ -370,17 +369,19 @@ TEST_CASE("file list: paths of a manifest that name the root themselves get a re
   struct Row {
     std::string root, path, remark;  // with @ for the folder
   };
-  const std::string below = "@/list.txt: paths are looked for below root, ";
+  const std::string below = "@/list.txt: paths are relative to root, so that ";
   const Row rows[] = {
       {"data/clips", "a.wav", ""},
       {"data/clips", folder / "data/clips/a.wav", ""},
       {"data/clips", "gone.wav", ""},  // the last one is there
       {"data/clips", "clips/a.wav",
-       below + "clips/a.wav at @/data/clips/clips/a.wav, where nothing is; it is at "
-               "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
+       below +
+           "clips/a.wav is looked for at @/data/clips/clips/a.wav, which does not exist; it is at "
+           "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
       {"data/clips/", "clips/a.wav",
-       below + "clips/a.wav at @/data/clips/clips/a.wav, where nothing is; it is at "
-               "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
+       below +
+           "clips/a.wav is looked for at @/data/clips/clips/a.wav, which does not exist; it is at "
+           "@/data/clips/a.wav. Write paths relative to root, or set root to @/data"},
       {"data", "clips/clips/a.wav", ""},
       {"nowhere", "a.wav",
        "@/list.txt: neither its first file, a.wav, nor its last is there; the first is looked for "
@@ -408,12 +409,12 @@ TEST_CASE("file list: a folder or table that is not there is told before the run
   const std::string& f = folder.path();
   const Row rows[] = {
       {root(folder), {}},
-      {"{root: '" + f + "/gone'}", {"root: " + f + "/gone: there is no such folder here"}},
+      {"{root: '" + f + "/gone'}", {"root: " + f + "/gone: there is no such folder"}},
       {"{root: '${DATA}'}", {}},  // a look at a plan whose variables have no values
       {"{manifest: '" + f + "/a.csv'}", {}},
-      {"{manifest: '" + f + "/b.csv'}", {"manifest: " + f + "/b.csv: there is no such file here"}},
+      {"{manifest: '" + f + "/b.csv'}", {"manifest: " + f + "/b.csv: there is no such file"}},
       {root(folder, "label_file: '" + f + "/b.csv', labels: file"),
-       {"label_file: " + f + "/b.csv: there is no such file here"}},
+       {"label_file: " + f + "/b.csv: there is no such file"}},
   };
   for (const Row& row : rows) {
     CAPTURE(row.options);
@@ -431,7 +432,7 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
   };
   const Row rows[] = {
       {"{}",
-       {": 'root' is missing; write root: FOLDER, which holds the recordings, or manifest: FILE"}},
+       {": 'root' is missing; write root: FOLDER, with the recordings in it, or manifest: FILE"}},
       {"{root: x}", {}},
       {"{manifest: x}", {}},
       {"{root: x, labels: file}", {"labels: file needs a label_file"}},
@@ -444,19 +445,19 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, labels: speaker}",
        {"labels: 'speaker' is not known; allowed: none, parent_dir (the folder that a file is in), "
         "top_dir, the name of an entry of columns, a regular expression whose ( ) finds the label "
-        "in the path, and, with a table, manifest or file (its column label_column)"}},
+        "in the path, and manifest or file for the column 'label' of that table (label_column)"}},
       {"{root: x, labels: parent_dirs}",
        {"labels: 'parent_dirs' is not known, did you mean 'parent_dir'?"}},
       {"{root: x, labels: speakr, columns: {speaker: top_dir}}",
        {"labels: 'speakr' is not known, did you mean 'speaker'?"}},
       {"{manifest: x.csv, labels: speaker}",
-       {"labels: 'speaker' is no entry of columns; labels in the column speaker of the manifest "
-        "take labels: manifest, label_column: speaker"}},
+       {"labels: 'speaker' is not an entry of columns; for labels in the column speaker of the "
+        "manifest, write labels: manifest and label_column: speaker"}},
       {"{root: x, labels: '(a)(b)'}",
        {"labels: '(a)(b)' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{root: x, labels: manifest}",
-       {"labels: manifest needs a list of the files, manifest: FILE; labels that are names of "
-        "folders take labels: parent_dir"}},
+       {"labels: manifest needs a manifest: FILE; write labels: parent_dir for labels from names "
+        "of folders"}},
       {"{manifest: x.txt, labels: manifest}",
        {"labels: a manifest with labels is a .csv, .tsv or .jsonl with the column label, not "
         "x.txt"}},
@@ -469,8 +470,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, columns: [t], label_file: y.tsv}", {}},
       {"{root: x, columns: {t: top_dir}}", {}},
       {"{root: x, columns: [t]}",
-       {"columns: 't' would be a column of label_file or of a manifest (.csv, .tsv or .jsonl), and "
-        "there is none; else it is parent_dir, top_dir or a regular expression with ( )"}},
+       {"columns: 't' is not parent_dir, top_dir or a regular expression with ( ); to read it from "
+        "a column of that name, set label_file or manifest (.csv, .tsv or .jsonl)"}},
       {"{root: x, columns: {t: '()()'}}",
        {"columns: t: '()()' has 2 groups in ( ); it must have one, which marks the name"}},
       {"{manifest: x.csv, columns: [a/b]}",
@@ -484,9 +485,9 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, splits: ratio, split_names: [a]}",
        {"split_names: with splits: ratio the names are those of split_ratios"}},
       {"{root: x, split_group: speaker}",
-       {"split_group: 'speaker' would be a column of a manifest (.csv, .tsv or .jsonl), and there "
-        "is none; else it is a name in columns, parent_dir, top_dir or a regular expression with ( "
-        ")"}},
+       {"split_group: 'speaker' is not an entry of columns, parent_dir, top_dir or a regular "
+        "expression with ( ); to read it from a column of that name, set manifest (.csv, .tsv or "
+        ".jsonl)"}},
       {"{manifest: x.jsonl, split_group: speaker}", {}},
       {"{root: x, split_group: '/(..)(.)/'}",
        {"split_group: '/(..)(.)/' has 2 groups in ( ); it must have one, which marks the name"}},
@@ -535,7 +536,7 @@ TEST_CASE("file list: a folder that cannot be listed ends the run before it begi
   }
   const FolderFault fault(FolderFault::Where::opendir, folder.path(), EIO);
   CHECK(complaint(folder, root(folder, "closed_folders: failed")) ==
-        "@: cannot look into the folder: Input/output error; check root of file_list");
+        "@: cannot list the folder: Input/output error; check root of file_list");
 }
 
 TEST_CASE("file list: what a folder that cannot be listed has no share of, splits and labels") {
@@ -586,5 +587,5 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
       List(root(folder, "closed_folders: failed, exclude: ['lost+found', 'noenter/**']")).paths() ==
       Paths{"a.wav", "closed/"});
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
-        "@/closed: cannot look into the folder: Permission denied; check root of file_list");
+        "@/closed: cannot list the folder: Permission denied; check root of file_list");
 }

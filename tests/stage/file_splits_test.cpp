@@ -199,9 +199,8 @@ TEST_CASE("targets: numbers of a table, in the order that they are asked for") {
   CHECK(std::isnan(m.target(2, 1)));
   folder.write("t.tsv", "path\tage\na.wav\told\n");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: age")) ==
-        "@/t.tsv:2: age is 'old', which is not a number; leave the cell empty where none is known, "
-        "or the "
-        "column out of targets");
+        "@/t.tsv:2: age is 'old', which is not a number; leave the cell empty where no number is "
+        "known, or leave the column out of targets");
   CHECK(complaint(folder, root(folder, "label_file: '" + tsv + "', targets: size")) ==
         "@/t.tsv: there is no column 'size', which targets asks for; it has path, age");
   // In the order of the splits, as everything else.

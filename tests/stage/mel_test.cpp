@@ -314,13 +314,13 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
       {"{}",
        0,
        0,
-       {": 'sample_rate' is missing: which rate do the recordings have? (A resample stage before "
-        "it would settle it, too)"}},
+       {": 'sample_rate' is missing; write the rate of the recordings, or put a resample stage "
+        "before this node"}},
       {"{}", 16000, 0, {}},
       {"{sample_rate: 8000}",
        16000,
        0,
-       {"sample_rate: 8000 Hz, but what arrives has 16000 Hz; resample to 8000 Hz, or change "
+       {"sample_rate: 8000 Hz, but the input has 16000 Hz; resample it to 8000 Hz, or change "
         "this"}},
       {"{sample_rate: 8000, n_fft: 512, center: false}",
        0,
@@ -346,8 +346,8 @@ TEST_CASE("mel: a plan that makes no sense is refused, each with its key") {
   const Planned gaps = Bench("mel", "{sample_rate: 8000, win_length: 400, hop: 401}").plan();
   REQUIRE(gaps.warnings.size() == 1);
   CHECK(gaps.warnings[0] ==
-        "hop: 401 samples are more than the window has, 400: the samples between two windows are "
-        "in no row");
+        "hop: 401 samples are more than the window's 400: the samples between two windows are in "
+        "no row");
 }
 
 TEST_CASE("mel: decibels with preset librosa and without top_db are told, as power_to_db has one") {

@@ -131,7 +131,7 @@ TEST_CASE("npy_write: the path ends in .npy") {
   LoadOptions options;
   options.vars = {{"DATA", folder / "clips"}};
   CHECK_THROWS_WITH_AS(run_job(yaml, options),
-                       "test.yaml:10:46: write.path: 'rows.h5' does not end in .npy; the names of "
-                       "the index are made from what is before that",
+                       "test.yaml:10:46: write.path: 'rows.h5' does not end in .npy; name it "
+                       "NAME.npy, since the files beside it are named after NAME",
                        ConfigError);
 }

@@ -66,7 +66,7 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
       {"log: none", "stage: pcen, eps: 0", "tail: drop",
        "test.yaml:9:28: last.eps: 0 is out of range; allowed: more than 0, at most 1e+09"},
       {"log: db", "stage: deltas, width: 4", "tail: drop",
-       "test.yaml:9:32: last.width: is 4, must be odd: 3 or 5"},
+       "test.yaml:9:32: last.width: is 4 but must be odd: 3 or 5"},
       {"log: db", "stage: deltas, width: 3, order: 3, method: librosa", "tail: drop",
        "test.yaml:9:32: last.width: is 3, must be more than order (3)"},
       {"log: db", "stage: deltas, width: 9, method: librosa", "length: 512",
@@ -168,6 +168,6 @@ TEST_CASE("mfcc: bands without a logarithm are a warning") {
   REQUIRE(job.complete());
   REQUIRE(job.plan_warnings.size() == 1);
   CHECK(job.plan_warnings[0].find(
-            "takes the logarithm of mel bands, and these are linear: set log: db in mel") !=
+            "takes the logarithm of mel bands, but these are linear; set log: db in mel") !=
         std::string::npos);
 }

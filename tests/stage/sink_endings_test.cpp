@@ -215,9 +215,10 @@ TEST_CASE("sinks: a path is needed") {
     std::string yaml = pipeline(sink);
     const std::string path = fmt::format("path: \"${{OUT}}{}\", ", sink.ending);
     yaml.replace(yaml.find(path), path.size(), "");
-    CHECK_THROWS_WITH_AS(run_job(yaml, options),
-                         "test.yaml:10:3: write: 'path' is missing: which file should be written?",
-                         ConfigError);
+    CHECK_THROWS_WITH_AS(
+        run_job(yaml, options),
+        "test.yaml:10:3: write: 'path' is missing; write path: FILE, the file that this node makes",
+        ConfigError);
   }
 }
 
@@ -253,9 +254,11 @@ TEST_CASE("sinks: two that would write the same file are found before the run") 
     } catch (const ConfigError& e) {
       message = e.what();
     }
-    CHECK(message == fmt::format("test.yaml:11:{}: other: {} would be written by write "
-                                 "(npy_write), too; give it another path",
-                                 row.stage == "npy_write" ? 46 : 47, row.taken));
+    CHECK(
+        message ==
+        fmt::format(
+            "test.yaml:11:{}: other: {} is also written by write (npy_write); give it another path",
+            row.stage == "npy_write" ? 46 : 47, row.taken));
     CHECK(names_in(folder.path()) == Names{"clips"});
   }
 }

@@ -222,9 +222,9 @@ TEST_CASE("trim_silence: what is silent is said in one way, and lengths fit into
   CHECK(errors("top_db: 60, hop: 0") == List{"hop: a hop of no sample"});
   CHECK(errors("top_db: 60, hop: 1us") == List{"hop: a hop of no sample"});
   CHECK(errors("top_db: 60, hold: 2000", 8000) ==
-        List{"hold: is 2000 samples, less than frame, hop and keep together (2560)"});
+        List{"hold: is 2000 samples, but must be at least frame, hop and keep together (2560)"});
   CHECK(errors("top_db: 60, keep: 1s, hold: 1s", 8000) ==
-        List{"hold: is 8000 samples, less than frame, hop and keep together (10560)"});
+        List{"hold: is 8000 samples, but must be at least frame, hop and keep together (10560)"});
   for (const char* options : {"threshold: 3dB", "threshold: loud", "threshold: -201dB",
                               "threshold: [-40]", "top_db: 0", "top_db: -60", "keep: -1"}) {
     CAPTURE(std::string(options));

@@ -137,16 +137,21 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hard, GANE: 1}") ==
         "t.yaml:4:59: p.with.GANE: the fragment has no such parameter; it has GAIN, MODE");
   CHECK(with("use: sub/part.yaml, with: {MODE: hard}") ==
-        "t.yaml:4:3: p: 'from' is missing: sub/part.yaml takes an input");
+        "t.yaml:4:3: p: 'from' is missing; sub/part.yaml takes an input: write from: NODE");
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hard}, queue: 3") ==
-        "t.yaml:4:60: p.queue: a node that uses a fragment has the options use, from and with; an "
-        "option of a node inside is set there, or by --set p_NODE.queue");
+        "t.yaml:4:60: p.queue: a node that uses a fragment has only the options use, from and "
+        "with; set queue on a node in the fragment, or by --set p_NODE.queue");
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hard}", "p.thrice") ==
         "t.yaml:5:28: out.from: there is no output 'p.thrice'; the fragment gives p.once, p.twice");
+  CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hardly}", "p.twice") ==
+        "sub/part.yaml:5:58: p_first.mode: 'hardly' is not one of soft, hard, did you mean 'hard'? "
+        "Given at t.yaml:4:53\n"
+        "sub/part.yaml:6:74: p_second.mode: 'hardly' is not one of soft, hard, did you mean "
+        "'hard'? Given at t.yaml:4:53");
   CHECK(
-      with("use: sub/part.yaml, from: files, with: {MODE: hardly}", "p.twice") ==
-      "sub/part.yaml:5:58: p_first.mode: 'hardly' is not one of soft, hard, did you mean 'hard'?\n"
-      "sub/part.yaml:6:74: p_second.mode: 'hardly' is not one of soft, hard, did you mean 'hard'?");
+      with("use: sub/part.yaml, stage: keep, from: files") ==
+      "t.yaml:4:27: p: has both 'stage' and 'use'; a node runs a stage or uses a fragment: remove "
+      "one of the two");
   CHECK(with("use: sub/prat.yaml, from: files") ==
         "t.yaml:4:12: p.use: sub/prat.yaml: cannot be read: No such file or directory");
   CHECK(with("use: sub, from: files") ==
@@ -163,7 +168,7 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   const std::string bad = with("use: bad.yaml, from: files", "p");
   for (const char* part :
        {"bad.yaml:1:13: parameters: this is not a map", "bad.yaml:2:8: input: this is not a name",
-        "bad.yaml:3:1: outpt: a fragment has no such key, did you mean 'output'?; the keys are "
+        "bad.yaml:3:1: outpt: a fragment has no such key, did you mean 'output'? The keys are "
         "version, parameters, input, output, outputs, graph",
         "bad.yaml:1:1: version: write 'version: 1' at the top of a fragment",
         "bad.yaml:5:27: a.from: there is no node 'inn' in this fragment"}) {

@@ -89,7 +89,7 @@ TEST_CASE("config: quotes around one variable and nothing else are not those of 
   options.vars = {{"GAIN", "12"}};
   CHECK(problems_of(with_scale("  scale: {stage: scale, from: files, gain: \"${GAIN}0\"}"),
                     options) ==
-        "t.yaml:4:44: scale.gain: '120' is a text because of its quotes; remove the quotes");
+        "t.yaml:4:44: scale.gain: '120' is text because of its quotes; remove the quotes");
 }
 
 TEST_CASE("config: a variable that is wrong is a problem at its place and nothing else is") {
@@ -167,15 +167,14 @@ TEST_CASE("config: --set with null, a variable and a quoted text") {
 }
 
 TEST_CASE("config: a value that is missing is refused where null would mean the default") {
-  constexpr const char* kMissing =
-      "scale.span: nothing stands here; write a value, or null for the default";
+  constexpr const char* kMissing = "scale.span: has no value; write one, or null for the default";
   LoadOptions options;
   options.sets = {{"scale.span", ""}};
   CHECK(problems_of(with_scale("  scale: {stage: scale, from: files}"), options) ==
         std::string("--set: ") + kMissing);
   options.sets = {{"workers", ""}};
   CHECK(problems_of(with_scale("  scale: {stage: scale, from: files}"), options)
-            .find("workers: nothing stands here") != std::string::npos);
+            .find("workers: has no value") != std::string::npos);
   for (const char* none : {"null", "~", "Null", "NULL"}) {
     CAPTURE(none);
     const Plan plan =

@@ -53,7 +53,7 @@ TEST_CASE("config: without top-level options the defaults stand") {
 
 TEST_CASE("config: quotes make a text of a number") {
   CHECK(problems_of(with_scale("  scale: {stage: scale, from: files, gain: \"3\"}")) ==
-        "t.yaml:4:44: scale.gain: '3' is a text because of its quotes; remove the quotes");
+        "t.yaml:4:44: scale.gain: '3' is text because of its quotes; remove the quotes");
 }
 
 TEST_CASE("config: each problem of the text stands at its place") {
@@ -66,11 +66,9 @@ TEST_CASE("config: each problem of the text stands at its place") {
   const std::string scale = kScale;
   const Row rows[] = {
       {"nothing", "",
-       "t.yaml:1:1: there is nothing in this configuration; `melflow init FILE` writes one to "
-       "start from"},
+       "t.yaml:1:1: this configuration is empty; `melflow init FILE` writes one to start from"},
       {"only a comment", "# here\n",
-       "t.yaml:1:1: there is nothing in this configuration; `melflow init FILE` writes one to "
-       "start from"},
+       "t.yaml:1:1: this configuration is empty; `melflow init FILE` writes one to start from"},
       {"a list", "- 1\n",
        "t.yaml:1:1: the configuration is not a map; it must have the keys 'version' and 'graph'"},
       {"no version", with_scale(scale, ""),
@@ -80,7 +78,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"version is no number", with_scale(scale, "version: one"),
        "t.yaml:1:10: version: one: only version 1 is known to this program; write version: 1"},
       {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
-       "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'?; the keys "
+       "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'? The keys "
        "are version, memory, max_failures, workers, expect, graph, tests"},
       {"a key nothing resembles", with_scale(scale, "version: 1\nzzzzzz: 1"),
        "t.yaml:2:1: zzzzzz: there is no such key at the top level; the keys are version, memory, "
@@ -103,7 +101,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:2:1: graph: there are no nodes in it; `melflow init FILE` writes a pipeline to "
        "start from"},
       {"the graph is a list", "version: 1\ngraph: [a]\n",
-       "t.yaml:2:8: graph: nodes are no list; write each as NAME: {stage: STAGE, from: NODE}, "
+       "t.yaml:2:8: graph: nodes are not a list; write each as NAME: {stage: STAGE, from: NODE}, "
        "without "
        "the '-'"},
       {"a node is no map", with_scale("  scale: 12"),
@@ -149,7 +147,7 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "meant",
        1},
       {"a quote never closed", with_scale(scale) + "  more: {stage: \"keep, from: scale}\n",
-       "t.yaml:6:17: the text that this \" begins has no \" at its end"},
+       "t.yaml:6:17: this text begins with \" but has no \" at its end"},
   };
   for (const Row& row : rows) {
     INFO(row.name);
@@ -162,11 +160,11 @@ TEST_CASE("config: each problem of the text stands at its place") {
 
 TEST_CASE("config: a budget that is too small is a problem where the budget stands") {
   CHECK(problems_of(with_scale(kScale, "version: 1\nmemory: {host: 512B}"))
-            .starts_with("t.yaml:2:16: memory.host: 512B cannot make progress"));
+            .starts_with("t.yaml:2:16: memory.host: 512B is too little"));
   LoadOptions options;
   options.sets = {{"memory.host", "512B"}};
   CHECK(problems_of(with_scale(kScale), options)
-            .starts_with("--set: memory.host: 512B cannot make progress"));
+            .starts_with("--set: memory.host: 512B is too little"));
 }
 
 TEST_CASE("config: what is no YAML has the place of the error and a hint") {
@@ -175,54 +173,52 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
   };
   const Row rows[] = {
       {"version: 1\ngraph:\n  a: b: c\n",
-       "t.yaml:3:7: this is not valid YAML: illegal map value; a line has one 'key: value', and a "
-       "map within a line stands in braces: key: {a: 1, b: 2}"},
+       "t.yaml:3:7: this is not valid YAML: illegal map value; write one 'key: value' on a line, "
+       "or a map in braces: key: {a: 1, b: 2}"},
       {"version: 1\ngraph:\n\ta: 1\n",
-       "t.yaml:3:3: this is not valid YAML: illegal map value; indent with spaces, this line "
-       "begins with "
-       "a tab"},
+       "t.yaml:3:3: this is not valid YAML: illegal map value; this line begins with a tab: indent "
+       "with spaces"},
       {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
-       "t.yaml:2:29: this is not valid YAML: end of map flow not found; between { } and [ ] a "
-       "variable "
-       "must be in quotes: \"${NAME}\""},
+       "t.yaml:2:29: this is not valid YAML: end of map flow not found; inside { } and [ ] a "
+       "variable must be in quotes: \"${NAME}\""},
       {"graph:\n  a: {path: \"${OUT}\"\n  b: {}\n",
        "t.yaml:3:3: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
-       "has no } up to here: close it, or put the missing comma between two of its entries"},
+       "is not closed before this place: add the }, or the comma that is missing between two of "
+       "its entries"},
       {"graph:\n  a: {path: \"${OUT}\" b: 2}\n",
        "t.yaml:2:22: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
-       "has no } up to here: close it, or put the missing comma between two of its entries"},
+       "is not closed before this place: add the }, or the comma that is missing between two of "
+       "its entries"},
       {"graph:\n  a: {}\n  - b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: end of map not found; nodes and options are no list: "
-       "remove the '- ' before the name"},
+       "t.yaml:3:3: this is not valid YAML: end of map not found; nodes and options are not a "
+       "list: remove the '- ' before the name"},
       {"graph:\n  a: {include: **/*.wav}\n",
        "t.yaml:2:16: this is not valid YAML: the referenced anchor is not defined; a text that "
        "begins with "
        "* must be in quotes"},
       {"graph: {a: {}\n",
        "t.yaml:2:1: this is not valid YAML: end of map flow not found; the { at line 1, column 8 "
-       "has "
-       "no } up to here: close it, or put the missing comma between two of its entries"},
+       "is not closed before this place: add the }, or the comma that is missing between two of "
+       "its entries"},
       {"graph:\n  a: {b: 1 c: 2}\n",
        "t.yaml:2:13: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
-       "has no } up to here: close it, or put the missing comma between two of its entries"},
+       "is not closed before this place: add the }, or the comma that is missing between two of "
+       "its entries"},
       {"graph:\n  a: {b: [1, '}', \"]\"}\n",
-       "t.yaml:2:22: this is not valid YAML: illegal flow end; the [ at line 2, column 10 is open, "
-       "and } does not close it"},
+       "t.yaml:2:22: this is not valid YAML: illegal flow end; the [ at line 2, column 10 is still "
+       "open, and } does not close it"},
       {"graph:\n  a: {b: 1]\n",
-       "t.yaml:2:11: this is not valid YAML: illegal flow end; the { at line 2, column 6 is open, "
-       "and "
-       "] does not close it"},
+       "t.yaml:2:11: this is not valid YAML: illegal flow end; the { at line 2, column 6 is still "
+       "open, and ] does not close it"},
       {"version 1\ngraph: {}\n",
-       "t.yaml:2:6: this is not valid YAML: illegal map value; line 1 has no ':' after its key"},
+       "t.yaml:1:1: this is not valid YAML: illegal map value; this line has no ':' after its key"},
       {"graph:\n  a:\n    stage: b\n     from: c\n",
-       "t.yaml:4:10: this is not valid YAML: illegal map value; this line begins after 5 spaces, "
-       "line 3 after 4: keys of one map begin in the same column, and those of a map inside it "
-       "further right"},
+       "t.yaml:4:10: this is not valid YAML: illegal map value; this line is indented by 5, line 3 "
+       "by 4: keys of one map start in the same column, and keys of a map inside it further right"},
       {"graph:\n  a: {}\n   # note\n\n   b: {}\n",
-       "t.yaml:5:4: this is not valid YAML: end of map not found; this line begins after 3 "
-       "spaces, "
-       "line 2 after 2: keys of one map begin in the same column, and those of a map inside it "
-       "further right"},
+       "t.yaml:5:4: this is not valid YAML: end of map not found; this line is indented by 3, line "
+       "2 by 2: keys of one map start in the same column, and keys of a map inside it further "
+       "right"},
   };
   for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
 }
@@ -230,7 +226,7 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
 TEST_CASE("config: a quote that the end of the file closes is a problem") {
   CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list}\n  out:\n    stage: keep\n    "
                     "from: files\n    path: 'out.h5\n") ==
-        "t.yaml:7:11: the text that this ' begins has no ' at its end");
+        "t.yaml:7:11: this text begins with ' but has no ' at its end");
   // Doubled and escaped quotes do not close one.
   const std::string head = "version: 1\ngraph:\n  files: {stage: list}\n";
   CHECK(problems_of(head + "  out: {stage: keep, from: files, path: 'it''s'}\n").empty());
@@ -249,12 +245,12 @@ TEST_CASE("config: problems of every level come out in one go") {
                     "  scale: {stage: scale, from: fiels, mode: loud}\n"
                     "  out: {stage: keep, from: scale}\n",
                     options) ==
-        "--var: UNUSED: nothing in the configuration uses the variable ${UNUSED}; write it "
-        "where it is meant, or leave --var out\n"
+        "--var: UNUSED: nothing in the configuration uses the variable ${UNUSED}; use it there, or "
+        "leave out --var\n"
         "--set: scal.gain: there is no node 'scal' and no such key at the top level, did you mean "
         "'scale'?\n"
         "--set: scale.gain: 99 is out of range; allowed: -60 to 60\n"
-        "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'?; the "
+        "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'? The "
         "keys are version, memory, max_failures, workers, expect, graph, tests\n"
         "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "
         "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
@@ -295,6 +291,6 @@ TEST_CASE("config: a file is read by its path, and one that cannot be read is a 
   std::ofstream(file) << "\xEF\xBB\xBF" + with_scale(kScale);  // with a byte order mark
   CHECK(load_plan(file, {}, config_registry()).nodes.size() == 3);
   std::ofstream(file) << "";
-  CHECK(problem(file).find("there is nothing in this configuration") != std::string::npos);
+  CHECK(problem(file).find("this configuration is empty") != std::string::npos);
   std::filesystem::remove_all(folder);
 }

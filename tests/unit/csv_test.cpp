@@ -106,11 +106,11 @@ TEST_CASE("csv: what is wrong is said with file, line and what was expected") {
       {"empty.csv", "empty.csv: is empty, a header line is expected"},
       {"no.csv", "no.csv:1: there is no column 'path'; the header has name, label"},
       {"short.csv",
-       "short.csv:3: 1 cell, but the header has 2; a cell with commas in it must be in quotes, an "
-       "empty one has its comma"},
+       "short.csv:3: 1 cell, but the header has 2; put a cell with commas in quotes, and keep the "
+       "comma of an empty cell"},
       {"long.csv",
-       "long.csv:4: 3 cells, but the header has 2; a cell with commas in it must be in quotes, an "
-       "empty one has its comma"},
+       "long.csv:4: 3 cells, but the header has 2; put a cell with commas in quotes, and keep the "
+       "comma of an empty cell"},
       {"open.csv", "open.csv:2: a quote is not closed"},
   };
   for (const Row& row : rows) {

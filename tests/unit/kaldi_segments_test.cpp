@@ -78,13 +78,12 @@ TEST_CASE("kaldi segments: what makes no sense is named with its line") {
   CHECK(error(folder) == "segments:1: the recording 'rec1' is not in the wav.scp beside it");
   folder.write("segments", "u1 rec2 0\n");
   CHECK(error(folder) ==
-        "segments:1: 'u1 rec2 0' is no line of segments, which are: utterance, recording, start, "
+        "segments:1: 'u1 rec2 0' is not a line of segments, which is: utterance, recording, start, "
         "end");
   folder.write("segments", "u1 rec2 0 1\nu1 rec2 0 1 A\n");
-  CHECK(
-      error(folder) ==
-      "segments:2: 'u1 rec2 0 1 A' is no line of segments, which are: utterance, recording, start, "
-      "end");
+  CHECK(error(folder) ==
+        "segments:2: 'u1 rec2 0 1 A' is not a line of segments, which is: utterance, recording, "
+        "start, end");
   folder.write("segments", "u1 rec2 0 1\n");
   CHECK(error(folder, {"path", "label"}) ==
         "segments: there is no column 'label'; there are path, start, end, utterance, recording");

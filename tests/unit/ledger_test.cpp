@@ -10,6 +10,7 @@
 
 #include "pipeline/item.h"
 #include "pipeline/reach.h"
+#include "pipeline/reasons.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
@@ -36,6 +37,30 @@ TEST_CASE("ledger: counts every outcome, and the sum is what was found") {
   CHECK(ledger.entry(2).stage == "read");
   CHECK(ledger.entry(3).outcome == Outcome::failed);
   CHECK(ledger.outcome(5) == Outcome::open);
+}
+
+TEST_CASE("ledger: reasons that differ in their numbers alone are one, the most frequent first") {
+  Ledger ledger;
+  ledger.open(12, {"read", "segment"});
+  const auto skip = [&](std::size_t i, int stage, const std::string& reason) {
+    ledger.close(i, Outcome::skipped, stage, reason);
+  };
+  skip(0, 1, "lasts 1.25 s");
+  CHECK(reasons_text(ledger, 1, Outcome::skipped) == "by segment: lasts 1.25 s");
+  skip(1, 1, "lasts 3 s");
+  CHECK(reasons_text(ledger, 2, Outcome::skipped) == "by segment: such as lasts 1.25 s");
+  ledger.close(2, Outcome::failed, 1, "lasts 7 s");
+  skip(3, 0, "is empty");
+  skip(4, 1, "is empty");
+  skip(5, 0, "is a folder");
+  skip(6, 0, "is a folder");
+  skip(7, 0, "is a folder");
+  skip(8, 0, "is a device");
+  CHECK(reasons_text(ledger, 12, Outcome::skipped) ==
+        "3 by read: is a folder; 2 by segment: such as lasts 1.25 s; 1 by read: is a device; 2 for "
+        "other reasons");
+  CHECK(reasons_text(ledger, 12, Outcome::failed) == "by segment: lasts 7 s");
+  CHECK(reasons_text(ledger, 12, Outcome::not_run).empty());
 }
 
 TEST_CASE("ledger: oldest_open is the first record that is not closed") {

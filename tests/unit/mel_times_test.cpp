@@ -65,7 +65,7 @@ TEST_CASE("mel times: the rate may come from the stage before") {
   CHECK(problems == "");
   CHECK(planned(read(with("10ms", "400")), 11025, problems) == "");
   CHECK(problems ==
-        "hop: is 10 ms, 110.25 samples at 11025 Hz; libraries differ in how they round that: "
+        "hop: is 10 ms, which is 110.25 samples at 11025 Hz; libraries round that differently: "
         "write 110 or 111 (samples)\n");
 }
 

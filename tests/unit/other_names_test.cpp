@@ -63,18 +63,17 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
     const char *stage, *key, *advice;
   };
   for (const Row& row :
-       {Row{"mel", "sr", ", here it is 'sample_rate' (sr is the name in librosa)"},
+       {Row{"mel", "sr", "; use 'sample_rate' instead (sr is the name in librosa)"},
         {"mel", "htk",
-         ", here it is 'mel_scale': htk for true, slaney for false (htk is the name in librosa)"},
-        {"mel", "num_mel_bins", ", here it is 'n_mels' (num_mel_bins is the name in Kaldi)"},
-        {"mel", "f_min", ", here it is 'fmin' (f_min is the name in torchaudio, SpeechBrain)"},
-        {"mel", "win", ", here it is 'win_length'"},
-        {"resample", "sr", ", here it is 'rate'"},
+         "; use 'mel_scale' instead: htk for true, slaney for false (htk is the name in librosa)"},
+        {"mel", "num_mel_bins", "; use 'n_mels' instead (num_mel_bins is the name in Kaldi)"},
+        {"mel", "f_min", "; use 'fmin' instead (f_min is the name in torchaudio, SpeechBrain)"},
+        {"mel", "win", "; use 'win_length' instead"},
+        {"resample", "sr", "; use 'rate' instead"},
         {"file_list", "max_duration",
-         ", here it is 'segment.max_length': with a unit where it is a time: 20s (max_duration is "
-         "the "
-         "name in NeMo)"},
-        {"batch", "batch_size", ", here it is 'files' (batch_size is the name in PyTorch)"},
+         "; use 'segment.max_length' instead: in a node segment, in samples or with its unit, such "
+         "as 20s (max_duration is the name in NeMo)"},
+        {"batch", "batch_size", "; use 'files' instead (batch_size is the name in PyTorch)"},
         {"mel", "n_mles", ", did you mean 'n_mels'?"},
         {"mel", "quux", ""}}) {
     CAPTURE(row.key);
@@ -85,9 +84,9 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
 
 TEST_CASE("other names: a stage is found by the name that it has elsewhere, and in any case") {
   const Registry& registry = Registry::global();
-  CHECK(registry.advice_on("melspectrogram") == ", here it is 'mel'");
-  CHECK(registry.advice_on("MelSpectrogram") == ", here it is 'mel'");
-  CHECK(registry.advice_on("hdf5") == ", here it is 'hdf5_write'");
+  CHECK(registry.advice_on("melspectrogram") == "; use 'mel' instead");
+  CHECK(registry.advice_on("MelSpectrogram") == "; use 'mel' instead");
+  CHECK(registry.advice_on("hdf5") == "; use 'hdf5_write' instead");
   CHECK(registry.advice_on("MFCC") == ", did you mean 'mfcc'?");
   CHECK(registry.advice_on("mle") == ", did you mean 'mel'?");
   CHECK(registry.advice_on("quux") == "");

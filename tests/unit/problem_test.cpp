@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "pipeline/sentences.h"
+
 using namespace melflow;
 
 namespace {
@@ -27,6 +29,26 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
   CHECK(std::string(error.what()) == "p.yaml:3:1: a\np.yaml:3:7: b\np.yaml:3:7: c\np.yaml:9:2: d");
   CHECK(error.problems().size() == 4);
   CHECK(std::string(ConfigError("alone", mark(1, 1)).what()) == "p.yaml:1:1: alone");
+}
+
+TEST_CASE("problem: what follows a question is a new sentence") {
+  for (const auto& [joined, text] :
+       {std::pair("no verb 'rnu', did you mean 'run'?; the verbs are run",
+                  "no verb 'rnu', did you "
+                  "mean 'run'? The verbs "
+                  "are run"),
+        {"did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
+         "did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
+        {"what?", "what?"},
+        {"what?; ", "what?; "},
+        {"a; b", "a; b"},
+        {"", ""}}) {
+    CAPTURE(joined);
+    CHECK(in_sentences(joined) == text);
+    Problems problems;
+    problems.add({}, joined);
+    CHECK(problems.str() == text);
+  }
 }
 
 TEST_CASE("problem: the nearest name is found for typing slips, and none for other words") {

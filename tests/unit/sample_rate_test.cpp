@@ -37,6 +37,8 @@ TEST_CASE("sample rate: anything else is refused") {
        {Row{Value::scalar("fast"), "'fast'" + expected},
         {Value::scalar("-16000"), "'-16000' is less than 0; write" + expected.substr(7)},
         {Value::scalar("16MHz"), "'16MHz'" + expected},
+        {Value::scalar("22.05kHZz"), "'22.05kHZz'" + expected + "; did you mean 22.05kHz?"},
+        {Value::scalar("16000 hertz"), "'16000 hertz'" + expected + "; did you mean 16000Hz?"},
         {Value::scalar("nan"), "'nan'" + expected},
         {Value::list({}), "a list" + expected},
         {Value::scalar("inf"), "'inf'" + expected},

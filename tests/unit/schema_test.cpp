@@ -194,7 +194,7 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   for (const Row& row : {
            Row{"count", "12x", false, "'12x' is not an integer; allowed: 1 to 64"},
            {"count", "1.5", false, "'1.5' is not an integer; allowed: 1 to 64"},
-           {"count", "12", true, "'12' is a text because of its quotes; remove the quotes"},
+           {"count", "12", true, "'12' is text because of its quotes; remove the quotes"},
            {"count", "", false, "'' is not an integer; allowed: 1 to 64"},
            {"count", "+-5", false, "'+-5' is not an integer; allowed: 1 to 64"},
            {"count", "99999999999999999999", false,
@@ -208,9 +208,9 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
            {"ratio", "half", false, "'half' is not a number; allowed: more than 0"},
            {"ratio", "inf", false, "'inf' is not a number; allowed: more than 0"},
            {"ratio", "nan", false, "'nan' is not a number; allowed: more than 0"},
-           {"ratio", "0.5", true, "'0.5' is a text because of its quotes; remove the quotes"},
+           {"ratio", "0.5", true, "'0.5' is text because of its quotes; remove the quotes"},
            {"flag", "1", false, "'1' is not true or false"},
-           {"flag", "true", true, "'true' is a text because of its quotes; remove the quotes"},
+           {"flag", "true", true, "'true' is text because of its quotes; remove the quotes"},
            {"colour", "gren", false,
             "'gren' is not one of red, green, blue, did you mean 'green'?"},
            {"colour", "7", false, "'7' is not one of red, green, blue"},
@@ -226,9 +226,9 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   Everything o;
   CHECK(read(o, "count", Value::list({})) ==
         "s.yaml:2:9: node.count: a list is not an integer; allowed: 1 to 64");
-  CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not a text");
+  CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not text");
   CHECK(read(o, "text", Value::list({Value::scalar("a"), Value::scalar("b")})) ==
-        "s.yaml:2:9: node.text: a list is not a text; write one text, without the brackets");
+        "s.yaml:2:9: node.text: a list is not text; write one text, without the brackets");
 }
 
 TEST_CASE("schema: the range in the message is the range that help shows") {
@@ -291,14 +291,14 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
     return problems.str();
   };
   CHECK(complaint("amount") ==
-        "amount: unknown option, here it is 'count' (amount is the name in sox)");
-  CHECK(complaint("loud") == "loud: unknown option, here it is 'gain': 6 for true, 0 for false");
-  CHECK(complaint("counts") == "counts: unknown option, here it is 'names'");  // and not 'count'
+        "amount: unknown option; use 'count' instead (amount is the name in sox)");
+  CHECK(complaint("loud") == "loud: unknown option; use 'gain' instead: 6 for true, 0 for false");
+  CHECK(complaint("counts") == "counts: unknown option; use 'names' instead");  // and not 'count'
   CHECK(o.count == 3);
   CHECK(advice_on("amuont", {&s}) == "");
   Schema other;
   CHECK(advice_on("amount", {&other, &s}, {"amounts"}) ==
-        ", here it is 'count' (amount is the name in sox)");
+        "; use 'count' instead (amount is the name in sox)");
   CHECK(advice_on("amounts", {&other}, {"amount"}) == ", did you mean 'amount'?");
 }
 

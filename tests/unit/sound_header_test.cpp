@@ -79,8 +79,8 @@ TEST_CASE("sound header: why a file was refused is told from its first bytes") {
         "begins like FLAC but cannot be decoded: no frame");
   CHECK(why_not_sound(reader("\0\0\0\x20"
                              "ftypM4A "sv)) ==
-        "is MP4 or M4A, which takes FFmpeg's libraries (Debian: libavformat59), and a program that "
-        "was built beside their headers; or convert it, to FLAC for example");
+        "is MP4 or M4A, which is decoded only by FFmpeg's libraries (Debian: libavformat59) and a "
+        "melflow built with their headers; install them, or convert the file, for example to FLAC");
 }
 
 TEST_CASE("sound header: whether an MP3 counts its frames") {

@@ -143,12 +143,12 @@ TEST_CASE("split shares: what is a share, and what not") {
   CHECK(parse({{"a", "1"}}) == "");
   CHECK(parse({{"a", "0.1"}, {"b", "0.2"}, {"c", "0.7"}}) == "");
   CHECK(parse({{"a", "0.5"}, {"b", "0.4"}}) ==
-        "the shares add up to 0.9, not to 1; write them as 0.8 and 0.2, 80% and 20%, or in whole "
-        "numbers as 80 and 20");
+        "the shares add up to 0.9, not to 1; write fractions of 1 (0.8 and 0.2), percentages of "
+        "100% (80% and 20%), or whole numbers (80 and 20)");
   CHECK(parse({{"a", "80%"}, {"b", "30%"}}).starts_with("the shares add up to 1.1, not to 1;"));
   CHECK(parse({{"a", "80%"}, {"b", "0.2"}}) == "");
   CHECK(parse({{"a", "80%"}, {"b", "10"}}) ==
-        "% and numbers without it are mixed; write all shares in %, or none");
+        "some shares have % and some do not; write all with %, or none");
   CHECK(parse({{"a", "80 km"}}) == "a: '80 km' is not a share such as 0.8, 80% or 80");
   CHECK(parse({{"a", "1"}, {"b", "0"}}) ==
         "b: a share is more than 0; leave out b for no such split");

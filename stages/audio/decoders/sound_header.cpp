@@ -169,9 +169,8 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason) {
   const std::string_view kind = sound_kind(read).name;
   if (is_left_to_ffmpeg(kind) && reason.empty())
     return fmt::format(
-        "is {}, which takes FFmpeg's libraries (Debian: libavformat59), and a program that was "
-        "built "
-        "beside their headers; or convert it, to FLAC for example",
+        "is {}, which is decoded only by FFmpeg's libraries (Debian: libavformat59) and a melflow "
+        "built with their headers; install them, or convert the file, for example to FLAC",
         kind == "MP4" ? "MP4 or M4A" : kind);
   if (kind.empty()) {
     std::array<std::byte, 40> buffer;

@@ -1,0 +1,34 @@
+// Why source items are not ok, with how many each: reasons that differ in their numbers alone are
+// one.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/ledger.h"
+
+namespace melflow {
+
+class Reasons {
+ public:
+  struct Reason {
+    Ledger::Entry first;
+    std::size_t count = 0;
+    bool is_example = false;  ///< others have other numbers
+  };
+
+  void add(const Ledger::Entry& entry);
+  /// The most frequent first.
+  [[nodiscard]] std::vector<Reason> sorted() const;
+
+ private:
+  std::map<std::string, Reason> reasons_;
+};
+
+/// Of all items that ended so, "12 by segment: such as lasts 1.2 s; 3 by keep: is empty": the most
+/// frequent reasons and the number of the others; without a number where there is one reason.
+std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome);
+
+}  // namespace melflow

@@ -1,0 +1,21 @@
+#include "pipeline/sentences.h"
+
+#include <cctype>
+
+namespace melflow {
+
+std::string in_sentences(std::string_view text) {
+  constexpr std::string_view kJoint = "?; ";
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t joint = text.find(kJoint, at);
+    if (joint == text.npos || joint + kJoint.size() >= text.size())
+      return out.append(text.substr(at));
+    out.append(text.substr(at, joint - at)).append("? ");
+    at = joint + kJoint.size();
+    out += static_cast<char>(std::toupper(static_cast<unsigned char>(text[at++])));
+  }
+  return out;
+}
+
+}  // namespace melflow
