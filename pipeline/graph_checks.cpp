@@ -203,14 +203,15 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
 // Whether what it names are several sources, each of which it may take beside the others.
 bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
   const std::vector<PlanInput>& from = node.from;
-  if (from.size() < 2 || node.from.size() != node.common.from.size() ||
-      node.info->traits.kind == StageKind::source || node.info->traits.pairs)
+  const bool are_known = from.size() == node.common.from.size();
+  if (node.common.from.size() < 2 || from.empty() || node.info->traits.pairs ||
+      node.info->traits.kind == StageKind::source)
     return false;
   std::set<int> seen;
   for (std::size_t i = 0; i < from.size(); ++i) {
     const StageInfo* info = graph.node(from[i].node).info;
     if (info == nullptr || info->traits.kind != StageKind::source) return false;
-    if (!seen.insert(from[i].node).second && !node.info->traits.joins)
+    if (are_known && !seen.insert(from[i].node).second && !node.info->traits.joins)
       graph.error(mark_of(*node.spec, "from"),
                   fmt::format("{}.from: names {} twice; once is enough", node.spec->name,
                               node.common.from[i]));
@@ -356,10 +357,16 @@ void check_shape(GraphDraft& graph) {
       graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
                                             d.spec->name, kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
-    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i))
-      graph.error(d.spec->mark,
-                  fmt::format("{}: no node takes its output ({}); a graph ends in a sink{}",
-                              d.spec->name, graph.port_of(i).name, sinks_of(graph, i)));
+    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i)) {
+      const bool is_second =
+          d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
+      graph.error(
+          d.spec->mark,
+          fmt::format("{}: no node takes its output ({}); {}", d.spec->name, graph.port_of(i).name,
+                      is_second
+                          ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
+                          : "a graph ends in a sink" + sinks_of(graph, i)));
+    }
     if (are_connected) check_outputs(graph, i);
   }
   const bool all_known = std::all_of(graph.nodes.begin(), graph.nodes.end(),

@@ -79,9 +79,12 @@ void insert_node(GraphDraft& graph, int index) {
   if (ends.size() > 1)
     return graph.error(
         source.mark,
-        fmt::format("{}: {} has several places in the graph: {} leaves the chain at {}; "
-                    "let one of these nodes give it to all others",
-                    source.name, d.spec->name, d.behind->name, fmt::join(names, " and ")));
+        fmt::format(
+            "{}: {} has several places in the graph: {} leaves the chain at {}; {}", source.name,
+            d.spec->name, d.behind->name, fmt::join(names, " and "),
+            sources_of(graph).size() > 1
+                ? fmt::format("let the sources meet before them: from: {}", all_sources(graph))
+                : std::string("let one of these nodes give it to all others")));
   const std::vector<int> readers = graph.readers_of(ends.front());
   d.from = {{ends.front()}};
   for (const int reader : readers)

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace melflow {
 namespace {
@@ -55,6 +56,12 @@ std::vector<int> sources_of(const GraphDraft& graph) {
   return out;
 }
 
+std::string all_sources(const GraphDraft& graph) {
+  std::vector<std::string> names;
+  for (const int i : sources_of(graph)) names.push_back(graph.node(i).spec->name);
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
 void check_sources(GraphDraft& graph) {
   const std::vector<int> sources = sources_of(graph);
   if (sources.size() < 2) return;
@@ -64,8 +71,10 @@ void check_sources(GraphDraft& graph) {
     if (!d.info->options_of_run)
       return graph.error(
           d.spec->mark,
-          fmt::format("{}: {} is the only source of a graph, and {} is another", d.spec->name,
-                      d.info->name, graph.node(sources[i == sources.front() ? 1 : 0]).spec->name));
+          fmt::format(
+              "{}: {} cannot stand beside another source ({}); give it a pipeline of its own",
+              d.spec->name, d.info->name,
+              graph.node(sources[i == sources.front() ? 1 : 0]).spec->name));
     if (d.info != first.info)
       return graph.error(
           d.spec->mark,

@@ -2,6 +2,7 @@
 // for each: docs/decisions/0020-several-sources.md.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "pipeline/graph_draft.h"
@@ -10,6 +11,9 @@ namespace melflow {
 
 /// The drafts that are sources, in the order in which they were written.
 std::vector<int> sources_of(const GraphDraft& graph);
+
+/// Their names as a list, "[train, extra]".
+std::string all_sources(const GraphDraft& graph);
 
 /// Reports sources that cannot stand beside each other.
 void check_sources(GraphDraft& graph);

@@ -149,7 +149,7 @@ TEST_CASE("several sources: the plan is told with every source, and what joins t
 TEST_CASE("several sources: reports, the index and pictures call a file by its source") {
   const TempFolder folder;
   make_corpora(folder);
-  const Ended ran = melflow_in(folder, {"run", "p.yaml", "--json", "-"});
+  const Ended ran = melflow_in(folder, {"run", "p.yaml", "--json"});
   const auto report = nlohmann::json::parse(ran.out);
   CHECK(report.dump().find("extra/b/05.wav") != std::string::npos);
   const Ended inspected = melflow_in(folder, {"inspect", "out.h5", "--json"});

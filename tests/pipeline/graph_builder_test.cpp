@@ -364,7 +364,8 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"dead end", chain().node("b", "step", "a"),
        "test.yaml:4:3: b: no node takes its output (number); a graph ends in a sink (keep)"},
       {"a second source that nothing takes", chain().node("b", "numbers"),
-       "test.yaml:4:3: b: no node takes its output (number); a graph ends in a sink (keep)"},
+       "test.yaml:4:3: b: no node takes its output (number); name all sources in a list: "
+       "from: [files, b]"},
       {"a source named twice",
        Graph().node("x", "numbers").node("y", "numbers").node("o", "keep", "[x, y, x]"),
        "test.yaml:3:25: o.from: names x twice; once is enough"},

@@ -146,7 +146,7 @@ TEST_CASE("manifest: a recording of one source is not that of another with the s
   m.set_span_unit(Manifest::SpanUnit::seconds);
   for (const std::size_t source : {0, 0, 1}) {
     m.add(m.add_folder("", source), "0.wav");
-    m.set_span(m.size() - 1, {static_cast<double>(m.size()), 9});
+    m.set_span(m.size() - 1, {static_cast<double>(m.size()), 4});
   }
   m.close();
   CHECK(m.entries_of_recording(0) == 2);
