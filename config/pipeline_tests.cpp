@@ -52,8 +52,9 @@ std::vector<Assignment> assignments(const Value& v, const std::string& path, con
   return out;
 }
 
-// Numbers, or the path of a .npy file.
-void read_equal(ExpectedValues& out, const std::string& path, Problems& problems) {
+// Numbers, or the path of a .npy file. `where`: the map that they should be in.
+void read_equal(ExpectedValues& out, const Mark& where, const std::string& path,
+                Problems& problems) {
   const Value& v = out.equal.value;
   double number = 0;
   if (v.is_scalar() && v.text().ends_with(".npy")) {
@@ -64,9 +65,8 @@ void read_equal(ExpectedValues& out, const std::string& path, Problems& problems
                                       : detail::parse_number(v, number);
   if (!v.is_list()) out.numbers = {number};
   if (!why.empty() || out.numbers.empty())
-    problems.add(v.mark(), path +
-                               ".equal: write a number, a list of numbers, or the path of a "
-                               ".npy file");
+    problems.add(v.mark().file != nullptr ? v.mark() : where,
+                 path + ".equal: write a number, a list of numbers, or the path of a .npy file");
 }
 
 std::vector<ExpectedValues> read_values(const Value& v, const std::string& path,
@@ -81,7 +81,7 @@ std::vector<ExpectedValues> read_values(const Value& v, const std::string& path,
     }
     ExpectedValues& values = out.emplace_back();
     read_options(values, one, path, problems);
-    read_equal(values, path, problems);
+    read_equal(values, one.mark(), path, problems);
     if (values.file.empty()) problems.add(one.mark(), path + ".file: is missing");
   }
   return out;

@@ -244,6 +244,9 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
        "tests.one.expect.outputs.write.values.file: is missing"},
       {kSilence, "{outputs: {write: {values: {file: a.wav, equal: loud}}}}",
        "tests.one.expect.outputs.write.values.equal: write a number, a list of numbers"},
+      {kSilence, "{outputs: {write: {values: {file: a.wav}}}}",
+       "p.yaml:13:40: tests.one.expect.outputs.write.values.equal: write a number, a list of "
+       "numbers"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.expect);

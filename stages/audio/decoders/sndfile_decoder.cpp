@@ -10,7 +10,7 @@
 namespace melflow {
 namespace {
 
-constexpr std::int64_t kStep = 1024;  // frames of a call
+constexpr std::int64_t kStep = 1024, kMostValues = 32768;  // frames and values of a call
 
 struct Closer {
   void operator()(SNDFILE* handle) const { sf_close(handle); }
@@ -39,6 +39,8 @@ class SndfileDecoder final : public SoundDecoder {
         [](void* user) { return static_cast<sf_count_t>(static_cast<SoundInput*>(user)->at()); },
     };
     handle_.reset(sf_open_virtual(&io, SFM_READ, &info_, &input));
+    if (handle_ != nullptr && info_.channels > 0)
+      step_ = std::clamp<std::int64_t>(kMostValues / info_.channels, 1, kStep);
   }
   [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
 
@@ -66,12 +68,12 @@ class SndfileDecoder final : public SoundDecoder {
     std::int64_t done = 0;
     while (done < frames && (rest.begin < rest.end || !is_over_)) {
       Sample* const to = out + done * info_.channels;
-      if (rest.begin == rest.end && frames - done >= kStep) {
+      if (rest.begin == rest.end && frames - done >= step_) {
         done += step(to);
         continue;
       }
       if (rest.begin == rest.end) {
-        rest.samples.resize(static_cast<std::size_t>(kStep * info_.channels));
+        rest.samples.resize(static_cast<std::size_t>(step_ * info_.channels));
         rest.begin = 0;
         rest.end = step(rest.samples.data());
       }
@@ -84,8 +86,8 @@ class SndfileDecoder final : public SoundDecoder {
     return done;
   }
 
-  std::int64_t step(short* out) { return noted(sf_readf_short(handle_.get(), out, kStep)); }
-  std::int64_t step(float* out) { return noted(sf_readf_float(handle_.get(), out, kStep)); }
+  std::int64_t step(short* out) { return noted(sf_readf_short(handle_.get(), out, step_)); }
+  std::int64_t step(float* out) { return noted(sf_readf_float(handle_.get(), out, step_)); }
 
   // libsndfile forgets an error with the next call.
   std::int64_t noted(std::int64_t n) {
@@ -100,6 +102,7 @@ class SndfileDecoder final : public SoundDecoder {
   std::unique_ptr<SNDFILE, Closer> handle_;
   Rest<short> short_rest_;
   Rest<float> float_rest_;
+  std::int64_t step_ = 1;
   std::int64_t count_ = 0, given_ = 0;  // frames that libsndfile gave, and that the caller got
   bool is_over_ = false;
   std::optional<Fault> fault_;
