@@ -123,6 +123,7 @@ class FileRows(Rows):
     def __init__(self, path: "os.PathLike[str] | str") -> None:
         import h5py  # only here: it opens the file to find what is where
 
+        self._batch_workers = min(2, len(os.sched_getaffinity(0)))
         name = os.fspath(path)
         if os.path.exists(name) and not h5py.is_hdf5(name):
             raise ValueError(f"{name}: is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
