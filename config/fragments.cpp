@@ -197,9 +197,9 @@ std::vector<Assignment> Fragments::parameters(const Value::Entry& node, const Va
       out.push_back({e.key, "none", at});  // given as "not set"
     else if (value.is_null())
       error(node.key_mark,
-            fmt::format("{0}: the fragment's parameter {1} has no default; give it: with: {{{1}: "
-                        "...}}",
-                        node.key, e.key));
+            fmt::format(
+                "{0}: the fragment's parameter {1} has no default; set it: with: {{{1}: VALUE}}",
+                node.key, e.key));
     else
       out.push_back({e.key, value.text(), at});
   }

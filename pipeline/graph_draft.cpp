@@ -117,7 +117,7 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
     for (const Value::Entry& e : own.entries())
       for (const OtherName& other : common.other_names())
         if (other.name == e.key && other.here == "stage")
-          advice = fmt::format("; here '{}' is called 'stage'", e.key);
+          advice = fmt::format("; write 'stage' instead of '{}'", e.key);
     graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
     const std::string near = graph.registry.advice_on(d.common.stage);

@@ -34,7 +34,7 @@ std::string Length::unit_remark(double sample_rate, double least_seconds,
   if (is_time() || samples <= 0 || sample_rate <= 0) return {};
   const double seconds_there = static_cast<double>(samples) / sample_rate;
   if (seconds_there >= least_seconds) return {};
-  return fmt::format("{0} is samples ({1:.3g} ms at {2:.0f} Hz); did you mean {0}{3}?", samples,
+  return fmt::format("{0} is in samples ({1:.3g} ms at {2:.0f} Hz); did you mean {0}{3}?", samples,
                      1000 * seconds_there, sample_rate, unit);
 }
 

@@ -185,8 +185,8 @@ constexpr OtherName kFileList[] = {
     {"stratify", "scikit-learn", "split_stratify"},
     {"groups", "scikit-learn", "split_group"},
     {"recursive", "", "include",
-     "all folders below root are always searched, so remove this; include and "
-     "exclude take fewer"},
+     "all folders below root are searched anyway, so remove this; include and exclude choose among "
+     "them"},
 };
 
 constexpr OtherName kFilter[] = {

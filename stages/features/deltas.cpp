@@ -72,16 +72,18 @@ class Deltas final : public RowStage {
       return nullptr;
     }
     if (o_.method == DeltaOptions::Method::librosa && o_.width <= o_.order) {
-      check.error("width", fmt::format("is {}, must be more than order ({})", o_.width, o_.order));
+      check.error("width",
+                  fmt::format("is {} but must be more than order ({})", o_.width, o_.order));
       return nullptr;
     }
     // Rows beside a piece, and the piece, of every order: not in the memory budget, so kept small.
     const double held = 3.0 * o_.order * o_.width * in.columns * (o_.order + 2) * sizeof(float);
     constexpr double kMost = 256 << 20;
     if (held > kMost) {
-      check.error("width", fmt::format("is {}, must be at most {} for rows of {} columns", o_.width,
-                                       std::max(3, static_cast<int>(o_.width * kMost / held)) | 1,
-                                       in.columns));
+      check.error(
+          "width",
+          fmt::format("is {} but must be at most {} for rows of {} columns", o_.width,
+                      std::max(3, static_cast<int>(o_.width * kMost / held)) | 1, in.columns));
       return nullptr;
     }
     out.axis = "feature";

@@ -86,7 +86,7 @@ class Mfcc final : public RowStage {
                     "takes the logarithm of mel bands, but these are linear; set log: db in mel");
     const int bands = in.columns - (in.energy_column >= 0 ? 1 : 0);
     if (options_.n_mfcc > bands) {
-      check.error("n_mfcc", fmt::format("is {}, must be from 1 to the number of bands ({})",
+      check.error("n_mfcc", fmt::format("is {} but must be from 1 to the number of bands ({})",
                                         options_.n_mfcc, bands));
       return nullptr;
     }

@@ -140,7 +140,7 @@ class Hdf5Write final : public RowSink {
       check.warning(
           "path",
           fmt::format("{}: is written as HDF5 in spite of its name; name it .h5{}", options_.path,
-                      ending == ".npy" ? ", or take the stage npy_write" : ""));
+                      ending == ".npy" ? ", or use the stage npy_write" : ""));
     if (options_.normalize && is_chunked())
       check.error("normalize",
                   "takes rows in one piece (layout: contiguous); into chunks they go normalised by "

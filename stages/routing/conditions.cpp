@@ -183,7 +183,9 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       if (lacks_a_unit(from, to))
         return fmt::format("{} has a unit at one end only; write it at both, as in {}",
                            excerpt(text), out.fact == Fact::size ? "1KiB..2GiB" : "500ms..2min");
-      if (*low > *high) return excerpt(text) + " ends before it begins";
+      if (*low > *high)
+        return fmt::format("{} ends before it begins; write {}..{}", excerpt(text), excerpt(to),
+                           excerpt(from));
       range = {*low, *high};
     } else {
       const bool is_below = rest.starts_with('<'), is_above = rest.starts_with('>');

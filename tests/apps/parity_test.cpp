@@ -371,7 +371,7 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
   const Row rows[] = {
       {"mel.n_mel=3", "mel.n_mel: unknown option, did you mean 'n_mels'?"},
       {"mel.n_mels=0", "mel.n_mels: 0 is out of range"},
-      {"mel.win_length=900", "mel.win_length is 900, must be at most n_fft (512) samples"},
+      {"mel.win_length=900", "mel.win_length is 900 but must be at most n_fft (512) samples"},
       {"mel.precision=double", "mel.precision: rows of both precisions are always compared"},
       {"mel.preset=nemo", "mel.preset: here the preset is given by --preset"},
       {"memory.host=1GiB", "--set: only options of mel can be set here"},

@@ -45,9 +45,9 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
   };
   const Row rows[] = {
       {"log: db", "stage: mfcc, n_mfcc: 21", "tail: drop",
-       "test.yaml:9:31: last.n_mfcc: is 21, must be from 1 to the number of bands (20)"},
+       "test.yaml:9:31: last.n_mfcc: is 21 but must be from 1 to the number of bands (20)"},
       {"log: db, use_energy: true", "stage: mfcc, n_mfcc: 21", "tail: drop",
-       "test.yaml:9:31: last.n_mfcc: is 21, must be from 1 to the number of bands (20)"},
+       "test.yaml:9:31: last.n_mfcc: is 21 but must be from 1 to the number of bands (20)"},
       {"log: db, output: spectrogram", "stage: mfcc", "tail: drop",
        "test.yaml:9:3: last: needs mel bands, what arrives are bin columns"},
       {"log: db", "stage: mfcc, dct_type: 4", "tail: drop",
@@ -68,7 +68,7 @@ TEST_CASE("mfcc, deltas: what cannot be is refused before the run, with the valu
       {"log: db", "stage: deltas, width: 4", "tail: drop",
        "test.yaml:9:32: last.width: is 4 but must be odd: 3 or 5"},
       {"log: db", "stage: deltas, width: 3, order: 3, method: librosa", "tail: drop",
-       "test.yaml:9:32: last.width: is 3, must be more than order (3)"},
+       "test.yaml:9:32: last.width: is 3 but must be more than order (3)"},
       {"log: db", "stage: deltas, width: 9, method: librosa", "length: 512",
        "test.yaml:9:3: last: needs 9 frames, a segment has 5"},
   };
@@ -145,7 +145,7 @@ TEST_CASE("mel: what a changed preset brings with it is said before the run") {
   CHECK(text_of("preset: kaldi, n_fft: 256, win_length: 200, hop: 80") == "");
   CHECK(text_of("preset: torchaudio, n_mels: 20") == "");
   CHECK(text_of("preset: whisper, log: none")
-            .find("top_db: is 80, must be absent when log is none (set by preset whisper; write "
+            .find("top_db: is 80 but must be absent when log is none (set by preset whisper; write "
                   "top_db: "
                   "null beside it, too)") != std::string::npos);
 }

@@ -127,7 +127,7 @@ TEST_CASE("fragments: what is wrong is told with its place") {
                           ", path: b}\n");
   };
   CHECK(with("use: sub/part.yaml, from: files") ==
-        "t.yaml:4:3: p: the fragment's parameter MODE has no default; give it: with: {MODE: ...}");
+        "t.yaml:4:3: p: the fragment's parameter MODE has no default; set it: with: {MODE: VALUE}");
   // A parameter that is given as "not set" is given.
   for (const char* none : {"null", "~", "none"})
     CHECK(with(fmt::format("use: sub/part.yaml, from: files, with: {{MODE: {}}}", none)) ==

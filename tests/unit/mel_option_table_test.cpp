@@ -49,7 +49,7 @@ void set_number(MelStageOptions& stage, const MelOptionRow& row, double value) {
 bool check_names(const MelOptionRow& row, const MelStageOptions& stage) {
   const auto problems = check(stage.mel);
   return std::any_of(problems.begin(), problems.end(), [&](const MelOptionProblem& p) {
-    return p.option == row.name && p.message.find(", must be ") != std::string::npos;
+    return p.option == row.name && p.message.find(" but must be ") != std::string::npos;
   });
 }
 

@@ -37,72 +37,74 @@ TEST_CASE("mel plan: a bad option is named with its value and what is allowed") 
   using Window = MelOptions::Window;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<BadOption> table{
-      {[](auto& o) { o.sample_rate = 0; }, "sample_rate is 0, must be from 1 to 1e+07 Hz"},
-      {[](auto& o) { o.n_fft = 1; }, "n_fft is 1, must be from 2 to 1048576 samples"},
-      {[](auto& o) { o.win_length = 401; }, "win_length is 401, must be at most n_fft (400)"},
-      {[](auto& o) { o.win_length = 0; }, "win_length is 0, must be from 1 to 1048576 samples"},
+      {[](auto& o) { o.sample_rate = 0; }, "sample_rate is 0 but must be from 1 to 1e+07 Hz"},
+      {[](auto& o) { o.n_fft = 1; }, "n_fft is 1 but must be from 2 to 1048576 samples"},
+      {[](auto& o) { o.win_length = 401; }, "win_length is 401 but must be at most n_fft (400)"},
+      {[](auto& o) { o.win_length = 0; }, "win_length is 0 but must be from 1 to 1048576 samples"},
       {[](auto& o) { o.win_length = 2, o.periodic = false; },
-       "win_length is 2, must be other than 2 for a symmetric hann window, which would be all "
+       "win_length is 2 but must be other than 2 for a symmetric hann window, which would be all "
        "zeros"},
       {[](auto& o) { o.win_length = 2, o.periodic = false, o.window = Window::bartlett; },
-       "win_length is 2, must be other than 2 for a symmetric bartlett window"},
+       "win_length is 2 but must be other than 2 for a symmetric bartlett window"},
       {[](auto& o) {
          o.win_length = 2, o.periodic = false, o.window = Window::hamming, o.hamming_alpha = 0.5;
        },
-       "win_length is 2, must be other than 2 for a symmetric hamming window"},
+       "win_length is 2 but must be other than 2 for a symmetric hamming window"},
       {[](auto& o) { o.window = Window::values; },
-       "window_values is 0 numbers, must be 400, one for each sample of win_length, when window is "
+       "window_values is 0 numbers but must be 400, one for each sample of win_length, when window "
+       "is "
        "values"},
       {[](auto& o) {
          o.window = Window::values, o.n_fft = 3, o.window_values.numbers = {1, 2};
        },
-       "window_values is 2 numbers, must be 3, one for each sample of win_length"},
+       "window_values is 2 numbers but must be 3, one for each sample of win_length"},
       {[](auto& o) {
          o.window = Window::values, o.n_fft = 2, o.window_values.numbers = {0, 0};
        },
-       "window_values is all zeros, must be at least one other number"},
+       "window_values is all zeros but must be at least one other number"},
       {[nan](auto& o) {
          o.window = Window::values, o.n_fft = 3, o.window_values.numbers = {1, nan, nan};
        },
-       "window_values is 1: nan, must be from -1e+06 to 1e+06"},
+       "window_values is 1: nan but must be from -1e+06 to 1e+06"},
       {[](auto& o) { o.window_values.numbers = {1}; },
-       "window_values is set, must be unset when window is not values"},
-      {[](auto& o) { o.tukey_alpha = 1.5; }, "tukey_alpha is 1.5, must be from 0 to 1"},
-      {[](auto& o) { o.hamming_alpha = -0.5; }, "hamming_alpha is -0.5, must be from 0 to 1"},
-      {[](auto& o) { o.blackman_coeff = 2; }, "blackman_coeff is 2, must be from 0 to 1"},
-      {[](auto& o) { o.pad_zeros = -1; }, "pad_zeros is -1, must be from 0 to 1048576 samples"},
+       "window_values is set but must be unset when window is not values"},
+      {[](auto& o) { o.tukey_alpha = 1.5; }, "tukey_alpha is 1.5 but must be from 0 to 1"},
+      {[](auto& o) { o.hamming_alpha = -0.5; }, "hamming_alpha is -0.5 but must be from 0 to 1"},
+      {[](auto& o) { o.blackman_coeff = 2; }, "blackman_coeff is 2 but must be from 0 to 1"},
+      {[](auto& o) { o.pad_zeros = -1; }, "pad_zeros is -1 but must be from 0 to 1048576 samples"},
       {[](auto& o) { o.pad_zeros = 1, o.center = false, o.snip_edges = false; },
-       "pad_zeros is 1, must be 0 when snip_edges is set"},
+       "pad_zeros is 1 but must be 0 when snip_edges is set"},
       {[](auto& o) {
          o.pad_mode = MelOptions::PadMode::linear_ramp, o.center = false, o.snip_edges = false;
        },
-       "pad_mode is linear_ramp, must be another one when snip_edges is set"},
+       "pad_mode is linear_ramp but must be another one when snip_edges is set"},
       {[](auto& o) { o.sample_rate = 1, o.fmax = 0.4, o.bin_hz = MelOptions::BinHz::speechbrain; },
-       "bin_hz is speechbrain, must be exact for a sample_rate of 1 Hz"},
+       "bin_hz is speechbrain but must be exact for a sample_rate of 1 Hz"},
       {[](auto& o) { o.log = Log::db, o.db_factor = 0; },
-       "db_factor is 0, must be more than 0 and at most 1000"},
-      {[](auto& o) { o.norm_ddof = 2; }, "norm_ddof is 2, must be from 0 to 1"},
-      {[](auto& o) { o.energy_eps = 0; }, "energy_eps is 0, must be from 1.2e-38 to 1e+38"},
-      {[](auto& o) { o.hop = 0; }, "hop is 0, must be from 1 to 16777216 samples"},
-      {[](auto& o) { o.power = 0; }, "power is 0, must be more than 0 and at most 16"},
-      {[](auto& o) { o.n_mels = 0; }, "n_mels is 0, must be from 1 to 65536"},
-      {[](auto& o) { o.fmin = 8000; }, "fmin is 8000, must be below fmax (8000 Hz)"},
-      {[](auto& o) { o.fmin = -1; }, "fmin is -1, must be at least 0 Hz"},
-      {[nan](auto& o) { o.fmin = nan; }, "fmin is nan, must be at least 0 Hz"},
+       "db_factor is 0 but must be more than 0 and at most 1000"},
+      {[](auto& o) { o.norm_ddof = 2; }, "norm_ddof is 2 but must be from 0 to 1"},
+      {[](auto& o) { o.energy_eps = 0; }, "energy_eps is 0 but must be from 1.2e-38 to 1e+38"},
+      {[](auto& o) { o.hop = 0; }, "hop is 0 but must be from 1 to 16777216 samples"},
+      {[](auto& o) { o.power = 0; }, "power is 0 but must be more than 0 and at most 16"},
+      {[](auto& o) { o.n_mels = 0; }, "n_mels is 0 but must be from 1 to 65536"},
+      {[](auto& o) { o.fmin = 8000; }, "fmin is 8000 but must be below fmax (8000 Hz)"},
+      {[](auto& o) { o.fmin = -1; }, "fmin is -1 but must be at least 0 Hz"},
+      {[nan](auto& o) { o.fmin = nan; }, "fmin is nan but must be at least 0 Hz"},
       {[](auto& o) { o.fmax = 8001; },
-       "fmax is 8001, must be above 0 and at most sample_rate / 2 (8000 Hz), or negative"},
-      {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0, must be from 1.2e-38 to 1e+38"},
+       "fmax is 8001 but must be above 0 and at most sample_rate / 2 (8000 Hz), or negative"},
+      {[](auto& o) { o.log = Log::db, o.amin = 0; }, "amin is 0 but must be from 1.2e-38 to 1e+38"},
       {[](auto& o) { o.log = Log::db, o.ref.value = -1; },
-       "ref is -1, must be from 1.2e-38 to 1e+38"},
-      {[](auto& o) { o.ref.value = 2; }, "ref is 2, must be 1 when log is none"},
+       "ref is -1 but must be from 1.2e-38 to 1e+38"},
+      {[](auto& o) { o.ref.value = 2; }, "ref is 2 but must be 1 when log is none"},
       {[](auto& o) { o.log = Log::db, o.ref.value = 2, o.ref.is_max = true; },
-       "ref is 2, must be 1 when the utterance's maximum is the reference"},
-      {[](auto& o) { o.ref.is_max = true; }, "ref is max, must be a number when log is none"},
-      {[](auto& o) { o.log_offset = 1; }, "log_offset is 1, must be 0 when log is none"},
+       "ref is 2 but must be 1 when the utterance's maximum is the reference"},
+      {[](auto& o) { o.ref.is_max = true; }, "ref is max but must be a number when log is none"},
+      {[](auto& o) { o.log_offset = 1; }, "log_offset is 1 but must be 0 when log is none"},
       {[](auto& o) { o.log = Log::ln, o.log_offset = -1; },
-       "log_offset is -1, must be from 0 to 1e+38"},
-      {[](auto& o) { o.log = Log::db, o.top_db = -1; }, "top_db is -1, must be from 0 to 1e+38 dB"},
-      {[](auto& o) { o.top_db = 80; }, "top_db is 80, must be absent when log is none"},
+       "log_offset is -1 but must be from 0 to 1e+38"},
+      {[](auto& o) { o.log = Log::db, o.top_db = -1; },
+       "top_db is -1 but must be from 0 to 1e+38 dB"},
+      {[](auto& o) { o.top_db = 80; }, "top_db is 80 but must be absent when log is none"},
   };
   for (const BadOption& row : table) {
     CAPTURE(row.message);
@@ -121,8 +123,9 @@ TEST_CASE("mel plan: all problems are reported at once") {
   options.n_mels = 0;
   options.hop = -3;
   CHECK(check(options).size() == 2);
-  CHECK(error_of(options) ==
-        "hop is -3, must be from 1 to 16777216 samples\nn_mels is 0, must be from 1 to 65536");
+  CHECK(
+      error_of(options) ==
+      "hop is -3 but must be from 1 to 16777216 samples\nn_mels is 0 but must be from 1 to 65536");
 }
 
 TEST_CASE("mel plan: defaults are filled in") {

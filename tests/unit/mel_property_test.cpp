@@ -278,7 +278,7 @@ TEST_CASE("mel property: one wrong option among random ones is named, with its v
     const bool named = std::any_of(problems.begin(), problems.end(), [&](const auto& p) {
       return p.option == spoiler.option &&
              p.message.starts_with(std::string(spoiler.option) + " is ") &&
-             p.message.find(", must be ") != std::string::npos;
+             p.message.find(" but must be ") != std::string::npos;
     });
     CHECK(named);
     CHECK_THROWS_AS(MelPlan{o}, std::invalid_argument);

@@ -72,10 +72,10 @@ TEST_CASE("mel times: the rate may come from the stage before") {
 TEST_CASE("mel times: a length of no sample or of too many is refused as such") {
   std::string problems;
   CHECK(planned(read(with("0s", "400")), 16000, problems) == "");
-  CHECK(problems.starts_with("hop: is 0, must be "));
+  CHECK(problems.starts_with("hop: is 0 but must be "));
   problems.clear();
   CHECK(planned(read(with("100h", "400")), 16000, problems) == "");
-  CHECK_MESSAGE(problems.starts_with("hop: is 2.14748e+09, must be from 1 to 16777216 samples"),
+  CHECK_MESSAGE(problems.starts_with("hop: is 2.14748e+09 but must be from 1 to 16777216 samples"),
                 problems);
 }
 

@@ -18,7 +18,7 @@ struct Complaints {
   void require(bool ok, std::string_view option, const T& value, const Text&... allowed) {
     if (ok) return;
     std::ostringstream text;
-    text << option << " is " << value << ", must be ";
+    text << option << " is " << value << " but must be ";
     (text << ... << allowed);
     all.push_back({std::string(option), text.str()});
   }
