@@ -1,6 +1,5 @@
 #include "apps/python/stage_chain.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,10 +14,7 @@ namespace melflow {
 StageChain::StageChain(Plan plan, const std::string& name, Input input) {
   bool is_behind = input == Input::files;
   for (PlanNode& n : plan.nodes) {
-    const bool takes_sources =
-        !plan.sources.empty() && std::all_of(n.inputs.begin(), n.inputs.end(),
-                                             [](const PlanInput& in) { return in.node == 0; });
-    if (n.to.size() > 1 || (!takes_sources && (n.inputs.size() > 1 || !n.outputs.empty())))
+    if (n.to.size() > 1 || n.inputs.size() > 1 || !n.outputs.empty())
       throw RunError(
           fmt::format("{}: {} has several outputs or inputs; for one recording at a time a "
                       "pipeline has one way from its source to its output",
