@@ -42,7 +42,7 @@ seeds_of_sound() {
 seeds_of_ahead() {
   ffmpeg -v error -y -f lavfi -i "aevalsrc='if(lt(mod(t,0.5),0.1),0.1*sgn(sin(2*PI*400*t)),0)':s=8000:d=2" -frame_size 576 \
     -metadata_header_padding 0 "$1/../seed.flac" </dev/null
-  for block in 1 3; do { printf "\\$block"; cat "$1/../seed.flac"; } >"$1/seed$block"; done
+  for block in 1 3; do { printf '%b' "\\x0$block"; cat "$1/../seed.flac"; } >"$1/seed$block"; done
 }
 seeds_of_npy() {
   local outputs=$1/../outputs options
