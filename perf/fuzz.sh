@@ -33,6 +33,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 compiler=${CXX:-clang++}
 command -v "${compiler##* }" >/dev/null || { echo "perf/fuzz.sh: $compiler is not there (apt-get install clang)" >&2; exit 1; }
 
+MELFLOW_FUZZ_FOLDER=$(mktemp -d -p /dev/shm melflow_fuzz.XXXXXX)
+export MELFLOW_FUZZ_FOLDER
+trap 'rm -rf "$MELFLOW_FUZZ_FOLDER"' EXIT
+
 # Recordings and outputs that a target begins with; the other seeds each target writes itself.
 seeds_of_sound() {
   for ending in flac mp3 ogg wav aiff au w64; do
