@@ -33,6 +33,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 compiler=${CXX:-clang++}
 command -v "${compiler##* }" >/dev/null || { echo "perf/fuzz.sh: $compiler is not there (apt-get install clang)" >&2; exit 1; }
 
+MELFLOW_FUZZ_FOLDER=$(mktemp -d -p /dev/shm melflow_fuzz.XXXXXX)
+export MELFLOW_FUZZ_FOLDER
+trap 'rm -rf "$MELFLOW_FUZZ_FOLDER"' EXIT
+
 # Recordings and outputs that a target begins with; the other seeds each target writes itself.
 seeds_of_sound() {
   for ending in flac mp3 ogg wav aiff au w64; do
@@ -42,7 +46,7 @@ seeds_of_sound() {
 seeds_of_ahead() {
   ffmpeg -v error -y -f lavfi -i "aevalsrc='if(lt(mod(t,0.5),0.1),0.1*sgn(sin(2*PI*400*t)),0)':s=8000:d=2" -frame_size 576 \
     -metadata_header_padding 0 "$1/../seed.flac" </dev/null
-  for block in 1 3; do { printf "\\$block"; cat "$1/../seed.flac"; } >"$1/seed$block"; done
+  for block in 1 3; do { printf '%b' "\\x0$block"; cat "$1/../seed.flac"; } >"$1/seed$block"; done
 }
 seeds_of_npy() {
   local outputs=$1/../outputs options

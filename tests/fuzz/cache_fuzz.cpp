@@ -40,6 +40,8 @@ void add(AudioCacheFile& cache, std::size_t i, std::string_view samples, std::si
   for (std::size_t at = 0, each = std::max<std::size_t>(samples.size() / pieces / 2 * 2, 2);
        at < samples.size(); at += each) {
     const auto extent = cache.append(std::as_bytes(std::span(samples.substr(at, each))));
+    if (!extent)
+      std::fprintf(stderr, "append: %s; %s\n", cache.note().c_str(), cache.error().c_str());
     require(extent.has_value());
     extents.push_back(*extent);
   }
@@ -143,8 +145,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return write_seeds([](const auto& seed) {
     const std::string path = folder() / "seed";
-    const std::string numbers("\x05\x00\x01\x00\x10\x00 sixteen bytes or so, and then some more",
-                              48);
+    const std::string numbers =
+        std::string("\x05\0\1\0\x10\0", 6) + " sixteen bytes or so, and then some more";
     Input in(reinterpret_cast<const std::uint8_t*>(numbers.data()), numbers.size());
     write_some(path, in);
     seed("file", std::string(2, '\0') + read_file(path));

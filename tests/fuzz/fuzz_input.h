@@ -53,11 +53,13 @@ class Input {
   std::string_view rest_;
 };
 
-/// One for the process; empty again with clear().
+/// One for the process, in MELFLOW_FUZZ_FOLDER, since libFuzzer ends without destructors; empty again with clear().
 class Folder {
  public:
   Folder() {
-    std::string name = "/dev/shm/melflow_fuzz_XXXXXX";
+    const char* where = std::getenv("MELFLOW_FUZZ_FOLDER");
+    std::string name =
+        (where == nullptr ? "/dev/shm" : where) + std::string("/melflow_fuzz_XXXXXX");
     require(mkdtemp(name.data()) != nullptr);
     path_ = name;
   }
