@@ -47,7 +47,7 @@ bool same(float a, float b) { return a == b || (std::isnan(a) && std::isnan(b));
 TEST_CASE("manifest file: what is read is what was written, of any range") {
   const TempFolder folder;
   const std::string path = folder / "m.jsonl";
-  for (const auto [has_label_sets, has_sources] :
+  for (const auto& [has_label_sets, has_sources] :
        {std::pair(false, false), {true, false}, {true, true}}) {
     const Manifest m = example(has_label_sets, has_sources);
     const std::vector<FileStamp> stamps{{1, 2}, {3, 4}, {-1, -1}, {5, 1700000000123456789}, {0, 0}};
