@@ -371,14 +371,14 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
       {"", kSamples, "[mel, s]", "names: [a, 2b]",
        "out.names: '2b' is no name; a name has letters, digits and _, and begins with no digit"},
       {"", kSamples, "[mel, mel]", "size: 7",
-       "out.from: batches takes the rows of mel twice; name each node once"},
+       "out.from: batches names mel twice; name each node once"},
       {"", kSamples, "[mel, s]", "dtype: int16", "out.dtype: int16 holds samples"},
       {"",
        "  decode2: {stage: decode, from: read}\n  seg2: {stage: segment, from: decode2}\n"
        "  s: {stage: samples, from: seg2, sample_rate: 8000}\n",
        "[mel, s]", "size: 7",
        "out.from: batches takes rows of the same blocks, but decode (decode) cuts files into "
-       "blocks for some of its inputs only; let all of them come from one such node"},
+       "blocks for some of its inputs only; let all inputs come from the same decode"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);

@@ -356,9 +356,11 @@ TEST_CASE("several sources: a run that was stopped goes on, and makes what it wo
     for (const char* corpus : {"a", "b"})  // long enough that rows of some are on disk
       write_wav(c.folder().file(fmt::format("data/{}/aa/{:02}.wav", corpus, i)), 200'000, 8000,
                 i + (corpus[0] == 'a' ? 0U : 40U));
-  const std::string yaml = pipeline({.nodes = "  files: {stage: merge, from: [a, b]}\n",
-                                     .read = "files",
-                                     .write = "sync: false"});
+  // One at a time, so that what is let in comes in order.
+  const std::string yaml =
+      pipeline({.nodes = "  files: {stage: merge, from: [a, b], concurrency: 1}\n",
+                .read = "files",
+                .write = "sync: false"});
   const JobResult stopped = run_and_stop(yaml, c.options("out.h5"), {.let_in = 24, .closed = 19});
   REQUIRE_MESSAGE(stopped.report.ending == Ending::stopped, stopped.text());
   const JobResult job = run_job(with_held_files(yaml), c.options("out.h5"));
@@ -375,7 +377,7 @@ TEST_CASE("several sources: a run does not go on with what was of other sources"
   const Corpora c;
   for (unsigned i = 0; i < 24; ++i)
     write_wav(c.folder().file(fmt::format("data/a/aa/{:02}.wav", i)), 200'000, 8000, i);
-  std::string yaml = pipeline({.nodes = "  files: {stage: merge, from: [a, b]}\n",
+  std::string yaml = pipeline({.nodes = "  files: {stage: merge, from: [a, b], concurrency: 1}\n",
                                .read = "files",
                                .write = "sync: false"});
   const JobResult stopped = run_and_stop(yaml, c.options("out.h5"), {.let_in = 24, .closed = 10});
