@@ -159,7 +159,8 @@ def main():
         base, wall = statistics.median(jobs), statistics.median(walls)
         print(f"{a.processes} workers, {a.parts} parts: {statistics.median(a_ for a_ in alone):.2f} s of processor time by one "
               f"program, {base:.2f} s by workers ({base / statistics.median(alone):.3f}), {wall:.2f} s; "
-              f"{'the same file' if red == 0 else 'ANOTHER FILE'}", flush=True)
+              f"{'the same file' if red == 0 else 'ANOTHER FILE'}; undisturbed jobs take at most "
+              f"{(max(jobs) - base) / (base / a.parts):.1f} parts more of it than their median", flush=True)
         part_bytes = max(os.path.getsize(os.path.join(bench.job, "parts", n)) for n in os.listdir(os.path.join(bench.job, "parts")))
         for what, count, run in (("a worker killed", a.kills, lambda: bench.killed(chance, wall)),
                                  ("a disk full under one worker", a.full, lambda: bench.full(chance, part_bytes)),

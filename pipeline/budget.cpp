@@ -17,6 +17,8 @@ bool MemoryBudget::try_acquire(std::size_t bytes, Claim claim) {
   if (bytes > room || used_ > room - bytes) return false;
   used_ += bytes;
   peak_ = std::max(peak_, used_);
+  acquired_ += bytes;
+  ++acquisitions_;
   return true;
 }
 
@@ -36,6 +38,18 @@ std::size_t MemoryBudget::used() const {
 std::size_t MemoryBudget::peak() const {
   const std::lock_guard lock(mutex_);
   return peak_;
+}
+
+std::size_t MemoryBudget::mean() const {
+  const std::lock_guard lock(mutex_);
+  return acquisitions_ > 0 ? acquired_ / acquisitions_ : 0;
+}
+
+void Reservation::shrink(std::size_t bytes) const {
+  const std::size_t before = bytes_.load();
+  if (bytes >= before) return;
+  bytes_.store(bytes);
+  budget_.release(before - bytes);
 }
 
 std::shared_ptr<const Reservation> Reservation::try_make(MemoryBudget& budget, std::size_t bytes,

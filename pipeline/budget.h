@@ -1,8 +1,10 @@
 // The memory budget of a run. An item is admitted only with a reservation for the most memory it can
 // ever need; the reservation travels with the item and gives the bytes back when the last piece of it is
-// gone. A reservation never grows, so nobody can wait for more while holding some.
+// gone. A reservation never grows, so nobody can wait for more while holding some; it shrinks when the
+// item is known to need less from then on.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -30,6 +32,7 @@ class MemoryBudget {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] std::size_t used() const;
   [[nodiscard]] std::size_t peak() const;
+  [[nodiscard]] std::size_t mean() const;  ///< of all reservations so far; 0: there was none
 
  private:
   const std::size_t capacity_;
@@ -37,6 +40,7 @@ class MemoryBudget {
   mutable std::mutex mutex_;
   std::size_t used_ = 0;
   std::size_t peak_ = 0;
+  std::size_t acquired_ = 0, acquisitions_ = 0;
   std::function<void()> on_release_;
 };
 
@@ -51,9 +55,13 @@ class Reservation {
   Reservation& operator=(const Reservation&) = delete;
   ~Reservation() { budget_.release(bytes_); }
 
+  /// Gives back what is more than `bytes`; by one holder, and without a lock, since others that wait
+  /// for memory may get it on this thread.
+  void shrink(std::size_t bytes) const;
+
  private:
   MemoryBudget& budget_;
-  std::size_t bytes_;
+  mutable std::atomic<std::size_t> bytes_;
 };
 
 }  // namespace melflow

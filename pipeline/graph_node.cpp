@@ -316,6 +316,7 @@ void GraphNode::input_ended() {
 
 bool GraphNode::end_input() {
   if (!places_.end_input(Clock::now())) return false;
+  if (is_source()) graph_.context().ledger.note_closings();
   open();
   try_end();
   return true;

@@ -40,6 +40,8 @@ void Ledger::open(std::size_t found, std::vector<std::string> stages) {
   reasons_ = {&reason_ids_.emplace("", 0).first->first};
   counts_ = {};
   counts_.found = found;
+  closings_.clear();
+  notes_closings_ = false;
   oldest_ = 0;
 }
 
@@ -75,7 +77,17 @@ void Ledger::close(std::size_t index, Outcome outcome, int stage, const std::str
     }
     if (outcome == Outcome::ok && r.reason != 0) ++counts_.warned;
   }
+  if (notes_closings_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(mutex_);
+    closings_.push_back(std::chrono::steady_clock::now());
+    if (closings_.size() > kNoted) closings_.pop_front();
+  }
   for (const Listener& listener : listeners_) listener(index, outcome);
+}
+
+std::vector<Ledger::Time> Ledger::closings() const {
+  const std::lock_guard lock(mutex_);
+  return {closings_.begin(), closings_.end()};
 }
 
 std::uint32_t Ledger::reason_number(const std::string& reason) {

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -57,6 +59,12 @@ class Ledger {
   [[nodiscard]] Entry entry(std::size_t index) const;
   [[nodiscard]] Outcome outcome(std::size_t index) const;
 
+  /// From now on the times of closings are noted, of the last kNoted: few items are left.
+  void note_closings() { notes_closings_.store(true, std::memory_order_relaxed); }
+  using Time = std::chrono::steady_clock::time_point;
+  [[nodiscard]] std::vector<Time> closings() const;
+  static constexpr std::size_t kNoted = 256;
+
  private:
   // `stage` and `reason` are written before `outcome`.
   struct Record {
@@ -81,6 +89,8 @@ class Ledger {
   std::map<std::string, std::uint32_t> reason_ids_;  // equal reasons are kept once
   std::vector<Listener> listeners_;
   Counts counts_;  // without what is plainly ok
+  std::deque<Time> closings_;
+  std::atomic<bool> notes_closings_{false};  // without the mutex
 };
 
 }  // namespace melflow

@@ -113,11 +113,18 @@ struct RunReport {
   std::size_t memory_peak = 0;     ///< the most that was reserved at once
   std::size_t memory_index = 0;    ///< the part of the peak for the index of source items
   double memory_wait_seconds = 0;  ///< time in which items waited for the budget
-  std::size_t resident_peak = 0;   ///< peak of the process's resident memory (VmHWM)
-  ProcessUsage usage;              ///< of the whole process while it ran
+  /// A budget with which every stage, and what is collected in it, can have all the items that it
+  /// may, of the size that items had; 0: not known.
+  std::size_t memory_wanted = 0;
+  std::size_t resident_peak = 0;  ///< peak of the process's resident memory (VmHWM)
+  ProcessUsage usage;             ///< of the whole process while it ran
   /// For how long threads of the process were ready while the stages worked, without a core that
   /// was theirs: others had it, of this run or of other programs.
   double core_wait_seconds = 0;
+  double graph_cpu_seconds = 0;  ///< processor time of the process while the stages worked
+  /// When the last files were through, of those that were under way when the source had no more
+  /// [s after the stages began]; ascending, 256 at most.
+  std::vector<double> last_closings;
   std::size_t bytes_read = 0;     ///< given by the nodes behind the source
   std::vector<SlowFile> slowest;  ///< of all stages, the longest first
   std::vector<std::string> warnings;

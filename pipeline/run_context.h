@@ -102,6 +102,13 @@ class ItemContext {
   void route(int output, ItemError why) const {
     origin().stream->route(stage_, output, std::move(why));
   }
+  /// Of that part of the item only `bytes` of memory are kept from now on: the rest of its reservation
+  /// goes back, unless others have memory by the same. To be called without a lock, before the stage
+  /// copies the part's origin.
+  void keep_only(std::size_t part, std::size_t bytes) const {
+    const std::shared_ptr<const Reservation>& held = origin(part).reservation;
+    if (item_.origins.use_count() == 1 && held.use_count() == 1) held->shrink(bytes);
+  }
   void warn(std::string text, std::size_t part = 0) const {
     origin(part).stream->warn(stage_, std::move(text));
   }

@@ -189,6 +189,8 @@ class CombineStage : public Stage {
   /// Adds an item; true when the combined item is full and should be taken.
   virtual bool add(const Item& item) = 0;
   virtual Emission take() = 0;
+  /// How many items it combines at most, as far as its options say.
+  [[nodiscard]] virtual std::size_t most_items() const { return 1; }
 
  protected:
   using Stage::Stage;

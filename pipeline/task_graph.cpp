@@ -19,6 +19,7 @@ TaskGraph::TaskGraph(Plan& plan, RunContext& run, const Reach& reach, RunObserve
       visits_(visits),
       began_(Clock::now()),
       core_wait_before_(core_wait_seconds()),
+      cpu_before_(process_usage().cpu_seconds()),
       arena_(tbb::task_arena::attach()),
       gate_(run),
       files_(*this) {
@@ -145,9 +146,30 @@ void TaskGraph::fill(RunReport& report) const {
   for (const auto& n : nodes_) n->fill(report, now);
   report.memory_wait_seconds = gate_.wait_seconds();
   report.bytes_read = bytes_read();
+  report.memory_wanted = memory_wanted();
   report.core_wait_seconds = std::max(0.0, core_wait_seconds() - core_wait_before_);
+  report.graph_cpu_seconds = process_usage().cpu_seconds() - cpu_before_;
+  for (const Ledger::Time& closed : run_.ledger.closings())
+    report.last_closings.push_back(std::chrono::duration<double>(closed - began_).count());
   const std::lock_guard lock(mutex_);
   report.joints = joints_;
+}
+
+// Twice what is in the stages, since as much waits before them, and what is kept for the oldest file.
+std::size_t TaskGraph::memory_wanted() const {
+  const std::size_t mean = run_.budget == nullptr ? 0 : run_.budget->mean();
+  if (mean == 0) return 0;
+  std::vector<std::size_t> items(nodes_.size(), 1);  // of the source, in one item of each node
+  std::size_t wanted = 0;
+  for (std::size_t i = 1; i < nodes_.size(); ++i) {
+    const PlanNode& n = plan_.nodes[i];
+    items[i] = 0;
+    for (const PlanInput& in : n.inputs)
+      items[i] = std::max(items[i], items[static_cast<std::size_t>(in.node)]);
+    if (n.faces.combine != nullptr) items[i] *= n.faces.combine->most_items();
+    wanted += static_cast<std::size_t>(n.concurrency) * items[i];
+  }
+  return 2 * wanted * mean + plan_.least_memory + plan_.largest_block;
 }
 
 std::size_t TaskGraph::rows_taken() const {

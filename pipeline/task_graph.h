@@ -55,6 +55,7 @@ class TaskGraph {
   [[nodiscard]] std::size_t rows_taken() const;
   /// The bytes and rows given by the nodes that take what the source makes.
   [[nodiscard]] std::size_t bytes_read() const;
+  [[nodiscard]] std::size_t memory_wanted() const;
 
   // ---- for its nodes
 
@@ -98,7 +99,7 @@ class TaskGraph {
   RunObserver* const observer_;
   VisitLog* const visits_;
   const Clock::time_point began_;
-  const double core_wait_before_;  // [s]
+  const double core_wait_before_, cpu_before_;  // [s]
   tbb::task_arena arena_;
   tbb::flow::graph graph_;
   MemoryGate gate_;

@@ -56,29 +56,42 @@ Loss lost_by_queues(const RunReport& r) {
   return out;
 }
 
-// Files that waited for memory cost only the time in which every stage behind the source had too
-// little to do: a source that is ahead of them waits, too.
+// What waited for memory, files or their next blocks, costs only the time in which every stage
+// behind the source had too little to do: a source that is ahead of them waits, too.
 double lost_by_memory(const RunReport& r) {
   double share = std::min(1.0, r.memory_wait_seconds / r.graph_seconds);
   for (const StageReport& s : r.stages) {
     const bool is_fed = std::any_of(r.edges.begin(), r.edges.end(),
                                     [&](const EdgeReport& e) { return e.to == s.name; });
-    if (is_fed) share = std::min(share, share_of(s.time.waiting_input, s));
+    const double idle = s.time.waiting_input + s.time.blocked_output + s.time.idle_after_end;
+    if (is_fed) share = std::min(share, share_of(idle, s));
   }
   return share;
 }
 
+// While the last files were under way, fewer than `slots`: the share of the slots that had none.
+double lost_at_the_end(const RunReport& r, int slots) {
+  double lost = 0;  // [s x slots]
+  const std::size_t n = r.last_closings.size();
+  for (std::size_t i = 1; i < n; ++i) {
+    const auto left = static_cast<int>(n - i);
+    lost += std::max(0, slots - left) * (r.last_closings[i] - r.last_closings[i - 1]);
+  }
+  return lost / slots / r.graph_seconds;
+}
+
 // Where no resource was used up: what cost most of the time.
-Loss lost_inside(const RunReport& r, double unused) {
+Loss lost_inside(const RunReport& r, const Demands& demands, double unused) {
   const StageReport& most = busiest(r);
-  const int slots = most.on_workers ? std::min(most.concurrency, r.workers) : most.concurrency;
+  const int slots = most.on_workers ? demands.working_slots(most.concurrency) : most.concurrency;
   const auto files = static_cast<double>(run_figures(r).files);
   if (files < slots) return {Cause::few_files, "", 1 - files / slots};
+  const double at_the_end = std::min(unused, lost_at_the_end(r, slots));
   std::vector<Loss> losses{
       {Cause::memory, "", lost_by_memory(r)},
       {Cause::beginning, "",
        (r.first_row_seconds - r.start_seconds - r.filling_seconds) / r.graph_seconds},
-      {Cause::ending, most.name, share_of(most.time.idle_after_end, most)}};
+      {Cause::ending, most.name, std::max(at_the_end, share_of(most.time.idle_after_end, most))}};
   // A node that waits for memory counts as blocked, too.
   if (r.memory_wait_seconds < kLossNamed * r.graph_seconds) losses.push_back(lost_by_queues(r));
   const Loss worst = *std::max_element(
@@ -94,8 +107,12 @@ Reuse find_reuse(const RunReport& r) {
   // Of several sources each would have to be set.
   if (source == r.stages.end() || !source->option.is_settable) return {};
   for (const auto& [key, value] : source->summary)
-    if (key == "feed") return {};
+    if (key == "feed" && value.text() != "preload") return {};
   Reuse out{source->name, {}, 0};
+  if (r.filling_seconds >= kWorthIt * r.wall_seconds) {
+    out.share = r.filling_seconds / r.wall_seconds;
+    return out;
+  }
   double all = 0, saved = 0;
   for (const StageReport& s : r.stages) {
     all += s.cpu_seconds;
@@ -119,8 +136,9 @@ Limits find_limits(const RunReport& report) {
   out.is_known = true;
   out.taken_share = demands.taken_share();
   out.reuse = find_reuse(report);
+  const double in_stages = demands.core_seconds() - demands.between;
   for (const Demands::Stage& s : demands.stages) {
-    const double share = demands.core_seconds() > 0 ? s.cpu / demands.core_seconds() : 0;
+    const double share = in_stages > 0 ? s.cpu / in_stages : 0;
     if (share > out.heaviest_share) {
       out.heaviest = s.name;
       out.heaviest_share = share;
@@ -140,7 +158,7 @@ Limits find_limits(const RunReport& report) {
     name({lowest.cause, lowest.node, lowest.used});
     out.hints = hints_for_resources(demands);
   } else {
-    name(lost_inside(report, 1 - most_used));
+    name(lost_inside(report, demands, 1 - most_used));
     out.hints = hints_for_loss(out, report);
   }
   return out;

@@ -21,9 +21,10 @@ struct Hint {
 
 /// Work that a cache of decoded samples would save all later runs of the same files.
 struct Reuse {
-  std::string source;               ///< the node whose option feed it is; "" where it saves little
-  std::vector<std::string> stages;  ///< that would have nothing to do
-  double share = 0;                 ///< of the processor time of all stages
+  std::string source;  ///< the node whose option feed it is; "" where it saves little
+  std::vector<std::string>
+      stages;        ///< that would have nothing to do; none: loading before them all
+  double share = 0;  ///< of the processor time of all stages; of loading: of the time
 };
 
 struct Limits {

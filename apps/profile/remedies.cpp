@@ -65,6 +65,20 @@ std::optional<Setting> lift(Demands& d, const Ceiling& ceiling, double next) {
   }
 }
 
+// Of a node that collects so many files that what follows is done in a few pieces.
+std::optional<Setting> smaller_batches(const RunReport& report) {
+  constexpr std::size_t kPieces = 8;  // each slot
+  for (std::size_t i = 0; i + 1 < report.stages.size(); ++i) {
+    const StageReport& s = report.stages[i];
+    const auto slots =
+        static_cast<std::size_t>(std::min(report.stages[i + 1].concurrency, report.workers));
+    if (s.stage != "batch" || s.items_out >= 2 * slots || s.items_in < 2 * kPieces * slots)
+      continue;
+    return Setting(s.name + ".files", std::to_string(s.items_in / (kPieces * slots)));
+  }
+  return std::nullopt;
+}
+
 // The lowest ceiling above the one given; twice that where there is none.
 double next_above(const std::vector<Ceiling>& ceilings, const Ceiling& this_one) {
   for (const Ceiling& c : ceilings)
@@ -132,13 +146,16 @@ std::vector<Hint> hints_for_resources(const Demands& demands) {
 std::vector<Hint> hints_for_loss(const Limits& limits, const RunReport& report) {
   std::vector<Setting> sets;
   if (limits.cause == Cause::memory) {
-    const std::size_t mebibytes = (2 * report.memory_budget + (1U << 20) - 1) >> 20;
+    const std::size_t bytes = std::max(2 * report.memory_budget, report.memory_wanted);
+    const std::size_t mebibytes = (bytes + (1U << 20) - 1) >> 20;
     sets.emplace_back("memory.host", fmt::format("{}MiB", mebibytes));
   }
   if (limits.cause == Cause::queue)
     for (const EdgeReport& e : report.edges)
       if (e.to == limits.node && sets.empty())
         sets.emplace_back(e.to + ".queue", std::to_string(kFarthest * e.capacity));
+  if (limits.cause == Cause::beginning || limits.cause == Cause::ending)
+    if (auto set = smaller_batches(report)) sets.push_back(std::move(*set));
   if (sets.empty() || limits.ceilings.empty()) return {};
   const double high = lowest(limits.ceilings);
   const double kept = std::max(0.01, 1 - limits.share);

@@ -51,19 +51,19 @@ const char* to_text(Cause cause) {
 }
 
 double Demands::worker_seconds() const {
-  double out = 0;
+  double out = between;
   for (const Stage& s : stages) out += s.on_workers ? s.busy : 0;
   return out;
 }
 
 double Demands::core_seconds() const {
-  double out = 0;
+  double out = between;
   for (const Stage& s : stages) out += s.cpu;
   return out;
 }
 
 double Demands::workers_processor_share() const {
-  double cpu = core_wait;
+  double cpu = core_wait + between;
   for (const Stage& s : stages) cpu += s.on_workers ? s.cpu : 0;
   const double busy = worker_seconds();
   return busy > 0 ? std::min(1.0, cpu / busy) : 1;
@@ -72,6 +72,11 @@ double Demands::workers_processor_share() const {
 double Demands::taken_share() const {
   const double ready = core_seconds() + core_wait;
   return workers <= cores && ready > 0 ? core_wait / ready : 0;
+}
+
+int Demands::working_slots(int slots) const {
+  const int most = workers_processor_share() >= kAllWorking ? std::min(workers, cores) : workers;
+  return std::min(slots, most);
 }
 
 int Demands::usable_slots(const Stage& stage) const {
@@ -97,6 +102,7 @@ Demands demands_of(const RunReport& report) {
     if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
     out.stages.push_back(std::move(d));
   }
+  out.between = std::max(0.0, report.graph_cpu_seconds / files - out.core_seconds());
   return out;
 }
 

@@ -49,16 +49,20 @@ struct Demands {
   int workers = 1, cores = 1;
   int files = 0;
   double core_wait = 0;         ///< threads that were ready without a core [s]
+  double between = 0;           ///< of a core, to pass a file from stage to stage
   double files_per_second = 0;  ///< reached while the stages worked
 
-  /// Of all that runs on the workers.
+  /// Of all that runs on the workers, and between stages.
   [[nodiscard]] double worker_seconds() const;
-  [[nodiscard]] double core_seconds() const;  ///< of all stages
+  [[nodiscard]] double core_seconds() const;  ///< of all stages, and between them
   /// How much of the workers' time in stages a core worked, or they waited for one; 0 to 1.
   [[nodiscard]] double workers_processor_share() const;
   /// Of the time in which its threads computed or waited for a core, the share that they waited
   /// because other programs had it; 0 with more workers than cores, which take them from each other.
   [[nodiscard]] double taken_share() const;
+  /// Of so many slots on the workers, those that can be at work at the same time: where workers hardly
+  /// wait in stages, one for each core.
+  [[nodiscard]] int working_slots(int slots) const;
   /// How many of a stage's slots can be at work at the same time.
   [[nodiscard]] int usable_slots(const Stage& stage) const;
 };

@@ -126,10 +126,13 @@ std::string ceiling_name(const Ceiling& c, const RunReport& r) {
 std::string reuse_text(const Reuse& reuse) {
   std::vector<std::string> stages;
   for (const std::string& name : reuse.stages) stages.push_back(one_line(name));
+  const std::string saved =
+      stages.empty()
+          ? fmt::format("loading it, {} of the time", percent(reuse.share))
+          : fmt::format("{}, {} of the work", fmt::join(stages, " and "), percent(reuse.share));
   return fmt::format(
-      "{0}.feed: cache with {0}.cache_path: FOLDER → later runs of the same files save {1}, {2} of "
-      "the work",
-      one_line(reuse.source), fmt::join(stages, " and "), percent(reuse.share));
+      "{0}.feed: cache with {0}.cache_path: FOLDER → later runs of the same files save {1}",
+      one_line(reuse.source), saved);
 }
 
 }  // namespace

@@ -133,10 +133,15 @@ std::size_t rows_of_run(const RunReport& report, const Plan& plan) {
 Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>& remarks,
                  int exit_code, const std::vector<Verdict>& verdicts) {
   const Ledger::Counts& c = r.counts;
-  Json out{{"melflow_version", kVersion}, {"ending", to_text(r.ending)},
-           {"exit_code", exit_code},      {"error", r.error.empty() ? Json() : Json(r.error)},
-           {"seconds", r.wall_seconds},   {"graph_seconds", r.graph_seconds},
-           {"workers", r.workers},        {"rows", rows_of_run(r, plan)}};
+  Json out{{"melflow_version", kVersion},
+           {"ending", to_text(r.ending)},
+           {"exit_code", exit_code},
+           {"error", r.error.empty() ? Json() : Json(r.error)},
+           {"seconds", r.wall_seconds},
+           {"graph_seconds", r.graph_seconds},
+           {"graph_cpu_seconds", r.graph_cpu_seconds},
+           {"workers", r.workers},
+           {"rows", rows_of_run(r, plan)}};
   if (r.filling_seconds > 0) out["filling_seconds"] = r.filling_seconds;
   out["start_seconds"] = r.start_seconds;
   out["finish_seconds"] = r.finish_seconds;
@@ -145,11 +150,9 @@ Json report_json(const RunReport& r, const Plan& plan, const std::vector<Remark>
                   {"failed", c.failed}, {"not_run", c.not_run}, {"ok_with_remark", c.warned},
                   {"kept", r.kept}};
   out["files_per_second"] = run_figures(r).files_per_second;
-  out["memory"] = {{"budget", r.memory_budget},
-                   {"peak", r.memory_peak},
-                   {"index", r.memory_index},
-                   {"wait_seconds", r.memory_wait_seconds},
-                   {"resident_peak", r.resident_peak}};
+  out["memory"] = {{"budget", r.memory_budget}, {"peak", r.memory_peak},
+                   {"index", r.memory_index},   {"wait_seconds", r.memory_wait_seconds},
+                   {"wanted", r.memory_wanted}, {"resident_peak", r.resident_peak}};
   out["machine"] = machine_json(r);
   const Limits limits = find_limits(r);
   out["limit"] = limits_json(limits);

@@ -43,6 +43,10 @@ class BatchStage final : public Combine<Windows, Batch> {
     return std::move(batch_);
   }
 
+  [[nodiscard]] std::size_t most_items() const override {
+    return static_cast<std::size_t>(options_.files);
+  }
+
   // The samples stay where they are.
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
 

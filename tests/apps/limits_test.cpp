@@ -246,6 +246,8 @@ TEST_CASE("limits: memory that files wait for") {
   CHECK(l.share == doctest::Approx(0.6));
   REQUIRE(l.hints.size() == 1);
   CHECK(l.hints[0].sets == Sets{{"memory.host", "512MiB"}});
+  r.memory_wanted = (std::size_t{1500} << 20) + 1;
+  CHECK(find_limits(r).hints.at(0).sets == Sets{{"memory.host", "1501MiB"}});
   CHECK(l.hints[0].likely == doctest::Approx(4000 / 17.1));  // 250, but the workers end before
   // Where a resource is used up, files wait for memory because of that.
   stage(r, "mel").time.busy = stage(r, "mel").cpu_seconds = 33;
@@ -306,12 +308,60 @@ TEST_CASE("limits: the last file") {
   CHECK_FALSE(has(limits_text(find_limits(r), r), "long.flac"));
 }
 
+TEST_CASE("limits: the last files, of which there are fewer than slots") {
+  // 21.1 of 40 s. Three files from 4 s on, two from 5 s, one from 6 s to 10 s: of four slots 1 s of one,
+  // 1 s of two and 4 s of three had none.
+  RunReport r = run_of({{"decode", 4, 21, 21}});
+  r.last_closings = {1, 2, 4, 5, 6, 10};
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::ending);
+  CHECK(l.node == "decode");
+  CHECK(l.share == doctest::Approx(15.0 / 40));
+  // Two cores, and no stage that waits: two slots, which one file left alone for 4 s of 10.
+  r.cores = 2;
+  stage(r, "decode").time.busy = stage(r, "decode").cpu_seconds = 15;
+  CHECK(find_limits(r).cause == Cause::ending);
+  CHECK(find_limits(r).share == doctest::Approx(4.0 / 20));
+}
+
+TEST_CASE("limits: what passes between stages takes workers and cores, too") {
+  // 19.1 s in stages, and as much beside them.
+  RunReport r = run_of({{"read", 4, 4, 4}, {"mel", 4, 15, 15}});
+  CHECK(find_limits(r).cause == Cause::uneven);
+  r.graph_cpu_seconds = 38.2;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::cores);
+  CHECK(l.share == doctest::Approx(38.2 / 40));
+  CHECK(l.heaviest_share == doctest::Approx(15 / 19.1));
+  // The accounts of the stages are from samples, and may say more than the process had.
+  r.graph_cpu_seconds = 10;
+  CHECK(find_limits(r).ceilings.front().used == doctest::Approx(19.1 / 40));
+}
+
+TEST_CASE("limits: audio that is loaded for one run") {
+  RunReport r = run_of({{"dec", 4, 1, 1}, {"mel", 4, 38, 38}});
+  stage(r, "files").stage = "file_list";
+  stage(r, "files").summary = {{"feed", Value::scalar("preload")}};
+  r.filling_seconds = 30;
+  r.wall_seconds = 40;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::loading);
+  CHECK(has(limits_text(l, r),
+            "would help: files.feed: cache with files.cache_path: FOLDER → later runs of the same "
+            "files save loading it, 75% of the time\n"));
+}
+
 TEST_CASE("limits: fewer files than slots") {
   const RunReport r = run_of({{"decode", 4, 20, 20}}, 2);
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::few_files);
   CHECK(l.share == doctest::Approx(0.5));
   CHECK(has(limits_text(l, r), "limited by: too few files: 2, where more"));
+  // As many as there are cores are enough, however many workers there are.
+  RunReport crowded = run_of({{"decode", 8, 14, 14}}, 2);
+  crowded.workers = 8;
+  crowded.cores = 2;
+  CHECK(find_limits(crowded).cause == Cause::uneven);
 }
 
 TEST_CASE("limits: no more slots than there are files") {
@@ -348,6 +398,22 @@ TEST_CASE("limits: the time until the first rows") {
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::beginning);
   CHECK(l.share == doctest::Approx(0.4));
+}
+
+TEST_CASE("limits: one batch of all files, before which nothing comes out") {
+  // 20.1 of 40 s; the cores would allow 199 files/s.
+  RunReport r = run_of({{"batch", 1, 0.1, 0.1}, {"mel", 4, 20, 20}});
+  r.first_row_seconds = 8;
+  StageReport& batch = stage(r, "batch");
+  batch.items_in = 1000;
+  batch.items_out = 1;
+  const Limits l = find_limits(r);
+  CHECK(l.cause == Cause::beginning);
+  REQUIRE(l.hints.size() == 1);
+  CHECK(l.hints[0].sets == Sets{{"batch.files", "31"}});  // eight for each of four slots
+  CHECK(l.hints[0].likely == doctest::Approx(4000 / 20.2));
+  batch.items_out = 8;  // two for each
+  CHECK(find_limits(r).hints.empty());
 }
 
 TEST_CASE("limits: nothing in particular") {

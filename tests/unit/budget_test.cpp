@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "pipeline/run_context.h"
 #include "tests/support/watchdog.h"
 
 using namespace melflow;
@@ -25,6 +26,50 @@ TEST_CASE("budget: reservations add up to the capacity and not a byte more") {
   CHECK(Reservation::try_make(budget, 400, Claim::later));
   CHECK(budget.peak() == 1000);
   CHECK(budget.capacity() == 1000);
+}
+
+TEST_CASE("budget: a reservation shrinks, gives back what is left of it, and never grows") {
+  MemoryBudget budget(1000, 0);
+  int told = 0;
+  budget.on_release([&] { ++told; });
+  auto a = Reservation::try_make(budget, 800, Claim::later);
+  a->shrink(300);
+  CHECK(budget.used() == 300);
+  CHECK(told == 1);
+  a->shrink(301);
+  CHECK(budget.used() == 300);
+  CHECK(told == 1);
+  CHECK(Reservation::try_make(budget, 700, Claim::later));
+  a.reset();
+  CHECK(budget.used() == 0);
+}
+
+TEST_CASE(
+    "budget: what a stage keeps of an item is all that stays reserved, unless others have it, "
+    "too") {
+  MemoryBudget budget(1000, 0);
+  const auto own = Reservation::try_make(budget, 400, Claim::later);
+  const auto origins_of = [](std::shared_ptr<const Reservation> reservation) {
+    Origins out(1);
+    out.front().reservation = std::move(reservation);
+    return std::make_shared<const Origins>(std::move(out));
+  };
+  const auto keep = [](const Item& item) {
+    alignas(RunContext) std::byte no_run[sizeof(RunContext)];
+    ItemContext(reinterpret_cast<RunContext&>(no_run), item, 0).keep_only(0, 100);
+  };
+  Item item;
+  item.origins = origins_of(own);
+  keep(item);  // the test has it, too
+  CHECK(budget.used() == 400);
+  item.origins = origins_of(Reservation::try_make(budget, 500, Claim::later));
+  {
+    const Item of_another_branch = item;
+    keep(item);
+    CHECK(budget.used() == 900);
+  }
+  keep(item);
+  CHECK(budget.used() == 500);
 }
 
 TEST_CASE("budget: only the oldest item may use the reserve") {
