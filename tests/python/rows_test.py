@@ -145,6 +145,45 @@ class RowsTest(unittest.TestCase):
         as_float = next(iter(melflow.open(self.files["half"]).batches(dtype="float32")))["mel"]
         self.assertEqual(as_float.dtype, np.float32)
 
+    def test_where_takes_recordings_by_their_texts(self):
+        root = os.path.join(self.folder.name, "audio")
+        # The number of a file is 2 or 3 digits: its first one is the speaker.
+        files = ", splits: ratio, split_ratios: {train: 70, val: 30}, columns: {speaker: '/(.)[0-9]+.wav', animal: parent_dir}"
+        sink = f"stage: hdf5_write, path: {os.path.join(self.folder.name, 'where.h5')}"
+        rows = melflow.open(corpus.write_rows(self.folder.name, "where", corpus.pipeline(root, sink, files=files)))
+        train = rows.split_names.index("train")
+        some = lambda is_so: [i for i in range(len(rows.path)) if rows.count[i] > 0 and is_so(i)]
+        good = int(np.flatnonzero(rows.count > 0)[3])
+        animal = lambda i: rows.path[i].split("/")[0]
+        cases = [({"animal": "ant"}, lambda i: animal(i) == "ant"),
+                 ({"animal": ["ant", "cat"]}, lambda i: animal(i) in ("ant", "cat")),
+                 ({"label": ["bee"]}, lambda i: animal(i) == "bee"),
+                 ({"animal": ("ant", "bee"), "label": "ant", "split": "train"},
+                  lambda i: animal(i) == "ant" and rows.split[i] == train),
+                 ({"path": rows.path[good]}, lambda i: i == good),
+                 ({}, lambda i: True)]
+        for where, is_so in cases:
+            with self.subTest(where):
+                expected = some(is_so)
+                self.assertEqual(rows.select(where).tolist(), expected)
+                batches = list(rows.batches(7, where=where, shuffle=False))
+                self.assertEqual(sorted(i for b in batches for i in b["file"].tolist()), expected)
+        self.assertEqual(sorted(i for b in rows.batches(7, split="train", where={"animal": "ant"}) for i in b["file"].tolist()),
+                         some(lambda i: animal(i) == "ant" and rows.split[i] == train))
+        state = rows.batches(7, where={"animal": "ant"}).state_dict()
+        with self.assertRaisesRegex(ValueError, "the state is of other rows"):
+            rows.batches(7, where={"animal": "bee"}).load_state_dict(state)
+        for where, error, text in [
+                ({"anmal": "ant"}, ValueError, "where: there is no name 'anmal', did you mean 'animal'.; there are: label, split, path, "),
+                ({"animal": "and"}, ValueError, "where: there is no animal 'and', did you mean 'ant'.; there are: ant, bee, cat"),
+                ({"label": ["ant", "dog"]}, ValueError, "where: there is no label 'dog'; there are: ant, bee, cat"),
+                ({"split": "test"}, ValueError, "where: there is no split 'test'; there are: train, val"),
+                ({"animal": 3}, TypeError, "where: animal: 3: is no text and no list of texts"),
+                ({"animal": []}, TypeError, "where: animal: .*: is no text and no list of texts"),
+                ({"animal": "ant", "label": "bee"}, ValueError, "where: no recording with rows has all of ")]:
+            with self.subTest(where), self.assertRaisesRegex(error, text):
+                rows.batches(7, where=where)
+
     def test_files_of_splits_of_two_runs_are_told_apart(self):
         root, out = os.path.join(self.folder.name, "audio"), os.path.join(self.folder.name, "set.h5")
         sink = f"stage: hdf5_write, path: {out}, split_files: true, overwrite: true"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import os
 import warnings
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
@@ -22,6 +23,27 @@ _FORMAT = 2
 
 def _texts(values: Any) -> List[str]:
     return [v.decode() if isinstance(v, bytes) else str(v) for v in values]
+
+
+# One text, or several of which one has to be it, for each name.
+Where = Mapping[str, "str | Iterable[str]"]
+
+
+def _wanted(name: str, texts: "str | Iterable[str]") -> List[str]:
+    out = [texts] if isinstance(texts, str) else list(texts) if isinstance(texts, Iterable) else []
+    if not out or not all(isinstance(text, str) for text in out):
+        raise TypeError(f"where: {name}: {texts!r}: is no text and no list of texts")
+    return out
+
+
+def _known(what: str, wanted: str, there: List[str]) -> str:
+    """Raises ValueError unless it is there."""
+    if wanted in there:
+        return wanted
+    near = difflib.get_close_matches(wanted, there, 1)
+    some = ", ".join(there[:10]) + (f", … ({len(there)} in all)" if len(there) > 10 else "")
+    raise ValueError(f"where: there is no {what} {wanted!r}" + (f", did you mean {near[0]!r}?" if near else "") +
+                     f"; there are: {some or 'none'}")
 
 
 class Rows:
@@ -87,6 +109,32 @@ class Rows:
         """The numbers of the recordings that rows are of."""
         starts = self.offset[self._by_offset]
         return self._by_offset[np.searchsorted(starts, rows, side="right") - 1]
+
+    def select(self, where: Where) -> np.ndarray:
+        """The numbers of the recordings with rows of which all of `where` holds: {"speaker": ["ann", "bob"], "split": "train"}.
+
+        Names are label, split, path, and those of columns; of several texts one has to be it. Raises ValueError for a name or
+        text that is not there, and where no recording is left.
+        """
+        taken = self.count > 0
+        for name, texts in where.items():
+            taken &= self._has(name, _wanted(name, texts))
+        if not taken.any():
+            raise ValueError(f"where: no recording with rows has all of {dict(where)!r}")
+        return np.flatnonzero(taken)
+
+    def _has(self, name: str, texts: List[str]) -> np.ndarray:
+        names = [n for n, there in (("label", self.label_names), ("split", self.split_names)) if there]
+        _known("name", name, names + ["path"] + list(self.columns))
+        if name == "label" and name not in self.columns:
+            numbers = [self.label_names.index(_known("label", text, self.label_names)) for text in texts]
+            return self.labels[:, numbers].any(axis=1) if self.labels is not None else np.isin(self.label, numbers)
+        if name == "split" and name not in self.columns:
+            return np.isin(self.split, [self.split_names.index(_known("split", text, self.split_names)) for text in texts])
+        values = self.columns.get(name, self.path)
+        there = sorted(set(values))
+        wanted = {_known(name, text, there) for text in texts}
+        return np.fromiter((value in wanted for value in values), bool, len(values))
 
     def batches(self, batch_size: int = 32, **options: Any) -> "RowLoader":
         """Batches of the rows, shuffled anew in each epoch: see RowLoader."""
@@ -183,7 +231,8 @@ class RowLoader:
 
     A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
     "length". `recordings`: takes one of the two whatever the rows are.
-    split: name of the split whose samples it takes; not given: all.
+    split: name of the split whose samples it takes; not given: all. where: takes those of the recordings that rows.select(where)
+      names: {"speaker": ["ann", "bob"]}.
     shuffle: by one permutation of all samples for each (seed, epoch), of which nothing is kept in memory.
     bucket: of so many recordings, in the order that `shuffle` gives, those of similar length come together, so that batches
       need little padding.
@@ -198,7 +247,7 @@ class RowLoader:
     def __init__(self, rows: Rows, batch_size: int = 32, *, split: Optional[str] = None, shuffle: bool = True,
                  bucket: int = 0, seed: int = 0, rank: int = 0, world_size: int = 1, drop_last: bool = False, normalize: bool = False,
                  dtype: Optional[str] = None, recordings: Optional[bool] = None, prefetch: int = 4,
-                 workers: Optional[int] = None) -> None:
+                 workers: Optional[int] = None, where: Optional[Where] = None) -> None:
         rank, world_size = arguments.rank(rank, world_size)
         workers = rows._batch_workers if workers is None else arguments.whole("workers", workers, 1)
         batch_size, prefetch = arguments.whole("batch_size", batch_size, 1), arguments.whole("prefetch", prefetch, 1)
@@ -214,6 +263,12 @@ class RowLoader:
             if split not in rows.split_names:
                 raise ValueError(f"there is no split {split!r}; there are: {', '.join(rows.split_names) or 'none'}")
             taken &= rows.split == rows.split_names.index(split)
+        if where is not None:
+            selected = np.zeros(len(taken), bool)
+            selected[rows.select(where)] = True
+            taken &= selected
+            if not taken.any():
+                raise ValueError(f"where: no recording of the split {split!r} has all of {dict(where)!r}")
         self.rows = rows
         self._files = np.flatnonzero(taken)
         self._is_ragged = rows.is_ragged if recordings is None else recordings
