@@ -78,6 +78,7 @@ void GraphNode::admit(Work* work) {
                                            graph_.reach());
     if (const int output = work->items[i].output; output >= 0)
       leave_by(output - output_number(id_, 0), *stream);
+    if (!records.is_cut) graph_.reach().keep(*stream);
     work->items[i].origins = one_origin({reservation, std::move(stream)});
   }
   reservation.reset();  // or it would come back after its files

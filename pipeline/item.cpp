@@ -7,6 +7,15 @@
 #include "pipeline/stage_abilities.h"
 
 namespace melflow {
+namespace {
+
+// By a sink that has it from an earlier run.
+template <class Loss>
+bool is_kept(const Loss& l) {
+  return l.on_purpose && l.error.reason == Reach::kKept;
+}
+
+}  // namespace
 
 void Stream::fail(int stage, ItemError error) {
   const bool is_known = stage >= 0 && static_cast<std::size_t>(stage) < reach_.size();
@@ -66,7 +75,8 @@ void Stream::remark_on_item(int stage, std::string text) {
 
 bool Stream::is_remarked() const {
   const std::lock_guard lock(mutex_);
-  return !losses_.empty() || cancelled_ || !warning_.empty();
+  return cancelled_ || !warning_.empty() ||
+         !std::all_of(losses_.begin(), losses_.end(), is_kept<Loss>);
 }
 
 void Stream::cancel() {
@@ -103,6 +113,7 @@ bool Stream::has_next_part() {
 
 std::shared_ptr<Stream> Stream::begin_part() {
   part_ = std::make_shared<Stream>(ledger_, Records{next_part()}, records_.part_cost, reach_);
+  reach_.keep(*part_);
   part_is_complete_ = false;
   ++begun_;
   return part_;
@@ -136,7 +147,8 @@ Stream::~Stream() {
 
 void Stream::close(std::size_t record) {
   std::uint64_t lost = 0;
-  for (const Loss& l : losses_) lost |= l.sinks;
+  for (const Loss& l : losses_)
+    if (!is_kept(l)) lost |= l.sinks;
   if (!losses_.empty() && (lost & reach_.all()) == reach_.all()) {
     const Loss& by = main_loss();
     const bool is_skipped = by.error.kind == ItemError::Kind::skipped;
@@ -164,7 +176,7 @@ void Stream::close(std::size_t record) {
 // Of what the others got.
 void Stream::tell_sinks(std::size_t record) const {
   for (const Loss& l : losses_)
-    for (std::size_t i = 0; i < reach_.sinks().size(); ++i)
+    for (std::size_t i = 0; !is_kept(l) && i < reach_.sinks().size(); ++i)
       if ((l.sinks >> i & 1) != 0 && reach_.sinks()[i] != nullptr)
         reach_.sinks()[i]->left_out(record, l.stage, l.error);
 }

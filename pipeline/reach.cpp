@@ -4,7 +4,8 @@
 
 namespace melflow {
 
-Reach::Reach(const Plan& plan, std::size_t nodes) : nodes_(nodes) {
+Reach::Reach(const Plan& plan, std::size_t nodes)
+    : nodes_(nodes), kept_(plan.services.find<KeptItems>()) {
   const auto inside = [nodes](int i) { return static_cast<std::size_t>(i) < nodes; };
   for (std::size_t i = nodes; i-- > 0;) {
     const PlanNode& n = plan.nodes[i];
@@ -22,9 +23,19 @@ Reach::Reach(const Plan& plan, std::size_t nodes) : nodes_(nodes) {
       own.sinks = SinkSet{1} << sinks_.size();
       sinks_.push_back(n.faces.left_out);
     }
+    if (kept_ != nullptr && n.info->traits.kind == StageKind::sink)
+      keepers_.push_back({static_cast<int>(i), &kept_->had_by(*n.stage)});
     all_ |= own.sinks;
     for (const SinkSet mine : by_output) own.outside.push_back(own.sinks & ~mine);
     if (n.fails_branch) own.lost_by_error = own.sinks;
+  }
+}
+
+void Reach::keep(Stream& stream) const {
+  for (const Keeper& k : keepers_) {
+    if (!KeptItems::contains(*k.items, stream.index())) continue;
+    stream.route(k.stage, -1, ItemError::skipped(kKept));
+    stream.sink_done(k.stage);
   }
 }
 

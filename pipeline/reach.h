@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "pipeline/kept_items.h"
 #include "pipeline/plan.h"
 
 namespace melflow {
@@ -33,11 +35,22 @@ class Reach {
   [[nodiscard]] const Node& of(int stage) const { return nodes_[static_cast<std::size_t>(stage)]; }
   /// Who wants to know of what does not get there; of each bit, null for none.
   [[nodiscard]] const std::vector<NotesLeftOut*>& sinks() const { return sinks_; }
+  /// Of a new stream: the sinks that have its record from an earlier run (KeptItems) have taken it,
+  /// and nothing is made for them.
+  void keep(Stream& stream) const;
+  /// The reason for that, by which a stream knows it.
+  static constexpr const char* kKept = "is there from an earlier run";
 
  private:
   Reach() = default;
   std::vector<Node> nodes_;
   std::vector<NotesLeftOut*> sinks_;
+  struct Keeper {
+    int stage = -1;
+    const KeptItems::Set* items = nullptr;
+  };
+  std::vector<Keeper> keepers_;
+  std::shared_ptr<const KeptItems> kept_;  // whose they are; or none
   SinkSet all_ = 0;
 };
 

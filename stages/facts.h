@@ -2,9 +2,11 @@
 // stage that needs something to a stage that can provide it; properties come down with the items.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "pipeline/facts.h"
 #include "pipeline/number_type.h"
@@ -19,6 +21,16 @@ struct FeatureInfo;
 struct ManifestFields;
 struct WindowGrid;
 
+/// How lists that several branches require become one: each element once, in the order of the branches.
+struct AppendLists {
+  template <class List>
+  bool operator()(List& mine, const List& other) const {
+    for (const auto& one : other)
+      if (std::find(mine.begin(), mine.end(), one) == mine.end()) mine.push_back(one);
+    return true;
+  }
+};
+
 namespace requirement {
 
 /// The rate that samples must have [Hz]; a front end requires it, a resampler provides it.
@@ -31,11 +43,14 @@ inline constexpr Requirement<std::int64_t, merge::Largest> kContext{"context"};
 inline constexpr Requirement<std::set<NumberType>, merge::Union> kRowTypes{"row_types"};
 /// The chain on devices that a batch goes to; its node cuda_mel requires it.
 inline constexpr Requirement<std::shared_ptr<CudaRun>, merge::First> kCudaRun{"cuda"};
-/// The files of an earlier output, for the source of an update; a sink gives them.
-inline constexpr Requirement<std::shared_ptr<const EarlierFiles>, merge::First> kEarlierFiles{
-    "earlier_files"};
+/// The files of earlier outputs, for the source of an update; each sink gives those of its own.
+inline constexpr Requirement<std::vector<std::shared_ptr<const EarlierFiles>>, AppendLists>
+    kEarlierFiles{"earlier_files"};
 
 }  // namespace requirement
+
+/// How the reason begins for which a sink does not get a file that a route sends by another output.
+inline constexpr const char* kSentElsewhere = "leaves by output '";
 
 namespace property {
 
@@ -60,6 +75,9 @@ inline constexpr Property<std::string> kLibraries{"libraries"};
 inline constexpr Property<std::shared_ptr<const ManifestFields>> kManifestFields{"manifest_fields"};
 /// Whether an item is a recording with utterances that are to be cut out of it.
 inline constexpr Property<bool> kHasUtterances{"has_utterances"};
+/// Whether every route before decides by what a file is, and not by what a list says of it: one that has
+/// not changed goes the same way. Nothing where there is no route.
+inline constexpr Property<bool> kIsRoutedByContent{"is_routed_by_content"};
 /// The chain on devices that an item is in.
 inline constexpr Property<std::shared_ptr<CudaRun>> kCudaRun{"cuda"};
 

@@ -153,17 +153,19 @@ int preview(const RunArguments& arguments, Plan plan, Documents& documents) {
   plan.services.add(preview);
   Runner runner(std::move(plan));
   const RunReport report = run_watched(runner, arguments).report;
-  const bool is_whole = report.ending != Ending::failed && !preview->output.empty();
-  const bool is_refused = report.ending == Ending::failed || !preview->refusal.empty();
+  const bool is_whole =
+      report.ending != Ending::failed &&
+      preview->outputs.size() == static_cast<std::size_t>(runner.plan().settings.sinks);
+  const std::string refusal = refusals_of(*preview);
+  const bool is_refused = report.ending == Ending::failed || !refusal.empty();
   const int code = is_refused ? kRunFailed : is_whole ? kDone : kStopped;
   const std::vector<Remark> changes = is_whole ? runner.remarks() : std::vector<Remark>{};
   put(stderr, warnings_text(report, runner.plan()));
   if (is_whole && !arguments.quiet)
-    put(arguments.json == "-" ? stderr : stdout,
-        preview_text(*preview, report, changes, kShownRemarks));
+    put(arguments.json == "-" ? stderr : stdout, preview_text(*preview, changes, kShownRemarks));
   documents.write_json(preview_json(*preview, report, changes, code));
   if (report.ending == Ending::failed) complain(report.error);
-  if (report.ending != Ending::failed && is_refused) complain(preview->refusal);
+  if (report.ending != Ending::failed && is_refused) complain(refusal);
   if (code == kStopped) complain("stopped before all files were looked at");
   return code;
 }
@@ -275,6 +277,8 @@ Action add_update(CLI::App& verb) {
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
       "--compact, everything is put in the order of the files again. Where there is no output\n"
       "yet, this does the same as `melflow run`.\n"
+      "Several outputs of a pipeline are updated together: each file is read once, for those that "
+      "need it.\n"
       "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
       "\n"
       "Example:\n"

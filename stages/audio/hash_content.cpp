@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "pipeline/registry.h"
+#include "stages/corpus/update.h"
 #include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/items.h"
@@ -30,16 +31,20 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
     return out;
   }
   [[nodiscard]] StageResources resources() const override { return {.passes_on = true}; }
+  void start(RunContext& run) override { is_update_ = update_of(run) != Update::none; }
 
   Result<std::shared_ptr<const RawBytes>> process(std::shared_ptr<const RawBytes> in,
                                                   ItemContext& context) const override {
     const Stream::Records& records = context.origin().stream->records();
-    if (hashes_->of[records.first] == 0 && !in->file->stored) {  // else a filling pass was there
-      const std::uint64_t hash = hash_of(*in);
-      if (hash == 0)
-        return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
-      std::fill_n(&hashes_->of[records.first], records.count, hash);
-    }
+    if (in->file->stored || (hashes_->of[records.first] != 0 && !is_update_))
+      return in;  // a filling pass was there
+    const std::uint64_t hash = hash_of(*in);
+    if (hash == 0)
+      return ItemError::failed(fmt::format("cannot be read: {}", std::strerror(errno)));
+    // In an update it may have one already: that of the rows which an output has of it. Those of two
+    // contents have none that is right for both.
+    for (std::size_t r = records.first; r < records.first + records.count; ++r)
+      hashes_->of[r] = hashes_->of[r] == 0 || hashes_->of[r] == hash ? hash : 0;
     return in;
   }
 
@@ -50,6 +55,7 @@ class HashContent final : public Transform<RawBytes, RawBytes> {
   }
 
   std::shared_ptr<ContentHashes> hashes_;
+  bool is_update_ = false;
 };
 
 const RegisterStage<HashContent, NoOptions> registered{

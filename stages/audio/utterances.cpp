@@ -34,6 +34,8 @@ struct Stretch {
 constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
 
 struct Recording final : StageState {
+  explicit Recording(const Manifest& of) : list(of) {}
+  const Manifest& list;
   Buffer kept;  // samples from `kept_at` on, up to the present block
   std::int64_t kept_at = 0, kept_count = 0;
   std::int64_t longest = 1;      // block so far [samples]
@@ -73,7 +75,7 @@ class Utterances final : public ItemStage {
                        ItemContext& context) override {
     const auto in = payload_of<Waveform>(item);
     auto& state = context.state();
-    if (!state) state = std::make_unique<Recording>();
+    if (!state) state = std::make_unique<Recording>(manifest_source(context.run())->manifest());
     auto& recording = static_cast<Recording&>(*state);
     recording.longest = std::max(recording.longest, in->samples.count);
     Emission out;
@@ -101,8 +103,7 @@ class Utterances final : public ItemStage {
   }
 
   // At the rate of the block.
-  static Stretch stretch_of(std::size_t record, const Waveform& in, const ItemContext& context) {
-    const Manifest& list = manifest_source(context.run())->manifest();
+  static Stretch stretch_of(std::size_t record, const Waveform& in, const Manifest& list) {
     const Manifest::Span& span = list.span(record);
     double rate = in.sample_rate;
     if (list.span_unit() == Manifest::SpanUnit::samples) rate /= in.file.sample_rate;
@@ -117,7 +118,7 @@ class Utterances final : public ItemStage {
     for (;; end_utterance(r, stream)) {
       if (!r.part) {
         if (!stream.has_next_part()) return std::nullopt;
-        const Stretch next = stretch_of(stream.next_part(), in, context);
+        const Stretch next = stretch_of(stream.next_part(), in, r.list);
         if (next.from >= end && !in.last) return std::nullopt;
         r.part = stream.begin_part();
         r.utterance = next;
@@ -207,7 +208,7 @@ class Utterances final : public ItemStage {
     const std::int64_t end = end_of(in), begin = r.kept_count > 0 ? r.kept_at : in.start;
     std::int64_t from = end;
     Stream& stream = *context.origin().stream;
-    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, context).from;
+    if (stream.has_next_part()) from = stretch_of(stream.next_part(), in, r.list).from;
     from =
         std::clamp(from, std::max(begin, end - static_cast<std::int64_t>(kMostKept / size)), end);
     Buffer kept;

@@ -124,7 +124,8 @@ class Listing {
     for (const auto& [name, share] : options_.split_ratios.list)
       if (options_.splits == Splits::ratio) names.push_back(name);
     earlier.visit(names, [this](std::string_view path, std::string_view split) {
-      earlier_.emplace(path, split);
+      const auto [it, is_new] = earlier_.emplace(path, split);
+      if (!is_new && it->second.empty()) it->second = split;
     });
     if (closed_.empty()) return;
     const FolderScan folders({"", options_.include, options_.exclude, false});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,7 +20,15 @@ struct EarlierFiles {
   /// that may be part of the output's file names. Throws RunError when the output cannot be
   /// updated.
   std::function<void(const std::vector<std::string>& splits, const Visit& visit)> visit;
+  /// Completes what a run that was ended had begun with the output; of all sinks before the first
+  /// visit(), since their outputs get their names together.
+  std::function<void()> recover = [] {};
 };
+
+/// Those of several outputs as one: each file comes as often as it is in one of them, those of the first
+/// output first. `tell` is given a remark where two have a file in different splits.
+EarlierFiles together(std::vector<std::shared_ptr<const EarlierFiles>> outputs,
+                      std::function<void(const std::string&)> tell);
 
 /// Maps each path of the earlier output to the name of its split, "" for none.
 using EarlierSplits = std::unordered_map<std::string_view, std::string_view>;

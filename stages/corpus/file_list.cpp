@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,7 @@ class FileList final : public Source<FileRef>,
 
   Properties plan(const Properties& given, const Requirements& required,
                   PlanCheck& check) override {
-    earlier_ = required.get_or(requirement::kEarlierFiles, nullptr);
+    earlier_ = required.get_or(requirement::kEarlierFiles, {});
     if (corpora_.size() == 1) check_options(check);  // of several sources each does so itself
     Properties out = given;
     out.set(property::kFeed, feed_);
@@ -121,6 +122,7 @@ class FileList final : public Source<FileRef>,
   }
 
   void start(RunContext& run) override {
+    is_update_ = update_of(run) != Update::none;
     for (const Corpus& c : corpora_) {
       note_file_read(run, c.options.manifest);
       note_file_read(run, c.options.label_file);
@@ -152,11 +154,12 @@ class FileList final : public Source<FileRef>,
     auto file = std::make_shared<FileRef>();
     file->path = manifest_.path(i);
     const std::size_t records = manifest_.entries_of_recording(i);
-    std::fill_n(&stamps_[i], records, stamp_of(file->path));
+    const FileStamp now = stamp_of(file->path);
+    for (std::size_t r = i; r < i + records; ++r) note_stamp(stamps_[r], now);
     if (!frozen_.empty()) check_is_frozen(i);
-    file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(stamps_[i].size, 0));
+    file->size = static_cast<std::uint64_t>(std::max<std::int64_t>(now.size, 0));
     file->problem = manifest_.problem(i);
-    file->stored = feed_->find(i, stamps_[i]);
+    file->stored = feed_->find(i, now);
     const SourceInfo info{file->path, file->size};
     return {std::move(file), info, records};
   }
@@ -194,20 +197,25 @@ class FileList final : public Source<FileRef>,
       if (survey) survey->remarks.push_back(remark);
       run.warn(remark);
     };
-    const EarlierFiles* earlier = update_of(run) == Update::none ? nullptr : earlier_.get();
+    std::optional<EarlierFiles> earlier;
+    if (is_update_ && !earlier_.empty()) {
+      earlier = together(earlier_, warn);
+      earlier->recover();
+    }
     if (corpora_.size() == 1) {
-      manifest_ = list_corpus(corpora_.front().options, warn, earlier, &not_taken_);
+      manifest_ =
+          list_corpus(corpora_.front().options, warn, earlier ? &*earlier : nullptr, &not_taken_);
       return;
     }
     std::vector<std::string> names;
     std::vector<Manifest> manifests;
     for (const Corpus& c : corpora_) {
-      EarlierFiles own;
-      if (earlier != nullptr) own = of_source(*earlier, c.name);
+      std::optional<EarlierFiles> own;
+      if (earlier) own = of_source(*earlier, c.name);
       NotTaken not_taken;
       manifests.push_back(list_corpus(
           c.options, [&](const std::string& remark) { warn(c.name + ": " + remark); },
-          earlier != nullptr ? &own : nullptr, &not_taken, /*is_all=*/false));
+          own ? &*own : nullptr, &not_taken, /*is_all=*/false));
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }
@@ -215,6 +223,14 @@ class FileList final : public Source<FileRef>,
     for (const std::string& remark :
          {files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
       if (!remark.empty()) warn(remark);
+  }
+  // In an update it may have one already: that of the rows which an output has of it. Those of two
+  // states of a file have none that is right for both, and are made again by the next update.
+  void note_stamp(FileStamp& noted, const FileStamp& now) const {
+    if (!is_update_ || noted.size < 0 || noted == now)
+      noted = now;
+    else if (now.size >= 0)
+      noted = {};
   }
   void check_is_frozen(std::size_t i) const {
     if (stamps_[i] == frozen_[i]) return;
@@ -236,7 +252,8 @@ class FileList final : public Source<FileRef>,
   };
   std::vector<Corpus> corpora_;
   std::shared_ptr<Feed> feed_;
-  std::shared_ptr<const EarlierFiles> earlier_;  // where the sink can be updated
+  std::vector<std::shared_ptr<const EarlierFiles>> earlier_;  // of the sinks that can be updated
+  bool is_update_ = false;
   Manifest manifest_;
   NotTaken not_taken_;
   std::vector<FileStamp> stamps_;

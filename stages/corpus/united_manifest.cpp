@@ -144,12 +144,14 @@ std::shared_ptr<const ManifestFields> unite(
 }
 
 EarlierFiles of_source(const EarlierFiles& all, const std::string& name) {
-  return {[all, prefix = name + "/"](const std::vector<std::string>& splits,
-                                     const EarlierFiles::Visit& visit) {
+  EarlierFiles out;
+  out.visit = [all, prefix = name + "/"](const std::vector<std::string>& splits,
+                                         const EarlierFiles::Visit& visit) {
     all.visit(splits, [&](std::string_view path, std::string_view split) {
       if (path.starts_with(prefix)) visit(path.substr(prefix.size()), split);
     });
-  }};
+  };
+  return out;
 }
 
 }  // namespace melflow

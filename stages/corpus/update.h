@@ -33,17 +33,23 @@ struct Repair {
   std::map<std::string, std::vector<std::size_t>> damaged;  ///< entries, ascending, of each output
 };
 
-/// What an update would do. Where the caller adds one to the services of a run, its sink fills it
-/// in, writes nothing, and closes every file: ok for one whose rows would stay, else not run, with
-/// "new", "changed" or what became of it before as the reason.
+/// What an update would do. Where the caller adds one to the services of a run, its sinks fill it
+/// in, write nothing, and close every file: ok for one whose rows would stay in all outputs, else
+/// not run, with the reason of the first that has no rows of it.
 struct UpdatePreview {
-  std::string output;     ///< its path; "" where the run was stopped before all was looked at
-  bool is_there = false;  ///< else all files would be computed
-  bool in_place = false;  ///< new rows would come behind the others, else all would be copied
-  std::size_t dropped_files = 0;  ///< that have rows there and are gone
-  std::int64_t dropped_rows = 0;
-  std::string dropped_example;                ///< a path of them
-  std::string refusal;                        ///< why the update would not begin; "": it would
+  struct Output {
+    std::string path;
+    bool is_there = false;  ///< else all files would be computed
+    bool in_place = false;  ///< new rows would come behind the others, else all would be copied
+    std::size_t kept_files = 0;
+    std::size_t dropped_files = 0;  ///< that have rows there and are gone
+    std::int64_t dropped_rows = 0;
+    std::string dropped_example;  ///< a path of them
+    std::string refusal;          ///< why the update would not begin; "": it would
+    /// The files to compute: "new", "changed" or what became of each before.
+    std::map<std::size_t, std::string> to_compute = {};
+  };
+  std::vector<Output> outputs;  ///< none where the run was stopped before all was looked at
   std::map<std::size_t, std::string> splits;  ///< of the files to compute that are in one
 };
 inline bool is_preview(const RunContext& run) {

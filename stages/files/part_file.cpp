@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "stages/files/own_file.h"
+#include "stages/files/publication.h"
 #include "stages/files/undo_file.h"
 #include "stages/files/whole_io.h"
 
@@ -114,6 +115,11 @@ void PartFile::save(std::uint64_t head, std::uint64_t tail) {
 void PartFile::recover(const std::string& path) {
   const std::string target = without_links(path);
   if (!UndoFile::exists(target)) return;
+  // It is complete where only names were missing, perhaps those of other outputs, too.
+  if (const std::string commit = Publication::waiting(target); !commit.empty()) {
+    Publication::recover(commit.substr(0, commit.rfind('.')));
+    if (!UndoFile::exists(target)) return;
+  }
   const std::string part = target + ".part";
   const UniqueFd file = open_locked(part);
   // Without a .part nothing was written yet, or all of it, unless somebody is about to.

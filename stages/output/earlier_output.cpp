@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/kept_items.h"
 #include "pipeline/problem.h"
 #include "stages/corpus/update.h"
 #include "stages/files/publication.h"
@@ -23,12 +24,19 @@ std::string roots_text(const std::string& root, const std::vector<CorpusSource>&
   return out;
 }
 
+// No sink of the run needs it again.
+bool is_complete(const RunContext& run, std::size_t file) {
+  if (run.settings.sinks == 1) return true;
+  const auto kept = run.services.find<KeptItems>();
+  return kept != nullptr && kept->is_complete(static_cast<std::size_t>(run.settings.sinks), file);
+}
+
 }  // namespace
 
 void EarlierOutput::visit(const std::string& feature_fingerprint,
                           const std::vector<std::string>& splits,
                           const EarlierFiles::Visit& visit) {
-  Publication::recover(target_.path);
+  recover();
   std::vector<std::string> names{""};
   if (target_.split_files) names.insert(names.end(), splits.begin(), splits.end());
   std::unordered_set<std::string> visited;
@@ -44,21 +52,34 @@ void EarlierOutput::visit(const std::string& feature_fingerprint,
   }
 }
 
-void EarlierOutput::match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
-                          const std::string& feature_fingerprint) {
+void EarlierOutput::recover() const { Publication::recover(target_.path); }
+
+void EarlierOutput::match(RunContext& run, const Stage& sink, const OutputSections& sections,
+                          const FeatureInfo& info, const std::string& feature_fingerprint,
+                          bool are_routes_kept) {
   given_.resize(sections.size());
   matched_.resize(sections.size());
   if (update_of(run) == Update::none) return;
   for (std::size_t s = 0; s < sections.size(); ++s)
-    matched_[s] = match(run, sections, s, info, feature_fingerprint);
+    matched_[s] = match(run, sections, s, info, feature_fingerprint,
+                        are_routes_kept && run.settings.sinks > 1);
   if (is_there_) refusal_ = too_many_dropped(run);
   if (!refusal_.empty() && !is_preview(run)) throw RunError(refusal_);
   forget_opened(run);
+  if (run.settings.sinks == 1) return;
+  const auto kept = run.services.find_or_make<KeptItems>();
+  const std::size_t files = run.ledger.counts().found;
+  for (const auto& old : matched_) {
+    if (old == nullptr) continue;
+    for (const RowReuse::Kept& k : old->kept()) kept->has(sink, k.file, files);
+    for (const RowReuse::Routed& r : old->routed()) kept->goes_elsewhere(sink, r.file, files);
+  }
 }
 
 std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSections& sections,
                                                std::size_t section, const FeatureInfo& info,
-                                               const std::string& feature_fingerprint) {
+                                               const std::string& feature_fingerprint,
+                                               bool are_routes_kept) {
   const std::string& path = sections.path(section);
   const auto opened = opened_.find(path);
   auto old = opened != opened_.end() ? std::move(opened->second)
@@ -91,7 +112,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
         fmt::format("{}: was made without update_by: content and has no hashes of its files: all "
                     "are computed anew",
                     path));
-  old->match(*source, sections.first(section), sections.end(section), run);
+  old->match(*source, sections.first(section), sections.end(section), run, are_routes_kept);
   if (!old->unreachable().empty())
     run.warn(fmt::format("{}: {}; what they had there stays as it is", path, old->unreachable()));
   if (source->contents() == nullptr && old->are_all_touched())
@@ -141,26 +162,45 @@ bool EarlierOutput::stays(const RowReuse& old, const RunContext& run, std::int64
          old.rows_at() == extensible_at;
 }
 
-void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
-                            std::int64_t extensible_at, UpdatePreview& out) {
-  if (run.is_stopping()) return;  // what was not looked at looks as if it had changed
-  out.output = target_.path;
-  out.is_there = out.in_place = is_there_;
-  out.dropped_files = dropped_.files;
-  out.dropped_rows = dropped_.rows;
-  out.dropped_example = dropped_.example;
-  out.refusal = refusal_;
+UpdatePreview::Output EarlierOutput::previewed(RunContext& run, const OutputSections& sections,
+                                               std::int64_t extensible_at) {
+  UpdatePreview::Output out{.path = target_.path,
+                            .is_there = is_there_,
+                            .in_place = is_there_,
+                            .dropped_files = dropped_.files,
+                            .dropped_rows = dropped_.rows,
+                            .dropped_example = dropped_.example,
+                            .refusal = refusal_};
   for (std::size_t s = 0; s < matched_.size(); ++s) {
+    for (std::size_t i = sections.first(s); i < sections.end(s); ++i)
+      out.to_compute.emplace_hint(out.to_compute.end(), i, "new");
     const std::unique_ptr<RowReuse> old = std::move(matched_[s]);
     if (old == nullptr) continue;
     out.in_place = out.in_place && stays(*old, run, extensible_at);
-    for (const RowReuse::Kept& k : old->kept()) run.ledger.close(k.file, Outcome::ok, -1, "");
+    out.kept_files += old->kept().size();
+    for (const RowReuse::Kept& k : old->kept()) out.to_compute.erase(k.file);
+    for (const RowReuse::Routed& r : old->routed())
+      if (is_complete(run, r.file)) out.to_compute.erase(r.file);
     for (std::size_t i = sections.first(s); i < sections.end(s); ++i)
-      if (run.ledger.outcome(i) == Outcome::open)
-        run.ledger.close(i, Outcome::not_run, -1, old->why_computed(i));
+      if (const auto it = out.to_compute.find(i); it != out.to_compute.end())
+        it->second = old->why_computed(i);
   }
-  for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
-    if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "new");
+  return out;
+}
+
+void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
+                            std::int64_t extensible_at, UpdatePreview& out) {
+  if (run.is_stopping()) return;  // what was not looked at looks as if it had changed
+  out.outputs.push_back(previewed(run, sections, extensible_at));
+  if (out.outputs.size() < static_cast<std::size_t>(run.settings.sinks)) return;
+  for (std::size_t i = 0; i < run.ledger.counts().found; ++i) {
+    const auto computes = std::find_if(out.outputs.begin(), out.outputs.end(),
+                                       [i](const auto& o) { return o.to_compute.contains(i); });
+    if (computes == out.outputs.end())
+      run.ledger.close(i, Outcome::ok, -1, "");
+    else
+      run.ledger.close(i, Outcome::not_run, -1, computes->to_compute.at(i));
+  }
   const ManifestSource* source = manifest_source(run);
   if (source == nullptr) return;
   const Manifest& manifest = source->manifest();
@@ -169,30 +209,37 @@ void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
       out.splits[i] = manifest.split_names()[static_cast<std::size_t>(manifest.split(i))];
 }
 
-std::optional<std::int64_t> EarlierOutput::keep(RunContext& run, std::size_t section,
-                                                std::int64_t extensible_at, RowOrder& order,
-                                                SinkStatistics& statistics,
-                                                std::vector<std::uint64_t>& hashes) {
+std::optional<std::int64_t> EarlierOutput::keep(const Into& into, std::size_t section,
+                                                std::int64_t extensible_at) {
   std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
   if (old == nullptr) return std::nullopt;
-  const bool is_extended = stays(*old, run, extensible_at);
+  const bool is_extended = stays(*old, into.run, extensible_at);
+  Ledger& ledger = into.run.ledger;
   for (const RowReuse::Kept& k : old->kept()) {
     if (is_extended) {
-      order.stays(k.file, k.row, k.rows, k.audio);
+      into.order.stays(k.file, k.row, k.rows, k.audio);
     } else {
-      order.taken_over(k.file, k.rows, k.audio);
+      into.order.taken_over(k.file, k.rows, k.audio);
       rows_.emplace_hint(rows_.end(), k.file, k.row);
       if (k.hash != 0) hashes_.emplace_hint(hashes_.end(), k.file, k.hash);
     }
-    statistics.mistake(k.file);
+    into.statistics.mistake(k.file);
     kept_rows_ += k.rows;
-    hashes[k.file] = k.hash;
-    const int stage = k.remark != nullptr ? run.ledger.stage_number(k.remark->stage) : -1;
-    run.ledger.close(k.file, Outcome::ok, stage, k.remark != nullptr ? k.remark->reason : "");
+    into.hashes[k.file] = k.hash;
+    const int stage = k.remark != nullptr ? ledger.stage_number(k.remark->stage) : -1;
+    const std::string remark = k.remark != nullptr ? k.remark->reason : "";
+    // Each output has remarks of its own.
+    if (into.run.settings.sinks > 1) into.ledger.kept(k.file, stage, remark);
+    if (is_complete(into.run, k.file) && ledger.outcome(k.file) == Outcome::open)
+      ledger.close(k.file, Outcome::ok, stage, remark);
   }
+  for (const RowReuse::Routed& r : old->routed())
+    if (is_complete(into.run, r.file))
+      into.ledger.left_out(r.file, ledger.stage_number(r.remark->stage),
+                           ItemError::skipped(r.remark->reason));
   kept_files_ += old->kept().size();
   if (is_extended) {
-    order.begin_at(section, old->rows());
+    into.order.begin_at(section, old->rows());
     return old->rows();
   }
   given_[section] = std::move(old);

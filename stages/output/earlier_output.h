@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "pipeline/sink_ledger.h"
 #include "pipeline/stage.h"
 #include "stages/corpus/earlier_files.h"
 #include "stages/corpus/update.h"
@@ -37,22 +38,35 @@ class EarlierOutput {
   /// RunError for an output with other features.
   void visit(const std::string& feature_fingerprint, const std::vector<std::string>& splits,
              const EarlierFiles::Visit& visit);
-  /// Finds the rows that are still valid in every section's output; changes nothing yet. Throws
-  /// RunError when an output cannot be updated, or too much of it would be dropped.
-  void match(RunContext& run, const OutputSections& sections, const FeatureInfo& info,
-             const std::string& feature_fingerprint);
+  /// Completes what a run that was ended had begun with the output.
+  void recover() const;
+  /// Finds the rows that are still valid in every section's output, and tells the other sinks of the
+  /// run (KeptItems) as `sink`; changes nothing yet. Throws RunError when an output cannot be
+  /// updated, or too much of it would be dropped. `are_routes_kept`: what a route sent to another
+  /// output, by what the file is, is not asked for again.
+  void match(RunContext& run, const Stage& sink, const OutputSections& sections,
+             const FeatureInfo& info, const std::string& feature_fingerprint, bool are_routes_kept);
   /// Whether match() found an earlier output.
   [[nodiscard]] bool is_there() const { return is_there_; }
 
-  /// Called in place of keep(), for all sections: says what the update would do.
+  /// Called in place of keep(), for all sections: says what the update would do. The last sink of the
+  /// run closes the files in the ledger.
   void preview(RunContext& run, const OutputSections& sections, std::int64_t extensible_at,
                UpdatePreview& out);
-  /// Closes in the ledger the files of a section whose rows are kept. Where the rows stay in place
-  /// (they begin at byte `extensible_at`) and new ones are appended, returns the number of rows
-  /// that the output has; else nothing.
-  std::optional<std::int64_t> keep(RunContext& run, std::size_t section, std::int64_t extensible_at,
-                                   RowOrder& order, SinkStatistics& statistics,
-                                   std::vector<std::uint64_t>& hashes);
+  /// What keep() works on.
+  struct Into {
+    RunContext& run;
+    SinkLedger& ledger;
+    RowOrder& order;
+    SinkStatistics& statistics;
+    std::vector<std::uint64_t>& hashes;
+  };
+  /// Closes in the ledger the files of a section whose rows are kept, by all sinks of the run where
+  /// there are several: the others are made again for those that do not have them. Where the rows
+  /// stay in place (they begin at byte `extensible_at`) and new ones are appended, returns the number
+  /// of rows that the output has; else nothing.
+  std::optional<std::int64_t> keep(const Into& into, std::size_t section,
+                                   std::int64_t extensible_at);
   /// After keep(): whether rows of the section are copied to a new file.
   [[nodiscard]] bool gives_rows(std::size_t section) const { return given_[section] != nullptr; }
   /// Copies to `file` the rows of ready[from] and of the entries after it whose rows are neighbours
@@ -68,9 +82,12 @@ class EarlierOutput {
  private:
   [[nodiscard]] std::unique_ptr<RowReuse> match(RunContext& run, const OutputSections& sections,
                                                 std::size_t section, const FeatureInfo& info,
-                                                const std::string& feature_fingerprint);
+                                                const std::string& feature_fingerprint,
+                                                bool are_routes_kept);
   [[nodiscard]] static bool stays(const RowReuse& old, const RunContext& run,
                                   std::int64_t extensible_at);
+  [[nodiscard]] UpdatePreview::Output previewed(RunContext& run, const OutputSections& sections,
+                                                std::int64_t extensible_at);
   [[nodiscard]] std::string too_many_dropped(const RunContext& run);
   void forget_opened(const RunContext& run);
   void check_rows(std::size_t file, std::size_t section, std::uint64_t hash) const;

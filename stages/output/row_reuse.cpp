@@ -15,6 +15,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/threads.h"
 #include "stages/corpus/update.h"
+#include "stages/facts.h"
 #include "stages/files/content_hash.h"
 #include "stages/files/part_file.h"
 #include "stages/output/formats/hdf5.h"
@@ -87,22 +88,24 @@ std::vector<std::int64_t> RowReuse::entries_of(const ManifestSource& source, std
   return out;
 }
 
-RowReuse::Now RowReuse::look_at(const ManifestSource& source, std::size_t file,
-                                const FeatureFile::Entry& entry) const {
-  Now now;
+void RowReuse::look_at(const ManifestSource& source, std::size_t file,
+                       const FeatureFile::Entry& entry, Now& now) {
   const std::string path = source.manifest().path(file);
-  now.stamp = stamp_of(path, &now.error);
-  if (source.contents() == nullptr || entry.content == 0 || now.stamp.size != entry.stamp.size ||
-      now.error != 0)
-    return now;
+  if (!now.is_seen) now.stamp = stamp_of(path, &now.error);
+  now.is_seen = true;
+  if (now.is_hashed || source.contents() == nullptr || entry.content == 0 ||
+      now.stamp.size != entry.stamp.size || now.error != 0)
+    return;
   now.content = content_hash_of(path, &now.error);
-  return now;
+  now.is_hashed = true;
 }
 
 std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::size_t first,
                                           const std::vector<std::int64_t>& entries,
                                           const RunContext& run) const {
   std::vector<Now> out(entries.size());
+  const auto seen = run.settings.sinks > 1 ? run.services.find_or_make<Seen>() : nullptr;
+  if (seen) seen->of.resize(source.manifest().size());
   constexpr std::size_t kStamps = 256;  // hashes take longer, and not all as long
   const std::size_t at_once = source.contents() != nullptr ? 1 : kStamps;
   std::atomic<std::size_t> next{0};
@@ -111,7 +114,10 @@ std::vector<RowReuse::Now> RowReuse::look(const ManifestSource& source, std::siz
       for (std::size_t k = i; k < std::min(i + at_once, entries.size()); ++k) {
         if (entries[k] < 0 || run.is_stopping()) continue;
         const FeatureFile::Entry& entry = file_->files()[static_cast<std::size_t>(entries[k])];
-        if (entry.status == FeatureFile::Status::ok) out[k] = look_at(source, first + k, entry);
+        if (entry.status != FeatureFile::Status::ok && !elsewhere_.contains(entries[k])) continue;
+        if (seen) out[k] = seen->of[first + k];
+        look_at(source, first + k, entry, out[k]);
+        if (seen) seen->of[first + k] = out[k];
       }
   });
   return out;
@@ -124,16 +130,21 @@ std::vector<RowReuse::Now> RowReuse::as_they_were(const std::vector<std::int64_t
     const auto entry = static_cast<std::size_t>(entries[i]);
     if (entries[i] < 0 || std::binary_search(but.begin(), but.end(), entry)) continue;
     const FeatureFile::Entry& e = file_->files()[entry];
-    if (e.status == FeatureFile::Status::ok) out[i] = {e.stamp, e.content, 0};
+    if (e.status == FeatureFile::Status::ok) out[i] = {.stamp = e.stamp, .content = e.content};
   }
   return out;
 }
 
 void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last,
-                     const RunContext& run) {
+                     const RunContext& run, bool are_routes_kept) {
   const std::vector<FeatureFile::Entry>& old = file_->files();
   std::unordered_map<std::int64_t, const FeatureFile::Remark*> remarks;
-  for (const FeatureFile::Remark& r : file_->remarks()) remarks.emplace(r.file, &r);
+  for (const FeatureFile::Remark& r : file_->remarks()) {
+    remarks.emplace(r.file, &r);
+    if (are_routes_kept && r.status == FeatureFile::Status::skipped &&
+        r.reason.starts_with(kSentElsewhere))
+      elsewhere_.emplace(r.file, &r);
+  }
   first_ = first;
   entries_ = entries_of(source, first, last);
   const std::vector<std::int64_t>& entries = entries_;
@@ -160,6 +171,10 @@ void RowReuse::match(ManifestSource& source, std::size_t first, std::size_t last
     if (!is_same) continue;
     source.set_stamp(first + i, is_hidden ? entry.stamp : now[i].stamp);
     if (source.contents() != nullptr) source.contents()->of[first + i] = entry.content;
+    if (const auto routed = elsewhere_.find(entries[i]); routed != elsewhere_.end()) {
+      routed_.push_back({first + i, routed->second});
+      continue;
+    }
     const auto remark = remarks.find(entries[i]);
     kept_.push_back({first + i,
                      entry.offset,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,10 +46,19 @@ class RowReuse {
   /// which are read for it. A file whose state the system cannot tell is kept. When the run is
   /// being stopped, the remaining files are neither checked nor kept. In a repair (update.h) the
   /// files are not looked at.
-  void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run);
+  /// `are_routes_kept`: files that a route sent elsewhere are looked at likewise.
+  void match(ManifestSource& source, std::size_t first, std::size_t last, const RunContext& run,
+             bool are_routes_kept);
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+  /// A file of the source that is unchanged, and which a route sent to another output.
+  struct Routed {
+    std::size_t file = 0;
+    const FeatureFile::Remark* remark = nullptr;  ///< as in Kept
+  };
+  /// After match() where routes decide by what a file is.
+  [[nodiscard]] const std::vector<Routed>& routed() const { return routed_; }
   /// The reason why the rows of a file that match() was given have to be computed; for files that
-  /// are not kept.
+  /// are neither kept nor routed.
   [[nodiscard]] std::string why_computed(std::size_t file) const;
   /// After match(): says how many of the kept files the system could tell nothing about, with an
   /// example; "" for none.
@@ -95,9 +105,14 @@ class RowReuse {
     FileStamp stamp;
     std::uint64_t content = 0;  // where it is asked for
     int error = 0;              // why neither is there
+    bool is_seen = false, is_hashed = false;
   };
-  [[nodiscard]] Now look_at(const ManifestSource& source, std::size_t file,
-                            const FeatureFile::Entry& entry) const;
+  // Of all files of the source, for the other outputs of the run: among its services.
+  struct Seen {
+    std::vector<Now> of;
+  };
+  static void look_at(const ManifestSource& source, std::size_t file,
+                      const FeatureFile::Entry& entry, Now& now);
   [[nodiscard]] std::vector<Now> look(const ManifestSource& source, std::size_t first,
                                       const std::vector<std::int64_t>& entries,
                                       const RunContext& run) const;
@@ -108,6 +123,8 @@ class RowReuse {
 
   std::unique_ptr<const FeatureFile> file_;
   std::vector<Kept> kept_;
+  std::vector<Routed> routed_;
+  std::map<std::int64_t, const FeatureFile::Remark*> elsewhere_;  // entries that went there
   std::size_t first_ = 0;              // of the files that match() looked at
   std::vector<std::int64_t> entries_;  // of each of them, -1 for none
   std::string unreachable_;

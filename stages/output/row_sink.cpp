@@ -45,6 +45,13 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
 
 }  // namespace
 
+// Where another output of an update failed, nobody has removed what says that this one was made.
+RowSink::~RowSink() {
+  if (mark_ == nullptr || written_) return;
+  files_.clear();
+  remove_journal();
+}
+
 Requirements RowSink::require(const Requirements& below) const {
   Requirements above = below;
   require_rows(above, target_.dtype);
@@ -52,7 +59,8 @@ Requirements RowSink::require(const Requirements& below) const {
   earlier.visit = [this](const auto& splits, const auto& visit) {
     earlier_.visit(feature_fingerprint(feature_settings()), splits, visit);
   };
-  above.set(requirement::kEarlierFiles, std::make_shared<const EarlierFiles>(std::move(earlier)));
+  earlier.recover = [this] { earlier_.recover(); };
+  above.set(requirement::kEarlierFiles, {std::make_shared<const EarlierFiles>(std::move(earlier))});
   return above;
 }
 
@@ -75,6 +83,7 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   check_folder(check);
   info_ = given.get_or(property::kFeatures, nullptr);
   libraries_ = given.get_or(property::kLibraries, std::string());
+  is_routed_by_content_ = given.get_or(property::kIsRoutedByContent, false);
   if (info_) check_dtype(*info_, target_.dtype, check);
   if (target_.dtype == NumberType::int16 && target_.normalize)
     check.error("normalize",
@@ -110,12 +119,6 @@ void RowSink::start(RunContext& run) {
   writer_ = std::make_unique<RowWriter>(
       RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, *ledger_,
       run.ledger.counts().found);
-  if (update_of(run) != Update::none && run.settings.sinks > 1)
-    throw RunError(
-        fmt::format("{}: only a pipeline with one output can be updated, and this one has {}; give "
-                    "each output a pipeline of its own, or make all outputs again: melflow run, "
-                    "with overwrite: true on each",
-                    target_.path, run.settings.sinks));
   if (Publication::recover(target_.path))
     run.warn(
         fmt::format("{}: a run was ended when it was complete, before its files had their "
@@ -128,7 +131,8 @@ void RowSink::start(RunContext& run) {
 // All outputs have started: what an ended run left of giving names is done.
 std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   check_files(run);
-  earlier_.match(run, sections_, *info_, feature_fingerprint(feature_settings()));
+  earlier_.match(run, *this, sections_, *info_, feature_fingerprint(feature_settings()),
+                 is_routed_by_content_);
   if (is_preview(run) || is_survey(run)) return std::nullopt;
   if (parts_ != nullptr) return run.ledger.counts().found;
   const RunJournal::Facts facts = this->facts();
@@ -231,8 +235,8 @@ void RowSink::open_files(RunContext& run) {
   mark_->append(facts());
   mark_->log().sync();
   for (std::size_t s = 0; s < sections_.size(); ++s) {
-    const auto rows =
-        earlier_.keep(run, s, extensible_at(), writer_->order(), *statistics_, writer_->hashes());
+    const auto rows = earlier_.keep(
+        {run, *ledger_, writer_->order(), *statistics_, writer_->hashes()}, s, extensible_at());
     const bool replaces = target_.overwrite || earlier_.gives_rows(s);
     files_.push_back(make_row_file(sections_.path(s), rows       ? Existing::extend
                                                       : replaces ? Existing::replace
@@ -348,6 +352,7 @@ void RowSink::leave_work(RunContext& run) {
   }
   files_.clear();
   if (mark_ != nullptr) remove_journal();
+  mark_.reset();
 }
 
 void RowSink::remove_journal() const {

@@ -38,6 +38,7 @@ class RowSink : public Sink<MelBatch>,
                 public Resumes {
  public:
   explicit RowSink(RowSinkOptions options) : target_(std::move(options)) {}
+  ~RowSink() override;
 
   [[nodiscard]] Requirements require(const Requirements& below) const override;
   Properties plan(const Properties& given, const Requirements& below, PlanCheck& check) override;
@@ -112,6 +113,7 @@ class RowSink : public Sink<MelBatch>,
   RowSinkOptions target_;
   std::shared_ptr<const FeatureInfo> info_;
   std::string libraries_;                   // that decide the samples
+  bool is_routed_by_content_ = false;       // by every route before
   mutable EarlierOutput earlier_{target_};  // the source asks for it before the run
   OutputSections sections_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section

@@ -78,7 +78,8 @@ void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& cont
   if (uses_.target.dtype == NumberType::float32) return;
   for (std::size_t i = 0; i < batch.parts.size(); ++i) {
     const MelPart* part = batch.parts[i].get();
-    if (part == nullptr || part->pending || part->type != NumberType::float32) continue;
+    if (part == nullptr || part->pending || part->type != NumberType::float32 || context.is_lost(i))
+      continue;
     if (auto error = unstorable(part->values(), part->first_row, part->row_count, uses_.info,
                                 uses_.target.dtype))
       context.fail(i, std::move(*error));

@@ -27,7 +27,7 @@ SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& 
 void SinkStatistics::note(const MelBatch& batch, const ItemContext& context) {
   for (std::size_t i = 0; sums_ && i < batch.parts.size(); ++i) {
     const Stream& stream = *context.origin(i).stream;
-    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || stream.failed())
+    if (!batch.parts[i] || batch.parts[i]->pending || !counts(stream.index()) || context.is_lost(i))
       continue;
     const MelPart& part = *batch.parts[i];
     sum(stream.index(), part.first_row, part.row_count, part.data->data(), part.type, part.last);

@@ -25,8 +25,8 @@ struct Known {
 constexpr Known kKnown[] = {{"path", Fact::path, false},        {"label", Fact::label, false},
                             {"split", Fact::split, false},      {"size", Fact::size, true},
                             {"duration", Fact::duration, true}, {"rate", Fact::sample_rate, true},
-                            {"channels", Fact::channels, true}, {"column.", Fact::column, false},
-                            {"target.", Fact::target, true}};
+                            {"channels", Fact::channels, true}, {"peak", Fact::peak, true},
+                            {"column.", Fact::column, false},   {"target.", Fact::target, true}};
 
 const Known* known(const std::string& key) {
   for (const Known& k : kKnown) {
@@ -63,20 +63,28 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// "1s..500" may be meant as half a second or as 500 of them; 0 needs no unit.
-bool lacks_a_unit(std::string_view low, std::string_view high) {
-  const Value texts[] = {Value::scalar(std::string(low)), Value::scalar(std::string(high))};
+// "1s..500" may be meant as half a second or as 500 of them; 0 needs no unit, but 0 dB are not 0.
+bool lacks_a_unit(Fact fact, std::string_view low, std::string_view high) {
+  const auto without_sign = [fact](std::string_view text) {
+    if (fact == Fact::peak && text.starts_with('-')) text.remove_prefix(1);
+    return Value::scalar(std::string(text));
+  };
+  const Value texts[] = {without_sign(low), without_sign(high)};
   const auto a = detail::number_and_unit(texts[0]), b = detail::number_and_unit(texts[1]);
   if (!a || !b || a->second.empty() == b->second.empty()) return false;
-  return (a->second.empty() ? a : b)->first != 0;
+  return fact == Fact::peak || (a->second.empty() ? a : b)->first != 0;
 }
 
 std::optional<double> amount(Fact fact, std::string_view text) {
-  const bool is_negative = fact == Fact::target && text.starts_with('-');
+  const bool may_be_negative = fact == Fact::target || fact == Fact::peak;
+  const bool is_negative = may_be_negative && text.starts_with('-');
   if (is_negative) text.remove_prefix(1);
   const Value value = Value::scalar(std::string(trimmed(text)));
   const auto read = detail::number_and_unit(value);
   if (!read) return std::nullopt;
+  if (fact == Fact::peak && (read->second == "dB" || read->second == "dBFS"))
+    return std::pow(10.0, (is_negative ? -1 : 1) * read->first / 20);
+  if (fact == Fact::peak && is_negative) return std::nullopt;
   const double unit = factor(fact, read->second);
   if (unit == 0) return std::nullopt;
   if (fact == Fact::channels && read->first != std::floor(read->first)) return std::nullopt;
@@ -87,6 +95,8 @@ std::string amount_text(Fact fact, double number) {
   if (fact == Fact::duration) return fmt::format("{:.6g} s", number);
   if (fact == Fact::sample_rate) return fmt::format("{:.0f} Hz", number);
   if (fact == Fact::size) return fmt::format("{:.0f} bytes", number);
+  if (fact == Fact::peak)
+    return number == 0 ? "0" : fmt::format("{:.6g} ({:.2f} dB)", number, 20 * std::log10(number));
   return fmt::format("{:.6g}", number);
 }
 
@@ -135,9 +145,10 @@ std::string Conditions::parse(const Value& v, Conditions& out) {
     if (what == nullptr)
       return fmt::format(
           "'{}' is not a property of a file{}; the properties are path, label, split, size, "
-          "duration, rate, channels, column.NAME and target.NAME",
+          "duration, rate, channels, peak, column.NAME and target.NAME",
           excerpt(e.key),
-          did_you_mean(e.key, {"path", "label", "split", "size", "duration", "rate", "channels"}));
+          did_you_mean(e.key,
+                       {"path", "label", "split", "size", "duration", "rate", "channels", "peak"}));
     Condition c;
     c.key = e.key;
     c.fact = what->fact;
@@ -159,7 +170,8 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::size        ? "\"< 5MiB\", 1KiB..2GiB"
                               : out.fact == Fact::sample_rate ? "16kHz, \">= 8000\""
                               : out.fact == Fact::channels    ? "1, \"> 2\", 1..2"
-                                                              : "\"> 0.5\", 1..5";
+                              : out.fact == Fact::peak ? "\"< 0.999\", \"> -60dB\", -40dB..-1dB"
+                                                       : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text) {
     const std::size_t sign = text.find('-');
     const bool has_sign =
@@ -168,7 +180,11 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     return fmt::format(
         "'{}' is not a condition on a number{} such as {}; a condition is a number, a number after "
         "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these{}",
-        excerpt(text), has_sign ? ", 0 or more," : "", example, meant_range(text));
+        excerpt(text),
+        !has_sign                ? ""
+        : out.fact == Fact::peak ? ", 0 or more where it is not in dB,"
+                                 : ", 0 or more,",
+        example, meant_range(text));
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -180,9 +196,12 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                              to = trimmed(rest.substr(dots + 2));
       const auto low = amount(out.fact, from), high = amount(out.fact, to);
       if (!low || !high) return bad(text);
-      if (lacks_a_unit(from, to))
+      if (lacks_a_unit(out.fact, from, to))
         return fmt::format("{} has a unit at one end only; write it at both, as in {}",
-                           excerpt(text), out.fact == Fact::size ? "1KiB..2GiB" : "500ms..2min");
+                           excerpt(text),
+                           out.fact == Fact::size   ? "1KiB..2GiB"
+                           : out.fact == Fact::peak ? "-40dB..-1dB"
+                                                    : "500ms..2min");
       if (*low > *high)
         return fmt::format("{} ends before it begins; write {}..{}", excerpt(text), excerpt(to),
                            excerpt(from));
@@ -222,20 +241,37 @@ std::string Conditions::parse_text(const Value& v, Condition& out) {
   return {};
 }
 
-std::string Conditions::failing(const FileFacts& facts) const {
+std::string Conditions::failing(const FileFacts& facts, Undecided undecided) const {
   for (const Condition& c : list_)
-    if (std::string why = failing(c, facts); !why.empty()) return why;
+    if (std::string why = failing(c, facts, undecided); !why.empty()) return why;
   return {};
 }
 
-std::string Conditions::failing(const Condition& c, const FileFacts& facts) {
+// Further blocks can only make it larger.
+std::string Conditions::failing_peak(const Condition& c, const FileFacts& facts,
+                                     Undecided undecided) {
+  constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  const double peak = facts.peak();
+  const std::string text = amount_text(Fact::peak, peak);
+  const bool will_hold = std::any_of(c.ranges.begin(), c.ranges.end(), [&](const Range& r) {
+    return r.high == kNoLimit && r.has(peak);
+  });
+  if (will_hold) return {};
+  if (std::all_of(c.ranges.begin(), c.ranges.end(),
+                  [&](const Range& r) { return r.is_below(peak); }))
+    return fmt::format("peak is {} or more, not {}", text, c.wanted);
+  if (undecided == Undecided::holds) return {};
+  return fmt::format(
+      "peak is not known: it is {} in the first block, and the file has more (decode.block)", text);
+}
+
+std::string Conditions::failing(const Condition& c, const FileFacts& facts, Undecided undecided) {
+  if (c.fact == Fact::peak && !facts.is_peak_whole()) return failing_peak(c, facts, undecided);
   if (c.patterns.empty()) {
     const auto number = facts.number(c.fact, c.name);
     if (!number) return fmt::format("{} is not known", c.key);
-    const bool holds = std::any_of(c.ranges.begin(), c.ranges.end(), [&](const Range& r) {
-      return (r.with_low ? *number >= r.low : *number > r.low) &&
-             (r.with_high ? *number <= r.high : *number < r.high);
-    });
+    const bool holds = std::any_of(c.ranges.begin(), c.ranges.end(),
+                                   [&](const Range& r) { return r.has(*number); });
     return holds ? ""
                  : fmt::format("{} is {}, not {}", c.key, amount_text(c.fact, *number), c.wanted);
   }
@@ -265,6 +301,16 @@ std::string Conditions::remark() const {
                        excerpt(items.front().text()), excerpt(items.back().text()));
   }
   return {};
+}
+
+bool Conditions::are_of_content() const {
+  return std::all_of(list_.begin(), list_.end(),
+                     [](const Condition& c) { return FileFacts::is_of_content(c.fact); });
+}
+
+bool Conditions::needs_peak() const {
+  return std::any_of(list_.begin(), list_.end(),
+                     [](const Condition& c) { return c.fact == Fact::peak; });
 }
 
 std::string Conditions::needs_utterances() const {

@@ -24,13 +24,21 @@ class Conditions {
   static constexpr const char* kHelp =
       "Conditions are a map such as {duration: 1s..15s, label: [dog, cat], path: \"*/noisy/*\"}. "
       "path, label, split, column.NAME: a text, a pattern with *, or a list of which one has to "
-      "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, "
+      "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, peak, "
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
       "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
-      "without a unit is in bytes, seconds or Hz";
+      "without a unit is in bytes, seconds or Hz. peak is the largest sample, as a fraction of "
+      "full "
+      "scale (\"< 0.999\") or in dB of it (\"> -60dB\")";
 
+  /// How one on the peak of a file is taken while further blocks of it may change what it says.
+  enum class Undecided { holds, fails };
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
-  [[nodiscard]] std::string failing(const FileFacts& facts) const;
+  [[nodiscard]] std::string failing(const FileFacts& facts, Undecided undecided) const;
+  /// All of them are about the file itself.
+  [[nodiscard]] bool are_of_content() const;
+  /// One of them is about the peak: FileFacts::note_peak() has to be told of the blocks.
+  [[nodiscard]] bool needs_peak() const;
   [[nodiscard]] bool is_empty() const { return list_.empty(); }
   /// A remark on a list of exact durations or sizes, which was meant as a range; "" for none.
   [[nodiscard]] std::string remark() const;
@@ -49,6 +57,12 @@ class Conditions {
   struct Range {
     double low = 0, high = 0;
     bool with_low = true, with_high = true;
+    [[nodiscard]] bool has(double number) const {
+      return (with_low ? number >= low : number > low) && !is_below(number);
+    }
+    [[nodiscard]] bool is_below(double number) const {
+      return with_high ? number > high : number >= high;
+    }
   };
   struct Pattern {
     std::string text;          // to be equal
@@ -64,7 +78,8 @@ class Conditions {
   };
   static std::string parse_number(const Value& v, Condition& out);
   static std::string parse_text(const Value& v, Condition& out);
-  static std::string failing(const Condition& c, const FileFacts& facts);
+  static std::string failing(const Condition& c, const FileFacts& facts, Undecided undecided);
+  static std::string failing_peak(const Condition& c, const FileFacts& facts, Undecided undecided);
 
   Value written_ = Value::map({});
   std::vector<Condition> list_;

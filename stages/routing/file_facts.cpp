@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <span>
 
 #include "pipeline/stage_kinds.h"
 #include "stages/items.h"
@@ -30,6 +32,24 @@ FileFacts::FileFacts(const Item& item, const PortType& port, const ItemContext& 
   if (frames > 0 && sample_rate_ > 0) duration_ = static_cast<double>(frames) / sample_rate_;
 }
 
+void FileFacts::note_peak(const Item& item) {
+  const Waveform& block = *payload_of<Waveform>(item);
+  const auto count = static_cast<std::size_t>(block.samples.count);
+  if (block.samples.type == SampleType::int16) {
+    int largest = 0;
+    for (const std::int16_t s :
+         std::span(reinterpret_cast<const std::int16_t*>(block.samples.data), count))
+      largest = std::max(largest, std::abs(int{s}));
+    peak_ = std::max(peak_, largest / 32768.0);
+  } else {
+    float largest = 0;
+    for (const float s : std::span(reinterpret_cast<const float*>(block.samples.data), count))
+      largest = std::max(largest, std::abs(s));
+    peak_ = std::max(peak_, static_cast<double>(largest));
+  }
+  is_peak_whole_ = block.last;
+}
+
 std::vector<std::string> FileFacts::texts(Fact fact, const std::string& name) const {
   if (fact == Fact::path) return {path_};
   if (manifest_ == nullptr) return {};
@@ -52,6 +72,7 @@ std::optional<double> FileFacts::number(Fact fact, const std::string& name) cons
   if (fact == Fact::size) return static_cast<double>(size_);
   if (fact == Fact::sample_rate) return sample_rate_;
   if (fact == Fact::duration) return duration_;
+  if (fact == Fact::peak) return peak_;
   if (fact == Fact::channels)
     return channels_ > 0 ? std::optional<double>(channels_) : std::nullopt;
   if (fact != Fact::target || manifest_ == nullptr) return std::nullopt;

@@ -2,9 +2,10 @@
 // filter: by the only output there is, or not at all.
 //
 // In, out: file, bytes or waveform, handed on as it is. It is decided by a file's first block which
-// way all of its blocks go.
+// way all of its blocks go. Only a filter by the peak may leave out a file later: its rows are undone.
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -59,6 +60,7 @@ const PortType kAnyPort{typeid(FileFacts), "file, bytes or waveform"};
 // The way that a file's first block took.
 struct Way final : StageState {
   int output = -1;
+  std::optional<FileFacts> facts;  // where later blocks may have it left out
 };
 
 class Router : public ItemStage, public PassesAny {
@@ -83,7 +85,8 @@ class Router : public ItemStage, public PassesAny {
   [[nodiscard]] virtual int decide(const FileFacts& facts, std::string& why) const = 0;
 
   void check_port(const Conditions& conditions, const std::string& option, const Properties& given,
-                  PlanCheck& check) const {
+                  PlanCheck& check) {
+    needs_peak_ = needs_peak_ || conditions.needs_peak();
     const std::string name = conditions.needs_samples();
     if (!name.empty() && !(port_ == FileFacts::ports().back()))
       check.error(
@@ -109,24 +112,34 @@ class Router : public ItemStage, public PassesAny {
  private:
   int way_of(const Item& item, ItemContext& context) const {
     const Origin& origin = context.origin();
+    std::string why;
     if (!origin.first) {
       auto& state = context.state();
-      const int output = static_cast<const Way&>(*state).output;
+      Way& way = static_cast<Way&>(*state);
+      if (way.facts) {
+        way.facts->note_peak(item);
+        way.output = decide(*way.facts, why);
+        if (way.output < 0) context.route(-1, ItemError::skipped(std::move(why)));
+      }
+      const int output = way.output;
       if (origin.last) state.reset();
       return output;
     }
-    std::string why;
-    const int output = decide(FileFacts(item, port_, context), why);
+    FileFacts facts(item, port_, context);
+    if (needs_peak_) facts.note_peak(item);
+    const int output = decide(facts, why);
     if (has_names_ || output < 0) context.route(output, ItemError::skipped(std::move(why)));
     if (!origin.last) {
       auto way = std::make_unique<Way>();
       way->output = output;
+      if (needs_peak_ && !has_names_ && output >= 0) way->facts = std::move(facts);
       context.state() = std::move(way);
     }
     return output;
   }
 
   const bool has_names_;
+  bool needs_peak_ = false;
   PortType port_;
 };
 
@@ -176,16 +189,22 @@ class Route final : public Router {
         check.error("else", fmt::format("'{}' is already the name of an output; choose another",
                                         excerpt(o.name)));
     }
-    return given;
+    const bool is_by_content =
+        std::all_of(options_.outputs.list.begin(), options_.outputs.list.end(),
+                    [](const Routes::Output& o) { return o.conditions.are_of_content(); });
+    Properties out = given;
+    out.set(property::kIsRoutedByContent,
+            is_by_content && given.get_or(property::kIsRoutedByContent, true));
+    return out;
   }
 
  private:
   [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
     const std::vector<Routes::Output>& list = options_.outputs.list;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      why = list[i].conditions.failing(facts);
+      why = list[i].conditions.failing(facts, kUndecided);
       if (!why.empty()) continue;
-      why = "leaves by output '" + list[i].name + "'";
+      why = kSentElsewhere + list[i].name + "'";
       return static_cast<int>(i);
     }
     if (options_.otherwise.empty()) {
@@ -193,12 +212,15 @@ class Route final : public Router {
       why = "leaves by no output";
       for (const Routes::Output& o : list)
         why += fmt::format("{}{}: {}", &o == &list.front() ? ": " : "; ", o.name,
-                           o.conditions.failing(facts));
+                           o.conditions.failing(facts, kUndecided));
       return -1;
     }
-    why = "leaves by output '" + options_.otherwise + "'";
+    why = kSentElsewhere + options_.otherwise + "'";
     return static_cast<int>(list.size());
   }
+
+  // A file leaves by one output, which its first block takes.
+  static constexpr auto kUndecided = Conditions::Undecided::fails;
 
   RouteOptions options_;
 };
@@ -235,7 +257,7 @@ class Filter final : public Router {
 
  private:
   [[nodiscard]] int decide(const FileFacts& facts, std::string& why) const override {
-    why = options_.where.failing(facts);
+    why = options_.where.failing(facts, Conditions::Undecided::holds);
     return why.empty() ? 0 : -1;
   }
 

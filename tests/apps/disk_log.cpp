@@ -5,20 +5,20 @@
 //      MELFLOW_BOOT=FILE       is read in place of the kernel's name for this start of the machine
 //
 // A call and its record are one step, so that the records are in the order of the calls.
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <mutex>
 #include <string>
+
+#include "tests/apps/system_calls.h"
+
+using namespace melflow::test;
 
 namespace {
 
@@ -64,15 +64,6 @@ std::string path_of(int fd) {
   return n > 0 ? std::string(path, n) : "";
 }
 
-template <class F>
-F* next(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
-
-mode_t mode_of(int flags, va_list list) {
-  return (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
-}
-
 int open_file(int at, const char* path, int flags, mode_t mode) {
   static const auto real = next<int(int, const char*, int, mode_t)>("openat");
   if (strcmp(path, "/proc/sys/kernel/random/boot_id") == 0 && getenv("MELFLOW_BOOT") != nullptr)
@@ -102,26 +93,8 @@ void written(int fd, uint64_t at, const void* from, ssize_t bytes) {
 #pragma GCC visibility push(default)
 extern "C" {
 
-#define OPEN(name)                                 \
-  int name(const char* path, int flags, ...) {     \
-    va_list list;                                  \
-    va_start(list, flags);                         \
-    const mode_t mode = mode_of(flags, list);      \
-    va_end(list);                                  \
-    return open_file(AT_FDCWD, path, flags, mode); \
-  }
-OPEN(open)
-OPEN(open64)
-#define OPENAT(name)                                   \
-  int name(int at, const char* path, int flags, ...) { \
-    va_list list;                                      \
-    va_start(list, flags);                             \
-    const mode_t mode = mode_of(flags, list);          \
-    va_end(list);                                      \
-    return open_file(at, path, flags, mode);           \
-  }
-OPENAT(openat)
-OPENAT(openat64)
+WRAP_OPENS(open_file(AT_FDCWD, path, flags, mode))
+WRAP_OPENATS(open_file(at, path, flags, mode))
 
 ssize_t write(int fd, const void* from, size_t bytes) {
   static const auto real = next<ssize_t(int, const void*, size_t)>("write");

@@ -173,6 +173,42 @@ TEST_CASE("dry run: a corpus that was copied without its times is told how to be
   CHECK(has(e.err, "update_by: content"));
 }
 
+TEST_CASE("dry run: each of several outputs says what it would take") {
+  Corpus corpus("", "hdf5_write");
+  REQUIRE(corpus.melflow({"run", "-q"}, "out.h5").code == 3);
+  corpus.add("8.wav");
+  const std::string one = read_text(corpus.folder / "p.yaml");
+  write_text(corpus.folder / "p.yaml",
+             one + "  second: {stage: npy_write, from: mel, path: second.npy}\n");
+  const Json said = corpus.dry_run("out.h5");
+  REQUIRE(said["outputs"].size() == 2);
+  CHECK_FALSE(said.contains("compute"));
+  const Json &first = said["outputs"][0], &second = said["outputs"][1];
+  CHECK(first["output"] == "out.h5");
+  CHECK(first["kept_files"] == 8);
+  CHECK(first["in_place"] == true);
+  CHECK(reasons(first) ==
+        std::map<std::string, std::string>{{"8.wav", "new"}, {"broken.wav", "failed before"}});
+  CHECK(second["output"] == "second.npy");
+  CHECK(second["is_there"] == false);
+  CHECK(reasons(second).size() == 10);
+  const Ended text = corpus.melflow({"update", "--dry-run"}, "out.h5");
+  CHECK(has(text.out, "out.h5: 8 files as before, 2 to compute (1 failed before, 1 new)\n"));
+  CHECK(has(text.out, "second.npy: 0 files as before, 10 to compute (10 new)\n"));
+  CHECK(has(text.out, "10 files would be read, once for all outputs.\nNothing was computed"));
+  const Ended done = corpus.melflow({"update", "--json", "--no-progress"}, "out.h5");
+  REQUIRE(done.code == 3);
+  const Json report = Json::parse(done.out);
+  for (const Json& stage : report["stages"])
+    if (stage["name"] == "read") CHECK(stage["items_in"] == 10);
+  // What one of them is refused for, all are.
+  for (int i = 0; i < 6; ++i) fs::remove(corpus.folder / fmt::format("clips/{}.wav", i));
+  const Ended refused = corpus.melflow({"update", "--dry-run"}, "out.h5");
+  CHECK(refused.code == 1);
+  CHECK(has(refused.err, "out.h5: 6 of its 9 files with rows"));
+  CHECK(has(refused.err, "second.npy: 6 of its 9 files with rows"));
+}
+
 TEST_CASE("dry run: a sink that would write is refused") {
   const TempFolder folder;
   test::write_toy(folder, 3);

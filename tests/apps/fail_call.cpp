@@ -11,17 +11,13 @@
 // libraries, not those that libc makes for itself (of which fopen is one), nor what a ring of
 // requests does in the kernel.
 #include <dirent.h>
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -30,6 +26,10 @@
 #include <atomic>
 #include <cerrno>
 #include <string>
+
+#include "tests/apps/system_calls.h"
+
+using namespace melflow::test;
 
 namespace {
 
@@ -132,11 +132,6 @@ struct AtExit {
   }
 } const at_exit;
 
-template <class F>
-F* next(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
-
 // What is written in place of `from`.
 std::string spoiled(const void* from, size_t bytes) {
   std::string out(static_cast<const char*>(from), bytes);
@@ -145,38 +140,14 @@ std::string spoiled(const void* from, size_t bytes) {
   return out;
 }
 
-mode_t mode_of(int flags, va_list list) {
-  return (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
-}
-
 }  // namespace
 
 #pragma GCC visibility push(default)
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 extern "C" {
 
-#define OPEN(name)                                                       \
-  int name(const char* path, int flags, ...) {                           \
-    static const auto real = next<int(const char*, int, mode_t)>(#name); \
-    va_list list;                                                        \
-    va_start(list, flags);                                               \
-    const mode_t mode = mode_of(flags, list);                            \
-    va_end(list);                                                        \
-    return fails(kOpen, path) ? -1 : real(path, flags, mode);            \
-  }
-OPEN(open)
-OPEN(open64)
-#define OPENAT(name)                                                          \
-  int name(int at, const char* path, int flags, ...) {                        \
-    static const auto real = next<int(int, const char*, int, mode_t)>(#name); \
-    va_list list;                                                             \
-    va_start(list, flags);                                                    \
-    const mode_t mode = mode_of(flags, list);                                 \
-    va_end(list);                                                             \
-    return fails(kOpen, path) ? -1 : real(at, path, flags, mode);             \
-  }
-OPENAT(openat)
-OPENAT(openat64)
+WRAP_OPENS(fails(kOpen, path) ? -1 : real(path, flags, mode))
+WRAP_OPENATS(fails(kOpen, path) ? -1 : real(at, path, flags, mode))
 #define FOPEN(name)                                                        \
   FILE* name(const char* path, const char* mode) {                         \
     static const auto real = next<FILE*(const char*, const char*)>(#name); \
@@ -211,16 +182,8 @@ struct dirent64* readdir64(DIR* folder) {
   return fails(kReaddir) ? nullptr : real(folder);
 }
 
+WRAP_STATS(fails(kStat, path) ? -1 : real(path, st))
 // NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
-#define STAT(name, type)                                           \
-  int name(const char* path, type* st) noexcept {                  \
-    static const auto real = next<int(const char*, type*)>(#name); \
-    return fails(kStat, path) ? -1 : real(path, st);               \
-  }
-STAT(stat, struct stat)
-STAT(lstat, struct stat)
-STAT(stat64, struct stat64)
-STAT(lstat64, struct stat64)
 #define FSTAT(name, type)                                  \
   int name(int fd, type* st) noexcept {                    \
     static const auto real = next<int(int, type*)>(#name); \

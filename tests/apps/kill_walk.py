@@ -75,6 +75,8 @@ CASES = {
     "update_npy": Case("npy_write", updates=True),
     "update_splits": Case(updates=True, files=SPLITS, write=", split_files: true, statistics: all"),
     "two": Case(more="  second: {stage: npy_write, from: mel, path: second.npy, checkpoint: 2KiB}\n"),
+    "update_two": Case(updates=True, more="  second: {stage: npy_write, from: mel, path: second.npy}\n"
+                       "  third: {stage: hdf5_write, from: mel, path: a_third.h5}\n"),
 }
 
 

@@ -33,7 +33,7 @@ PAGE = 4096
 REFUSED = [b"begins with zeros", b"is not melflow's", b"is damaged; it said which files"]
 HOW = ["dropped", "zeros", "pages"]
 
-for name in ["hdf5", "npy", "splits", "deflate", "normalize", "blocks", "late", "two", "update", "update_npy", "update_splits"]:
+for name in ["hdf5", "npy", "splits", "deflate", "normalize", "blocks", "late", "two", "update", "update_npy", "update_splits", "update_two"]:
     case = CASES[name]
     text = dict(case.text)
     text["write"] += ", sync: true"

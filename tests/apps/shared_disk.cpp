@@ -6,9 +6,6 @@
 //      MELFLOW_LOCKS=none   there are no locks of files; =own: they hold on this machine alone, so that each is given
 //      MELFLOW_STALE=N      what is in the folders of job/ is looked for N times before it is seen, each name, unless
 //                           this program has made it; making a new file of that name fails at once, as servers see to it
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,12 +18,11 @@
 #include <mutex>
 #include <string>
 
-namespace {
+#include "tests/apps/system_calls.h"
 
-template <class F>
-F* next(const char* name) {
-  return reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
-}
+using namespace melflow::test;
+
+namespace {
 
 long number(const char* name) {
   const char* text = getenv(name);
@@ -71,41 +67,21 @@ const char* seen(const char* path) {
                                                                                     : path;
 }
 
+int open_seen(int (*real)(const char*, int, mode_t), const char* path, int flags, mode_t mode) {
+  if ((flags & O_CREAT) == 0) return misses(path) ? -1 : real(seen(path), flags, mode);
+  const int fd = real(path, flags, mode);
+  if (fd >= 0) view().made(path);
+  return fd;
+}
+
 }  // namespace
 
 #pragma GCC visibility push(default)
 #pragma GCC diagnostic ignored "-Wnonnull-compare"
 extern "C" {
 
-#define OPEN(name)                                                       \
-  int name(const char* path, int flags, ...) {                           \
-    static const auto real = next<int(const char*, int, mode_t)>(#name); \
-    mode_t mode = 0;                                                     \
-    if ((flags & O_CREAT) != 0) {                                        \
-      va_list list;                                                      \
-      va_start(list, flags);                                             \
-      mode = va_arg(list, mode_t);                                       \
-      va_end(list);                                                      \
-      const int fd = real(path, flags, mode);                            \
-      if (fd >= 0) view().made(path);                                    \
-      return fd;                                                         \
-    }                                                                    \
-    return misses(path) ? -1 : real(seen(path), flags, mode);            \
-  }
-OPEN(open)
-OPEN(open64)
-
-// NOLINTBEGIN(bugprone-macro-parentheses): a name and a type stand in no parentheses
-#define STAT(name, type)                                           \
-  int name(const char* path, type* st) noexcept {                  \
-    static const auto real = next<int(const char*, type*)>(#name); \
-    return misses(path) ? -1 : real(path, st);                     \
-  }
-STAT(stat, struct stat)
-STAT(lstat, struct stat)
-STAT(stat64, struct stat64)
-STAT(lstat64, struct stat64)
-// NOLINTEND(bugprone-macro-parentheses)
+WRAP_OPENS(open_seen(real, path, flags, mode))
+WRAP_STATS(misses(path) ? -1 : real(path, st))
 
 int link(const char* from, const char* to) noexcept {
   static const auto real = next<int(const char*, const char*)>("link");

@@ -589,3 +589,19 @@ TEST_CASE("file list: folders that cannot be entered are counted, where that is 
   CHECK(complaint(folder, "{root: '" + (folder / "closed") + "'}") ==
         "@/closed: cannot list the folder: Permission denied; check root of file_list");
 }
+
+TEST_CASE("file_list: in an update, a file that changed after it was looked at has no stamp") {
+  const TempFolder folder;
+  for (const char* name : {"a.wav", "b.wav", "c.wav"}) folder.write(name, "sound");
+  List list(root(folder), {{"a.wav", "-"}, {"b.wav", "-"}, {"c.wav", "-"}});
+  auto& source = dynamic_cast<ManifestSource&>(list.bench().stage());
+  const FileStamp as_found = stamp_of(folder / "a.wav");
+  source.set_stamp(0, as_found);                    // of rows that are kept
+  source.set_stamp(1, {5, as_found.modified - 1});  // of rows of another state
+  source.set_stamp(2, as_found);
+  std::filesystem::remove(folder / "c.wav");
+  for (std::size_t i = 0; i < 3; ++i) (void)list.bench().source().item(i);
+  CHECK(source.stamp(0) == as_found);
+  CHECK(source.stamp(1).size == -1);
+  CHECK(source.stamp(2) == as_found);  // whose rows are kept, since nothing can be said of it
+}

@@ -56,7 +56,7 @@ class List {
           visit(path, split == "-" ? std::string_view() : split);
       };
       required.set(requirement::kEarlierFiles,
-                   std::make_shared<const EarlierFiles>(std::move(files)));
+                   {std::make_shared<const EarlierFiles>(std::move(files))});
     }
     const Planned planned = bench_.plan({}, required);
     if (!planned.errors.empty()) throw RunError("plan: " + planned.errors.front());

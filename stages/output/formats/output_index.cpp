@@ -97,7 +97,7 @@ FeatureData::Status OutputIndex::status(std::size_t file) const {
 std::vector<std::size_t> OutputIndex::remarked() const {
   std::vector<std::size_t> out;
   const Ledger::Counts all = run.ledger.counts();
-  const bool has_other_reasons = all.warned + all.not_run > 0;  // mostly there are none
+  const bool has_other_reasons = ledger.has_remarks() || all.not_run > 0;  // mostly there are none
   for (std::size_t i = 0; i < files(); ++i) {
     const Outcome o = ledger.outcome(first + i);
     if (o == Outcome::skipped || o == Outcome::failed ||

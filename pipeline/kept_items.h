@@ -1,0 +1,57 @@
+// Which items the sinks of an update need not be given again. What none of them needs is closed before the
+// run; every other item goes through the graph for those that do.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <vector>
+
+namespace melflow {
+
+class Stage;
+
+/// Among the services of a run; to be filled before it begins.
+class KeptItems {
+ public:
+  using Set = std::vector<bool>;  // of each item
+
+  /// A sink has item `index` of `items` from an earlier run.
+  void has(const Stage& sink, std::size_t index, std::size_t items) {
+    add(of_[&sink].had, index, items);
+  }
+  /// It has nothing of the item, and would get nothing of it: that goes another way.
+  void goes_elsewhere(const Stage& sink, std::size_t index, std::size_t items) {
+    add(of_[&sink].not_for_it, index, items);
+  }
+
+  /// What a sink has.
+  [[nodiscard]] const Set& had_by(const Stage& sink) const {
+    static const Set kNothing;
+    const auto it = of_.find(&sink);
+    return it == of_.end() ? kNothing : it->second.had;
+  }
+  [[nodiscard]] static bool contains(const Set& set, std::size_t index) {
+    return index < set.size() && set[index];
+  }
+  /// Whether none of so many sinks needs the item, and one has it.
+  [[nodiscard]] bool is_complete(std::size_t sinks, std::size_t index) const {
+    const auto has_it = [index](const auto& s) { return contains(s.second.had, index); };
+    return of_.size() == sinks && std::any_of(of_.begin(), of_.end(), has_it) &&
+           std::all_of(of_.begin(), of_.end(), [&](const auto& s) {
+             return has_it(s) || contains(s.second.not_for_it, index);
+           });
+  }
+
+ private:
+  struct OfSink {
+    Set had, not_for_it;
+  };
+  static void add(Set& to, std::size_t index, std::size_t items) {
+    to.resize(items);
+    to[index] = true;
+  }
+  std::map<const Stage*, OfSink> of_;
+};
+
+}  // namespace melflow
