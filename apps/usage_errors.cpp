@@ -28,11 +28,17 @@ std::vector<std::string> option_names(const CLI::App& verb) {
 }
 
 // "FILE", "A and B"; "" where it takes options only.
-std::string positionals(const CLI::App& verb) {
+std::string positionals(const CLI::App& verb, const char* between = " and ") {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options())
     if (option->get_positional()) names.push_back(option->get_name(true));
-  return fmt::format("{}", fmt::join(names, " and "));
+  return fmt::format("{}", fmt::join(names, between));
+}
+
+// Behind what says no more than that something is wrong.
+std::string and_help(const CLI::App& verb) {
+  return fmt::format("; `{} --help` shows what is allowed",
+                     verb.get_parent() == nullptr ? "melflow" : "melflow " + verb.get_name());
 }
 
 // NAME=VALUE without what says which of the two it is; "" where the verb takes neither.
@@ -79,9 +85,10 @@ std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::s
   for (const CLI::App* other : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::vector<std::string> theirs = option_names(*other);
     if (advice.empty() && std::find(theirs.begin(), theirs.end(), word) != theirs.end())
-      advice = fmt::format("; `melflow {}` has one", other->get_name());
+      advice = fmt::format("; `melflow {}` has one", other->get_name()) + and_help(verb);
   }
-  return fmt::format("there is no option '{}'{}", excerpt(word), advice);
+  return fmt::format("there is no option '{}'{}", excerpt(word),
+                     advice.empty() ? and_help(verb) : advice);
 }
 
 // Of arguments that were not expected.
@@ -140,11 +147,14 @@ const CLI::Option* option_of(const CLI::App& verb, std::string text, std::string
 
 // What the parser says of options that need, or cannot stand beside, others, and of numbers outside
 // a range.
-std::string in_our_words(const std::string& text, CLI::ExitCodes kind) {
+std::string in_our_words(const CLI::App& verb, const std::string& text, CLI::ExitCodes kind) {
   std::smatch part;
   if (kind == CLI::ExitCodes::RequiresError &&
       std::regex_match(text, part, std::regex("(.+) requires (.+)")))
-    return fmt::format("{0} needs {1}; add {1}, or leave out {0}", part.str(1), part.str(2));
+    return fmt::format("{0} needs {1}{2}", part.str(1), part.str(2),
+                       part.str(2).find(" or ") != std::string::npos
+                           ? std::string()
+                           : fmt::format("; add {1}, or leave out {0}", part.str(1), part.str(2)));
   if (kind == CLI::ExitCodes::ExcludesError &&
       std::regex_match(text, part, std::regex("(.+) excludes (.+)")))
     return fmt::format("{} and {} cannot be used together; leave out one of them", part.str(1),
@@ -154,7 +164,8 @@ std::string in_our_words(const std::string& text, CLI::ExitCodes kind) {
   if (std::regex_match(text, part, kRange))
     return fmt::format("{}: {} is out of range; allowed: {} to {}", part.str(1), part.str(2),
                        number_text(std::stod(part.str(3))), number_text(std::stod(part.str(4))));
-  return text;
+  // Our own checks say what is allowed.
+  return kind == CLI::ExitCodes::ValidationError ? text : text + and_help(verb);
 }
 
 std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::ParseError& error) {
@@ -162,16 +173,19 @@ std::string what_is_wrong(const CLI::App& app, const CLI::App& verb, const CLI::
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
   if (kind == CLI::ExitCodes::ExtrasError) return wrong_arguments(app, verb);
   if (kind == CLI::ExitCodes::RequiredError && error.what() == missing(verb) + " is required")
-    return positionals(verb) == missing(verb) ? missing(verb) + " is missing"
-                                              : fmt::format("{} is missing; the arguments are {}",
-                                                            missing(verb), positionals(verb));
+    return fmt::format("{} is missing; write melflow {} {}", missing(verb), verb.get_name(),
+                       positionals(verb, " ")) +
+           and_help(verb);
   std::string name;
   const CLI::Option* option = option_of(verb, error.what(), name);
+  if (option != nullptr && kind == CLI::ExitCodes::RequiredError)
+    return fmt::format("{0} is missing; add {0} {1}", name, option->get_type_name()) +
+           and_help(verb);
   if (option != nullptr && kind == CLI::ExitCodes::ArgumentMismatch)
     return wrong_count(*option, name);
   if (option != nullptr && kind == CLI::ExitCodes::ConversionError)
     return option->get_expected_max() == 0 ? name + " takes no value" : wrong_value(*option, name);
-  return in_our_words(excerpt(error.what(), kLongestUsage), kind);
+  return in_our_words(verb, excerpt(error.what(), kLongestUsage), kind);
 }
 
 }  // namespace
@@ -208,8 +222,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto verbs = app.get_subcommands();
   const CLI::App& verb = verbs.empty() ? app : *verbs.front();
   const std::string command = verbs.empty() ? "melflow" : "melflow " + verb.get_name();
-  return in_sentences(fmt::format("{0}: {1}; `{0} --help` shows what is allowed\n", command,
-                                  what_is_wrong(app, verb, error)));
+  return in_sentences(fmt::format("{}: {}\n", command, what_is_wrong(app, verb, error)));
 }
 
 }  // namespace melflow

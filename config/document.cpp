@@ -314,7 +314,10 @@ Document read_document(const std::string& given, const std::string& name) {
     {
       const SyntaxHint hint = syntax_hint(text, line, column, e.msg);
       out.problems.add({file, hint.line + 1, hint.column + 1},
-                       "this is not valid YAML: " + excerpt(e.msg, 200) + hint.text);
+                       "this is not valid YAML: " +
+                           (hint.text.empty() ? excerpt(e.msg, 200)
+                                              : fmt::format("{} (the parser: {})", hint.text,
+                                                            excerpt(e.msg, 200))));
     }
     out.complete = false;
   }

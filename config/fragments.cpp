@@ -7,6 +7,7 @@
 
 #include "config/document.h"
 #include "config/top_level.h"
+#include "pipeline/no_such_file.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -90,8 +91,13 @@ void Fragments::use(const Value::Entry& node, std::vector<Value::Entry>& out) {
   const fs::path path = (beside / name.text()).lexically_normal();
   std::error_code unknown;
   const fs::path real = fs::weakly_canonical(path, unknown);
-  if (std::find(open_.begin(), open_.end(), real) != open_.end())
-    return error(name.mark(), fmt::format("{}.use: {} uses itself", node.key, path.string()));
+  const bool is_itself =
+      name.mark().file && real == fs::weakly_canonical(*name.mark().file, unknown);
+  if (is_itself || std::find(open_.begin(), open_.end(), real) != open_.end())
+    return error(name.mark(),
+                 fmt::format("{}.use: {} uses itself; put the nodes that it is to use into a file "
+                             "of their own",
+                             node.key, path.string()));
   if (open_.size() >= kMostDepth)
     return error(name.mark(), fmt::format("{}.use: at most {} fragments may be inside each other",
                                           node.key, kMostDepth));
@@ -122,6 +128,13 @@ void Fragments::use(const Value::Entry& node, std::vector<Value::Entry>& out) {
 bool Fragments::read(const Value::Entry& node, const std::string& path, Value& root) {
   const Mark& used = node.value.find(kUse)->mark();
   Document document;
+  std::error_code unknown;
+  if (!fs::exists(path, unknown) && !unknown) {
+    error(used, fmt::format("{}.use: {}: {}; the path begins at the folder of the file that it is "
+                            "written in",
+                            node.key, excerpt(path), no_such_file(path, {".yaml", ".yml"})));
+    return false;
+  }
   try {
     document = read_document(read_configuration(path), path);
   } catch (const ConfigError& e) {

@@ -15,6 +15,7 @@
 #include "config/pipeline_tests.h"
 #include "config/top_level.h"
 #include "pipeline/graph_builder.h"
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -126,10 +127,12 @@ class Reader {
     std::vector<std::string> known = schema.names();
     known.emplace_back(kGraphKey);
     known.emplace_back(kTestsKey);
+    bool has_version = false;  // by another name
     for (const Value::Entry& e : root.entries()) {
       if (e.key == kGraphKey) continue;
       if (std::find(known.begin(), known.end(), e.key) == known.end()) {
         has_unknown_key_ = true;
+        has_version |= advice_on(e.key, {&schema}) == did_you_mean("version");
         error(e.key_mark,
               fmt::format("{}: there is no such key at the top level{}; the keys are {}",
                           excerpt(e.key), advice_on(e.key, {&schema}, {kGraphKey, kTestsKey}),
@@ -142,7 +145,7 @@ class Reader {
       else
         schema.read(Value::map({e}), "", problems_);
     }
-    if (root.find("version") == nullptr)
+    if (root.find("version") == nullptr && !has_version)
       error(start_of(root),
             fmt::format("version: this key is missing; write 'version: {}' at the top",
                         kConfigVersion));

@@ -16,6 +16,11 @@ std::string without_quotes(const std::string& text) {
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 bool is_node(const Value& v) {
   return v.is_null() || (v.is_map() && (v.find("stage") != nullptr || v.find("use") != nullptr));
 }
@@ -25,13 +30,13 @@ bool is_node(const Value& v) {
 void mend_spaces(const std::string& name, Value& options, Problems& problems) {
   for (Value::Entry& e : options.entries()) {
     if (e.value.is_map()) mend_spaces(name, e.value, problems);
-    const std::size_t colon = e.key.find(':');
-    if (!e.value.is_null() || colon == e.key.npos || colon == 0 || colon + 1 == e.key.size())
-      continue;
-    const std::string key = e.key.substr(0, colon), value = e.key.substr(colon + 1);
+    const std::size_t sign = e.key.find_first_of(":=");
+    if (!e.value.is_null() || sign == e.key.npos || sign == 0 || sign + 1 == e.key.size()) continue;
+    const std::string key = trimmed(e.key.substr(0, sign)), value = trimmed(e.key.substr(sign + 1));
     problems.add(e.key_mark,
-                 fmt::format("{}: '{}' has no space after its ':'; write {}: {}", excerpt(name),
-                             excerpt(e.key), excerpt(key), excerpt(value)));
+                 fmt::format("{}: '{}' has {}; write {}: {}", excerpt(name), excerpt(e.key),
+                             e.key[sign] == ':' ? "no space after its ':'" : "'=' in place of ':'",
+                             excerpt(key), excerpt(value)));
     e.value = Value::scalar(without_quotes(value), e.key_mark);
     e.key = key;
   }

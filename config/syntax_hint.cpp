@@ -45,6 +45,15 @@ class Lines {
     }
     return -1;
   }
+  // The same below; -1: none.
+  [[nodiscard]] int below(int line) const {
+    const auto count = static_cast<int>(lines_.size());
+    for (++line; line < count; ++line) {
+      const std::size_t first = at(line).find_first_not_of(kBlank);
+      if (first != std::string_view::npos && at(line)[first] != '#') return line;
+    }
+    return -1;
+  }
 
  private:
   std::vector<std::string_view> lines_;
@@ -131,11 +140,28 @@ bool has_key(std::string_view line) {
 std::string of_indents(const Lines& lines, int line) {
   const int above = lines.above(line);
   if (is_item(lines.at(line)) || is_item(lines.at(above)))
-    return "; nodes and options are not a list: remove the '- ' before the name";
+    return "nodes and options are not a list: remove the '- ' before the name";
   return fmt::format(
-      "; this line is indented by {}, line {} by {}: keys of one map start in the same column, and "
+      "this line is indented by {}, line {} by {}: keys of one map start in the same column, and "
       "keys of a map inside it further right",
       lines.indent(line), above + 1, lines.indent(above));
+}
+
+// "log: db", which nothing further right can follow.
+bool has_scalar(std::string_view line) {
+  const std::size_t colon = line.find(": ");
+  if (colon == line.npos) return false;
+  const std::size_t value = line.find_first_not_of(' ', colon + 1);
+  return value != line.npos && std::string_view("{[#&*|>").find(line[value]) == line.npos;
+}
+
+// A key that ends the map it is meant to be in, so that the next one is the first to be out of place.
+bool is_too_far_left(const Lines& lines, int here, int next) {
+  const int before = lines.above(here), after = lines.below(next);
+  const bool comes_back = after >= 0 && lines.indent(after) == lines.indent(here);
+  return before >= 0 && has_key(lines.at(here)) && !is_item(lines.at(here)) &&
+         !is_item(lines.at(next)) && lines.indent(here) < lines.indent(next) &&
+         lines.indent(before) >= lines.indent(next) && (has_scalar(lines.at(here)) || !comes_back);
 }
 
 // Of a mistake in the line where the parser gave up.
@@ -144,32 +170,34 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
   const auto says = [&](std::string_view what) { return message.find(what) != message.npos; };
   const std::size_t first = std::min(here.find_first_not_of(kBlank), here.size());
   if (here.substr(0, first).find('\t') != here.npos)
-    return "; this line begins with a tab: indent with spaces";
-  if (says("anchor is not defined")) return "; a text that begins with * must be in quotes";
+    return "this line begins with a tab: indent with spaces";
+  if (says("anchor is not defined")) return "a text that begins with * must be in quotes";
   if (has_bare_variable(here))
-    return "; inside { } and [ ] a variable must be in quotes: \"${NAME}\"";
+    return "inside { } and [ ] a variable must be in quotes: \"${NAME}\"";
   const std::vector<Bracket> open = open_brackets(lines, line, column);
   if (says("flow not found") && !open.empty() && open.back().line == line + 1)
     if (const std::string key = key_without_space(here, open.back()); !key.empty())
-      return fmt::format("; write a space after '{}'", key);
+      return fmt::format("write a space after '{}'", key);
   if (says("flow not found") && !open.empty())
     return fmt::format(
-        "; {} is not closed before this place: add the {}, or the comma that is missing between "
+        "{} is not closed before this place: add the {}, or the comma that is missing between "
         "two of its entries",
         name_of(open.back()), closing(open.back().sign));
   if (says("flow end"))
     return open.empty()
-               ? fmt::format("; no bracket is open that this {} could close; remove it",
+               ? fmt::format("no bracket is open that this {} could close; remove it",
                              here.substr(static_cast<std::size_t>(column), 1))
-               : fmt::format("; {} is still open, and {} does not close it", name_of(open.back()),
+               : fmt::format("{} is still open, and {} does not close it", name_of(open.back()),
                              here.substr(static_cast<std::size_t>(column), 1));
   const int above = lines.above(line);
+  if (here.substr(static_cast<std::size_t>(column)).starts_with(','))
+    return "remove this comma: keys on lines of their own have none between them";
   if (says("end of map not found") && above >= 0) return of_indents(lines, line);
   if (!says("illegal map value")) return {};
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
       lines.indent(line) > lines.indent(above))
     return of_indents(lines, line);
-  return "; write one 'key: value' on a line, or a map in braces: key: {a: 1, b: 2}";
+  return "write one 'key: value' on a line, or a map in braces: key: {a: 1, b: 2}";
 }
 
 }  // namespace
@@ -177,6 +205,14 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
 SyntaxHint syntax_hint(std::string_view text, int line, int column, std::string_view message) {
   const Lines lines(text);
   const int above = lines.above(line);
+  const bool is_of_indents = message.find("end of map not found") != message.npos ||
+                             message.find("illegal map value") != message.npos;
+  if (is_of_indents && open_brackets(lines, line, column).empty() &&
+      is_too_far_left(lines, above, line))
+    return {above, lines.indent(above),
+            fmt::format("this line is indented by {}, line {} by {}: keys of one map start in the "
+                        "same column",
+                        lines.indent(above), line + 1, lines.indent(line))};
   // A line that is no key is taken for the beginning of a text, which goes on in the next line.
   const bool continues = message.find("illegal map value") != message.npos && above >= 0 &&
                          open_brackets(lines, line, column).empty() && !has_key(lines.at(above)) &&
@@ -184,8 +220,8 @@ SyntaxHint syntax_hint(std::string_view text, int line, int column, std::string_
   if (!continues) return {line, column, hint_here(lines, line, column, message)};
   return {above, lines.indent(above),
           lines.at(above).find(':') == std::string_view::npos
-              ? "; this line has no ':' after its key"
-              : "; this line has no space after its ':'"};
+              ? "this line has no ':' after its key"
+              : "this line has no space after its ':'"};
 }
 
 }  // namespace melflow

@@ -9,10 +9,10 @@ namespace melflow {
 
 struct SyntaxHint {
   int line = 0, column = 0;  ///< of the mistake, counted from 0
-  std::string text;          ///< "; the { at line 5, column 12 is not closed ...", or ""
+  std::string text;          ///< "the { at line 5, column 12 is not closed ...", or ""
 };
 
-/// What to append to the parser's message, and where the mistake is. The parser gave up with
+/// What to say in place of the parser's message, and where the mistake is. The parser gave up with
 /// `message` at `line` and `column`, counted from 0.
 SyntaxHint syntax_hint(std::string_view text, int line, int column, std::string_view message);
 

@@ -14,12 +14,23 @@ inline constexpr int kConfigVersion = 1;
 inline constexpr const char* kGraphKey = "graph";
 inline constexpr const char* kTestsKey = "tests";
 
+inline constexpr OtherName kOtherMemoryNames[] = {
+    {"ram", "", "host"},   {"cpu", "", "host"},   {"limit", "", "host"},  {"max", "", "host"},
+    {"total", "", "host"}, {"gpu", "", "device"}, {"cuda", "", "device"}, {"vram", "", "device"},
+};
+inline constexpr OtherValue kOtherMemoryValues[] = {
+    {"host", "*%", "write a size: a share of the machine's memory is not taken"},
+    {"host", "auto", "write a size, or leave host out for the default"},
+};
+
 struct MemoryOptions {
   Bytes host = GraphSpec{}.host_memory;
   Bytes pinned = GraphSpec{}.pinned_memory;
   Bytes device = GraphSpec{}.device_memory;
 
   void describe(Schema& s) {
+    s.other_names(kOtherMemoryNames);
+    s.other_values(kOtherMemoryValues);
     s.field("host", host, "most memory that all items in the run may take at the same time")
         .tuning();
     s.field(

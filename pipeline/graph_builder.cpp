@@ -26,8 +26,8 @@ GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   for (const NodeSpec& n : spec.nodes) expand_node(graph, n);
   for (const ExpandedNode& e : graph.expanded) read_node(graph, e);
   for (NodeDraft& d : graph.nodes) connect(graph, d);
-  if (check_cycles(graph)) return graph;  // what else its shape has follows from that
-  check_sources(graph);
+  if (check_cycles(graph)) return graph;    // what else its shape has follows from that
+  if (!check_sources(graph)) return graph;  // likewise
   for (const NodeDraft& d : graph.nodes) check_input(graph, d);
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (graph.node(i).behind && graph.problems.empty()) insert_node(graph, i);

@@ -5,10 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "pipeline/input_advice.h"
 #include "pipeline/reach.h"
+#include "pipeline/sentences.h"
 #include "pipeline/several_sources.h"
 
 namespace melflow {
@@ -110,6 +113,17 @@ void check_join(GraphDraft& graph, const NodeDraft& d) {
                 d.spec->name, d.info->name, d.common.from[a], d.common.from[b]));
 }
 
+// Two inputs of a stage that pairs by which no item comes together: their names, else nothing.
+std::optional<std::pair<std::string, std::string>> never_together(const GraphDraft& graph,
+                                                                  const NodeDraft& d) {
+  if (d.info == nullptr || !d.info->traits.pairs || d.from.size() != d.common.from.size())
+    return {};
+  for (std::size_t a = 0; a < d.from.size(); ++a)
+    for (std::size_t b = a + 1; b < d.from.size(); ++b)
+      if (are_apart(graph, d.from[a], d.from[b])) return {{d.common.from[a], d.common.from[b]}};
+  return {};
+}
+
 // What a stage puts side by side comes by each of its inputs, in the same blocks: a block that is cut
 // from a file for one input only would wait for memory that those of the other inputs hold. A sink may
 // as well take one input.
@@ -124,16 +138,16 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
         fmt::format("puts the rows of several nodes side by side, but {} is one node; name all of "
                     "them: from: [{}, ...]",
                     d.common.from.front(), d.common.from.front()));
+  if (const auto apart = never_together(graph, d))
+    return error(
+        fmt::format("needs every file from each of its inputs, but a file comes by {} or by {}, "
+                    "never by both; merge joins the outputs of a route or several sources",
+                    apart->first, apart->second));
   std::map<int, std::size_t> common;  // nodes before it, and how many of its inputs come by each
   for (std::size_t a = 0; a < d.from.size(); ++a) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b) {
       if (d.from[a].node == d.from[b].node)
         return error(fmt::format("names {} twice; name each node once", d.common.from[a]));
-      if (are_apart(graph, d.from[a], d.from[b]))
-        return error(
-            fmt::format("needs every file from each of its inputs, but a file comes by {} or by "
-                        "{}, never by both; merge joins the outputs of a route or several sources",
-                        d.common.from[a], d.common.from[b]));
     }
     for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
   }
@@ -183,9 +197,22 @@ std::string sinks_of(const GraphDraft& graph, int node) {
   return names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", "));
 }
 
+// Of a node that takes one input and is given several: the one that fits, where the others do not.
+std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
+  if (node.info->traits.kind == StageKind::sink) return "; write one node for each";
+  std::vector<std::string> fitting;
+  for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
+    if (fits(*node.info, graph.port_of(node.from[i].node))) fitting.push_back(node.common.from[i]);
+  if (fitting.size() == 1)
+    return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
+                       fitting.front(), taken_by(*node.info));
+  return "; keep one of them, or join them first: merge joins the outputs of a route or several "
+         "sources, concat puts rows side by side, batches takes several";
+}
+
 // What a node takes, and the node that gives it, one whose output nobody takes yet if there is one.
 std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
-  std::string out = fmt::format("{} takes {}", node.info->name, node.info->traits.in.name);
+  std::string out = fmt::format("{} takes {}", node.info->name, taken_by(*node.info));
   int giver = -1;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const NodeDraft& other = graph.node(i);
@@ -196,7 +223,7 @@ std::string where_from(const GraphDraft& graph, const NodeDraft& node) {
   }
   if (giver < 0) return out;
   const std::string& name = graph.node(giver).spec->name;
-  return out + fmt::format(", which {} ({}) gives: write from: {}", name,
+  return out + fmt::format(", and '{}' ({}) gives it: write from: {}", name,
                            graph.node(giver).info->name, name);
 }
 
@@ -219,15 +246,23 @@ bool check_from_sources(GraphDraft& graph, const NodeDraft& node) {
   return true;
 }
 
-// Whether an option of every node is written by a name that it has elsewhere, which is reported.
+// Whether an option of every node is written by a name that it has elsewhere, or with a slip; both
+// are reported.
 bool has_other_name(const NodeDraft& node, std::string_view option) {
   NodeOptions common;
   Schema schema;
   common.describe(schema);
   const auto others = schema.other_names();
-  return std::any_of(others.begin(), others.end(), [&](const OtherName& other) {
-    return other.here == option && node.spec->options.find(other.name) != nullptr;
-  });
+  const std::string meant = did_you_mean(option);
+  const std::vector<Value::Entry>& written = node.spec->options.entries();
+  return std::any_of(others.begin(), others.end(),
+                     [&](const OtherName& other) {
+                       return other.here == option &&
+                              node.spec->options.find(other.name) != nullptr;
+                     }) ||
+         std::any_of(written.begin(), written.end(), [&](const Value::Entry& e) {
+           return advice_on(e.key, {&node.config->schema(), &schema}) == meant;
+         });
 }
 
 // Of a stage with named outputs that has none. Where something else is written in their place, it
@@ -269,7 +304,9 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
         fmt::format("{}.files_per_task: {} is not a source; the source says how many files go "
                     "together",
                     spec.name, node.info->name));
-  if (!is_source && node.common.from.empty() && !has_other_name(node, "from"))
+  const Value* from = spec.options.find("from");
+  const bool is_refused = from != nullptr && (from->is_map() || from->is_missing());
+  if (!is_source && node.common.from.empty() && !is_refused && !has_other_name(node, "from"))
     graph.error(spec.mark,
                 fmt::format("{}: 'from' is missing; {}", spec.name, where_from(graph, node)));
   if (is_source && node.common.on_failure)
@@ -280,16 +317,11 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
   const bool are_sources = check_from_sources(graph, node);
   const bool takes_several = node.info->traits.joins || node.info->traits.pairs || are_sources;
   if (node.common.from.size() > 1 && !takes_several)
-    graph.error(
-        mark_of(spec, "from"),
-        fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
-                    node.info->name, node.common.from.size(), fmt::join(node.common.from, ", "),
-                    node.info->traits.kind == StageKind::sink
-                        ? "; write one node for each"
-                        : "; keep one of them, or join them first: merge joins the outputs of a "
-                          "route or several sources, concat puts rows side by side, batches takes "
-                          "several"));
-  const bool has_too_many = node.from.size() > 1 && !takes_several;
+    graph.error(mark_of(spec, "from"),
+                fmt::format("{}.from: {} takes one input, but {} are given ({}){}", spec.name,
+                            node.info->name, node.common.from.size(),
+                            fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
+  const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
   for (const PlanInput& from : node.from)
     if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)
       check_pair(graph, from, node);
@@ -357,7 +389,8 @@ void check_shape(GraphDraft& graph) {
       graph.error(d.spec->mark, fmt::format("{}: a graph has at most {} sinks, this is one more",
                                             d.spec->name, kMostSinks));
     if (d.info->traits.kind == StageKind::sink) continue;
-    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i)) {
+    if (are_connected && graph.readers_of(i).empty() && !d.behind && !left.contains(i) &&
+        !never_together(graph, d)) {
       const bool is_second =
           d.info->traits.kind == StageKind::source && sources_of(graph).size() > 1;
       graph.error(

@@ -39,6 +39,29 @@ void read_stage_options(GraphDraft& graph, NodeDraft& d, const Value& own, const
                             *d.common.concurrency, d.info->name, limit));
 }
 
+// Of a node that names no stage.
+void no_stage(GraphDraft& graph, const NodeSpec& spec, const Value& own, const Schema& common) {
+  const Value* written = spec.options.find("stage");
+  if (written != nullptr && !written->is_null() && !written->is_scalar()) return;  // is refused
+  if (written != nullptr && written->is_missing())
+    return graph.error(written->mark(), spec.name +
+                                            ".stage: has no value; write the name of a "
+                                            "stage: `melflow stages` lists them");
+  if (written != nullptr && written->is_null())
+    return graph.error(written->mark(), fmt::format("{}.stage: null is YAML's word for no value{}",
+                                                    spec.name, graph.registry.advice_on("null")));
+  std::string advice = "; `melflow stages` lists the stages";
+  for (const Value::Entry& e : own.entries()) {
+    const auto others = common.other_names();
+    const bool is_other = std::any_of(others.begin(), others.end(), [&](const OtherName& other) {
+      return other.name == e.key && other.here == "stage";
+    });
+    if (is_other || !did_you_mean(e.key, {"stage"}).empty())
+      advice = fmt::format("; write 'stage' instead of '{}'", excerpt(e.key));
+  }
+  graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
+}
+
 // The node of that name, or -1.
 int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::string& name) {
   const auto find = [&](const std::string& wanted) {
@@ -52,6 +75,16 @@ int find_node(const GraphDraft& graph, const NodeDraft& reader, const std::strin
   const std::size_t written = graph.node(found).written;
   const bool is_chain = written != reader.written && name == graph.spec.nodes[written].name;
   return is_chain ? find(graph.outlets[written]) : found;
+}
+
+// Which one is meant by `from`, or could be.
+std::string others_than(const std::string& reader, const std::string& from,
+                        std::vector<std::string> names) {
+  constexpr std::size_t kMostNamed = 20;
+  std::erase(names, reader);
+  std::string near = did_you_mean(from, names);
+  if (!near.empty() || names.empty() || names.size() > kMostNamed) return near;
+  return fmt::format("; the others are {}", fmt::join(names, ", "));
 }
 
 // "route.long" where "route" has the output "long"; node -1 where it has not.
@@ -101,24 +134,21 @@ void read_node(GraphDraft& graph, const ExpandedNode& expanded) {
   d.spec = &spec;
   d.written = expanded.written;
   d.behind = expanded.behind;
+  d.asked_by = expanded.asked_by;
   Schema common;
   d.common.describe(common);
   const std::vector<std::string> common_names = common.names();
   Value own = Value::map({}, spec.options.mark());
   Value shared = Value::map({}, spec.options.mark());
   for (const Value::Entry& e : spec.options.entries())
-    (contains(common_names, e.key) ? shared : own).entries().push_back(e);
+    if (e.key != "stage" || !e.value.is_missing())  // of which no_stage() tells
+      (contains(common_names, e.key) ? shared : own).entries().push_back(e);
   common.read(shared, spec.name + ".", graph.problems);
   for (const NodeDraft& other : graph.nodes)
     if (other.spec->name == spec.name)
       graph.error(spec.mark, fmt::format("{}: there are two nodes of this name", spec.name));
   if (d.common.stage.empty()) {
-    std::string advice = "; `melflow stages` lists the stages";
-    for (const Value::Entry& e : own.entries())
-      for (const OtherName& other : common.other_names())
-        if (other.name == e.key && other.here == "stage")
-          advice = fmt::format("; write 'stage' instead of '{}'", e.key);
-    graph.error(spec.mark, fmt::format("{}: 'stage' is missing{}", spec.name, advice));
+    no_stage(graph, spec, own, common);
   } else if ((d.info = graph.registry.find(d.common.stage)) == nullptr) {
     const std::string near = graph.registry.advice_on(d.common.stage);
     graph.error(mark_of(spec, "stage"),
@@ -157,7 +187,7 @@ void connect(GraphDraft& graph, NodeDraft& node) {
       graph.error(mark_of(spec, "from"),
                   fmt::format("{}.from: there is no {} '{}'{}", spec.name,
                               from.find('.') == from.npos ? "node" : "node or output",
-                              excerpt(from), did_you_mean(from, names)));
+                              excerpt(from), others_than(node.spec->name, from, names)));
     } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),

@@ -17,12 +17,14 @@ struct ExpandedNode {
   NodeSpec spec;
   std::size_t written = 0;                        ///< index of the node in the description
   std::optional<PortType> behind = std::nullopt;  ///< for an inserted node: the port before it
+  std::string asked_by = {};  ///< for an inserted node: the option of the written one
 };
 
 struct NodeDraft {
   const NodeSpec* spec = nullptr;
   std::size_t written = 0;
   std::optional<PortType> behind;
+  std::string asked_by;
   NodeOptions common;
   const StageInfo* info = nullptr;  ///< null: there is no such stage
   std::unique_ptr<StageConfig> config;

@@ -11,6 +11,27 @@
 namespace melflow {
 namespace {
 
+// The option of a source without which the node would not be inserted.
+std::string asking_option(const StageInfo& info, const NodeSpec& spec, const std::string& node) {
+  for (const Value::Entry& e : spec.options.entries()) {
+    NodeSpec without = spec;
+    std::erase_if(without.options.entries(), [&](const auto& other) { return other.key == e.key; });
+    const std::vector<Insertion> others = info.insert(without);
+    if (std::none_of(others.begin(), others.end(),
+                     [&](const Insertion& i) { return i.node.name == node; }))
+      return e.key;
+  }
+  return {};
+}
+
+// "files.feed: preload", which asks for the node; of one that is always inserted its own name.
+std::string asking(const NodeSpec& source, const NodeDraft& inserted) {
+  if (inserted.asked_by.empty()) return inserted.spec->name + ":";
+  const Value* value = source.options.find(inserted.asked_by);
+  return fmt::format("{}.{}:{}", source.name, inserted.asked_by,
+                     value != nullptr && value->is_scalar() ? " " + excerpt(value->text()) : "");
+}
+
 // What is before an inserted node has no branch and is of all sources, so that all of the graph's data
 // goes through it.
 void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
@@ -19,20 +40,22 @@ void check_no_branch(GraphDraft& graph, const NodeDraft& inserted, int last) {
   for (std::vector<int> left{last}; !left.empty();) {
     const NodeDraft& up = graph.node(left.back());
     if (graph.readers_of(left.back()).size() > 1)
-      graph.error(source.mark, fmt::format("{}: {} takes a graph without a branch before it, but "
-                                           "{} has several readers",
-                                           source.name, inserted.spec->name, up.spec->name));
+      graph.error(mark_of(source, inserted.asked_by),
+                  fmt::format("{} needs one way for all that comes to {}, but several nodes take "
+                              "from {}; let them take from {}",
+                              asking(source, inserted), graph.node(last).spec->name, up.spec->name,
+                              graph.node(last).spec->name));
     left.pop_back();
     for (const PlanInput& in : up.from)
       if (before.insert(in.node).second) left.push_back(in.node);
   }
   for (const int other : sources_of(graph))
     if (!before.contains(other))
-      graph.error(source.mark,
-                  fmt::format("{}: {} takes what all sources give, but what {} gives "
-                              "does not come to {}",
-                              source.name, inserted.spec->name, graph.node(other).spec->name,
-                              graph.node(last).spec->name));
+      graph.error(mark_of(source, inserted.asked_by),
+                  fmt::format("{} is for what all sources give, but what {} gives does not come to "
+                              "{}; let one node take all of them: from: {}",
+                              asking(source, inserted), graph.node(other).spec->name,
+                              graph.node(last).spec->name, all_sources(graph)));
 }
 
 }  // namespace
@@ -52,8 +75,9 @@ void expand_node(GraphDraft& graph, const NodeSpec& spec) {
     if (const Value* other = graph.spec.nodes[i].options.find("stage");
         other != nullptr && other->is_scalar() && other->text() == info->name)
       return;
-  for (Insertion& inserted : info->insert(spec))
-    graph.expanded.push_back({std::move(inserted.node), written, inserted.port});
+  for (const Insertion& inserted : info->insert(spec))
+    graph.expanded.push_back(
+        {inserted.node, written, inserted.port, asking_option(*info, spec, inserted.node.name)});
 }
 
 // Behind the one node that gives its port to others than nodes of the same port.
@@ -74,17 +98,18 @@ void insert_node(GraphDraft& graph, int index) {
   }
   if (ends.empty())
     return graph.error(
-        source.mark, fmt::format("{}: {} has no place in the graph: no node gives {}", source.name,
-                                 d.spec->name, d.behind->name));
+        mark_of(source, d.asked_by),
+        fmt::format("{} needs a node that gives {}, and the graph has none; add one, "
+                    "or leave out that option",
+                    asking(source, d), d.behind->name));
   if (ends.size() > 1)
     return graph.error(
-        source.mark,
-        fmt::format(
-            "{}: {} has several places in the graph: {} leaves the chain at {}; {}", source.name,
-            d.spec->name, d.behind->name, fmt::join(names, " and "),
-            sources_of(graph).size() > 1
-                ? fmt::format("let the sources meet before them: from: {}", all_sources(graph))
-                : std::string("let one of these nodes give it to all others")));
+        mark_of(source, d.asked_by),
+        fmt::format("{} needs one node that gives all '{}' items, but {} give some each; {}",
+                    asking(source, d), d.behind->name, fmt::join(names, " and "),
+                    sources_of(graph).size() > 1
+                        ? fmt::format("take all sources by one node: from: {}", all_sources(graph))
+                        : std::string("let one of them take from the other, or remove one")));
   const std::vector<int> readers = graph.readers_of(ends.front());
   d.from = {{ends.front()}};
   for (const int reader : readers)

@@ -152,7 +152,7 @@ std::string written_text(const GraphDraft& graph, int node) {
   const std::string name = written_name(graph, node);
   const Value* stage =
       name == d.spec->name ? nullptr : graph.spec.nodes[d.written].options.find("stage");
-  return fmt::format("{} ({})", name, stage != nullptr ? stage->text() : d.info->name);
+  return fmt::format("'{}' ({})", name, stage != nullptr ? stage->text() : d.info->name);
 }
 
 std::vector<int> nodes_before(const GraphDraft& graph, int node) {
@@ -178,9 +178,9 @@ std::string input_advice(const GraphDraft& graph, const NodeDraft& d, int named)
   if (by.node == named) return fmt::format("; put {} between them", list_text(by.stages));
   const NodeDraft& left = graph.node(by.node);
   if (by.stages.empty())
-    return fmt::format("; write from: {0}, since {0} ({1}) gives it and no node takes that yet",
+    return fmt::format("; write from: {0}, since '{0}' ({1}) gives it and no node takes that yet",
                        left.spec->name, left.info->name);
-  return fmt::format("; nothing takes what {} ({}) gives: put {} between it and {}",
+  return fmt::format("; no node takes what '{}' ({}) gives: put {} between it and {}",
                      left.spec->name, left.info->name, list_text(by.stages), d.spec->name);
 }
 

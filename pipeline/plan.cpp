@@ -43,10 +43,17 @@ constexpr OtherName kOtherNames[] = {
     {"threads", "", "concurrency"},
     {"prefetch", "TensorFlow", "queue"},
 };
+constexpr const char* kAllWorkers = "write auto for as many as there are workers";
+constexpr OtherValue kOtherValues[] = {
+    {"concurrency", "max", kAllWorkers},
+    {"concurrency", "all", kAllWorkers},
+    {"concurrency", "-1", kAllWorkers},
+};
 }  // namespace
 
 void NodeOptions::describe(Schema& s) {
   s.other_names(kOtherNames);
+  s.other_values(kOtherValues);
   s.field("stage", stage,
           "name of the stage that the node runs; required; `melflow stages` lists all stages");
   s.field("from", from,

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "pipeline/paired_inputs.h"
+#include "pipeline/sentences.h"
 #include "pipeline/several_sources.h"
 
 namespace melflow {
@@ -147,8 +148,8 @@ std::string forgotten_unit(const Plan& plan) {
   constexpr std::uint64_t kFewBytes = 64 << 10;
   if (plan.host_memory == 0 || plan.host_memory >= kFewBytes) return {};
   const bool is_enough = plan.host_memory << 20 >= plan.least_memory;
-  return fmt::format("; a size without a unit is in bytes: did you mean {}{}?", plan.host_memory,
-                     is_enough ? "MiB" : "GiB");
+  return "; a size without a unit is in bytes" +
+         did_you_mean(fmt::format("{}{}", plan.host_memory, is_enough ? "MiB" : "GiB"));
 }
 
 }  // namespace

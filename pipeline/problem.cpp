@@ -1,6 +1,7 @@
 #include "pipeline/problem.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -66,21 +67,47 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// "" where none is near enough.
+bool are_same_letters(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin());
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+// The one that the word is the beginning of; "" where that is none or several.
+std::string begun(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kShortest = 3;  // [bytes]
+  std::string best;
+  if (word.size() < kShortest) return best;
+  for (const std::string& c : candidates) {
+    if (!c.starts_with(word)) continue;
+    if (!best.empty()) return {};
+    best = c;
+  }
+  return best;
+}
+
+// "" where none is near enough. Of equally near ones that with the same letters: from for "form".
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 100;  // [bytes]
   std::string best;
   if (word.size() > kLongest) return best;
+  const std::string lower = in_lower_case(word);
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& c : candidates) {
     if (c.size() > word.size() + best_distance) continue;
-    const std::size_t d = distance(word, c);
-    if (d < best_distance) {
+    const std::size_t d = c != word && in_lower_case(c) == lower ? 1 : distance(word, c);
+    if (d < best_distance || (d == best_distance && !best.empty() && are_same_letters(word, c) &&
+                              !are_same_letters(word, best))) {
       best_distance = d;
       best = c;
     }
   }
-  return best;
+  return best.empty() ? begun(word, candidates) : best;
 }
 
 }  // namespace
@@ -90,7 +117,7 @@ ConfigError::ConfigError(std::string message, Mark mark)
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = nearest(word, candidates);
-  return best.empty() ? "" : fmt::format(", did you mean '{}'?", best);
+  return best.empty() ? "" : did_you_mean(best);
 }
 
 }  // namespace melflow

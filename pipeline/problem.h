@@ -56,8 +56,8 @@ class RunError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// ", did you mean 'x'?" with the candidate nearest to `word` by edit distance; "" when none is
-/// near enough, or the word is too long to be a misspelling.
+/// ". Did you mean 'x'?" with the candidate nearest to `word` by edit distance, or the one that it
+/// begins; "" when none is near enough, or the word is too long to be a misspelling.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace melflow

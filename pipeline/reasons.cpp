@@ -1,8 +1,10 @@
 #include "pipeline/reasons.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace melflow {
 namespace {
@@ -34,6 +36,24 @@ std::vector<Reasons::Reason> Reasons::sorted() const {
   std::stable_sort(out.begin(), out.end(),
                    [](const Reason& a, const Reason& b) { return a.count > b.count; });
   return out;
+}
+
+std::string nothing_ok_text(const Ledger& ledger, std::size_t items) {
+  const Ledger::Counts c = ledger.counts();
+  const auto counted = [](std::size_t n, const std::string& reasons) {
+    return fmt::format("({}){}{}", n, reasons.starts_with("by ") ? " " : ": ", reasons);
+  };
+  if (c.failed == c.found)
+    return fmt::format("all files failed {}; correct the pipeline or the files, and run it again",
+                       counted(c.found, reasons_text(ledger, items, Outcome::failed)));
+  const std::string skipped = reasons_text(ledger, items, Outcome::skipped);
+  std::set<std::string> stages;
+  for (std::size_t i = 0; i < items; ++i)
+    if (ledger.outcome(i) == Outcome::skipped) stages.insert(ledger.entry(i).stage);
+  return (c.failed == 0 ? "all files were skipped " + counted(c.found, skipped)
+                        : fmt::format("no file is ok: {} failed, {} skipped ({})", c.failed,
+                                      c.skipped, skipped)) +
+         fmt::format("; change the files, or the options of {}", fmt::join(stages, ", "));
 }
 
 std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome) {

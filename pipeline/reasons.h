@@ -27,6 +27,9 @@ class Reasons {
   std::map<std::string, Reason> reasons_;
 };
 
+/// Of a run in which no item is ok: how they ended and why, and what to do.
+std::string nothing_ok_text(const Ledger& ledger, std::size_t items);
+
 /// Of all items that ended so, "12 by segment: such as lasts 1.2 s; 3 by keep: is empty": the most
 /// frequent reasons and the number of the others; without a number where there is one reason.
 std::string reasons_text(const Ledger& ledger, std::size_t items, Outcome outcome);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 
 Registry& Registry::global() {
@@ -36,7 +38,7 @@ std::string Registry::advice_on(const std::string& name) const {
     if (other.name == lower && find(std::string(other.here)) != nullptr)
       return fmt::format("; use '{}' instead{}{}", other.here, other.how.empty() ? "" : ": ",
                          other.how);
-  if (find(lower) != nullptr) return fmt::format(", did you mean '{}'?", lower);
+  if (find(lower) != nullptr) return did_you_mean(lower);
   return did_you_mean(name, names());
 }
 

@@ -240,15 +240,9 @@ void Runner::Impl::settle(RunReport& report) {
              !plan_.settings.is_part) {
     // An error of the run (a disk, an option), which must not replace what is there.
     report.ending = Ending::failed;
-    const std::string skipped =
-        c.skipped == 0 ? std::string() : reasons_text(ledger_, found, Outcome::skipped);
     report.error =
         fmt::format("{}; nothing is written, and an output that is there stays as it was",
-                    c.failed == c.found ? fmt::format("all files failed ({})", c.found)
-                    : c.failed == 0     ? fmt::format("all files were skipped ({}){}{}", c.found,
-                                                  skipped.starts_with("by ") ? " " : ": ", skipped)
-                                        : fmt::format("no file is ok: {} failed, {} skipped ({})",
-                                                      c.failed, c.skipped, skipped));
+                    nothing_ok_text(ledger_, found));
   }
   if (const auto error = graph_->error()) {
     report.ending = Ending::failed;

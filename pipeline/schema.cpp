@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 namespace {
 
@@ -53,6 +55,20 @@ std::string to_text(Bytes bytes) {
   return fmt::format("{}B", bytes.count);
 }
 
+namespace {
+
+// The unit of a number, as the end of a text: that in brackets in the description, "sample rate
+// [Hz]", or that of the type; "" for none.
+std::string unit_text(const Field& f) {
+  for (const char* unit : {"samples", "frames", "Hz", "dB", "ms", "s"})
+    if (f.doc.find(fmt::format("[{}]", unit)) != f.doc.npos) return fmt::format(" {}", unit);
+  return f.type.starts_with("samples")       ? " samples"
+         : f.type.starts_with("sample rate") ? " Hz"
+                                             : "";
+}
+
+}  // namespace
+
 std::string Field::allowed() const {
   if (!choices.empty()) return fmt::format("{}", fmt::join(choices, ", "));
   const auto text = [this](double v) {
@@ -63,11 +79,12 @@ std::string Field::allowed() const {
     const bool is_plain = v == std::floor(v) && std::abs(v) < 1e8;
     return is_plain ? std::to_string(static_cast<std::int64_t>(v)) : number_text(v);
   };
+  const std::string unit = unit_text(*this);
   if (lowest && highest && lowest_exclusive)
-    return fmt::format("more than {}, at most {}", text(*lowest), text(*highest));
-  if (lowest && highest) return fmt::format("{} to {}", text(*lowest), text(*highest));
+    return fmt::format("more than {}, at most {}{}", text(*lowest), text(*highest), unit);
+  if (lowest && highest) return fmt::format("{} to {}{}", text(*lowest), text(*highest), unit);
   if (lowest)
-    return fmt::format("{} {}", lowest_exclusive ? "more than" : "at least", text(*lowest));
+    return fmt::format("{} {}{}", lowest_exclusive ? "more than" : "at least", text(*lowest), unit);
   return {};
 }
 
@@ -80,7 +97,7 @@ std::string Field::check_range(double value) const {
   const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
                                1000 * value <= highest.value_or(INFINITY);
   return fmt::format("{} is out of range{}; allowed: {}", got,
-                     is_in_kilohertz ? fmt::format(", did you mean {}kHz?", got) : "", allowed());
+                     is_in_kilohertz ? did_you_mean(got + "kHz") : "", allowed());
 }
 
 std::string Field::also_allowed(const Value& refused) const {
@@ -114,15 +131,48 @@ bool is_meant(const OtherValue& other, const Value& v) {
   return is_ending ? v.text().ends_with(other.value.substr(1)) : v.text() == other.value;
 }
 
+// "16,000" and "10,5ms" as they are written here; "" where it is no number with a comma.
+std::string without_comma(const std::string& text, bool is_integer) {
+  const std::size_t comma = text.find(',');
+  const auto is_digit = [&](std::size_t i) {
+    return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+  };
+  if (comma == text.npos || comma == 0 || !is_digit(comma - 1) || !is_digit(comma + 1) ||
+      !is_digit(0) || text.find(',', comma + 1) != text.npos)
+    return {};
+  const bool is_thousand =
+      is_digit(comma + 2) && is_digit(comma + 3) && !is_digit(comma + 4) && comma <= 3;
+  if (is_integer && !is_thousand) return {};
+  return text.substr(0, comma) + (is_thousand ? "" : ".") + text.substr(comma + 1);
+}
+
+// Of a list or a map where one value is taken, a number with a comma, and a number for true.
+std::string on_form(const Value& v, const std::string& type) {
+  const bool takes_one =
+      type != "group" && type.find("list") == type.npos && type.find("({") == type.npos;
+  if (!takes_one) return {};
+  if (v.is_list())
+    return v.items().size() == 1 ? "; write it without the brackets"
+                                 : "; write one value, without the brackets";
+  if (v.is_map() && v.entries().size() == 1 && v.entries().front().value.is_null())
+    return fmt::format(". Did you mean \"${{{}}}\"?", excerpt(v.entries().front().key));
+  if (!v.is_scalar()) return {};
+  if (type == "true or false" && (v.text() == "1" || v.text() == "0"))
+    return did_you_mean(v.text() == "1" ? "true" : "false");
+  const std::string meant =
+      type == "choice" ? std::string() : without_comma(v.text(), type == "integer");
+  return meant.empty() ? meant : did_you_mean(excerpt(meant));
+}
+
 // Why a value was refused, with what others mean by it.
 void add_refused(const Problems& refused, const Value& v, std::span<const OtherValue> others,
-                 const std::string& option, Problems& problems) {
+                 const Field& field, Problems& problems) {
   const auto other = std::find_if(others.begin(), others.end(), [&](const OtherValue& o) {
-    return o.option == option && is_meant(o, v);
+    return o.option == field.name && is_meant(o, v);
   });
   for (const Problem& p : refused.sorted()) {
-    const char* const own_advice = v.is_list() ? ";" : ", did you mean";
-    problems.add(p.mark, other == others.end() ? p.message + on_quotes(v)
+    const char* const own_advice = v.is_list() ? ";" : ". Did you mean";
+    problems.add(p.mark, other == others.end() ? p.message + on_form(v, field.type) + on_quotes(v)
                                                : p.message.substr(0, p.message.find(own_advice)) +
                                                      "; " + std::string(other->advice));
   }
@@ -148,7 +198,7 @@ void Schema::read(const Value& map, const std::string& path, Problems& problems)
       if ((found->apply_ != nullptr) != implying) continue;
       Problems refused;
       found->read_(*found, e.value, path, refused);
-      add_refused(refused, e.value, other_values_, found->name, problems);
+      add_refused(refused, e.value, other_values_, *found, problems);
       if (!implying) continue;
       found->apply_();
       for (const Field& f : fields_) f.implied_ = to_json(f.echo_(true));
@@ -183,8 +233,9 @@ std::string advice_on(std::string_view key, std::initializer_list<const Schema*>
   for (const Schema* schema : schemas) {
     for (const OtherName& other : schema->other_names()) {
       if (other.name != key) continue;
-      std::string out = fmt::format("; use '{}' instead", other.here);
-      if (!other.how.empty()) out += fmt::format(": {}", other.how);
+      std::string out;
+      if (!other.here.empty()) out = fmt::format("; use '{}' instead", other.here);
+      if (!other.how.empty()) out += fmt::format("{} {}", out.empty() ? ";" : ":", other.how);
       if (!other.whose.empty()) out += fmt::format(" ({} is the name in {})", key, other.whose);
       return out;
     }
@@ -193,7 +244,7 @@ std::string advice_on(std::string_view key, std::initializer_list<const Schema*>
   names.insert(names.end(), more.begin(), more.end());
   const std::string_view before = key.substr(0, key.find_first_of(" :="));
   if (before.size() < key.size() && std::find(names.begin(), names.end(), before) != names.end())
-    return fmt::format(", write '{}: VALUE' with a space after the ':'", before);
+    return fmt::format("; write '{}: VALUE' with a space after the ':'", before);
   return did_you_mean(key, names);
 }
 
@@ -233,6 +284,8 @@ std::string in_quotes(const Value& v) {
 
 std::string is_not(const Value& v, const std::string& what) {
   if (v.is_null()) return "has no value; write " + what;
+  if (!v.is_scalar())
+    return fmt::format("{} is given where {} is expected", describe_value(v), what);
   return describe_value(v) + " is not " + what;
 }
 
@@ -294,13 +347,7 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
 }
 
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
-  if (v.is_list() && v.items().size() == 1)
-    return detail::is_not(v, "text") + "; write it without the brackets";
-  if (v.is_list()) return detail::is_not(v, "text") + "; write one text, without the brackets";
-  if (v.is_map() && v.entries().size() == 1 && v.entries().front().value.is_null())
-    return detail::is_not(v, "text") +
-           fmt::format("; did you mean \"${{{}}}\"?", excerpt(v.entries().front().key));
-  if (!v.is_scalar()) return detail::is_not(v, "text");
+  if (!v.is_scalar()) return detail::is_not(v, "a text");
   out = v.text();
   return {};
 }
@@ -319,8 +366,9 @@ std::string meant_size(const Value& v) {
                         (unit.size() == 1 || unit == unit.substr(0, 1) + "b" ||
                          unit == unit.substr(0, 1) + "ib" || unit == unit.substr(0, 1) + "i");
   if (!is_known) return {};
-  return fmt::format(" (did you mean {}{}iB?)", number_text(read->first),
-                     static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+  return did_you_mean(
+      fmt::format("{}{}iB", number_text(read->first),
+                  static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0])))));
 }
 
 }  // namespace

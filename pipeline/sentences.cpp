@@ -2,7 +2,13 @@
 
 #include <cctype>
 
+#include <fmt/format.h>
+
 namespace melflow {
+
+std::string did_you_mean(std::string_view meant) {
+  return fmt::format(". Did you mean '{}'?", meant);
+}
 
 std::string in_sentences(std::string_view text) {
   constexpr std::string_view kJoint = "?; ";

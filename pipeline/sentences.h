@@ -6,8 +6,12 @@
 
 namespace melflow {
 
-/// The text with a new sentence behind every question: "did you mean 'run'?; the verbs are" becomes
-/// "did you mean 'run'? The verbs are".
+/// ". Did you mean 'x'?": a sentence behind what is wrong. did_you_mean() of problem.h finds the
+/// nearest of several.
+std::string did_you_mean(std::string_view meant);
+
+/// The text with a new sentence behind every question: "Did you mean 'run'?; the verbs are" becomes
+/// "Did you mean 'run'? The verbs are".
 std::string in_sentences(std::string_view text);
 
 }  // namespace melflow

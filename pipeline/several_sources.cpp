@@ -62,25 +62,29 @@ std::string all_sources(const GraphDraft& graph) {
   return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
-void check_sources(GraphDraft& graph) {
+bool check_sources(GraphDraft& graph) {
   const std::vector<int> sources = sources_of(graph);
-  if (sources.size() < 2) return;
+  if (sources.size() < 2) return true;
   const NodeDraft& first = graph.node(sources.front());
   for (const int i : sources) {
     const NodeDraft& d = graph.node(i);
-    if (!d.info->options_of_run)
-      return graph.error(
+    if (!d.info->options_of_run) {
+      graph.error(
           d.spec->mark,
           fmt::format(
               "{}: {} cannot stand beside another source ({}); give it a pipeline of its own",
               d.spec->name, d.info->name,
               graph.node(sources[i == sources.front() ? 1 : 0]).spec->name));
-    if (d.info != first.info)
-      return graph.error(
+      return false;
+    }
+    if (d.info != first.info) {
+      graph.error(
           d.spec->mark,
-          fmt::format("{}: the sources of a graph are of one stage, but this is {} "
-                      "and {} is {}",
+          fmt::format("{}: the sources of a graph are of one stage, but this is {} and {} is "
+                      "{}; give it a pipeline of its own",
                       d.spec->name, d.info->name, first.spec->name, first.info->name));
+      return false;
+    }
     if (d.spec->name.find('/') != std::string::npos)
       graph.error(d.spec->mark,
                   fmt::format("{}: with several sources the names of files begin with that of "
@@ -94,6 +98,7 @@ void check_sources(GraphDraft& graph) {
     graph.error(graph.node(sources[kMostSources]).spec->mark,
                 fmt::format("{}: a graph has at most {} sources, this is one more",
                             graph.node(sources[kMostSources]).spec->name, kMostSources));
+  return true;
 }
 
 void unite_sources(const GraphDraft& graph, Plan& plan) {

@@ -15,8 +15,9 @@ std::vector<int> sources_of(const GraphDraft& graph);
 /// Their names as a list, "[train, extra]".
 std::string all_sources(const GraphDraft& graph);
 
-/// Reports sources that cannot stand beside each other.
-void check_sources(GraphDraft& graph);
+/// Reports sources that cannot stand beside each other. Returns false where that is so whatever their
+/// options are: what else the graph's shape has would only follow from that.
+bool check_sources(GraphDraft& graph);
 
 /// Makes the first node of the plan of `plan.sources`, which are complete.
 void unite_sources(const GraphDraft& graph, Plan& plan);

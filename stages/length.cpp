@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 namespace {
 
@@ -18,7 +20,7 @@ std::string meant_unit(double number, std::string_view unit) {
       {"m", "min"},    {"mins", "min"}, {"minute", "min"}, {"minutes", "min"}, {"msec", "ms"},
       {"msecs", "ms"}, {"hr", "h"},     {"hour", "h"},     {"hours", "h"},     {"millis", "ms"}};
   for (const auto& [other, here] : kOthers)
-    if (unit == other) return fmt::format("; did you mean {}{}?", number_text(number), here);
+    if (unit == other) return did_you_mean(fmt::format("{}{}", number_text(number), here));
   return {};
 }
 
@@ -34,8 +36,8 @@ std::string Length::unit_remark(double sample_rate, double least_seconds,
   if (is_time() || samples <= 0 || sample_rate <= 0) return {};
   const double seconds_there = static_cast<double>(samples) / sample_rate;
   if (seconds_there >= least_seconds) return {};
-  return fmt::format("{0} is in samples ({1:.3g} ms at {2:.0f} Hz); did you mean {0}{3}?", samples,
-                     1000 * seconds_there, sample_rate, unit);
+  return fmt::format("{} is in samples ({:.3g} ms at {:.0f} Hz){}", samples, 1000 * seconds_there,
+                     sample_rate, did_you_mean(fmt::format("{}{}", samples, unit)));
 }
 
 std::string OptionType<Length>::parse(const Value& v, Length& out) {

@@ -5,97 +5,7 @@
 namespace melflow::other_names {
 namespace {
 
-constexpr const char* kInMilliseconds = "in samples, or with its unit: 10ms";
-constexpr const char* kInSeconds = "in samples, or with its unit: 0.01s";
-constexpr const char* kRate = "sample_rate";
-constexpr const char* kKaldis = "Kaldi";
-
 // name there, where, name here, what its values are here
-constexpr OtherName kMel[] = {
-    {"sr", "librosa", kRate},
-    {"fs", "scipy", kRate},
-    {"rate", "", kRate},
-    {"samplerate", "soundfile", kRate},
-    {"sampling_rate", "Transformers, HiFi-GAN", kRate},
-    {"sample_frequency", kKaldis, kRate},
-    {"samp_freq", "kaldi-native-fbank", kRate},
-    {"nfft", "scipy", "n_fft"},
-    {"fft_size", "", "n_fft"},
-    {"fft_length", "TensorFlow", "n_fft"},
-    {"filter_length", "Tacotron 2", "n_fft"},
-    {"round_to_power_of_two", kKaldis, "n_fft", "the length itself, such as 512"},
-    {"hop_length", "librosa, torchaudio; in ms SpeechBrain", "hop", kInMilliseconds},
-    {"hop_size", "HiFi-GAN", "hop"},
-    {"n_shift", "ESPnet", "hop"},
-    {"frame_step", "TensorFlow", "hop"},
-    {"hop_len", "", "hop"},
-    {"frame_hop", "", "hop"},
-    {"win_len", "", "win_length"},
-    {"frame_shift", "Kaldi, in ms", "hop", kInMilliseconds},
-    {"frame_shift_ms", "kaldi-native-fbank", "hop", kInMilliseconds},
-    {"window_stride", "NeMo, in s", "hop", kInSeconds},
-    {"winstep", "python_speech_features, in s", "hop", kInSeconds},
-    {"stride", "", "hop"},
-    {"noverlap", "scipy", "hop", "win_length less noverlap"},
-    {"win", "", "win_length"},
-    {"win_size", "HiFi-GAN", "win_length"},
-    {"window_length", "", "win_length"},
-    {"nperseg", "scipy", "win_length"},
-    {"frame_length", "Kaldi, in ms", "win_length", "in samples, or with its unit: 25ms"},
-    {"frame_length_ms", "kaldi-native-fbank", "win_length", "in samples, or with its unit: 25ms"},
-    {"winlen", "python_speech_features, in s", "win_length",
-     "in samples, or with its unit: 0.025s"},
-    {"window_size", "NeMo, in s", "win_length", "in samples, or with its unit: 0.025s"},
-    {"window_type", kKaldis, "window"},
-    {"winfunc", "python_speech_features", "window", "its name, such as hamming"},
-    {"window_fn", "torchaudio", "window", "its name, such as hann"},
-    {"n_mel_channels", "Tacotron 2", "n_mels"},
-    {"num_mels", "HiFi-GAN", "n_mels"},
-    {"num_mel_bins", kKaldis, "n_mels"},
-    {"num_bins", "kaldi-native-fbank", "n_mels"},
-    {"mel_bins", "", "n_mels"},
-    {"nfilt", "python_speech_features", "n_mels"},
-    {"feature_size", "Transformers", "n_mels"},
-    {"f_min", "torchaudio, SpeechBrain", "fmin"},
-    {"low_freq", kKaldis, "fmin"},
-    {"lowfreq", "NeMo", "fmin"},
-    {"mel_fmin", "Tacotron 2", "fmin"},
-    {"f_max", "torchaudio, SpeechBrain", "fmax"},
-    {"high_freq", kKaldis, "fmax"},
-    {"highfreq", "NeMo", "fmax"},
-    {"mel_fmax", "Tacotron 2", "fmax"},
-    {"htk", "librosa", "mel_scale", "htk for true, slaney for false"},
-    {"mag_power", "NeMo", "power"},
-    {"use_power", kKaldis, "power", "2 for true, 1 for false"},
-    {"stype", "torchaudio", "power", "2 for power, 1 for magnitude"},
-    {"preemph", "NeMo", "preemphasis"},
-    {"preemph_coeff", "kaldi-native-fbank", "preemphasis"},
-    {"preemphasis_coefficient", kKaldis, "preemphasis"},
-    {"remove_dc_offset", kKaldis, "remove_dc"},
-    {"power_to_db", "librosa", "log", "db"},
-    {"amplitude_to_db", "librosa", "log", "db, and power: 1"},
-    {"use_log_fbank", kKaldis, "log", "ln for true, none for false"},
-    {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
-    {"norm_filters", "Lhotse", "norm", "1 for true"},
-    {"multiplier", "torchaudio", "db_factor", "10 or 20"},
-    {"ddof", "numpy", "norm_ddof"},
-    {"device", "PyTorch", "backend", "cpu, cuda or auto"},
-};
-
-constexpr OtherName kMfcc[] = {
-    {"num_ceps", kKaldis, "n_mfcc"},
-    {"numcep", "python_speech_features", "n_mfcc"},
-    {"cepstral_lifter", kKaldis, "lifter"},
-    {"ceplifter", "python_speech_features", "lifter"},
-};
-
-constexpr OtherName kDeltas[] = {
-    {"win_length", "torchaudio", "width"},
-    {"window_length", "SpeechBrain", "width"},
-    {"delta_order", kKaldis, "order"},
-    {"delta_window", kKaldis, "width", "2 delta_window + 1"},
-};
-
 constexpr OtherName kResample[] = {
     {"sr", "", "rate"},
     {"sample_rate", "", "rate"},
@@ -103,6 +13,16 @@ constexpr OtherName kResample[] = {
     {"new_freq", "torchaudio", "rate"},
     {"new_sample_rate", "", "rate"},
     {"res_type", "librosa", "quality", "high for soxr_hq"},
+};
+
+// option, value there, the end of the message
+constexpr OtherValue kResampleValues[] = {
+    {"quality", "best", "write very_high"},     {"quality", "kaiser_best", "write very_high"},
+    {"quality", "kaiser_fast", "write medium"}, {"quality", "soxr_vhq", "write very_high"},
+    {"quality", "soxr_hq", "write high"},       {"quality", "soxr_mq", "write medium"},
+    {"quality", "soxr_lq", "write low"},        {"quality", "soxr_qq", "write quick"},
+    {"quality", "VHQ", "write very_high"},      {"quality", "HQ", "write high"},
+    {"quality", "fast", "write quick or low"},
 };
 
 constexpr OtherName kSegment[] = {
@@ -201,42 +121,30 @@ constexpr OtherName kFilter[] = {
 };
 
 constexpr OtherName kRowSink[] = {
-    {"file", "", "path"},   {"filename", "", "path"},   {"out", "", "path"},
-    {"output", "", "path"}, {"force", "", "overwrite"},
+    {"file", "", "path"},
+    {"filename", "", "path"},
+    {"out", "", "path"},
+    {"output", "", "path"},
+    {"force", "", "overwrite"},
+    {"mode", "h5py", "overwrite", "true for w"},
+    {"compression_opts", "h5py", "hdf5_write.level"},
+    {"chunks", "h5py", "hdf5_write.chunk", "a size such as 64KiB"},
 };
 
-// option, value there, the end of the message
-constexpr const char* kDecibels = "write db for decibels, ln for the natural logarithm, or none";
-constexpr const char* kInHertz = "write Hz as a number without a unit, such as 8000";
-constexpr const char* kNoTime =
-    "n_fft is in samples, such as 512; a time such as 25ms goes into win_length";
+constexpr OtherName kUtterances[] = {
+    {"offset", "NeMo", "start"}, {"onset", "", "start"},    {"begin", "", "start"},
+    {"stop", "", "end"},         {"offset_end", "", "end"}, {"units", "", "unit"},
+};
 
-constexpr OtherValue kMelValues[] = {
-    {"window", "hanning", "write hann"},
-    {"window", "hann_window", "write hann"},
-    {"window", "hamming_window", "write hamming"},
-    {"window", "rectangular", "write boxcar"},
-    {"window", "rect", "write boxcar"},
-    {"window", "ones", "write boxcar"},
-    {"n_fft", "*s", kNoTime},
-    {"fmin", "*Hz", kInHertz},
-    {"fmin", "*k", kInHertz},
-    {"fmax", "*Hz", kInHertz},
-    {"fmax", "*k", kInHertz},
-    {"log", "true", kDecibels},
-    {"log", "yes", kDecibels},
-    {"log", "log", kDecibels},
-    {"log", "natural", "write ln for the natural logarithm"},
-    {"log", "loge", "write ln for the natural logarithm"},
-    {"log", "false", "write none"},
-    {"power", "true", "write 2 for the power, 1 for the magnitude"},
-    {"backend", "gpu", "write cuda"},
-    {"backend", "GPU", "write cuda"},
-    {"normalize", "true",
-     "write per_feature: each column by its own mean and standard deviation, or all_features"},
-    {"normalize", "false", "write none"},
-    {"norm", "true", "write slaney for triangles of equal area, or none"},
-    {"preset", "openai", "write whisper"},
+constexpr const char* kSecondsOnly =
+    "write the times of the table in seconds (0.25 for 250 ms), or as numbers of samples with "
+    "unit: "
+    "samples";
+constexpr OtherValue kUtterancesValues[] = {
+    {"unit", "s", "write seconds"},    {"unit", "sec", "write seconds"},
+    {"unit", "ms", kSecondsOnly},      {"unit", "milliseconds", kSecondsOnly},
+    {"unit", "frames", kSecondsOnly},  {"unit", "us", kSecondsOnly},
+    {"unit", "minutes", kSecondsOnly},
 };
 
 constexpr const char* kShares =
@@ -245,6 +153,9 @@ constexpr OtherValue kFileListValues[] = {
     {"root", "[]",
      "root is one folder, without brackets; for several, name the folder above them and choose "
      "with include, such as include: [a/**, b/**], or list the files in a table: manifest: FILE"},
+    {"feed", "memory", "write preload: decoded audio in memory"},
+    {"feed", "ram", "write preload: decoded audio in memory"},
+    {"feed", "disk", "write cache, with cache_path: decoded audio in a file"},
     {"splits", "[]", kShares},
     {"splits", "{}", kShares},
     {"splits", "random", kShares},
@@ -254,10 +165,17 @@ constexpr OtherValue kFileListValues[] = {
 
 constexpr const char* kDeflate = "write deflate, which is what gzip does";
 constexpr const char* kNoLzf = "write deflate, which every reader of HDF5 has, or none";
+constexpr const char* kLevel = "write deflate, with the number as level";
 constexpr OtherValue kRowSinkValues[] = {
     {"compression", "gzip", kDeflate},
     {"compression", "zlib", kDeflate},
     {"compression", "true", kDeflate},
+    {"compression", "1", kLevel},
+    {"compression", "4", kLevel},
+    {"compression", "6", kLevel},
+    {"compression", "9", kLevel},
+    {"statistics", "true", "write train, or all for the rows of all splits"},
+    {"statistics", "false", "write none"},
     {"compression", "lzf", kNoLzf},
     {"compression", "blosc", kNoLzf},
     {"dtype", "fp16", "write float16"},
@@ -299,6 +217,9 @@ constexpr OtherName kStages[] = {
     {"split", "", "route"},
     {"switch", "", "route"},
     {"join", "", "merge"},
+    {"null", "", "discard"},
+    {"none", "", "discard"},
+    {"devnull", "", "discard"},
 };
 
 [[maybe_unused]] const bool kAreSet = [] {
@@ -308,22 +229,21 @@ constexpr OtherName kStages[] = {
 
 }  // namespace
 
-std::span<const OtherName> of_mel() { return kMel; }
-std::span<const OtherName> of_mfcc() { return kMfcc; }
-std::span<const OtherName> of_deltas() { return kDeltas; }
 std::span<const OtherName> of_resample() { return kResample; }
 std::span<const OtherName> of_segment() { return kSegment; }
 std::span<const OtherName> of_trim_silence() { return kTrimSilence; }
 std::span<const OtherName> of_decode() { return kDecode; }
 std::span<const OtherName> of_batch() { return kBatch; }
 std::span<const OtherName> of_file_list() { return kFileList; }
+std::span<const OtherName> of_utterances() { return kUtterances; }
 std::span<const OtherName> of_row_sink() { return kRowSink; }
 std::span<const OtherName> of_filter() { return kFilter; }
 
-std::span<const OtherValue> values_of_mel() { return kMelValues; }
+std::span<const OtherValue> values_of_resample() { return kResampleValues; }
 std::span<const OtherValue> values_of_decode() { return kDecodeValues; }
 std::span<const OtherValue> values_of_disk_read() { return kDiskReadValues; }
 std::span<const OtherValue> values_of_file_list() { return kFileListValues; }
+std::span<const OtherValue> values_of_utterances() { return kUtterancesValues; }
 std::span<const OtherValue> values_of_row_sink() { return kRowSinkValues; }
 
 }  // namespace melflow::other_names

@@ -18,13 +18,16 @@ std::span<const OtherName> of_trim_silence();
 std::span<const OtherName> of_decode();
 std::span<const OtherName> of_batch();
 std::span<const OtherName> of_file_list();
+std::span<const OtherName> of_utterances();
 std::span<const OtherName> of_row_sink();
 std::span<const OtherName> of_filter();
 
 std::span<const OtherValue> values_of_mel();
 std::span<const OtherValue> values_of_decode();
+std::span<const OtherValue> values_of_resample();
 std::span<const OtherValue> values_of_disk_read();
 std::span<const OtherValue> values_of_file_list();
+std::span<const OtherValue> values_of_utterances();
 std::span<const OtherValue> values_of_row_sink();
 
 }  // namespace melflow::other_names

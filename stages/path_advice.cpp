@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 
 std::string path_advice(std::string_view path) {
@@ -16,7 +18,7 @@ std::string path_advice(std::string_view path) {
   const bool is_variable = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return std::isupper(c) != 0 || std::isdigit(c) != 0 || c == '_';
   });
-  return is_variable ? fmt::format("; did you mean ${{{}}}?", name) : std::string();
+  return is_variable ? did_you_mean(fmt::format("${{{}}}", name)) : std::string();
 }
 
 }  // namespace melflow

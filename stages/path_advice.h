@@ -6,7 +6,7 @@
 
 namespace melflow {
 
-/// "; ~ is not expanded: write ${HOME}" where the path begins with it, "; did you mean ${DATA}?" for
+/// "; ~ is not expanded: write ${HOME}" where the path begins with it, ". Did you mean '${DATA}'?" for
 /// {DATA}; else "".
 std::string path_advice(std::string_view path);
 

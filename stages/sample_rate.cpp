@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/sentences.h"
+
 namespace melflow {
 
 std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
@@ -17,14 +19,15 @@ std::string OptionType<SampleRate>::parse(const Value& v, SampleRate& out) {
     const char* const meant = unit.starts_with('k') ? "kHz" : unit.starts_with('h') ? "Hz" : "";
     return detail::is_no_amount(v, "a sample rate in Hz such as 16000, 16kHz or 44.1kHz") +
            (read && *meant != '\0'
-                ? fmt::format("; did you mean {}{}?", number_text(read->first), meant)
+                ? did_you_mean(fmt::format("{}{}", number_text(read->first), meant))
                 : std::string());
   }
   const double hz = read->first * (unit.starts_with('k') ? 1000 : 1);
   if (hz > std::numeric_limits<int>::max()) return excerpt(v.text()) + " is too large";
   constexpr double kLeast = 4, kMost = 400;  // such as 44.1
   if (unit.empty() && hz != std::round(hz) && hz >= kLeast && hz <= kMost)
-    return fmt::format("{0} is not a whole number of Hz, did you mean {0}kHz?", excerpt(v.text()));
+    return excerpt(v.text()) + " is not a whole number of Hz" +
+           did_you_mean(excerpt(v.text()) + "kHz");
   if (std::abs(hz - std::round(hz)) > 1e-6)
     return excerpt(v.text()) + " is not a whole number of Hz; write one, such as 22050 or 22.05kHz";
   out = static_cast<int>(std::lround(hz));

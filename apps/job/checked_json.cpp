@@ -87,7 +87,7 @@ std::optional<Json> read_checked(const std::string& path) {
 }
 
 void refuse_checked(const std::string& path) {
-  throw RunError(path + ": is damaged: it is not what melflow wrote");
+  throw RunError(path + ": this file is damaged: it is not what melflow wrote");
 }
 
 }  // namespace melflow

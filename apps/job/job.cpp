@@ -15,6 +15,7 @@
 #include "config/document.h"
 #include "config/load.h"
 #include "config/yaml_text.h"
+#include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
 
 namespace melflow {
@@ -69,6 +70,15 @@ Job Job::read(const std::string& folder) {
   Job job;
   job.folder = std::filesystem::absolute(folder).lexically_normal().string();
   while (job.folder.size() > 1 && job.folder.ends_with('/')) job.folder.pop_back();
+  std::error_code unknown;
+  if (!std::filesystem::exists(folder, unknown) && !unknown)
+    throw RunError(
+        fmt::format("{}: there is no such folder{}; `melflow plan PIPELINE --part 4GiB -o "
+                    "{}` makes the folder of a job",
+                    folder, near_path(folder), folder));
+  if (!std::filesystem::is_directory(folder, unknown))
+    throw RunError(folder +
+                   ": this is a file; name the folder of a job, as `melflow plan` made it");
   const std::string path = job.in("job.json");
   const auto json = read_checked(path);
   if (!json)

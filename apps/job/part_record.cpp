@@ -19,7 +19,7 @@ std::optional<PartRecord> PartRecord::read(const Job& job, std::size_t part) {
   from_checked(path, [&] {
     if (json->at("plan") != job.id || json->at("part") != part)
       throw RunError(fmt::format(
-          "{}: is part {} of another plan ({}, this one is {}); remove it and "
+          "{}: this is part {} of another plan ({}, this one is {}); remove it and "
           "{}, and `melflow work` makes the part",
           path, json->at("part").dump(), json->at("plan").dump(), job.id, job.part_path(part)));
     out.ok = json->at("ok");

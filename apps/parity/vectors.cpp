@@ -25,7 +25,7 @@ Json parse(const std::string& path) {
   if (!file) throw RunError(fmt::format("cannot be read: {}", std::strerror(errno)));
   Json out = Json::parse(file, nullptr, false);
   if (out.is_discarded() || !out.is_object())
-    throw RunError("is not a JSON document, or is damaged");
+    throw RunError("this is not a JSON document, or is damaged");
   return out;
 }
 

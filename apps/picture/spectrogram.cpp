@@ -129,10 +129,13 @@ class Drawing {
     return std::isnan(hz) ? "energy" : count_text(static_cast<std::size_t>(std::lround(hz)));
   }
 
+  [[nodiscard]] const char* band_title() const {
+    return s_.band_hz.empty() ? "column" : "band centre [Hz]";
+  }
+
   void band_axis(Canvas& c) const {
     const int half = Canvas::text_height(kTextScale) / 2;
-    c.text(kGap, top() - 2 * half - kGap, s_.band_hz.empty() ? "column" : "band centre [Hz]",
-           kTextScale, kInk);
+    c.text(kGap, top() - 2 * half - kGap, band_title(), kTextScale, kInk);
     for (int b = 0; b < bands_; b += band_step()) {
       const int y = top() + (bands_ - 1 - b) * cell_height_ + cell_height_ / 2;
       const std::string text = band_text(b);
@@ -152,14 +155,18 @@ class Drawing {
     if (!is_time) std::erase_if(at, [](double v) { return v != std::floor(v); });
     const double step = at.size() > 1 ? at[1] - at[0] : 1;
     const int y = top() + height_ + 1;
+    int end = 0;  // of the text before
     for (const double t : at) {
       const int x = left_ + static_cast<int>(std::lround((t - first) * pixels));
       const std::string text = tick_text(t, step);
       c.fill(x, y, 1, kTick, kInk);
-      c.text(x - text_width(text) / 2, y + kTick + kGap / 2, text, kTextScale, kInk);
+      const int begin = x - text_width(text) / 2;
+      if (end > 0 && begin < end + kGap) continue;  // there is no room for this one
+      c.text(begin, y + kTick + kGap / 2, text, kTextScale, kInk);
+      end = begin + text_width(text);
     }
     const std::string name = is_time ? "time [s]" : s_.axis;
-    c.text(left_ + (width_ - text_width(name)) / 2,
+    c.text(std::max(kGap, left_ + (width_ - text_width(name)) / 2),
            y + kTick + kGap + Canvas::text_height(kTextScale) + kGap / 2, name, kTextScale, kInk);
   }
 
@@ -177,12 +184,16 @@ class Drawing {
     for (int y = 0; y < height_; ++y)
       c.fill(x, top() + y, kBarWidth, 1, colour_of(1 - (y + 0.5) / static_cast<double>(height_)));
     c.frame(x - 1, top() - 1, kBarWidth + 2, height_ + 2, kInk);
-    c.text(x, top() - 2 * half - kGap, s_.unit, kTextScale, kInk);
+    c.text(std::max(x, 5 * kGap + text_width(band_title())), top() - 2 * half - kGap, s_.unit,
+           kTextScale, kInk);
+    int before = c.height();  // where the text before is
     for (const double level : level_ticks()) {
       const int y =
           top() + static_cast<int>(std::lround((range_.high - level) / (range_.high - range_.low) *
                                                (height_ - 1)));
       c.fill(x + kBarWidth + 1, y, kTick, 1, kInk);
+      if (before - y < 2 * half + kGap / 2) continue;
+      before = y;
       c.text(x + kBarWidth + kTick + kGap, y - half, level_text(level), kTextScale, kInk);
     }
   }

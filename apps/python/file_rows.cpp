@@ -37,7 +37,7 @@ FileRows::FileRows(Layout layout)
   for (const Chunk& c : layout_.chunks) is_cut = is_cut || c.at + c.bytes > size;
   if (is_cut)
     throw RunError(layout_.path +
-                   ": is shorter than its rows; it was cut off, or is being written");
+                   ": this file is shorter than its rows; it was cut off, or is being written");
   if (layout_.chunk_rows > 0 || layout_.rows == 0) return;
   void* map = mmap(nullptr, end, PROT_READ, MAP_SHARED, fd_.get(), 0);
   if (map == MAP_FAILED)

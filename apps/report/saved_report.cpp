@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -11,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "apps/report/format.h"
+#include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 
@@ -20,6 +22,12 @@ namespace {
 using Json = nlohmann::json;
 
 Json parsed(const std::string& path) {
+  constexpr const char* kAdvice = "name the document of a run: `melflow run PIPELINE --json=FILE`";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error)
+    throw RunError(fmt::format("{}: {}; {}", path, no_such_file(path, {".json"}), kAdvice));
+  if (std::filesystem::is_directory(path, error))
+    throw RunError(fmt::format("{}: this is a folder; {}", path, kAdvice));
   std::ifstream in(path);
   if (!in)
     throw RunError(
@@ -27,7 +35,8 @@ Json parsed(const std::string& path) {
   Json out = Json::parse(in, nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
-        "{}: is not a report of melflow; `melflow run PIPELINE --json={}` writes one", path, path));
+        "{}: this is not a report of melflow; `melflow run PIPELINE --json={}` writes one", path,
+        path));
   return out;
 }
 
@@ -72,7 +81,7 @@ RunSpeed read_saved_report(const std::string& path) try {
     out.stages.push_back(stage_of(s, std::max(1.0, out.files)));
   return out;
 } catch (const Json::exception& e) {
-  throw RunError(fmt::format("{}: is not a complete report of melflow: {}", path, e.what()));
+  throw RunError(fmt::format("{}: this is not a complete report of melflow: {}", path, e.what()));
 }
 
 std::string comparison_text(const Comparison& c, const RunSpeed& before, const RunSpeed& after) {

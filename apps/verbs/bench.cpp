@@ -63,7 +63,7 @@ std::string parent_of(const BenchArguments& arguments) {
   }
   if (!fs::is_directory(dir, error))
     throw UsageError(fmt::format("--dir {}: {}; name a folder with room for files of some MB",
-                                 excerpt(dir), error ? error.message() : "is not a folder"));
+                                 excerpt(dir), error ? error.message() : "this is not a folder"));
   return dir;
 }
 

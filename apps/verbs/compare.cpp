@@ -220,8 +220,9 @@ Action add_compare(CLI::App& verb) {
   verb.footer(
       "It compares settings, not values: everything that can change a value, from the recording to "
       "the\nrow. `melflow verify-parity` compares values.\n\n"
-      "Exit status: 0 the features are the same, 1 they differ, 2 one of the two cannot be "
-      "read.\n\n"
+      "Exit status: 0 the features are the same, 1 they differ, 2 one of the two cannot be read, "
+      "or\n"
+      "usage, 78 one is a pipeline that is wrong.\n\n"
       "Example:\n"
       "  melflow compare old.h5 new.h5\n"
       "  melflow compare features.h5 mine.yaml --output write\n"

@@ -46,6 +46,10 @@ void add_time(CLI::App& verb, const char* name, double& seconds, const char* wha
           [name, may_be_zero, &seconds](const std::string& text) {
             const bool is_zero = may_be_zero && (text == "0" || text == "0s");
             const std::optional<double> given = is_zero ? 0 : duration_seconds(text);
+            const bool is_nothing = !text.empty() && text.find_first_not_of("0.smhd") == text.npos;
+            if (!given && is_nothing)
+              throw CLI::ValidationError(
+                  name, "'" + text + "' is no time; write one above 0, such as 90s or 1.5h");
             if (!given)
               throw CLI::ValidationError(
                   name, "'" + text + "' is not a time such as 11h50m, 90s, 1.5h or 90 (seconds)");

@@ -82,7 +82,10 @@ std::vector<FeatureSettings> of_pipeline(const std::string& path, const PlanOver
     (is_written ? written : others).push_back(of_sink(path, n));
   }
   if (written.empty()) written = std::move(others);
-  if (written.empty()) throw RunError(path + ": has no output");
+  if (written.empty())
+    throw RunError(
+        path +
+        ": this pipeline has no output; end it with a node that writes rows, such as hdf5_write");
   return written;
 }
 

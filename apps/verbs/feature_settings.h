@@ -52,7 +52,7 @@ const FeatureSettings* find_written(const std::vector<FeatureSettings>& outputs,
 bool are_alike(const std::vector<FeatureSettings>& outputs);
 /// "a.yaml has several outputs whose features differ (x, y); name one of them: --output x"
 std::string name_an_output(const std::vector<FeatureSettings>& outputs);
-/// "there is no output 'z' in a.yaml, did you mean 'x'?; it has x, y"
+/// ""there is no output 'z' in a.yaml. Did you mean 'x'?; it has x, y""
 std::string no_such_output(const std::vector<FeatureSettings>& outputs, const std::string& name);
 
 /// A line for each setting, "mel.n_mels: 80", after the hash and the preset. The text does not

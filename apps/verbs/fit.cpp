@@ -39,10 +39,10 @@ void add_others(const FeatureFile& file, std::vector<std::string>& out) {
     } catch (const RunError&) {
       // It may be anything.
     }
-    out.push_back(
-        fmt::format("{}: is not of the same run as {}: labels, splits or features may be others. "
-                    "`melflow update` of its pipeline makes them of one run",
-                    path, file.path()));
+    out.push_back(fmt::format(
+        "{}: this file is not of the same run as {}: labels, splits or features may be others. "
+        "`melflow update` of its pipeline makes them of one run",
+        path, file.path()));
   }
 }
 
@@ -77,7 +77,7 @@ std::vector<std::string> misfits(const FeatureFile& file) {
   std::vector<std::string> out;
   if (!file.is_index_as_written())
     out.push_back(
-        fmt::format("{}: is damaged: what it says of its files and of itself is not what "
+        fmt::format("{}: this file is damaged: what it says of its files and of itself is not what "
                     "was written; copy it again, or build it anew (overwrite: true)",
                     file.path()));
   add_rows(file, out);

@@ -82,7 +82,7 @@ graph:
 
 int write_template(const std::string& path, bool force) {
   if (!force && has_name(path))
-    throw RunError(path + ": is already there; give another name, or --force to replace it");
+    throw RunError(path + ": this already exists; give another name, or --force to replace it");
   WrittenFile(path).write(kTemplate);
   say(stdout, "{0} is written. Next:\n  DATA=folder OUT=features.h5 melflow run {0}\n", path);
   return kDone;

@@ -77,7 +77,7 @@ std::string wrong_stage_name(const std::string& name) {
 
 void write_stage_project(const std::string& name, const std::string& folder) {
   if (has_name(folder))
-    throw RunError(folder + ": is already there; give the name of a new folder");
+    throw RunError(folder + ": this already exists; give the name of a new folder");
   std::vector<std::pair<std::string, std::string>> files;
   for (const char* file : kFiles)
     files.emplace_back(renamed(file, name), renamed(example_text(file), name));

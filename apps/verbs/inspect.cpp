@@ -20,6 +20,7 @@
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 #include "stages/output/formats/feature_file.h"
+#include "stages/output/formats/npy_reader.h"
 #include "stages/output/formats/stored_json.h"
 
 namespace melflow {
@@ -140,8 +141,10 @@ std::string settings_text(const FeatureFile& f) {
       if (key != "stage" && !value.is_null())
         line += fmt::format(" {}={}", excerpt(key), excerpt(setting_text(value), kLongestSetting));
     const auto stage = options.find("stage");
-    out += fmt::format("{:<14}{}:{}\n", title,
-                       stage == options.end() ? "" : excerpt(setting_text(*stage)), line);
+    std::string name = stage == options.end() ? "" : excerpt(setting_text(*stage));
+    // The same features have the same settings, in whatever kind of file.
+    if (name == "hdf5_write" && is_npy(f.path())) name = "npy_write";
+    out += fmt::format("{:<14}{}:{}\n", title, name, line);
     title = "";
   }
   return out;

@@ -43,8 +43,8 @@ void add(Manifest& list, const FeatureFile& output, const FeatureFile::Entry& e)
     const std::string_view own = path.substr(0, path.find('/'));
     while (source < sources.size() && sources[source].name != own) ++source;
     if (source == sources.size())
-      throw RunError(fmt::format("{}: is damaged: {} is of no source that it names", output.path(),
-                                 excerpt(e.path)));
+      throw RunError(fmt::format("{}: this file is damaged: {} is of no source that it names",
+                                 output.path(), excerpt(e.path)));
     path.remove_prefix(own.size() + 1);
   }
   const std::size_t name = path.rfind('/') + 1;  // 0 without one
@@ -112,7 +112,7 @@ const PlanNode& only_sink(const Plan& plan, const std::string& path) {
     if (n.info->traits.kind != StageKind::sink) continue;
     if (out != nullptr || dynamic_cast<const RowSink*>(n.stage.get()) == nullptr)
       throw RunError(
-          fmt::format("{}: is of a pipeline with more than one output ({} is another); "
+          fmt::format("{}: this file is of a pipeline with more than one output ({} is another); "
                       "rows are computed anew where it has one",
                       path, n.name));
     out = &n;

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "apps/shipped.h"
+#include "pipeline/no_such_file.h"
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 
 namespace melflow {
@@ -72,12 +74,16 @@ std::string find_pipeline(const std::string& name) {
     names.push_back(p.stem().string());
   }
   if (is_there) return name;  // a folder, of which the reader says that
+  const Mark mark{std::make_shared<const std::string>(name), 0, 0};
   std::string message = "there is no such file";
   for (const char* ending : {".yaml", ".yml"}) {
     const fs::path other = fs::path(wanted).replace_extension(ending);
     if (other != wanted && fs::is_regular_file(other, error))
-      throw ConfigError(fmt::format("{}, did you mean '{}'?", message, excerpt(other.string())),
-                        {std::make_shared<const std::string>(name), 0, 0});
+      throw ConfigError(message + did_you_mean(excerpt(other.string())), mark);
+  }
+  if (!is_bare || !wanted.extension().empty()) {
+    const std::string text = no_such_file(name, {".yaml", ".yml"});
+    if (text.ends_with('?') || !is_bare) throw ConfigError(text, mark);
   }
   if (!names.empty()) {
     const std::string near = did_you_mean(wanted.stem().string(), names);
@@ -92,7 +98,7 @@ std::string find_pipeline(const std::string& name) {
         ", and none of the pipelines that come with melflow: they were looked for in {}",
         fmt::join(places, ", "));
   }
-  throw ConfigError(message, {std::make_shared<const std::string>(name), 0, 0});
+  throw ConfigError(message, mark);
 }
 
 bool is_pipeline_name(const std::string& argument) {

@@ -45,7 +45,7 @@ const PlanNode& sink_of(const Plan& plan, const FeatureFile& file) {
   for (const PlanNode& n : plan.nodes)
     if (n.stage->traits().cuts)
       throw RunError(file.path() +
-                     ": has utterances; files are computed anew only as a whole. Without "
+                     ": this file has utterances; files are computed anew only as a whole. Without "
                      "--recompute its rows are compared with their hashes");
   return only_sink(plan, file.path());
 }

@@ -47,7 +47,8 @@ std::string config_of(const FeatureFile& file) {
   if (config.empty() || file.format() == 1)
     throw RunError(file.path() + ": does not say by which configuration it was made");
   if (!file.complete())
-    throw RunError(file.path() + ": is not complete; the command that began it goes on with it");
+    throw RunError(file.path() +
+                   ": this file is not complete; the command that began it goes on with it");
   return config;
 }
 
@@ -72,10 +73,10 @@ Examined examine(const FeatureFile& named) {
     files.push_back(std::make_unique<const FeatureFile>(path));
     const FeatureFile& file = *files.back();
     if (file.text("run_hash") != named.text("run_hash"))
-      throw RunError(
-          fmt::format("{}: is not of the same run as {}, so they cannot be repaired together; "
-                      "`melflow update` of their pipeline makes them of one run",
-                      path, named.path()));
+      throw RunError(fmt::format(
+          "{}: this file is not of the same run as {}, so they cannot be repaired together; "
+          "`melflow update` of their pipeline makes them of one run",
+          path, named.path()));
     check_index(file);
     CheckedRows found = check_rows(file);
     out.kept += found.right + found.unknown;

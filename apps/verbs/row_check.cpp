@@ -46,8 +46,8 @@ State checked(const FeatureFile& file, const FeatureFile::Entry& entry, NumberTy
 
 NumberType stored_type(const FeatureFile& file) {
   if (const auto type = number_type(file.dtype())) return *type;
-  throw RunError(fmt::format("{}: has rows of type {}, which melflow does not know", file.path(),
-                             file.dtype()));
+  throw RunError(fmt::format("{}: this file has rows of type {}, which melflow does not know",
+                             file.path(), file.dtype()));
 }
 
 bool are_rows_right(const FeatureFile& file, const FeatureFile::Entry& entry) {

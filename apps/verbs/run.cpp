@@ -138,6 +138,16 @@ void print_report(const RunReport& report, const Runner& runner, const std::vect
   put(out, text);
 }
 
+// Of a run with failed files that has an output.
+std::string what_to_do_text(const RunReport& report, const Plan& plan, const std::string& file) {
+  if (report.ending != Ending::complete || report.counts.failed == 0) return {};
+  return "  Mend these files, or leave them out" +
+         (plan.settings.sinks > 1
+              ? std::string(".\n")
+              : fmt::format("; `melflow update {}` then computes what has changed.\n",
+                            excerpt(file, 4096)));
+}
+
 // Any other sink would write.
 void check_can_preview(const Plan& plan) {
   for (const PlanNode& node : plan.nodes)
@@ -195,7 +205,9 @@ int run(const RunArguments& arguments, Documents& documents) {
     print_report(report, runner, remarks, judged, arguments.json == "-" ? stderr : stdout);
   else
     put(stderr, warnings_text(report, runner.plan()) +
-                    failures_text(report, remarks, kShownRemarks) + verdicts_text(unmet(judged)));
+                    failures_text(report, remarks, kShownRemarks) +
+                    what_to_do_text(report, runner.plan(), arguments.plan.file) +
+                    verdicts_text(unmet(judged)));
   if (documents.has_trace())
     documents.write_trace(trace_json(*visits, ran.series, report, runner.plan()));
   if (documents.are_wanted()) {

@@ -13,6 +13,7 @@
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/written_file.h"
 #include "pipeline/schema.h"
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 #include "stages/files/own_file.h"
 #include "stages/output/formats/feature_file.h"
@@ -48,7 +49,7 @@ std::string near_name(const std::string& wanted, const std::vector<std::string>&
   const std::string near = did_you_mean(name(wanted), names);
   for (std::size_t i = 0; i < paths.size() && !near.empty(); ++i)
     if (near.find("'" + names[i] + "'") != std::string::npos)
-      return fmt::format(", did you mean '{}'?", excerpt(paths[i], kLongestPath));
+      return did_you_mean(excerpt(paths[i], kLongestPath));
   return {};
 }
 
@@ -178,7 +179,7 @@ int show(const ShowArguments& arguments) {
                 ".png";
   if (arguments.picture.empty() && !arguments.force && has_name(picture))
     throw RunError(
-        fmt::format("{}: is already there; name another picture by --output, or replace "
+        fmt::format("{}: this already exists; name another picture by --output, or replace "
                     "it by --force",
                     excerpt(picture, kLongestPath)));
   WrittenFile written(picture, arguments.files);

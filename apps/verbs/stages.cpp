@@ -58,6 +58,8 @@ std::string example(const StageInfo& stage) {
   for (const Field& f : config->schema().fields())
     if (f.doc.ends_with("; required") || f.name == "root")
       out += fmt::format(", {}: {}", f.name, f.doc.starts_with("folder") ? "FOLDER" : "FILE");
+    else if (const std::size_t at = f.type.find("({"); at != f.type.npos && f.default_text == "{}")
+      out += fmt::format(", {}: {}", f.name, f.type.substr(at + 1, f.type.size() - at - 2));
   return out + "}";
 }
 
@@ -122,9 +124,28 @@ int print_stage(const std::string& asked) {
   return kDone;
 }
 
+// The names and ports in columns; ports that are longer than most have the summary below them.
 int print_list() {
-  for (const StageInfo* stage : Registry::global().all())
-    say(stdout, "{:<12}  {:<24}  {}\n", stage->name, ports_text(stage->traits), stage->summary);
+  constexpr std::size_t kWidest = 30;
+  const auto length = [](const std::string& text) {  // "→" has three bytes
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    }));
+  };
+  std::size_t name = 0, ports = 0;
+  for (const StageInfo* stage : Registry::global().all()) {
+    name = std::max(name, stage->name.size());
+    if (const std::size_t n = length(ports_text(stage->traits)); n <= kWidest)
+      ports = std::max(ports, n);
+  }
+  for (const StageInfo* stage : Registry::global().all()) {
+    const std::string text = ports_text(stage->traits);
+    const std::size_t n = length(text);
+    const bool is_long = n > kWidest;
+    say(stdout, "{:<{}}  {}{}", stage->name, name, text, std::string(is_long ? 0 : ports - n, ' '));
+    if (is_long) say(stdout, "\n{:<{}}", "", name + 2 + ports);
+    say(stdout, "  {}\n", stage->summary);
+  }
   say(stdout, "\n`melflow stages NAME` shows the options of one.\n");
   return kDone;
 }

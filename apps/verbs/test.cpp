@@ -109,8 +109,9 @@ int run_tests(const TestArguments& arguments) {
     for (const PipelineTest& t : all.back().second) known.push_back(t.name);
   }
   if (known.empty())
-    throw UsageError(fmt::format("{}: has no tests; docs/pipelines.md says how they are written",
-                                 fmt::join(arguments.files, ", ")));
+    throw UsageError(fmt::format(
+        "{}: there are no tests in it; write them under the key tests, as docs/pipelines.md shows",
+        fmt::join(arguments.files, ", ")));
   check_names(arguments, known);
   std::optional<TemporaryFolder> own;
   const fs::path scratch = scratch_folder(arguments, own);

@@ -16,6 +16,7 @@
 #include "apps/shipped.h"
 #include "apps/verbs/parity_options.h"
 #include "apps/verbs/verbs.h"
+#include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
 #include "stages/features/mel/mel_kernel.h"
@@ -188,11 +189,12 @@ void check_recordings(const std::vector<std::string>& files) {
   if (!files.empty() && std::none_of(files.begin(), files.end(), [&](const std::string& file) {
         return fs::exists(file, error);
       }))
-    throw RunError(excerpt(files.front()) + ": there is no such file");
+    throw RunError(fmt::format("{}: {}; name a recording", excerpt(files.front()),
+                               no_such_file(files.front(), {".wav", ".flac", ".ogg", ".mp3"})));
   for (const std::string& file : files) {
     if (fs::is_directory(file, error))
-      throw RunError(fmt::format("{0}: is a folder; name the recordings in it, such as {0}/*.wav",
-                                 excerpt(file)));
+      throw RunError(fmt::format(
+          "{0}: this is a folder; name the recordings in it, such as {0}/*.wav", excerpt(file)));
     const std::string ending = fs::path(file).extension().string();
     if (ending == ".h5" || ending == ".hdf5" || ending == ".npy")
       throw RunError(

@@ -48,6 +48,7 @@ struct ResampleOptions {
 
   void describe(Schema& s) {
     s.other_names(other_names::of_resample());
+    s.other_values(other_names::values_of_resample());
     s.field("rate", rate, "sample rate to which every recording is converted [Hz]")
         .range(100, 1'000'000);
     s.field("quality", quality,

@@ -183,6 +183,10 @@ class Segment final : public StreamTransform<Waveform, Windows, SegmentState> {
                  fmt::format("{:.3f}", static_cast<double>(dropped_microseconds_.load()) * 1e-6))}};
   }
 
+  [[nodiscard]] StageResources resources() const override {
+    return {.size_option = options_.length ? "length" : options_.long_windows ? "long.length" : ""};
+  }
+
   // A block and what was kept of the one before it; passed on untouched where it is the only one.
   [[nodiscard]] std::size_t output_bound(const SourceInfo&, std::size_t input) const override {
     const std::int64_t kept = expected_ ? expected_->long_length + expected_->long_hop : context_;

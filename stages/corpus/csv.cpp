@@ -15,7 +15,7 @@ CsvReader::CsvReader(const std::string& path, const std::vector<std::string>& re
                      char separator)
     : path_(path), in_(path, std::ios::binary), separator_(separator) {
   if (!in_) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  if (!read_row(header_)) throw RunError(path + ": is empty, a header line is expected");
+  if (!read_row(header_)) throw RunError(path + ": this file is empty, a header line is expected");
   if (header_.front().starts_with("\xEF\xBB\xBF")) header_.front().erase(0, 3);
   for (const std::string& name : required)
     if (column(name) < 0)

@@ -240,10 +240,10 @@ class FileList final : public Source<FileRef>,
                                           fmt::gmtime(stamp.modified / 1'000'000'000),
                                           stamp.modified % 1'000'000'000);
     };
-    throw RunError(
-        fmt::format("{}: is not what was planned with: then {}, now {}. Put it back as it was, or "
-                    "plan anew",
-                    manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
+    throw RunError(fmt::format(
+        "{}: this file is not what was planned with: then {}, now {}. Put it back as it was, or "
+        "plan anew",
+        manifest_.path(i), text(frozen_[i]), text(stamps_[i])));
   }
 
   struct Corpus {

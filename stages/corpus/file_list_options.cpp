@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "pipeline/no_such_file.h"
+#include "pipeline/sentences.h"
 #include "stages/corpus/name_rule.h"
 #include "stages/corpus/split_name.h"
 #include "stages/corpus/table_reader.h"
@@ -137,6 +139,8 @@ std::shared_ptr<const ManifestFields> FileListOptions::fields() const {
 }
 
 void UtteranceColumns::describe(Schema& s) {
+  s.other_names(other_names::of_utterances());
+  s.other_values(other_names::values_of_utterances());
   s.field("start", start, "name of the column with the start of an utterance in its recording");
   s.field("end", end,
           "name of the column with the end of an utterance; an empty cell is the end of the "
@@ -239,7 +243,24 @@ bool is_spreadsheet(const std::string& path) {
   return ending == ".xls" || ending == ".xlsx" || ending == ".ods" || ending == ".parquet";
 }
 
+// What other toolkits call their lists, which are not read by these names.
+std::string other_list(const std::string& path) {
+  const std::filesystem::path file(path);
+  if (file.extension() == ".json")
+    return fmt::format(
+        "{0} has no ending that is known; one JSON object a line, as NeMo has it, is "
+        "read from a .jsonl: rename it to {1}.jsonl",
+        path, file.stem().string());
+  if (file.filename() == "wav.scp")
+    return path +
+           " has ids before its paths; give Kaldi's segments in place of it (manifest: segments), "
+           "or "
+           "a text file with one path per line";
+  return {};
+}
+
 void check_tables(const FileListOptions& o, PlanCheck& check) {
+  if (const std::string why = other_list(o.manifest); !why.empty()) check.error("manifest", why);
   if (is_spreadsheet(o.manifest))
     check.error("manifest",
                 o.manifest +
@@ -262,7 +283,10 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
     check.error("labels", "a manifest with labels is a .csv, .tsv or .jsonl with the column " +
                               o.label_column + ", not " + o.manifest);
   if (!o.targets.empty() && o.label_file.empty() && !is_labelled)
-    check.error("targets", "are columns of label_file or of a manifest (.csv, .tsv or .jsonl)");
+    check.error(
+        "targets",
+        "these are columns of a table, and there is none; set label_file or manifest (.csv, "
+        ".tsv or .jsonl)");
   if (!o.label_separator.empty() && !o.labels.is_in_table())
     check.error("label_separator", "is for labels of a table (labels: file or manifest)");
 }
@@ -273,6 +297,7 @@ void check_exists(const std::string& option, const std::string& path, PlanCheck&
   if (path.empty() || path.find("${") != path.npos || std::filesystem::exists(path, error) || error)
     return;
   std::string why = path_advice(path);
+  if (why.empty()) why = near_path(path);
   if (why.empty() && std::filesystem::path(path).is_relative())
     if (const auto current = std::filesystem::current_path(error); !error)
       why = fmt::format("; a relative path starts in the current folder, {}",
@@ -292,10 +317,8 @@ void check_patterns(const FileListOptions& o, PlanCheck& check) {
                            std::all_of(ending.begin(), ending.end(),
                                        [](unsigned char c) { return std::isalnum(c) != 0; });
     if (is_ending)
-      check.warning(
-          "include",
-          fmt::format("'{}' matches only files of exactly that name; did you mean '*.{}'?", pattern,
-                      ending));
+      check.warning("include", fmt::format("'{}' matches only files of exactly that name{}",
+                                           pattern, did_you_mean("*." + ending)));
   }
 }
 

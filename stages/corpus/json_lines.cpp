@@ -36,7 +36,7 @@ bool to_cell(const Json& value, std::string& out) {
 JsonLinesReader::JsonLinesReader(const std::string& path, const std::vector<std::string>& required)
     : path_(path), in_(path, std::ios::binary) {
   if (!in_) throw RunError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  if (!read_line()) throw RunError(path + ": is empty, a JSON object a line is expected");
+  if (!read_line()) throw RunError(path + ": this file is empty, a JSON object a line is expected");
   parse();
   is_waiting_ = true;
   for (const std::string& name : required)
@@ -75,7 +75,7 @@ void JsonLinesReader::parse() {
   const Json object = Json::parse(text_, nullptr, false);
   if (!object.is_object())
     throw RunError(
-        fmt::format("{}:{}: is not a JSON object; one per line is expected", path_, line_));
+        fmt::format("{}:{}: this is not a JSON object; one per line is expected", path_, line_));
   const bool is_first = names_.empty();
   for (const auto& [name, value] : object.items())
     if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);

@@ -19,8 +19,9 @@ std::string OptionType<SplitShares>::parse(const Value& v, SplitShares& out) {
       meant += fmt::format("{}{}: {}", i == 0 ? "" : ", ", names[i], excerpt(v.items()[i].text()));
     return fmt::format("a list has no names for the splits; write {{{}}}", meant);
   }
-  if (!v.is_map() || v.entries().empty())
-    return detail::is_not(v, "splits and their shares such as {train: 80, test: 20}");
+  if (v.is_map() && v.entries().empty())
+    return "has no share; write some, such as {train: 80, test: 20}";
+  if (!v.is_map()) return detail::is_not(v, "a map of shares such as {train: 80, test: 20}");
   SplitShares shares;
   double sum = 0;
   bool are_whole = true;  // proportions: 80 and 20, 4 and 1

@@ -207,7 +207,10 @@ class Concat final : public SideBySide {
     const FeatureInfo &a = *infos_.front(), &b = *infos_[k];
     const std::string &first = inputs().front().name, &name = inputs()[k].name;
     if (b.is_samples())
-      return fmt::format("concat takes rows of features, but {} gives samples", name);
+      return fmt::format(
+          "concat takes rows of features, but {0} gives samples; leave {0} out of from, "
+          "and give it an output of its own",
+          name);
     if ((a.frames > 0) != (b.frames > 0))
       return fmt::format("{} gives a row for each {}, {} for each {}; put both behind one segment",
                          first, a.frames > 0 ? "window" : "frame", name,

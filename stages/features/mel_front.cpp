@@ -115,8 +115,11 @@ Properties MelFront::plan(const Properties& given, PlanCheck& check_plan, Comput
   auto problems = options_.check_times(*options_.sample_rate);
   options_.mel = options_.resolved();
   if (problems.empty()) problems = check(options_.mel);
-  for (const MelOptionProblem& p : problems)
-    check_plan.error(p.option, p.without_name() + options_.origin_of(p.option));
+  for (const MelOptionProblem& p : problems) {
+    // What to do is another thing where a preset has set it.
+    const std::string text = p.without_name(), origin = options_.origin_of(p.option);
+    check_plan.error(p.option, origin.empty() ? text : text.substr(0, text.find(';')) + origin);
+  }
   if (by.backend != "cpu" && options_.mel.precision == MelOptions::Precision::float64) {
     check_plan.error("precision",
                      "double: CUDA devices compute in single precision; set backend: cpu (or auto, "

@@ -1,6 +1,7 @@
 #include "stages/features/mel_stage_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <variant>
 
 #include "pipeline/problem.h"
+#include "pipeline/sentences.h"
 #include "stages/features/mel/mel_option_table.h"
 #include "stages/other_names.h"
 #include "stages/output/formats/npy_array.h"
@@ -60,12 +62,10 @@ std::string OptionType<PresetChoice>::parse(const Value& v, PresetChoice& out) {
     return {};
   }
   const MelPreset* found = v.is_scalar() ? find_preset(v.text()) : nullptr;
-  if (found == nullptr) {
-    std::string all;
-    for (const std::string& c : choices()) all += (all.empty() ? "" : ", ") + c;
-    return detail::describe_value(v) + " is not one of " + all +
-           (v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
-  }
+  if (found == nullptr)
+    return fmt::format("{} is not one of {}{}", detail::describe_value(v),
+                       fmt::join(choices(), ", "),
+                       v.is_scalar() ? did_you_mean(v.text(), choices()) : "");
   out.preset = found;
   return {};
 }
@@ -135,9 +135,11 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
     if (samples > 0 && samples < 1) {
-      out.push_back({name, fmt::format("{} is {}, which is {:.4g} samples at {} Hz and so less "
-                                       "than one; did you mean milliseconds (ms)?",
-                                       name, time, samples, rate)});
+      out.push_back(
+          {name, fmt::format("{} is {}, which is {:.4g} samples at {} Hz and so less "
+                             "than one{}",
+                             name, time, samples, rate,
+                             did_you_mean(fmt::format("{:.6g}ms", 1e6 * (*length)->seconds)))});
       continue;
     }
     if (std::abs(samples - std::round(samples)) > 1e-6 * std::max(1.0, samples))

@@ -154,10 +154,11 @@ void refuse_foreign(const std::string& path) {
         "{}: begins with zeros, as files do whose writing a power failure ended; if it is of an "
         "earlier run, remove it",
         path));
-  throw RunError(fmt::format(
-      "{}: is there already and is not melflow's; it would be written over: give it another name, "
-      "or write elsewhere",
-      path));
+  throw RunError(
+      fmt::format("{}: this exists already and is not melflow's; it would be written over: give it "
+                  "another name, "
+                  "or write elsewhere",
+                  path));
 }
 
 UniqueFd create_own(const std::string& path, std::string_view mark, const Recognizer& recognizer,

@@ -26,16 +26,17 @@ void PartFile::check(const std::string& target, const std::string& stage, Existi
                     target, folder, stage));
   if (stat(target.c_str(), &st) != 0) return;
   if (S_ISDIR(st.st_mode))
-    throw RunError(fmt::format("{}: is a folder; {}.path takes a file name", target, stage));
+    throw RunError(fmt::format("{}: this is a folder; {}.path takes a file name", target, stage));
   if (!S_ISREG(st.st_mode))
-    throw RunError(fmt::format(
-        "{}: is a {}, not a file; {}.path takes the name of a file, which is written beside it and "
-        "gets its name when it is complete",
-        target,
-        S_ISFIFO(st.st_mode)   ? "FIFO"
-        : S_ISSOCK(st.st_mode) ? "socket"
-                               : "device",
-        stage));
+    throw RunError(
+        fmt::format("{}: this is a {}, not a file; {}.path takes the name of a file, which is "
+                    "written beside it and "
+                    "gets its name when it is complete",
+                    target,
+                    S_ISFIFO(st.st_mode)   ? "FIFO"
+                    : S_ISSOCK(st.st_mode) ? "socket"
+                                           : "device",
+                    stage));
   if (has_name(target + ".replaced")) refuse_foreign(target + ".replaced");
   if (existing == Existing::refuse)
     throw RunError(
@@ -81,7 +82,7 @@ PartFile::~PartFile() {
 
 void PartFile::open_part() {
   fd_ = open_locked(part_);
-  if (!fd_) throw RunError(fmt::format("{}: is not there to be gone on with", part_));
+  if (!fd_) throw RunError(fmt::format("{}: there is no such file to go on with", part_));
 }
 
 // It keeps its name until save().
@@ -128,7 +129,8 @@ void PartFile::recover(const std::string& path) {
   if (file) {
     if (has_name(target))
       throw RunError(fmt::format(
-          "{0}: is there, and so is {0}.part, which was that file when an update of it was "
+          "{0}: this file exists, and so does {0}.part, which was that file when an update of it "
+          "was "
           "interrupted: move {0} away to have it made what it was, or remove {0}.part and {0}.undo "
           "to do without it",
           target));

@@ -254,7 +254,7 @@ bool Publication::recover(const std::string& path) {
   const auto members = read_commit(commit, lock.get());
   if (!members)
     throw RunError(
-        fmt::format("{}: is damaged; it said which files of an earlier run belong "
+        fmt::format("{}: this file is damaged; it said which files of an earlier run belong "
                     "together. Remove it, and build that output anew",
                     commit));
   try {

@@ -115,7 +115,7 @@ void UndoFile::apply(const std::string& target, int fd) {
       header.tail > header.size || kept.size() != header.head + (header.size - header.tail) ||
       header.hash != hash_of(header, kept))
     throw RunError(fmt::format(
-        "{}: is damaged, so {}.part cannot be made what it was before an update that was "
+        "{}: this file is damaged, so {}.part cannot be made what it was before an update that was "
         "interrupted; remove both and build {} anew",
         path, target, target));
   // First, so that what was added gives its room back.

@@ -123,7 +123,7 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
                       "(audio_write.path)",
                       folder, folder_of(folder)));
     if (has_name(folder) && !std::filesystem::is_directory(folder))
-      throw RunError(fmt::format("{}: is not a folder; audio_write.path takes one", folder));
+      throw RunError(fmt::format("{}: this is not a folder; audio_write.path takes one", folder));
     check_existing(run);
     make_folder(folder);
     made_ = std::vector<std::atomic<std::uint32_t>>(run.source.count());
@@ -249,10 +249,10 @@ class AudioWrite final : public ItemStage, public PassesAny, public KeepsMemory 
     const auto check = [&](const std::string& input) {
       struct stat st {};
       if (stat(input.c_str(), &st) == 0 && replaced.contains({st.st_dev, st.st_ino}))
-        throw RunError(
-            fmt::format("{}: is what this run reads and would be replaced by the output; write "
-                        "elsewhere (audio_write.path)",
-                        input));
+        throw RunError(fmt::format(
+            "{}: this file is what this run reads and would be replaced by the output; write "
+            "elsewhere (audio_write.path)",
+            input));
     };
     for (const std::string& input : files_read(run)) check(input);
     if (const ManifestSource* listed = manifest_source(run))

@@ -303,10 +303,10 @@ void check_gives_rows(const RunContext& run, const std::vector<std::string>& pat
   };
   for (const std::string& path : paths)
     if (has_rows(path))
-      throw RunError(
-          fmt::format("{}: is left as it was, since no file of this run gave rows ({} failed, {} "
-                      "skipped); remove it, or write elsewhere, if it is to go",
-                      path, counts.failed, counts.skipped));
+      throw RunError(fmt::format(
+          "{}: this file is left as it was, since no file of this run gave rows ({} failed, {} "
+          "skipped); remove it, or write elsewhere, if it is to go",
+          path, counts.failed, counts.skipped));
 }
 
 }  // namespace melflow

@@ -31,8 +31,8 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
   if (!has_name(target)) return;
   const auto check = [&](const std::string& input, const char* what) {
     if (is_same_file(target, input))
-      throw RunError(fmt::format("{}: is {} and would be replaced by the output; write elsewhere",
-                                 target, what));
+      throw RunError(fmt::format(
+          "{}: this is {} and would be replaced by the output; write elsewhere", target, what));
   };
   for (const std::string& input : files_read(run)) check(input, "what this run reads");
   const auto* listed = manifest_source(run);
@@ -68,6 +68,11 @@ Requirements RowSink::require(const Requirements& below) const {
 void RowSink::check_folder(PlanCheck& check) const {
   const std::filesystem::path folder = std::filesystem::path(target_.path).parent_path();
   std::error_code error;
+  if (std::filesystem::is_directory(target_.path, error))
+    return check.warning(
+        "path", excerpt(target_.path, 4096) +
+                    " is a folder, but path is the name of a file; add one, such as " +
+                    excerpt((std::filesystem::path(target_.path) / "features.h5").string(), 4096));
   if (folder.empty() || target_.path.find("${") != std::string::npos ||
       std::filesystem::exists(folder, error) || error)
     return;
@@ -90,7 +95,8 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
                 "normalised values go beyond full scale, which int16 cannot hold; "
                 "set dtype: float32, or leave the samples as they are");
   if (target_.normalize && target_.statistics == StatisticsOf::none)
-    check.error("normalize", "by which statistics? Set statistics: train");
+    check.error("normalize",
+                "scales by statistics, and none are computed; set statistics: train (or all)");
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;

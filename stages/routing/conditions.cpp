@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <sstream>
 #include <utility>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 #include "stages/manifest.h"
 
@@ -37,20 +39,29 @@ const Known* known(const std::string& key) {
   return nullptr;
 }
 
+struct Unit {
+  Fact fact;
+  const char* name;
+  double factor;
+};
+constexpr Unit kUnits[] = {{Fact::duration, "s", 1},       {Fact::duration, "ms", 1e-3},
+                           {Fact::duration, "min", 60},    {Fact::duration, "h", 3600},
+                           {Fact::size, "B", 1},           {Fact::size, "KiB", 1024},
+                           {Fact::size, "MiB", 1048576},   {Fact::size, "GiB", 1073741824},
+                           {Fact::size, "KB", 1e3},        {Fact::size, "MB", 1e6},
+                           {Fact::size, "GB", 1e9},        {Fact::sample_rate, "Hz", 1},
+                           {Fact::sample_rate, "kHz", 1e3}};
+
+std::string units_of(Fact fact) {
+  if (fact == Fact::peak) return "dB, dBFS";
+  std::vector<std::string> out;
+  for (const Unit& u : kUnits)
+    if (u.fact == fact) out.emplace_back(u.name);
+  return fmt::format("{}", fmt::join(out, ", "));
+}
+
 // What one of them is in: seconds, bytes or hertz; 0 for a unit that it does not have.
 double factor(Fact fact, std::string_view unit) {
-  struct Unit {
-    Fact fact;
-    const char* name;
-    double factor;
-  };
-  static constexpr Unit kUnits[] = {{Fact::duration, "s", 1},       {Fact::duration, "ms", 1e-3},
-                                    {Fact::duration, "min", 60},    {Fact::duration, "h", 3600},
-                                    {Fact::size, "B", 1},           {Fact::size, "KiB", 1024},
-                                    {Fact::size, "MiB", 1048576},   {Fact::size, "GiB", 1073741824},
-                                    {Fact::size, "KB", 1e3},        {Fact::size, "MB", 1e6},
-                                    {Fact::size, "GB", 1e9},        {Fact::sample_rate, "Hz", 1},
-                                    {Fact::sample_rate, "kHz", 1e3}};
   if (unit.empty()) return 1;
   for (const Unit& u : kUnits)
     if (u.fact == fact && unit == u.name) return u.factor;
@@ -91,6 +102,29 @@ std::optional<double> amount(Fact fact, std::string_view text) {
   return read->first * unit * (is_negative ? -1 : 1);
 }
 
+// Why a text that is a number is no amount: "-1s is less than 0". "" for one that is, and for
+// what is no number.
+std::string why_no_amount(const std::string& key, Fact fact, std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const Value value = Value::scalar(std::string(trimmed(text.substr(is_negative ? 1 : 0))));
+  const auto read = detail::number_and_unit(value);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  if (!read || !std::all_of(read->second.begin(), read->second.end(), is_letter)) return {};
+  const bool is_level = fact == Fact::peak && (read->second == "dB" || read->second == "dBFS");
+  if (is_level) return {};
+  if (is_negative && fact != Fact::target)
+    return fmt::format("{} is less than 0; write 0 or more{}", excerpt(text),
+                       fact == Fact::peak ? ", or a level in dB" : "");
+  const std::string unit = excerpt(read->second), known = units_of(fact);
+  if (factor(fact, read->second) == 0)
+    return known.empty()
+               ? fmt::format("{} has a unit; write the number alone", excerpt(text))
+               : fmt::format("'{}' is not a unit of {}; its units are {}", unit, key, known);
+  if (fact == Fact::channels && read->first != std::floor(read->first))
+    return excerpt(text) + " is not a whole number; write one, such as 1, \"> 2\" or 1..2";
+  return {};
+}
+
 std::string amount_text(Fact fact, double number) {
   if (fact == Fact::duration) return fmt::format("{:.6g} s", number);
   if (fact == Fact::sample_rate) return fmt::format("{:.0f} Hz", number);
@@ -115,7 +149,7 @@ std::string meant_range(const std::string& text) {
     return std::isdigit(static_cast<unsigned char>(t.front())) != 0;
   };
   return are_two && !has_dots && begins_so(low) && begins_so(high)
-             ? fmt::format("; did you mean {}..{}?", low, high)
+             ? did_you_mean(fmt::format("{}..{}", low, high))
              : std::string();
 }
 
@@ -172,19 +206,15 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::channels    ? "1, \"> 2\", 1..2"
                               : out.fact == Fact::peak ? "\"< 0.999\", \"> -60dB\", -40dB..-1dB"
                                                        : "\"> 0.5\", 1..5";
-  const auto bad = [&](const std::string& text) {
-    const std::size_t sign = text.find('-');
-    const bool has_sign =
-        sign != text.npos && out.fact != Fact::target &&
-        (sign == 0 || std::isalnum(static_cast<unsigned char>(text[sign - 1])) == 0);
+  const auto bad = [&](const std::string& text, std::initializer_list<std::string_view> amounts) {
+    for (const std::string_view one : amounts)
+      if (const std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
+    if (out.fact == Fact::channels && (text == "stereo" || text == "mono"))
+      return excerpt(text) + " is not a number of channels; write 2 for stereo, 1 for mono";
     return fmt::format(
-        "'{}' is not a condition on a number{} such as {}; a condition is a number, a number after "
+        "'{}' is not a condition on a number such as {}; a condition is a number, a number after "
         "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these{}",
-        excerpt(text),
-        !has_sign                ? ""
-        : out.fact == Fact::peak ? ", 0 or more where it is not in dB,"
-                                 : ", 0 or more,",
-        example, meant_range(text));
+        excerpt(text), example, meant_range(text));
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -195,7 +225,10 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       const std::string_view from = trimmed(rest.substr(0, dots)),
                              to = trimmed(rest.substr(dots + 2));
       const auto low = amount(out.fact, from), high = amount(out.fact, to);
-      if (!low || !high) return bad(text);
+      if ((low && to.empty()) || (high && from.empty()))
+        return fmt::format("{} has one end only; write \"{} {}\"", excerpt(text),
+                           low ? ">=" : "<=", excerpt(low ? from : to));
+      if (!low || !high) return bad(text, {from, to});
       if (lacks_a_unit(out.fact, from, to))
         return fmt::format("{} has a unit at one end only; write it at both, as in {}",
                            excerpt(text),
@@ -212,7 +245,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
       const bool with_it = rest.starts_with('=');
       if (with_it && (is_below || is_above)) rest.remove_prefix(1);
       const auto number = amount(out.fact, trimmed(rest));
-      if (!number) return bad(text);
+      if (!number) return bad(text, {trimmed(rest)});
       if (is_below) range.high = *number, range.with_high = with_it;
       if (is_above) range.low = *number, range.with_low = with_it;
       if (!is_below && !is_above) range = {*number, *number};

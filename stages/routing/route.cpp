@@ -28,7 +28,7 @@ struct Routes {
 };
 template <>
 struct OptionType<Routes> {
-  static std::string name() { return "map of outputs to conditions"; }
+  static std::string name() { return "outputs ({long: {duration: \"> 15s\"}})"; }
   static std::string parse(const Value& v, Routes& out) {
     if (!v.is_map())
       return detail::is_not(v, "a map of outputs such as {long: {duration: \"> 15s\"}}");

@@ -215,10 +215,10 @@ TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") 
     CHECK(e.out.empty());
   };
   refused({"--dir", "nowhere"}, "--dir nowhere: No such file or directory");
-  refused({"--dir", "file"}, "--dir file: is not a folder");
+  refused({"--dir", "file"}, "--dir file: this is not a folder");
   refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ");  // not even by root
   refused({"--json=no/b.json"}, "--json: no/b.json");
-  refused({"--seconds", "0"}, "--seconds: '0' is not a time such as 11h50m, 90s");
+  refused({"--seconds", "0"}, "--seconds: '0' is no time; write one above 0, such as 90s or 1.5h");
   refused({"--repeat", "0"}, "--repeat");
   const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});
   CHECK(e.code == 2);

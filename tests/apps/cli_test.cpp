@@ -104,23 +104,24 @@ TEST_CASE("cli: wrong usage ends with 2 and says what is wrong") {
       {{},
        "a verb is missing; the verbs are run, update, plan, work, merge, status, explain, sweep, "
        "tune, report, init, "},
-      {{"rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
-      {{"run"}, "melflow run: FILE is missing; `melflow run --help` shows what is allowed\n"},
+      {{"rnu"}, "there is no verb 'rnu'. Did you mean 'run'?"},
+      {{"run"},
+       "melflow run: FILE is missing; write melflow run FILE; `melflow run --help` shows what is "
+       "allowed\n"},
       {{"run", "a.yaml", "--sett", "a.b=1"},
-       "melflow run: there is no option '--sett', did you mean '--set'? `melflow run --help` "
-       "shows what is allowed\n"},
-      {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
-      {{"update", "--vra=A=b", "a.yaml"}, "there is no option '--vra', did you mean '--var'?"},
+       "melflow run: there is no option '--sett'. Did you mean '--set'?\n"},
+      {{"run", "--vra", "A=b", "a.yaml"}, "there is no option '--vra'. Did you mean '--var'?"},
+      {{"update", "--vra=A=b", "a.yaml"}, "there is no option '--vra'. Did you mean '--var'?"},
       {{"validate", "a.yaml", "--features"},
        "there is no option '--features'; `melflow inspect` has one"},
       {{"inspect", "a.h5", "-z"}, "there is no option '-z'; `melflow inspect --help`"},
-      {{"help", "rnu"}, "there is no verb 'rnu', did you mean 'run'?"},
+      {{"help", "rnu"}, "there is no verb 'rnu'. Did you mean 'run'?"},
       {{"run", "a.yaml", "--set", "mel.n_mels"},
        "'mel.n_mels' is not of the form NODE.OPTION=VALUE"},
       {{"run", "a.yaml", "--var", "=x"}, "'=x' is not of the form NAME=VALUE"},
       {{"run", "a.yaml", "--workers", "-1"}, "--workers"},
       {{"run", "a.yaml", "--workers", "many"}, "--workers"},
-      {{"stages", "mle"}, "there is no stage 'mle', did you mean 'mel'?"},
+      {{"stages", "mle"}, "there is no stage 'mle'. Did you mean 'mel'?"},
       {{"stages", "--markdown", "--json-schema"}, "--markdown"},
   };
   for (const Row& row : rows) {
@@ -147,7 +148,7 @@ TEST_CASE("cli: a wrong configuration ends with 78, one problem a line and their
     CHECK(e.out.empty());
     CHECK(count_lines(e.err) == 3);
     CHECK(e.err.starts_with(
-        "a.yaml:3:29: files.cuont: unknown option of toy_count, did you mean 'count'?\n"
+        "a.yaml:3:29: files.cuont: unknown option of toy_count. Did you mean 'count'?\n"
         "a.yaml:4:45: the variable NOT_SET_ANYWHERE is not set"));
     CHECK(e.err.ends_with("melflow: 2 problems in the configuration, nothing was started\n"));
   }
@@ -197,7 +198,7 @@ TEST_CASE("cli: a pipeline that is not there is named, with those that come with
   CHECK(e.err.starts_with(
       "dmeo: there is no such file; the pipelines that come with melflow are dataset_builder, "
       "demo, "
-      "kaldi_mfcc, language_id, leak_two_stage, speech_16k_80mel, whisper, did you mean "
+      "kaldi_mfcc, language_id, leak_two_stage, speech_16k_80mel, whisper. Did you mean "
       "'demo'?\n"));
 }
 
@@ -316,7 +317,7 @@ TEST_CASE("cli: init writes a pipeline that is valid, and never over one that is
   write_text(folder / "mine.yaml", "mine");
   const Ended again = run(folder, {kMelflow, "init", "mine.yaml"});
   CHECK(again.code == 1);
-  CHECK(has(again.err, "mine.yaml: is already there"));
+  CHECK(has(again.err, "mine.yaml: this already exists"));
   CHECK(read_text(folder / "mine.yaml") == "mine");
   CHECK(run(folder, {kMelflow, "init", "mine.yaml", "--force"}).code == 0);
   CHECK(read_text(folder / "mine.yaml") == read_text(folder / "melflow.yaml"));

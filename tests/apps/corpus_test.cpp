@@ -161,5 +161,5 @@ TEST_CASE("corpus: show names the nearest recording, whatever its folder is") {
   write_pipeline(folder, "");
   REQUIRE(melflow_in(folder, {"run", "p.yaml", "-q"}).code == 0);
   CHECK(has(melflow_in(folder, {"show", "out.h5", "--file", "plaese-hold"}).err,
-            "there is no file 'plaese-hold' in it, did you mean 'spk1/please-hold.wav'?"));
+            "there is no file 'plaese-hold' in it. Did you mean 'spk1/please-hold.wav'?"));
 }

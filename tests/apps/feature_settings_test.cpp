@@ -213,10 +213,11 @@ TEST_CASE("compare: what is no features file or pipeline is an error of its own"
     const char* message;
   };
   const Row rows[] = {
-      {"text.h5", 2, "melflow: text.h5: is not an HDF5 file; name an output of `melflow run`\n"},
-      {"none.h5", 2, "melflow: none.h5: No such file or directory\n"},
+      {"text.h5", 2,
+       "melflow: text.h5: this is not an HDF5 file; name an output of `melflow run`\n"},
+      {"none.h5", 2, "melflow: none.h5: there is no such file"},
       {"none.yaml", 78, "none.yaml: there is no such file; the pipelines that come with melflow"},
-      {"dmeo", 78, "did you mean 'demo'?"},
+      {"dmeo", 78, "Did you mean 'demo'?"},
   };
   for (const Row& row : rows) {
     const Ended e = folder.melflow({"compare", "a.yaml", row.path});
@@ -283,7 +284,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
        "them: --output write\n"},
       {{"compare", "two.yaml", "two.yaml", "--output", "mfc"},
        2,
-       "melflow: there is no output 'mfc' in two.yaml, did you mean 'mfcc'? It has write, mfcc\n"},
+       "melflow: there is no output 'mfc' in two.yaml. Did you mean 'mfcc'? It has write, mfcc\n"},
       {{"compare", "two.yaml", "names.yaml", "--output", "mfcc"},
        2,
        "melflow: there is no output 'mfcc' in names.yaml; it has write, cepstra_file\n"},
@@ -293,7 +294,7 @@ TEST_CASE("compare: pipelines with several outputs are compared output by output
       {{"inspect", "--features", "two.yaml"},
        1,
        "melflow: two.yaml has several outputs whose features differ (write, mfcc); name one"},
-      {{"inspect", "--features", "two.yaml", "--output", "wirte"}, 1, "did you mean 'write'?"},
+      {{"inspect", "--features", "two.yaml", "--output", "wirte"}, 1, "Did you mean 'write'?"},
       {{"inspect", "two.h5", "--output", "write"}, 2, "--output needs --features"},
   };
   for (const Row& row : rows) {
@@ -339,7 +340,7 @@ TEST_CASE("compare: pipelines need no paths, and a variable that either of them 
     arguments.insert(arguments.end(), {"--var", "BAND=80"});
     const Ended slip = folder.melflow(arguments);
     CHECK(slip.code == 78);
-    CHECK(has(slip.err, "uses the variable ${BAND}, did you mean 'BANDS'?"));
+    CHECK(has(slip.err, "uses the variable ${BAND}. Did you mean 'BANDS'?"));
   }
   // A number cannot be left open.
   write_text(folder / "open.yaml", pipeline("n_mels: \"${BANDS}\", preset: whisper"));

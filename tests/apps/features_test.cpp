@@ -217,7 +217,7 @@ TEST_CASE("features: show draws a file that is named by its path or by the end o
       {"one.wav", ":",
        "'one.wav' could be any of en/one.wav, fr/one.wav; write more of the path\n"},
       {"ne.wav", ":", "there is no file 'ne.wav' in it"},
-      {"en/on.wav", ":", "there is no file 'en/on.wav' in it, did you mean 'en/one.wav'?"},
+      {"en/on.wav", ":", "there is no file 'en/on.wav' in it. Did you mean 'en/one.wav'?"},
       {"not.wav", ":", "fr/not.wav has no rows: failed (decode: "},
       {"en/one.wav", "30:10", "there are no such rows; the recording has 101"},
       {"en/one.wav", "ten", "--rows ten: this is not a range of rows; write A:B, such as 0:500"},
@@ -240,7 +240,7 @@ TEST_CASE("features: show keeps a picture that is there, unless it is named or -
   const Ended refused = run(folder, {kMelflow, "show", "out.h5"});
   CHECK(refused.code == 1);
   CHECK(has(refused.err,
-            "one.png: is already there; name another picture by --output, or replace "
+            "one.png: this already exists; name another picture by --output, or replace "
             "it by --force\n"));
   CHECK(read_text(folder / "one.png") == "of the user's");
   for (const std::vector<std::string>& more :
@@ -352,16 +352,16 @@ TEST_CASE("features: inspect says what is wrong with a file that is none of its 
     const char *file, *message;
   };
   const Row rows[] = {
-      {"none.h5", "none.h5: No such file or directory\n"},
+      {"none.h5", "none.h5: there is no such file"},
       {"new.h5",
-       "new.h5: No such file or directory; new.h5.part is there: a run is still writing "
+       "new.h5: there is no such file; new.h5.part is there: a run is still writing "
        "it, or was ended before it was complete\n"},
       {"new.h5.part",
        "new.h5.part: cannot be read yet: a run is still writing it, or died while "
        "it did\n"},
-      {"text.h5", "text.h5: is not an HDF5 file; name an output of `melflow run`\n"},
-      {"folder.h5", "folder.h5: is a folder; name the .h5 file in it\n"},
-      {"other.h5", "other.h5: is an HDF5 file, but none that melflow wrote"},
+      {"text.h5", "text.h5: this is not an HDF5 file; name an output of `melflow run`\n"},
+      {"folder.h5", "folder.h5: this is a folder; name the .h5 or .npy file in it\n"},
+      {"other.h5", "other.h5: this is an HDF5 file, but none that melflow wrote"},
   };
   for (const Row& row : rows)
     for (const std::vector<std::string>& more :

@@ -115,7 +115,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
     spoil(part, at);
     const Ended merged = example.merge();
     CHECK(merged.code == 1);
-    CHECK(has(merged.err, "job/parts/0001.h5: is damaged: its bytes are not those"));
+    CHECK(has(merged.err, "job/parts/0001.h5: this file is damaged: its bytes are not those"));
     CHECK(!fs::exists(example.folder / "out.h5"));
     CHECK(!fs::exists(example.folder / "out.h5.part"));
     spoil(part, at);
@@ -123,7 +123,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
   fs::resize_file(part, whole.size() - 7);
   const Ended cut = example.merge();
   CHECK(cut.code == 1);
-  CHECK(has(cut.err, "job/parts/0001.h5: is damaged: it has "));
+  CHECK(has(cut.err, "job/parts/0001.h5: this file is damaged: it has "));
   example.check_mends();  // by its size alone
   spoil(part, 70000);
   fs::remove(part);
@@ -132,7 +132,7 @@ TEST_CASE("job: a part that is damaged anywhere is named, and made again when it
   spoil(record, 40);
   const Ended merged = example.merge();
   CHECK(merged.code == 1);
-  CHECK(has(merged.err, "job/done/0003.json: is damaged"));
+  CHECK(has(merged.err, "job/done/0003.json: this file is damaged"));
   example.check_mends();
 }
 
@@ -146,15 +146,15 @@ TEST_CASE("job: a part of another plan is named, by its record or by its bytes")
   take("job/parts/0002.h5");
   const Ended bytes = example.merge();
   CHECK(bytes.code == 1);
-  CHECK(has(bytes.err, "job/parts/0002.h5: is damaged"));
+  CHECK(has(bytes.err, "job/parts/0002.h5: this file is damaged"));
   take("job/done/0002.json");
   const Ended record = example.merge();
   CHECK(record.code == 1);
-  CHECK(has(record.err, "job/done/0002.json: is part 2 of another plan"));
+  CHECK(has(record.err, "job/done/0002.json: this is part 2 of another plan"));
   example.check_mends();
   fs::copy_file(example.folder / "job/done/0001.json", example.folder / "job/done/0002.json",
                 fs::copy_options::overwrite_existing);
-  CHECK(has(example.merge().err, "job/done/0002.json: is part 1 of another plan"));
+  CHECK(has(example.merge().err, "job/done/0002.json: this is part 1 of another plan"));
   example.check_mends();
 }
 
@@ -165,7 +165,8 @@ TEST_CASE("job: an input that has changed since the plan fails its part, and no 
   fs::last_write_time(input, time + std::chrono::seconds(1));
   const Ended worked = example.work();
   CHECK(worked.code == 1);
-  CHECK(has(worked.err, "part 0001: data/04.wav: is not what was planned with: then 60044 bytes"));
+  CHECK(has(worked.err,
+            "part 0001: data/04.wav: this file is not what was planned with: then 60044 bytes"));
   CHECK(has(worked.err, "plan anew"));
   const Ended status = melflow_in(example.folder, {"status", "job", "--json"});
   const Json json = Json::parse(status.out);
@@ -203,9 +204,9 @@ TEST_CASE("job: what was planned is not changed by hand") {
     const char* message;
   };
   for (const Row& row :
-       {Row{"job.json", 30, "job.json: is damaged"},
+       {Row{"job.json", 30, "job.json: this file is damaged"},
         Row{"pipeline.yaml", 90, "pipeline.yaml: was changed since it was planned"},
-        Row{"manifest.jsonl", 300, "manifest.jsonl: is not what `melflow plan` wrote"}}) {
+        Row{"manifest.jsonl", 300, "manifest.jsonl: this file is not what `melflow plan` wrote"}}) {
     CAPTURE(row.file);
     const Example example;
     spoil(example.folder / (std::string("job/") + row.file), row.at);

@@ -36,7 +36,7 @@ cd "$folder"
 refused 2 'Peak is not a name for a stage; allowed: small letters' "$melflow" init --stage Peak
 refused 2 'there is a stage decode already' "$melflow" init --stage decode
 mkdir there
-refused 1 'there: is already there; give the name of a new folder' "$melflow" init --stage peak_level there
+refused 1 'there: this already exists; give the name of a new folder' "$melflow" init --stage peak_level there
 refused 1 'gone/away: the folder cannot be made: No such file or directory' "$melflow" init --stage peak_level gone/away
 says "cmake -S . -B build -DCMAKE_PREFIX_PATH=$folder/installed" "$melflow" init --stage peak_level mine
 if grep -rqi loudness mine; then fail "the name is not everywhere: $(grep -rli loudness mine)"; fi

@@ -100,7 +100,7 @@ TEST_CASE("parity: the JSON document has every case, and --preset limits") {
   const Ended wrong = verify(folder, {"--preset", "wisper"});
   CHECK(wrong.code == 1);
   CHECK(has(wrong.err,
-            "there are no golden vectors of a preset 'wisper', did you mean 'whisper'? There are "
+            "there are no golden vectors of a preset 'wisper'. Did you mean 'whisper'? There are "
             "vectors of "));
 }
 
@@ -161,13 +161,14 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
       {[](Json& all) { all["cases"][0]["rows"][0]["frame"] = 33; },
        "v.json: cases[0] 'librosa, voice': rows[0]: frame 33 is not among its 33\n"},
       {[](Json& all) { all["cases"][0]["options"]["n_mel"] = 3; },
-       "v.json: cases[0] 'librosa, voice': options.n_mel: unknown option, did you mean "
+       "v.json: cases[0] 'librosa, voice': options.n_mel: unknown option. Did you mean "
        "'n_mels'?\n"},
       {[](Json& all) { all["cases"][0]["options"]["n_mels"] = 0; },
        "v.json: cases[0] 'librosa, voice': options.n_mels: 0 is out of range"},
       {[](Json& all) { all.erase("tolerances"); }, "v.json: 'tolerances' is missing\n"},
       {[](Json& all) { all["cases"] = Json::array(); }, "v.json: has no cases\n"},
-      {[](Json& all) { all = Json::array(); }, "v.json: is not a JSON document, or is damaged\n"},
+      {[](Json& all) { all = Json::array(); },
+       "v.json: this is not a JSON document, or is damaged\n"},
   };
   const Json stored = Json::parse(read_text(vectors()));
   for (const Row& row : rows) {
@@ -187,7 +188,7 @@ TEST_CASE("parity: vectors that cannot be used are refused, with file and place"
   CHECK(none.err == "melflow: none.json: cannot be read: No such file or directory\n");
   write_text(folder / "v.json", stored.dump().substr(0, 1000));
   const Ended cut = verify(folder, {"--vectors", "v.json"});
-  CHECK(cut.err == "melflow: v.json: is not a JSON document, or is damaged\n");
+  CHECK(cut.err == "melflow: v.json: this is not a JSON document, or is damaged\n");
 }
 
 TEST_CASE("parity: an installed program finds its vectors; without them it says what is missing") {
@@ -369,7 +370,7 @@ TEST_CASE("parity: what --set cannot change is said before anything is computed"
     const char *set, *message;
   };
   const Row rows[] = {
-      {"mel.n_mel=3", "mel.n_mel: unknown option, did you mean 'n_mels'?"},
+      {"mel.n_mel=3", "mel.n_mel: unknown option. Did you mean 'n_mels'?"},
       {"mel.n_mels=0", "mel.n_mels: 0 is out of range"},
       {"mel.win_length=900", "mel.win_length is 900 but must be at most n_fft (512) samples"},
       {"mel.precision=double", "mel.precision: rows of both precisions are always compared"},
@@ -483,7 +484,7 @@ TEST_CASE("parity: the mel settings of a pipeline are compared with the library 
             "two.yaml has several mel nodes whose settings differ (mel, more); name one: --node "
             "mel"));
   CHECK(has(asked({"two.yaml", "--set", "mel.sample_rate=16000", "--node", "mroe"}).err,
-            "--node mroe: two.yaml has no such mel node, did you mean 'more'? It has mel, more"));
+            "--node mroe: two.yaml has no such mel node. Did you mean 'more'? It has mel, more"));
   (void)asked({"two.yaml", "--set", "mel.sample_rate=16000", "--node", "more"});
   CHECK(Json::parse(read_text(folder / "asked.json"))["reference"] == "whisper");
 

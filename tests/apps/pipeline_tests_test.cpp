@@ -235,7 +235,7 @@ TEST_CASE("test: tests that are written wrong are problems, also for validate, e
       {kSilence, "{remarks: {a: [b]}}", "tests.one.expect.remarks.a: write a part of what is said"},
       {kSilence, "{outputs: {write: 5}}", "tests.one.expect.outputs.write: this is not a map"},
       {kSilence, "{outputs: {write: {row: 5}}}",
-       "tests.one.expect.outputs.write.row: unknown option, did you mean 'rows'?"},
+       "tests.one.expect.outputs.write.row: unknown option. Did you mean 'rows'?"},
       {kSilence, "{outputs: {write: {files: {a.wav: many}}}}",
        "tests.one.expect.outputs.write.files.a.wav: 'many' is not an integer"},
       {kSilence, "{outputs: {write: {values: [5]}}}",
@@ -267,12 +267,12 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   const Row rows[] = {
       {kSilence, "{outputs: {wirte: {rows: 1}}}",
        "p.yaml:11:3: tests.one.expect.outputs.wirte: the pipeline has no such output; it has "
-       "write, did you mean 'write'?"},
+       "write. Did you mean 'write'?"},
       {"{stage: disk_read}", "{ok: 1}",
        "tests.one.input.stage: a pipeline that begins with file_list can have input of file_list "
        "or synthetic"},
       {"{stage: synthetic, kind: loud}", "{ok: 1}", "made.kind: 'loud' is not one of tone"},
-      {"{rooot: x}", "{ok: 1}", "did you mean 'root'"},
+      {"{rooot: x}", "{ok: 1}", "Did you mean 'root'"},
       {"{root: nowhere}", "{ok: 1}", "nowhere"},
   };
   for (const Row& row : rows) {

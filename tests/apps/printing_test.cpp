@@ -167,7 +167,7 @@ TEST_CASE("printing: nor can paths from the command line, wherever they are told
       {{"validate", yaml}, 0, "ok: "},
       {{"validate", yaml, "--set", "mel.n_mles=5"}, 78, "n_mles"},
       {{"init", kEvil + "_new.yaml"}, 0, kShown + "_new.yaml is written"},
-      {{"init", yaml}, 1, kShown + ".yaml: is already there"},
+      {{"init", yaml}, 1, kShown + ".yaml: this already exists"},
       {{"inspect", h5, kEvil}, 2, kShown},
       {{"run", yaml, "--workers", kEvil}, 2, kShown},
       {{"verify-parity", "--vectors", kEvil}, 1, kShown},

@@ -265,7 +265,8 @@ TEST_CASE("repair: files of two runs are told apart") {
     CHECK(melflow_in(folder, {"verify", "o.train" + ending}).code == 0);
     for (const auto& [name, text] : first)
       if (name.starts_with("o.val")) test::write_text(folder / name, text);
-    const std::string says = "o.val" + ending + ": is not of the same run as o.train" + ending;
+    const std::string says =
+        "o.val" + ending + ": this file is not of the same run as o.train" + ending;
     const Ended verified = melflow_in(folder, {"verify", "o.train" + ending});
     CHECK(verified.code == 1);
     CHECK(has(verified.out, says));
@@ -300,7 +301,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
   CHECK((outputs(folder) == before));
   const Ended none = melflow_in(folder, {"repair", "none.h5"});
   CHECK(none.code == 1);
-  CHECK(has(none.err, "none.h5: No such file"));
+  CHECK(has(none.err, "none.h5: there is no such file"));
   test::write_text(folder / "two.yaml", test::nodes_to_mel("root: data", kMel) +
                                             "  a: {stage: hdf5_write, from: mel, path: a.h5}\n"
                                             "  b: {stage: npy_write, from: mel, path: b.npy}\n");

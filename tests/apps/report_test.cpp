@@ -128,10 +128,12 @@ TEST_CASE("report: what is no report is named, with what would be one") {
     const char *file, *message;
   };
   for (const Row& row :
-       {Row{"missing.json", "missing.json: cannot be read: No such file or directory"},
-        Row{"other.json", "other.json: is not a report of melflow; `melflow run PIPELINE --json="},
-        Row{"toy.yaml", "toy.yaml: is not a report of melflow"},
-        Row{"torn.json", "torn.json: is not a complete report of melflow: "},
+       {Row{"missing.json", "missing.json: there is no such file; "},
+        Row{"other.json",
+            "other.json: this is not a report of melflow; `melflow run PIPELINE --json="},
+        Row{".", ".: this is a folder; name the document of a run"},
+        Row{"toy.yaml", "toy.yaml: this is not a report of melflow"},
+        Row{"torn.json", "torn.json: this is not a complete report of melflow: "},
         Row{"empty.json", "empty.json: says nothing of speed: its run dealt with no file"}}) {
     const Ended e = run(folder, {kToy, "report", row.file, row.file});
     CAPTURE(e.err);

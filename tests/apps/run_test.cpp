@@ -114,9 +114,10 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
       run(folder, {kToy, "run", "--json=all.json", "toy.yaml", "--set", "work.fail_every=1"});
   CHECK(all.code == 1);
   CHECK(all.out.starts_with("20 files: 0 ok, 0 skipped, 20 failed\n"));
-  CHECK(all.err ==
-        "melflow: all files failed (20); nothing is written, and an output that is there stays as "
-        "it was\n");
+  CHECK(
+      all.err ==
+      "melflow: all files failed (20) by work: is broken; correct the pipeline or the "
+      "files, and run it again; nothing is written, and an output that is there stays as it was\n");
   const auto json = nlohmann::json::parse(read_text(folder / "all.json"));
   CHECK(json["ending"] == "failed");
   CHECK(json["exit_code"] == 1);
@@ -124,9 +125,9 @@ TEST_CASE("run: where no file is ok and some failed, the run failed and writes n
   const Ended most =
       run(folder, command({"--set", "work.fail_every=2", "--set", "work.skip_every=1"}));
   CHECK(most.code == 1);
-  CHECK(has(
-      most.err,
-      "melflow: no file is ok: 10 failed, 10 skipped (by work: is too short); nothing is written"));
+  CHECK(has(most.err,
+            "melflow: no file is ok: 10 failed, 10 skipped (by work: is too short); change "
+            "the files, or the options of work; nothing is written"));
 }
 
 TEST_CASE("run: skipped files alone are no failure") {

@@ -80,7 +80,7 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
       {{"attribute of 4096 integers", "", true},
        {"attribute of 2048 texts", ""},
        {"attribute of no value", ""},
-       {"format of 4096 integers", "out.h5: is an HDF5 file, but none that melflow wrote"},
+       {"format of 4096 integers", "out.h5: this is an HDF5 file, but none that melflow wrote"},
        {"offset that wraps", "en/one.wav has its first row at 9223372036854775807", true},
        {"offset below 0", "en/two.wav has its first row at -5"},
        {"count below 0", "en/one.wav has rows: -1"},
@@ -109,18 +109,18 @@ TEST_CASE("spoiled output: HDF5, each number that a file dictates") {
        {"frames of 4096 integers", "the attribute frames is not an integer"},
        {"rows in another file", "/mel is not stored in the file itself"},
        {"rows that show themselves", "/mel is not stored in the file itself"},
-       {"a text beyond its heap", "out.h5: is damaged", true},
-       {"a text over the next ones", "out.h5: is damaged", true},
-       {"a text without end", "out.h5: is damaged"},
-       {"a text too short for what follows", "out.h5: is damaged"},
-       {"a heap of no bytes", "out.h5: is damaged"},
-       {"a heap beyond the file", "out.h5: is damaged"},
+       {"a text beyond its heap", "out.h5: this file is damaged", true},
+       {"a text over the next ones", "out.h5: this file is damaged", true},
+       {"a text without end", "out.h5: this file is damaged"},
+       {"a text too short for what follows", "out.h5: this file is damaged"},
+       {"a heap of no bytes", "out.h5: this file is damaged"},
+       {"a heap beyond the file", "out.h5: this file is damaged"},
        {"files behind a link",
-        "out.h5: is damaged, or not as docs/output-format.md describes it"}});
+        "out.h5: this file is damaged, or not as docs/output-format.md describes it"}});
 }
 
 TEST_CASE("spoiled output: .npy, each number that its index dictates") {
-  const std::string damaged = "out.npy: is damaged";
+  const std::string damaged = "out.npy: this file is damaged";
   check_rows("out.npy",
              {{"shape that wraps", damaged.c_str(), true},
               {"shape below 0", damaged.c_str()},
@@ -132,9 +132,9 @@ TEST_CASE("spoiled output: .npy, each number that its index dictates") {
               {"a fingerprint that is gone", "there is no attribute 'feature_fingerprint'"},
               {"a text as number of files", damaged.c_str()},
               {"format 3", "in format 3, this program reads 1 to 2"},
-              {"format of text", "out.index.json: is not an index that melflow wrote"},
+              {"format of text", "out.index.json: this is not an index that melflow wrote"},
               {"fewer means", "1 means and 80 standard deviations of 80 columns"},
-              {"a pipe as document", "index.json: is a pipe or a device, not a file"},
+              {"a pipe as document", "index.json: this is a pipe or a device, not a file"},
               {"a document that is nested deeply", "nested too deeply"},
               {"offset that wraps", "has its first row at 9223372036854775807", true},
               {"count below 0", "en/one.wav has rows: -1"},
@@ -152,5 +152,5 @@ TEST_CASE("spoiled output: settings that are nested deeply are passed over, pipe
   REQUIRE(mkfifo((folder / "pipe.h5").c_str(), 0600) == 0);
   const Ended e = run(folder, {kMelflow, "inspect", "pipe.h5"});
   CHECK(e.code == 1);
-  CHECK(has(e.err, "pipe.h5: is a pipe or a device, not a file"));
+  CHECK(has(e.err, "pipe.h5: this is a pipe or a device, not a file"));
 }

@@ -159,7 +159,8 @@ TEST_CASE("outputs: files of all splits get their names together") {
   folder.write("out.test.h5.part", "precious");
   const JobResult job = run(folder, "out.h5", write, ", splits: top_dir");
   CHECK_FALSE(job.started);
-  CHECK(job.error.starts_with(folder / "out.test.h5.part: is there already and is not melflow's"));
+  CHECK(
+      job.error.starts_with(folder / "out.test.h5.part: this exists already and is not melflow's"));
   CHECK(read_bytes(folder / "out.test.h5.part") == "precious");
   CHECK(read_bytes(folder / "out.train.h5") == train);
   CHECK(names_in(folder) == Names{"out.train.h5", "out.test.h5", "out.test.h5.part"});
@@ -203,16 +204,21 @@ TEST_CASE("outputs: a run without rows does not replace an output that has some"
     };
     spoil([](const std::string& file) { std::ofstream(file) << "no sound"; });
     const std::string all_failed =
-        "all files failed (6); nothing is written, and an output that is there stays as it was";
+        "all files failed (6) by decode: is not an audio file (begins with 'no sound'); correct "
+        "the "
+        "pipeline or the files, and run it again; nothing is written, and an output that is there "
+        "stays as it was";
     stays({.failed = 6}, all_failed);
     spoil([](const std::string& file) { write_wav(file, 0); });
     stays({.skipped = 6},
-          "all files were skipped (6) by decode: holds no samples; nothing is "
+          "all files were skipped (6) by decode: holds no samples; change the files, or the "
+          "options of decode; nothing is "
           "written, and an output that is there stays as it "
           "was");
     std::ofstream(folder.file("clips/train/0.wav")) << "no sound";
     stays({.skipped = 5, .failed = 1},
-          "no file is ok: 1 failed, 5 skipped (by decode: holds no samples); nothing is written, "
+          "no file is ok: 1 failed, 5 skipped (by decode: holds no samples); change the files, or "
+          "the options of decode; nothing is written, "
           "and an output that is there "
           "stays as it was");
     // Where there is none, an error in every file makes none, either.

@@ -376,7 +376,7 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
   const auto by = [&](const std::string& file, const std::string& mel = "center: false") {
     return problem({.mel = mel, .between = fmt::format("stage: normalize, file: '{}'", file)});
   };
-  CHECK(problem({.write = "normalize: true"}).find("by which statistics? Set statistics: train") !=
+  CHECK(problem({.write = "normalize: true"}).find("none are computed; set statistics: train") !=
         std::string::npos);
   CHECK(problem({.write = "statistics: all, normalize: true, compression: deflate"})
             .find("takes rows in one piece") != std::string::npos);

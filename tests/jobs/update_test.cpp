@@ -338,7 +338,8 @@ TEST_CASE("update: a program that was ended in the middle of it loses nothing") 
     std::string undo = read_bytes(folder / "out.h5.undo");
     undo.back() = static_cast<char>(undo.back() ^ 1);
     folder.write("out.h5.undo", undo);
-    CHECK(run(pipeline(), folder).error.starts_with((folder / "out.h5.undo") + ": is damaged"));
+    CHECK(run(pipeline(), folder)
+              .error.starts_with((folder / "out.h5.undo") + ": this file is damaged"));
     return;
   }
   CHECK_FALSE(std::filesystem::exists(folder / "out.h5.undo"));

@@ -101,11 +101,11 @@ TEST_CASE("compose: problems of a graph come before the run, all at once") {
   } catch (const ConfigError& e) {
     problems = e.what();
   }
-  CHECK(
-      problems ==
-      "length.from: there is no node 'text', did you mean 'texts'?\n"
-      "all.from: all takes text, but length (length) gives length; write from: texts, since texts "
-      "(texts) gives it and no node takes that yet");
+  CHECK(problems ==
+        "length.from: there is no node 'text'. Did you mean 'texts'?\n"
+        "all.from: all takes text, but 'length' (length) gives length; write from: texts, since "
+        "'texts' "
+        "(texts) gives it and no node takes that yet");
 }
 
 TEST_CASE("compose: beside registered stages, with their options") {

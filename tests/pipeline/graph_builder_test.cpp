@@ -257,15 +257,15 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       "another node";
   const std::vector<Case> cases{
       {"unknown stage", chain().node("b", "stap", "a").node("out2", "keep", "b"),
-       "test.yaml:4:15: b: unknown stage 'stap', did you mean 'step'?"},
+       "test.yaml:4:15: b: unknown stage 'stap'. Did you mean 'step'?"},
       {"unknown stage, nothing near", chain().node("b", "xxxxxxxxx", "a").node("out2", "keep", "b"),
        "test.yaml:4:15: b: unknown stage 'xxxxxxxxx'; `melflow stages` lists all stages"},
       {"no stage", chain().node("b", "", "a").node("out2", "keep", "b"),
        "test.yaml:4:3: b: 'stage' is missing; `melflow stages` lists the stages"},
       {"unknown option", chain().node("b", "keep", "a", {{"ordred", "true"}}),
-       "test.yaml:4:30: b.ordred: unknown option of keep, did you mean 'ordered'?"},
+       "test.yaml:4:30: b.ordred: unknown option of keep. Did you mean 'ordered'?"},
       {"unknown common option", chain().node("b", "keep", "a", {{"queu", "3"}}),
-       "test.yaml:4:30: b.queu: unknown option of keep, did you mean 'queue'?"},
+       "test.yaml:4:30: b.queu: unknown option of keep. Did you mean 'queue'?"},
       {"option out of range",
        chain().node("b", "expand", "a", {{"blocks", "0"}}).node("o", "keep", "b"),
        "test.yaml:4:35: b.blocks: 0 is out of range; allowed: 1 to 1000"},
@@ -286,45 +286,47 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"duplicate node", chain().node("out", "keep", "files"),
        "test.yaml:4:3: out: there are two nodes of this name"},
       {"unknown input", chain().node("b", "keep", "filez"),
-       "test.yaml:4:25: b.from: there is no node 'filez', did you mean 'files'?"},
+       "test.yaml:4:25: b.from: there is no node 'filez'. Did you mean 'files'?"},
       {"type mismatch with a stage that bridges it", chain().node("b", "batch_keep", "a"),
-       "test.yaml:4:25: b.from: batch_keep takes batch, but a (step) gives number; put a gather "
+       "test.yaml:4:25: b.from: batch_keep takes batch, but 'a' (step) gives number; put a gather "
        "between them"},
       {"type mismatch that two stages bridge",
        chain()
            .node("g", "gather", "a")
            .node("b", "batch_keep", "g")
            .node("c", "batch_keep", "files"),
-       "test.yaml:6:25: c.from: batch_keep takes batch, but files (numbers) gives number; put a "
+       "test.yaml:6:25: c.from: batch_keep takes batch, but 'files' (numbers) gives number; put a "
        "gather between them"},
       {"a node that was passed over",
        chain().node("g", "gather", "a").node("b", "batch_keep", "files"),
-       "test.yaml:5:25: b.from: batch_keep takes batch, but files (numbers) gives number; write "
-       "from: g, since g (gather) gives it and no node takes that yet"},
+       "test.yaml:5:25: b.from: batch_keep takes batch, but 'files' (numbers) gives number; write "
+       "from: g, since 'g' (gather) gives it and no node takes that yet"},
       {"type mismatch that nothing bridges",
        Graph()
            .node("files", "numbers")
            .node("g", "gather", "files")
            .node("w", "to_word", "g")
            .node("x", "keep", "w"),
-       "test.yaml:3:25: w.from: to_word takes number, but g (gather) gives batch\n"
-       "test.yaml:4:25: x.from: keep takes number, but w (to_word) gives word"},
+       "test.yaml:3:25: w.from: to_word takes number, but 'g' (gather) gives batch\n"
+       "test.yaml:4:25: x.from: keep takes number, but 'w' (to_word) gives word"},
       {"a stage that makes what there is already",
        Graph()
            .node("files", "numbers")
            .node("g", "gather", "files")
            .node("h", "gather", "g")
            .node("o", "batch_keep", "h"),
-       "test.yaml:3:25: h.from: gather takes number, but g (gather) gives batch; remove h, since g "
+       "test.yaml:3:25: h.from: gather takes number, but 'g' (gather) gives batch; remove h, since "
+       "'g' "
        "(gather) gives batch already, and write from: g in o"},
       {"no input", chain().node("b", "keep"),
-       "test.yaml:4:3: b: 'from' is missing; keep takes number, which files (numbers) gives: write "
+       "test.yaml:4:3: b: 'from' is missing; keep takes number, and 'files' (numbers) gives it: "
+       "write "
        "from: files"},
       {"two inputs", chain().node("b", "keep", "[a, files]"),
        "test.yaml:4:25: b.from: keep takes one input, but 2 are given (a, files); write one node "
        "for each"},
       {"an output that there is not", forked().node("o", "keep", "f.o2"),
-       "test.yaml:3:25: o.from: there is no node or output 'f.o2', did you mean 'f.o0'?"},
+       "test.yaml:3:25: o.from: there is no node or output 'f.o2'. Did you mean 'f.o0'?"},
       {"no output where there are several",
        forked().node("o", "keep", "f").node("p", "keep", "f.o0").node("q", "keep", "f.o1"),
        "test.yaml:3:25: o.from: f (fork) has several outputs; name one: f.o0, f.o1"},
@@ -349,7 +351,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "and b; take one of them, or put a route before them"},
       {"a join of other things",
        forked().node("g", "gather", "f.o0").node("j", "join", "[f.o1, g]").node("o", "keep", "j"),
-       "test.yaml:4:25: j.from: join takes number, but g (gather) gives batch"},
+       "test.yaml:4:25: j.from: join takes number, but 'g' (gather) gives batch"},
       {"a cycle through a join",
        forked().node("a", "step", "j").node("j", "join", "[f.o0, a]").node("o", "keep", "f.o1"),
        "test.yaml:3:25: a.from: the graph has a cycle: a -> j -> a" + cycle},
@@ -426,16 +428,18 @@ TEST_CASE("builder: all problems of a plan come in one error, in the order of th
                       .node("a", "step", "filse", {{"queue", "0"}, {"wrok", "1"}})
                       .node("a", "expand", "files", {{"blocks", "1001"}})
                       .node("out", "keep", "[a, files]", {{"concurrency", "-1"}});
-  CHECK(problems_of(g) ==
-        "test.yaml:1:15: files: unknown stage 'numberz', did you mean 'numbers'?\n"
-        "test.yaml:2:25: a.from: there is no node 'filse', did you mean 'files'?\n"
-        "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
-        "test.yaml:2:40: a.wrok: unknown option of step, did you mean 'work'?\n"
-        "test.yaml:3:3: a: there are two nodes of this name\n"
-        "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
-        "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write one "
-        "node for each\n"
-        "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024");
+  CHECK(
+      problems_of(g) ==
+      "test.yaml:1:15: files: unknown stage 'numberz'. Did you mean 'numbers'?\n"
+      "test.yaml:2:25: a.from: there is no node 'filse'. Did you mean 'files'?\n"
+      "test.yaml:2:35: a.queue: 0 is out of range; allowed: 1 to 1048576\n"
+      "test.yaml:2:40: a.wrok: unknown option of step. Did you mean 'work'?\n"
+      "test.yaml:3:3: a: there are two nodes of this name\n"
+      "test.yaml:3:35: a.blocks: 1001 is out of range; allowed: 1 to 1000\n"
+      "test.yaml:4:25: out.from: keep takes one input, but 2 are given (a, files); write one "
+      "node for each\n"
+      "test.yaml:4:35: out.concurrency: -1 is out of range; allowed: 1 to 1024; write auto for as "
+      "many as there are workers");
 }
 
 TEST_CASE("builder: a budget below what the largest block needs is refused at its place") {
@@ -455,7 +459,7 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(message.find("1.6 kB") == std::string::npos);
   CHECK(
       message.ends_with("make blocks smaller (a.size, b.size); a size without a unit is in "
-                        "bytes: did you mean 1599MiB?"));
+                        "bytes. Did you mean '1599MiB'?"));
 }
 
 TEST_CASE("builder: a plan whose items grow without bound is refused, naming what is missing") {

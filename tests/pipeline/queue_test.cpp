@@ -306,6 +306,6 @@ TEST_CASE("start_at: items that fail while the node waits are let go") {
                                    .node("bad", "keep", "a")
                                    .workers(2),
                                world);
-  CHECK(o.report.error.starts_with("all files failed (90); "));
+  CHECK(o.report.error.starts_with("all files failed (90) by "));
   CHECK(o.report.counts.failed == 90);
 }

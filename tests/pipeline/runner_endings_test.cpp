@@ -122,10 +122,17 @@ TEST_CASE("runner: a run of which no item is ok has failed, and its sinks know")
     std::string error;    // how it begins
   };
   for (const Case& c :
-       {Case{0, "all files failed (50); nothing is written, "},
-        Case{20, "no file is ok: 30 failed, 20 skipped (by b: short); nothing is written, "},
+       {Case{
+            0,
+            "all files failed (50) by b: bad; correct the pipeline or the files, and run it again; "
+            "nothing is written, "},
+        Case{20,
+             "no file is ok: 30 failed, 20 skipped (by b: short); change the files, or the "
+             "options of b; nothing is written, "},
         Case{49, "no file is ok: 1 failed, 49 skipped (by b: short); "},
-        Case{50, "all files were skipped (50) by b: short; nothing is written, "}})
+        Case{50,
+             "all files were skipped (50) by b: short; change the files, or the options "
+             "of b; nothing is written, "}})
     for (const int workers : kWorkers) {
       CAPTURE(c.skipped);
       CAPTURE(workers);

@@ -59,7 +59,7 @@ class FeaturesTest(unittest.TestCase):
         self.assertEqual(melflow.features(samples, 22050, n_fft=512, hop=128, n_mels=40).shape[1], 40)
         with self.assertRaisesRegex(melflow.RunError, "sampled at 44100 Hz"):
             melflow.features(samples, 44100, preset="whisper")
-        with self.assertRaisesRegex(melflow.ConfigError, "did you mean 'preset'"):
+        with self.assertRaisesRegex(melflow.ConfigError, "Did you mean 'preset'"):
             melflow.features(samples, 16000, presett="whisper")
         for wrong in (samples.reshape(2, -1), samples.astype(np.int32), samples[:0]):
             with self.assertRaises(ValueError):

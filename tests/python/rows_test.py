@@ -202,7 +202,7 @@ class RowsTest(unittest.TestCase):
         make(2)
         with open(val, "wb") as file:
             file.write(earlier)
-        with self.assertWarnsRegex(UserWarning, "set.val.h5: is not of the same run as .*set.train.h5"):
+        with self.assertWarnsRegex(UserWarning, "set.val.h5: this file is not of the same run as .*set.train.h5"):
             melflow.open(train)
 
     def test_ranks_together_are_one(self):

@@ -296,7 +296,7 @@ TEST_CASE("audio_write: nothing begins where a file is there, or what is read wo
                     "(audio_write.path)",
                     folder / "none/out", folder / "none"));
   CHECK(run(folder, {.out = "clips/a.wav"}).error ==
-        folder / "clips/a.wav" + ": is not a folder; audio_write.path takes one");
+        folder / "clips/a.wav" + ": this is not a folder; audio_write.path takes one");
   CHECK(run(folder, {.out = "new"}, Update::append).error ==
         "audio_write: cannot be updated; use melflow run, with overwrite: true where the files are "
         "there already");
@@ -384,7 +384,7 @@ TEST_CASE(
   folder.write("out/a.wav.part", "not melflow's");
   const JobResult job = run(folder, {});
   CHECK_MESSAGE(
-      job.error.find("a.wav.part: is there already and is not melflow's") != std::string::npos,
+      job.error.find("a.wav.part: this exists already and is not melflow's") != std::string::npos,
       job.error);
   CHECK(read_bytes(folder / "out/a.wav.part") == "not melflow's");
 }

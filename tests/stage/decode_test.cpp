@@ -228,7 +228,7 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
         {"1025", "downmix: 1025 is not the number of a channel"},
         {"-1", "downmix: -1 is not the number of a channel"},
         {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
-        {"rihgt", "did you mean 'right'?"},
+        {"rihgt", "Did you mean 'right'?"},
         {"[1, 2]", "is not mean, left, right or the number of a channel, counted from 1"}}) {
     const std::string options = fmt::format("{{downmix: {}}}", value);
     const char* expected = message;

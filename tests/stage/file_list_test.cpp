@@ -322,7 +322,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{root: '" + f + "/gone'}",
        "@/gone: cannot list the folder: No such file or directory; check root of file_list"},
       {"{root: '" + f + "/file'}",
-       "@/file: is a file, but root of file_list takes a folder; choose one recording by include, "
+       "@/file: this is a file, but root of file_list takes a folder; choose one recording by "
+       "include, "
        "or give a list of recordings as manifest"},
       {"{root: '" + f + "/empty'}",
        "@/empty: there is no sound file in it or below it; check root and include of "
@@ -339,7 +340,8 @@ TEST_CASE("file list: what cannot be listed stops the run, and the message says 
       {"{manifest: '" + f + "/gone.csv'}", "@/gone.csv: cannot be read: No such file or directory"},
       {"{manifest: '" + f + "/empty.txt'}", "@/empty.txt: the manifest names no file"},
       {"{manifest: '" + f + "/comments.txt'}", "@/comments.txt: the manifest names no file"},
-      {"{manifest: '" + f + "/empty.csv'}", "@/empty.csv: is empty, a header line is expected"},
+      {"{manifest: '" + f + "/empty.csv'}",
+       "@/empty.csv: this file is empty, a header line is expected"},
       {"{manifest: '" + f + "/header.csv'}", "@/header.csv: the manifest names no file"},
       {"{manifest: '" + f + "/nopath.csv'}",
        "@/nopath.csv:1: there is no column 'path'; the header has file, label"},
@@ -447,9 +449,9 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
         "top_dir, the name of an entry of columns, a regular expression whose ( ) finds the label "
         "in the path, and manifest or file for the column 'label' of that table (label_column)"}},
       {"{root: x, labels: parent_dirs}",
-       {"labels: 'parent_dirs' is not known, did you mean 'parent_dir'?"}},
+       {"labels: 'parent_dirs' is not known. Did you mean 'parent_dir'?"}},
       {"{root: x, labels: speakr, columns: {speaker: top_dir}}",
-       {"labels: 'speakr' is not known, did you mean 'speaker'?"}},
+       {"labels: 'speakr' is not known. Did you mean 'speaker'?"}},
       {"{manifest: x.csv, labels: speaker}",
        {"labels: 'speaker' is not an entry of columns; for labels in the column speaker of the "
         "manifest, write labels: manifest and label_column: speaker"}},
@@ -465,7 +467,8 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
       {"{root: x, label_file: y.csv}",
        {"label_file: is read with labels: file, targets or columns only"}},
       {"{root: x, targets: [t]}",
-       {"targets: are columns of label_file or of a manifest (.csv, .tsv or .jsonl)"}},
+       {"targets: these are columns of a table, and there is none; set label_file or manifest "
+        "(.csv, .tsv or .jsonl)"}},
       {"{root: x, targets: [t], label_file: y.tsv}", {}},
       {"{root: x, columns: [t], label_file: y.tsv}", {}},
       {"{root: x, columns: {t: top_dir}}", {}},

@@ -240,7 +240,7 @@ TEST_CASE("columns: texts of a table or of the path, as the user calls them") {
   List split("{manifest: '" + csv + "', columns: [who]}");
   CHECK(texts(split) == Texts{"b.wav|x", "d.wav|y", "a.wav|x", "c.wav|x"});
   CHECK(complaint(folder, "{manifest: '" + csv + "', columns: [whom]}") ==
-        "@/m.csv: there is no column 'whom', which columns asks for; it has path, split, who, did "
+        "@/m.csv: there is no column 'whom', which columns asks for; it has path, split, who. Did "
         "you mean 'who'?");
   folder.write("m.csv", std::string("path,who\na.wav,x\0y\n", 18));
   CHECK(complaint(folder, "{manifest: '" + csv + "', columns: {speaker: who}}") ==

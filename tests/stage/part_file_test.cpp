@@ -29,7 +29,7 @@ void make(const std::string& target, Existing existing) {
 }
 
 bool is_foreign(const std::string& message, const std::string& path) {
-  return message.starts_with(path + ": is there already and is not melflow's");
+  return message.starts_with(path + ": this exists already and is not melflow's");
 }
 
 }  // namespace
@@ -116,10 +116,12 @@ TEST_CASE("part file: only files are replaced") {
   const std::string fifo = folder / "fifo";
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   for (const Existing existing : {Existing::refuse, Existing::replace, Existing::extend}) {
-    CHECK(complaint([&] { make(fifo, existing); }).starts_with(fifo + ": is a FIFO, not a file"));
+    CHECK(complaint([&] {
+            make(fifo, existing);
+          }).starts_with(fifo + ": this is a FIFO, not a file"));
     CHECK(complaint([&] {
             make("/dev/null", existing);
-          }).starts_with("/dev/null: is a device, not a file; test.path takes"));
+          }).starts_with("/dev/null: this is a device, not a file; test.path takes"));
   }
   struct stat st {};
   CHECK((stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode)));
@@ -180,7 +182,7 @@ TEST_CASE("part file: an update that was interrupted, with another file in its p
   std::filesystem::rename(target, folder / "out.part");
   folder.write("out", "a copy from elsewhere");
   const std::string message = complaint([&] { make(target, Existing::replace); });
-  CHECK(message.starts_with(target + ": is there, and so is " + target + ".part"));
+  CHECK(message.starts_with(target + ": this file exists, and so does " + target + ".part"));
   CHECK(read_bytes(target) == "a copy from elsewhere");
   CHECK(read_bytes(folder / "out.part") == "old content");
   CHECK(std::filesystem::exists(folder / "out.undo"));
@@ -201,6 +203,6 @@ TEST_CASE("undo file: one whose numbers are not what was written is refused, eve
   folder.write("out.undo", undo);
   CHECK(complaint([&] {
           UndoFile::apply(target, fd.get());
-        }).starts_with(target + ".undo: is damaged"));
+        }).starts_with(target + ".undo: this file is damaged"));
   CHECK(read_bytes(target) == "old content");
 }

@@ -326,8 +326,10 @@ TEST_CASE("publication: a .commit that is damaged, or nobody's") {
   const std::string commit = out.folder().write("a.commit", "git commit -m precious");
   CHECK(complaint([&] {
           Publication::recover(out.path());
-        }).starts_with(commit + ": is there already and is not melflow's"));
+        }).starts_with(commit + ": this exists already and is not melflow's"));
   CHECK(read_bytes(commit) == "git commit -m precious");
   out.folder().write("a.commit", "melflow names 1\n12345678abc");
-  CHECK(complaint([&] { Publication::recover(out.path()); }).starts_with(commit + ": is damaged"));
+  CHECK(complaint([&] {
+          Publication::recover(out.path());
+        }).starts_with(commit + ": this file is damaged"));
 }

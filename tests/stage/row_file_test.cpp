@@ -216,9 +216,9 @@ TEST_CASE("row file: where it cannot be made, the message says what to do") {
        folder / "there.h5: exists already; remove it, write elsewhere, set overwrite: true on "
                 "hdf5_write, or go on with it (melflow update)"},
       {folder / "folder.h5", true,
-       folder / "folder.h5: is a folder; hdf5_write.path takes a file name"},
+       folder / "folder.h5: this is a folder; hdf5_write.path takes a file name"},
       {folder / "folder.h5", false,
-       folder / "folder.h5: is a folder; hdf5_write.path takes a file name"},
+       folder / "folder.h5: this is a folder; hdf5_write.path takes a file name"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.target);

@@ -91,8 +91,9 @@ TEST_CASE("sinks: an output that cannot begin stops the run before it reads anyt
       {kNpy, "no/such/out", folder / "no/such/out.npy: " + no_folder + "(npy_write.path)"},
       {kHdf5, "no/such/out", folder / "no/such/out.h5: " + no_folder + "(hdf5_write.path)"},
       {kNpy, "taken/out",
-       folder / "taken/out.index.npy: is a folder; npy_write.path takes a file name"},
-      {kHdf5, "taken/out", folder / "taken/out.h5: is a folder; hdf5_write.path takes a file name"},
+       folder / "taken/out.index.npy: this is a folder; npy_write.path takes a file name"},
+      {kHdf5, "taken/out",
+       folder / "taken/out.h5: this is a folder; hdf5_write.path takes a file name"},
   };
   for (const Row& row : rows) {
     const JobResult job = run_sinks(pipeline(row.sink), folder, row.out);

@@ -144,19 +144,23 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hard}", "p.thrice") ==
         "t.yaml:5:28: out.from: there is no output 'p.thrice'; the fragment gives p.once, p.twice");
   CHECK(with("use: sub/part.yaml, from: files, with: {MODE: hardly}", "p.twice") ==
-        "sub/part.yaml:5:58: p_first.mode: 'hardly' is not one of soft, hard, did you mean 'hard'? "
+        "sub/part.yaml:5:58: p_first.mode: 'hardly' is not one of soft, hard. Did you mean 'hard'? "
         "Given at t.yaml:4:53\n"
-        "sub/part.yaml:6:74: p_second.mode: 'hardly' is not one of soft, hard, did you mean "
+        "sub/part.yaml:6:74: p_second.mode: 'hardly' is not one of soft, hard. Did you mean "
         "'hard'? Given at t.yaml:4:53");
   CHECK(
       with("use: sub/part.yaml, stage: keep, from: files") ==
       "t.yaml:4:27: p: has both 'stage' and 'use'; a node runs a stage or uses a fragment: remove "
       "one of the two");
   CHECK(with("use: sub/prat.yaml, from: files") ==
-        "t.yaml:4:12: p.use: sub/prat.yaml: cannot be read: No such file or directory");
+        "t.yaml:4:12: p.use: sub/prat.yaml: there is no such file. Did you mean 'sub/part.yaml'? "
+        "The path begins "
+        "at the folder of the file that it is written in");
   CHECK(with("use: sub, from: files") ==
         "t.yaml:4:12: p.use: sub: this is a folder; name a YAML file");
-  CHECK(with("use: self.yaml, from: files", "p") == "self.yaml:3:12: a.use: self.yaml uses itself");
+  CHECK(with("use: self.yaml, from: files", "p") ==
+        "self.yaml:3:12: a.use: self.yaml uses itself; put the nodes "
+        "that it is to use into a file of their own");
   CHECK(with("use: empty.yaml, from: files", "p")
             .starts_with("empty.yaml:2:8: graph: there are no nodes in this fragment"));
   CHECK(with("use: none.yaml, from: files", "p") ==
@@ -168,7 +172,7 @@ TEST_CASE("fragments: what is wrong is told with its place") {
   const std::string bad = with("use: bad.yaml, from: files", "p");
   for (const char* part :
        {"bad.yaml:1:13: parameters: this is not a map", "bad.yaml:2:8: input: this is not a name",
-        "bad.yaml:3:1: outpt: a fragment has no such key, did you mean 'output'? The keys are "
+        "bad.yaml:3:1: outpt: a fragment has no such key. Did you mean 'output'? The keys are "
         "version, parameters, input, output, outputs, graph",
         "bad.yaml:1:1: version: write 'version: 1' at the top of a fragment",
         "bad.yaml:5:27: a.from: there is no node 'inn' in this fragment"}) {

@@ -143,7 +143,7 @@ TEST_CASE("config limits: a long value is not told whole") {
     std::string scale, problem;
   };
   const Row rows[] = {
-      {"gain: " + longer, "scale.gain: '" + shown + "' is not a number; allowed: -60 to 60"},
+      {"gain: " + longer, "scale.gain: '" + shown + "' is not a number; allowed: -60 to 60 dB"},
       {"mode: " + longer, "scale.mode: '" + shown + "' is not one of soft, hard"},
       {"block: " + std::string(1'000'000, '9'),
        "scale.block: '" + std::string(100, '9') +
@@ -187,7 +187,8 @@ TEST_CASE("config limits: --set and --var of any kind") {
       {{"scale.gain", "\"\x01\""},
        "--set: scale.gain: column 2: a configuration cannot have control characters in it; remove "
        "U+0001 here"},
-      {{"scale.gain", "1e999"}, "--set: scale.gain: '1e999' is not a number; allowed: -60 to 60"},
+      {{"scale.gain", "1e999"},
+       "--set: scale.gain: '1e999' is not a number; allowed: -60 to 60 dB"},
       {{"scale.queue", "-99999999999999999999"},
        "--set: scale.queue: -99999999999999999999 is too small; allowed: 1 to 1048576"},
       {{"scale.gain", repeated("${A:-", 30'000)},

@@ -126,7 +126,7 @@ TEST_CASE("config: a --var that nothing uses is a problem") {
   CHECK(problems_of("version: 1\ngraph:\n  files: {stage: list, root: \"${DATA:-data}\"}\n  out: "
                     "{stage: keep, from: files}\n",
                     options) ==
-        "--var: DAT: nothing in the configuration uses the variable ${DAT}, did you mean 'DATA'?");
+        "--var: DAT: nothing in the configuration uses the variable ${DAT}. Did you mean 'DATA'?");
 }
 
 TEST_CASE("config: --set overrides and adds options") {
@@ -194,19 +194,19 @@ TEST_CASE("config: a --set that leads nowhere is a problem and changes nothing")
   };
   const Row rows[] = {
       {{"scael.gain", "1"},
-       "--set: scael.gain: there is no node 'scael' and no such key at the top level, did you mean "
+       "--set: scael.gain: there is no node 'scael' and no such key at the top level. Did you mean "
        "'scale'?"},
       {{"memry.host", "1"},
-       "--set: memry.host: there is no node 'memry' and no such key at the top level, did you mean "
+       "--set: memry.host: there is no node 'memry' and no such key at the top level. Did you mean "
        "'memory'?"},
       {{"graph.scael.gain", "1"},
-       "--set: graph.scael.gain: there is no node 'scael' and no such key at the top level, did "
+       "--set: graph.scael.gain: there is no node 'scael' and no such key at the top level. Did "
        "you mean 'scale'?"},
       {{"scale", "1"}, "--set: scale: this is a node; name one of its options, as in scale.queue"},
       {{"scale..gain", "1"},
        "--set: scale..gain: this names no option; an option has a name like mel.n_mels"},
-      {{"scale.gian", "1"}, "--set: scale.gian: unknown option of scale, did you mean 'gain'?"},
-      {{"scale.gain", "loud"}, "--set: scale.gain: 'loud' is not a number; allowed: -60 to 60"},
+      {{"scale.gian", "1"}, "--set: scale.gian: unknown option of scale. Did you mean 'gain'?"},
+      {{"scale.gain", "loud"}, "--set: scale.gain: 'loud' is not a number; allowed: -60 to 60 dB"},
       {{"scale.gain", "7"}, "--set: scale.gain: 7 does not go with it"},
       {{"scale.span.length", "0"},
        "--set: scale.span.length: 0 is out of range; allowed: 1 to 100"},

@@ -78,13 +78,13 @@ TEST_CASE("config: each problem of the text stands at its place") {
       {"version is no number", with_scale(scale, "version: one"),
        "t.yaml:1:10: version: one: only version 1 is known to this program; write version: 1"},
       {"unknown key at the top", with_scale(scale, "version: 1\nmemry: {host: 1GiB}"),
-       "t.yaml:2:1: memry: there is no such key at the top level, did you mean 'memory'? The keys "
+       "t.yaml:2:1: memry: there is no such key at the top level. Did you mean 'memory'? The keys "
        "are version, memory, max_failures, workers, expect, graph, tests"},
       {"a key nothing resembles", with_scale(scale, "version: 1\nzzzzzz: 1"),
        "t.yaml:2:1: zzzzzz: there is no such key at the top level; the keys are version, memory, "
        "max_failures, workers, expect, graph, tests"},
       {"unknown key of memory", with_scale(scale, "version: 1\nmemory: {hots: 1GiB}"),
-       "t.yaml:2:10: memory.hots: unknown option, did you mean 'host'?"},
+       "t.yaml:2:10: memory.hots: unknown option. Did you mean 'host'?"},
       {"memory is no map", with_scale(scale, "version: 1\nmemory: 1GiB"),
        "t.yaml:2:9: memory: '1GiB' is not a map of options; write memory: {host: 2GiB}"},
       {"memory is no size", with_scale(scale, "version: 1\nmemory: {host: lots}"),
@@ -119,13 +119,13 @@ TEST_CASE("config: each problem of the text stands at its place") {
        "t.yaml:3:3: 'a.b' cannot be the name of a node; names are made of 1 to 100 letters, "
        "digits, '_' and '-', without '.': 'a.b' means the output b of the node a"},
       {"unknown option", with_scale("  scale: {stage: scale, from: files, gian: 3}"),
-       "t.yaml:4:38: scale.gian: unknown option of scale, did you mean 'gain'?"},
+       "t.yaml:4:38: scale.gian: unknown option of scale. Did you mean 'gain'?"},
       {"out of range", with_scale("  scale: {stage: scale, from: files, gain: 61}"),
-       "t.yaml:4:44: scale.gain: 61 is out of range; allowed: -60 to 60"},
+       "t.yaml:4:44: scale.gain: 61 is out of range; allowed: -60 to 60 dB"},
       {"in a group", with_scale("  scale: {stage: scale, from: files, span: {length: 0}}"),
        "t.yaml:4:53: scale.span.length: 0 is out of range; allowed: 1 to 100"},
       {"unknown stage", with_scale("  scale: {stage: scael, from: files}"),
-       "t.yaml:4:18: scale: unknown stage 'scael', did you mean 'scale'?"},
+       "t.yaml:4:18: scale: unknown stage 'scael'. Did you mean 'scale'?"},
       {"found by the stage itself", with_scale("  scale: {stage: scale, from: files, gain: 7}"),
        "t.yaml:4:44: scale.gain: 7 does not go with it"},
       {"a second document", "version: 1\n---\ngraph: {}\n",
@@ -173,52 +173,58 @@ TEST_CASE("config: what is no YAML has the place of the error and a hint") {
   };
   const Row rows[] = {
       {"version: 1\ngraph:\n  a: b: c\n",
-       "t.yaml:3:7: this is not valid YAML: illegal map value; write one 'key: value' on a line, "
-       "or a map in braces: key: {a: 1, b: 2}"},
+       "t.yaml:3:7: this is not valid YAML: write one 'key: value' on a line, "
+       "or a map in braces: key: {a: 1, b: 2} (the parser: illegal map value)"},
       {"version: 1\ngraph:\n\ta: 1\n",
-       "t.yaml:3:3: this is not valid YAML: illegal map value; this line begins with a tab: indent "
-       "with spaces"},
+       "t.yaml:3:3: this is not valid YAML: this line begins with a tab: indent "
+       "with spaces (the parser: illegal map value)"},
       {"graph:\n  out: {stage: keep, path: ${OUT}}\n",
-       "t.yaml:2:29: this is not valid YAML: end of map flow not found; inside { } and [ ] a "
-       "variable must be in quotes: \"${NAME}\""},
+       "t.yaml:2:29: this is not valid YAML: inside { } and [ ] a "
+       "variable must be in quotes: \"${NAME}\" (the parser: end of map flow not found)"},
       {"graph:\n  a: {path: \"${OUT}\"\n  b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
+       "t.yaml:3:3: this is not valid YAML: the { at line 2, column 6 "
        "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries"},
+       "its entries (the parser: end of map flow not found)"},
       {"graph:\n  a: {path: \"${OUT}\" b: 2}\n",
-       "t.yaml:2:22: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
+       "t.yaml:2:22: this is not valid YAML: the { at line 2, column 6 "
        "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries"},
+       "its entries (the parser: end of map flow not found)"},
       {"graph:\n  a: {}\n  - b: {}\n",
-       "t.yaml:3:3: this is not valid YAML: end of map not found; nodes and options are not a "
-       "list: remove the '- ' before the name"},
+       "t.yaml:3:3: this is not valid YAML: nodes and options are not a "
+       "list: remove the '- ' before the name (the parser: end of map not found)"},
       {"graph:\n  a: {include: **/*.wav}\n",
-       "t.yaml:2:16: this is not valid YAML: the referenced anchor is not defined; a text that "
+       "t.yaml:2:16: this is not valid YAML: a text that "
        "begins with "
-       "* must be in quotes"},
+       "* must be in quotes (the parser: the referenced anchor is not defined)"},
       {"graph: {a: {}\n",
-       "t.yaml:2:1: this is not valid YAML: end of map flow not found; the { at line 1, column 8 "
+       "t.yaml:2:1: this is not valid YAML: the { at line 1, column 8 "
        "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries"},
+       "its entries (the parser: end of map flow not found)"},
       {"graph:\n  a: {b: 1 c: 2}\n",
-       "t.yaml:2:13: this is not valid YAML: end of map flow not found; the { at line 2, column 6 "
+       "t.yaml:2:13: this is not valid YAML: the { at line 2, column 6 "
        "is not closed before this place: add the }, or the comma that is missing between two of "
-       "its entries"},
+       "its entries (the parser: end of map flow not found)"},
       {"graph:\n  a: {b: [1, '}', \"]\"}\n",
-       "t.yaml:2:22: this is not valid YAML: illegal flow end; the [ at line 2, column 10 is still "
-       "open, and } does not close it"},
+       "t.yaml:2:22: this is not valid YAML: the [ at line 2, column 10 is still "
+       "open, and } does not close it (the parser: illegal flow end)"},
       {"graph:\n  a: {b: 1]\n",
-       "t.yaml:2:11: this is not valid YAML: illegal flow end; the { at line 2, column 6 is still "
-       "open, and ] does not close it"},
+       "t.yaml:2:11: this is not valid YAML: the { at line 2, column 6 is still "
+       "open, and ] does not close it (the parser: illegal flow end)"},
       {"version 1\ngraph: {}\n",
-       "t.yaml:1:1: this is not valid YAML: illegal map value; this line has no ':' after its key"},
+       "t.yaml:1:1: this is not valid YAML: this line has no ':' after its key (the parser: "
+       "illegal map value)"},
       {"graph:\n  a:\n    stage: b\n     from: c\n",
-       "t.yaml:4:10: this is not valid YAML: illegal map value; this line is indented by 5, line 3 "
-       "by 4: keys of one map start in the same column, and keys of a map inside it further right"},
+       "t.yaml:4:10: this is not valid YAML: this line is indented by 5, line 3 "
+       "by 4: keys of one map start in the same column, and keys of a map inside it further right "
+       "(the parser: illegal map value)"},
       {"graph:\n  a: {}\n   # note\n\n   b: {}\n",
-       "t.yaml:5:4: this is not valid YAML: end of map not found; this line is indented by 3, line "
+       "t.yaml:5:4: this is not valid YAML: this line is indented by 3, line "
        "2 by 2: keys of one map start in the same column, and keys of a map inside it further "
-       "right"},
+       "right (the parser: end of map not found)"},
+      {"graph:\n  a: {}\nb: {}\n  c: {}\n",
+       "t.yaml:3:1: this is not valid YAML: this line is indented by 0, line 4 by 2: keys of one "
+       "map "
+       "start in the same column (the parser: end of map not found)"},
   };
   for (const Row& row : rows) CHECK(problems_of(row.text) == row.problem);
 }
@@ -247,16 +253,16 @@ TEST_CASE("config: problems of every level come out in one go") {
                     options) ==
         "--var: UNUSED: nothing in the configuration uses the variable ${UNUSED}; use it there, or "
         "leave out --var\n"
-        "--set: scal.gain: there is no node 'scal' and no such key at the top level, did you mean "
+        "--set: scal.gain: there is no node 'scal' and no such key at the top level. Did you mean "
         "'scale'?\n"
-        "--set: scale.gain: 99 is out of range; allowed: -60 to 60\n"
-        "t.yaml:2:1: wrokers: there is no such key at the top level, did you mean 'workers'? The "
+        "--set: scale.gain: 99 is out of range; allowed: -60 to 60 dB\n"
+        "t.yaml:2:1: wrokers: there is no such key at the top level. Did you mean 'workers'? The "
         "keys are version, memory, max_failures, workers, expect, graph, tests\n"
         "t.yaml:4:30: the variable MELFLOW_TEST_NOT_SET is not set; give --var "
         "MELFLOW_TEST_NOT_SET=VALUE, set it in the environment, or write a default: "
         "${MELFLOW_TEST_NOT_SET:-VALUE}\n"
         "t.yaml:4:57: 'root' is already given at line 4, column 24; remove one of the two\n"
-        "t.yaml:5:31: scale.from: there is no node 'fiels', did you mean 'files'?\n"
+        "t.yaml:5:31: scale.from: there is no node 'fiels'. Did you mean 'files'?\n"
         "t.yaml:5:44: scale.mode: 'loud' is not one of soft, hard");
 }
 

@@ -49,10 +49,10 @@ TEST_CASE("json lines: text, numbers, null, lists, and names that are missing") 
 }
 
 TEST_CASE("json lines: what is no table says where") {
-  CHECK(complaint("") == "t.jsonl: is empty, a JSON object a line is expected");
+  CHECK(complaint("") == "t.jsonl: this file is empty, a JSON object a line is expected");
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": \n") ==
-        "t.jsonl:2: is not a JSON object; one per line is expected");
-  CHECK(complaint("[1]\n") == "t.jsonl:1: is not a JSON object; one per line is expected");
+        "t.jsonl:2: this is not a JSON object; one per line is expected");
+  CHECK(complaint("[1]\n") == "t.jsonl:1: this is not a JSON object; one per line is expected");
   CHECK(complaint("\n{\"file\": 1, \"label\": 2}\n") ==
         "t.jsonl:2: there is no 'path'; the object has file, label");
   CHECK(complaint("{\"path\": \"a\"}\n{\"path\": {}}\n") ==

@@ -54,15 +54,16 @@ TEST_CASE("length: anything else is refused, with what is expected") {
       {Value::scalar("nan"), "'nan'" + expected},
       {Value::scalar("inf"), "'inf'" + expected},
       {Value::scalar("1e16"), "'1e16'" + expected},
-      {Value::scalar("10 seconds"), "'10 seconds'" + expected + "; did you mean 10s?"},
-      {Value::scalar("1m"), "'1m'" + expected + "; did you mean 1min?"},
+      {Value::scalar("10 seconds"), "'10 seconds'" + expected + ". Did you mean '10s'?"},
+      {Value::scalar("1m"), "'1m'" + expected + ". Did you mean '1min'?"},
       {Value::scalar("5 parsecs"), "'5 parsecs'" + expected},
       {Value::scalar("0.5"),
        "0.5 is not a whole number of samples; write a time with its unit: 0.5s"},
       {Value::scalar("12.5"),
        "12.5 is not a whole number of samples; write a time with its unit: 12.5ms"},
-      {Value::list({Value::scalar("1")}), "a list" + expected},
-      {Value::map({}), "a map" + expected},
+      {Value::list({Value::scalar("1")}),
+       "a list is given where" + expected.substr(7) + " is expected"},
+      {Value::map({}), "a map is given where" + expected.substr(7) + " is expected"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.message);

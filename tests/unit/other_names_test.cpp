@@ -28,7 +28,7 @@ int check_names(const Schema& schema, const std::vector<std::string>& more = {})
   std::set<std::string_view> seen;
   for (const OtherName& other : schema.other_names()) {
     CAPTURE(std::string(other.name));
-    CHECK(is_option(other.here));
+    CHECK((is_option(other.here) || (other.here.empty() && !other.how.empty())));
     CHECK_FALSE(is_option(other.name));
     CHECK(seen.insert(other.name).second);
   }
@@ -74,7 +74,16 @@ TEST_CASE("other names: the message of an unknown option says what it is here, a
          "; use 'segment.max_length' instead: in a node segment, in samples or with its unit, such "
          "as 20s (max_duration is the name in NeMo)"},
         {"batch", "batch_size", "; use 'files' instead (batch_size is the name in PyTorch)"},
-        {"mel", "n_mles", ", did you mean 'n_mels'?"},
+        {"mel", "onesided",
+         "; remove it: the spectrum of real samples has n_fft / 2 + 1 bins, always (onesided is "
+         "the "
+         "name in torchaudio)"},
+        {"mel", "use_fft_mag",
+         "; use 'power' instead: 1 for true, 2 for false (use_fft_mag is the name in Lhotse)"},
+        {"mfcc", "n_mels",
+         "; use 'mel.n_mels' instead: in the node mel before this one (n_mels is the name in "
+         "librosa)"},
+        {"mel", "n_mles", ". Did you mean 'n_mels'?"},
         {"mel", "quux", ""}}) {
     CAPTURE(row.key);
     const auto config = Registry::global().find(row.stage)->configure();
@@ -87,8 +96,8 @@ TEST_CASE("other names: a stage is found by the name that it has elsewhere, and 
   CHECK(registry.advice_on("melspectrogram") == "; use 'mel' instead");
   CHECK(registry.advice_on("MelSpectrogram") == "; use 'mel' instead");
   CHECK(registry.advice_on("hdf5") == "; use 'hdf5_write' instead");
-  CHECK(registry.advice_on("MFCC") == ", did you mean 'mfcc'?");
-  CHECK(registry.advice_on("mle") == ", did you mean 'mel'?");
+  CHECK(registry.advice_on("MFCC") == ". Did you mean 'mfcc'?");
+  CHECK(registry.advice_on("mle") == ". Did you mean 'mel'?");
   CHECK(registry.advice_on("quux") == "");
 }
 

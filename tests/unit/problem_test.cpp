@@ -33,12 +33,12 @@ TEST_CASE("problem: all of them stand in one error, sorted by place, equal place
 
 TEST_CASE("problem: what follows a question is a new sentence") {
   for (const auto& [joined, text] :
-       {std::pair("no verb 'rnu', did you mean 'run'?; the verbs are run",
-                  "no verb 'rnu', did you "
+       {std::pair("no verb 'rnu'. Did you mean 'run'?; the verbs are run",
+                  "no verb 'rnu'. Did you "
                   "mean 'run'? The verbs "
                   "are run"),
-        {"did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
-         "did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
+        {"Did you mean 16kHz?; allowed: 1; did you mean 2?; a; b",
+         "Did you mean 16kHz? Allowed: 1; did you mean 2? A; b"},
         {"what?", "what?"},
         {"what?; ", "what?; "},
         {"a; b", "a; b"},
@@ -60,7 +60,7 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
   for (const Row& row : {Row{"n_mel", "n_mels"},
                          {"nmels", "n_mels"},
                          {"n_mesl", "n_mels"},
-                         {"N_MELS", ""},
+                         {"N_MELS", "n_mels"},
                          {"n_ftt", "n_fft"},
                          {"hpo", "hop"},
                          {"hops", "hop"},
@@ -72,7 +72,11 @@ TEST_CASE("problem: the nearest name is found for typing slips, and none for oth
     CAPTURE(std::string(row.word));
     const std::string nearest = row.nearest;
     CHECK(did_you_mean(row.word, names) ==
-          (nearest.empty() ? "" : ", did you mean '" + nearest + "'?"));
+          (nearest.empty() ? "" : ". Did you mean '" + nearest + "'?"));
   }
   CHECK(did_you_mean("anything", {}).empty());
+  // Of equally near ones that with the same letters; else the one that the word begins.
+  CHECK(did_you_mean("form", {"norm", "from"}) == ". Did you mean 'from'?");
+  CHECK(did_you_mean("parent", {"none", "parent_dir"}) == ". Did you mean 'parent_dir'?");
+  CHECK(did_you_mean("win", {"win_length", "window_size"}).empty());
 }

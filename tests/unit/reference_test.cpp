@@ -17,7 +17,7 @@ TEST_CASE("reference: the Markdown has every stage, every option and its limits"
            "## list\n\nLists numbers.\n\n`→ number`: a source; the graph starts with it; "
            "concurrency at most 1.\n",
            "`number → number`",
-           "| `gain` | number | `1` | -60 to 60 | gain [dB] |\n",
+           "| `gain` | number | `1` | -60 to 60 dB | gain [dB] |\n",
            "| `block` | size (64KiB, 1GiB) | `\"1KiB\"` | at least 16B | bytes |\n",
            "| `mode` | choice | `\"soft\"` | soft, hard | how |\n",
            "| `span` | group |  |  | windows |\n| `span.length` | integer | `0` | 1 to 100 | "

@@ -160,8 +160,8 @@ TEST_CASE("schema: sizes take units, decimal and binary, whole and broken") {
     CAPTURE(std::string(written));
     CHECK(
         read("size", written) ==
-        fmt::format("s.yaml:2:9: node.size: '{}' is not a size such as 65536, 64KiB or 1.5GiB (did "
-                    "you mean {}?); allowed: 4KiB to 1GiB",
+        fmt::format("s.yaml:2:9: node.size: '{}' is not a size such as 65536, 64KiB or 1.5GiB. Did "
+                    "you mean '{}'? Allowed: 4KiB to 1GiB",
                     written, meant));
   }
   CHECK(read("size", "99999999TiB") ==
@@ -209,10 +209,10 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
            {"ratio", "inf", false, "'inf' is not a number; allowed: more than 0"},
            {"ratio", "nan", false, "'nan' is not a number; allowed: more than 0"},
            {"ratio", "0.5", true, "'0.5' is text because of its quotes; remove the quotes"},
-           {"flag", "1", false, "'1' is not true or false"},
+           {"flag", "1", false, "'1' is not true or false. Did you mean 'true'?"},
            {"flag", "true", true, "'true' is text because of its quotes; remove the quotes"},
            {"colour", "gren", false,
-            "'gren' is not one of red, green, blue, did you mean 'green'?"},
+            "'gren' is not one of red, green, blue. Did you mean 'green'?"},
            {"colour", "7", false, "'7' is not one of red, green, blue"},
            {"maybe", "x", false, "'x' is not an integer; allowed: 1 to 10"},
            {"numbers", "x", false, "'x' is not an integer"},
@@ -225,10 +225,23 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
   }
   Everything o;
   CHECK(read(o, "count", Value::list({})) ==
-        "s.yaml:2:9: node.count: a list is not an integer; allowed: 1 to 64");
-  CHECK(read(o, "text", Value::map({})) == "s.yaml:2:9: node.text: a map is not text");
+        "s.yaml:2:9: node.count: a list is given where an integer is expected; allowed: 1 to 64; "
+        "write one value, without the brackets");
+  CHECK(read(o, "text", Value::map({})) ==
+        "s.yaml:2:9: node.text: a map is given where a text is expected");
   CHECK(read(o, "text", Value::list({Value::scalar("a"), Value::scalar("b")})) ==
-        "s.yaml:2:9: node.text: a list is not text; write one text, without the brackets");
+        "s.yaml:2:9: node.text: a list is given where a text is expected; write one value, "
+        "without the brackets");
+  const auto meant = [&](const char* key, const char* value) {
+    const std::string all = read(o, key, Value::scalar(value));
+    const std::size_t at = all.find(". Did you mean");
+    return at == all.npos ? std::string() : all.substr(at);
+  };
+  CHECK(meant("count", "1,000") == ". Did you mean '1000'?");
+  CHECK(meant("ratio", "1,5") == ". Did you mean '1.5'?");
+  CHECK(meant("count", "1,2,3").empty());
+  CHECK(meant("flag", "1") == ". Did you mean 'true'?");
+  CHECK(meant("flag", "0") == ". Did you mean 'false'?");
 }
 
 TEST_CASE("schema: the range in the message is the range that help shows") {
@@ -246,7 +259,7 @@ TEST_CASE("schema: the range in the message is the range that help shows") {
                          {"count", "-1", "-1", "1 to 64"},
                          {"ratio", "0", "0", "more than 0"},
                          {"ratio", "-0.25", "-0.25", "more than 0"},
-                         {"gain", "60.5", "60.5", "-60 to 60"},
+                         {"gain", "60.5", "60.5", "-60 to 60 dB"},
                          {"size", "4095", "4095B", "4KiB to 1GiB"},
                          {"size", "2GiB", "2GiB", "4KiB to 1GiB"},
                          {"maybe", "11", "11", "1 to 10"},
@@ -271,7 +284,7 @@ TEST_CASE("schema: a refused value leaves the option as it was") {
 }
 
 TEST_CASE("schema: an unknown key is placed at the key, with the nearest name") {
-  CHECK(read("cuont", "1") == "s.yaml:2:3: node.cuont: unknown option, did you mean 'count'?");
+  CHECK(read("cuont", "1") == "s.yaml:2:3: node.cuont: unknown option. Did you mean 'count'?");
   CHECK(read("zzzzzz", "1") ==
         "s.yaml:2:3: node.zzzzzz: unknown option; the options are count, small, large, ratio, "
         "gain, flag, text, size, colour, maybe, limit, names, numbers, inner, threads");
@@ -299,7 +312,7 @@ TEST_CASE("schema: another program's name of an option is explained, not taken")
   Schema other;
   CHECK(advice_on("amount", {&other, &s}, {"amounts"}) ==
         "; use 'count' instead (amount is the name in sox)");
-  CHECK(advice_on("amounts", {&other}, {"amount"}) == ", did you mean 'amount'?");
+  CHECK(advice_on("amounts", {&other}, {"amount"}) == ". Did you mean 'amount'?");
 }
 
 TEST_CASE("schema: null is the default of an option of any type, and no value is none") {
@@ -326,7 +339,7 @@ TEST_CASE("schema: a group reads its own options, reports its own problems, and 
                             {"hop", Value::scalar("256", at(5, 13)), at(5, 5)}});
   CHECK(read(o, "inner", group) ==
         "s.yaml:3:13: node.inner.length: 0 is out of range; allowed: 1 to 1048576\n"
-        "s.yaml:4:5: node.inner.hopp: unknown option, did you mean 'hop'?");
+        "s.yaml:4:5: node.inner.hopp: unknown option. Did you mean 'hop'?");
   REQUIRE(o.inner.has_value());
   CHECK(o.inner->hop == 256);
   CHECK(o.inner->length == 1024);

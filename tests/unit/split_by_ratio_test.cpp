@@ -153,7 +153,7 @@ TEST_CASE("split shares: what is a share, and what not") {
   CHECK(parse({{"a", "1"}, {"b", "0"}}) ==
         "b: a share is more than 0; leave out b for no such split");
   CHECK(parse({{"a", "most"}}) == "a: 'most' is not a share such as 0.8, 80% or 80");
-  CHECK(parse({}) == "a map is not splits and their shares such as {train: 80, test: 20}");
+  CHECK(parse({}) == "has no share; write some, such as {train: 80, test: 20}");
 }
 
 TEST_CASE("split shares: whole numbers and percents are the shares they stand for") {

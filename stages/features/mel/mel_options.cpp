@@ -132,7 +132,9 @@ void check_bands(const MelOptions& o, Complaints& c) {
               "above 0 and at most sample_rate / 2 (", nyquist,
               " Hz), or negative: that much below it");
   }
-  if (fmax > 0.0) c.require(!(o.fmin >= fmax), "fmin", o.fmin, "below fmax (", fmax, " Hz)");
+  const char* const by_default = o.fmax ? "" : ", which is half of sample_rate where it is not set";
+  if (fmax > 0.0)
+    c.require(!(o.fmin >= fmax), "fmin", o.fmin, "below fmax (", fmax, " Hz", by_default, ")");
   if (o.vtln_warp == 1.0) return;
   const double high = o.vtln_high > 0.0 ? o.vtln_high : nyquist + o.vtln_high;
   c.require(o.vtln_low > o.fmin && o.vtln_low < high, "vtln_low", o.vtln_low, "above fmin (",
@@ -149,7 +151,7 @@ void check_bands(const MelOptions& o, Complaints& c) {
 void check_log(const MelOptions& o, Complaints& c) {
   const bool log = o.log != MelOptions::Log::none;
   const auto& [ref, ref_is_max] = o.ref;
-  constexpr const char* kAdvice = " when log is none";
+  constexpr const char* kAdvice = " when log is none; set log: db, ln or log10, or remove this";
   c.require(log || ref == 1.0, "ref", ref, "1", kAdvice);
   c.require(!ref_is_max || ref == 1.0, "ref", ref,
             "1 when the utterance's maximum is the reference");

@@ -11,7 +11,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "pipeline/no_such_file.h"
 #include "pipeline/problem.h"
+#include "pipeline/sentences.h"
 #include "stages/files/own_file.h"
 #include "stages/files/publication.h"
 #include "stages/output/formats/h5_reader.h"
@@ -85,16 +87,25 @@ const char* to_text(FeatureFile::Status status) {
 
 FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   struct stat st {};
-  if (stat(path_.c_str(), &st) != 0)
-    throw RunError(fmt::format("{}: {}{}", path_, std::strerror(errno), advice(path_)));
-  if (S_ISDIR(st.st_mode)) throw RunError(path_ + ": is a folder; name the .h5 file in it");
-  if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": is a pipe or a device, not a file");
+  if (stat(path_.c_str(), &st) != 0) {
+    const int error = errno;
+    const std::string known = advice(path_);
+    if (error == ENOENT && known.empty())
+      throw RunError(in_sentences(fmt::format("{}: {}; name an output of `melflow run`", path_,
+                                              no_such_file(path_, {".h5", ".hdf5", ".npy"}))));
+    throw RunError(fmt::format("{}: {}{}", path_,
+                               error == ENOENT ? "there is no such file" : std::strerror(error),
+                               known));
+  }
+  if (S_ISDIR(st.st_mode))
+    throw RunError(path_ + ": this is a folder; name the .h5 or .npy file in it");
+  if (!S_ISREG(st.st_mode)) throw RunError(path_ + ": this is a pipe or a device, not a file");
   file_bytes_ = static_cast<std::uint64_t>(st.st_size);
   contents_ = is_npy(path_) ? read_npy(path_, file_bytes_) : read_h5(path_);
   try {
     check_contents(data());
   } catch (const RunError& e) {
-    throw RunError(fmt::format("{}: is damaged: {}", path_, e.what()));
+    throw RunError(fmt::format("{}: this file is damaged: {}", path_, e.what()));
   }
 }
 
@@ -117,8 +128,8 @@ std::vector<CorpusSource> FeatureFile::sources() const {
     for (const StoredJson& source : parse_settings(text(kSources)))
       out.push_back({source.at("name").get<std::string>(), source.at("root").get<std::string>()});
   } catch (const StoredJson::exception&) {
-    throw RunError(
-        fmt::format("{}: is damaged: what it says of its sources cannot be read", path()));
+    throw RunError(fmt::format(
+        "{}: this file is damaged: what it says of its sources cannot be read", path()));
   }
   return out;
 }

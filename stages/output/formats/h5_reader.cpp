@@ -211,8 +211,9 @@ void as_described(const std::string& path, const Read& read) {
   try {
     read();
   } catch (const RunError& e) {
-    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
-                               path, e.what()));
+    throw RunError(
+        fmt::format("{}: this file is damaged, or not as docs/output-format.md describes it: {}",
+                    path, e.what()));
   }
 }
 
@@ -225,7 +226,7 @@ FeatureContents read_h5(const std::string& path) {
   as_described(path, [&] { read_format(file.id, out.data); });
   if (!out.data.integer("format") || out.data.text("melflow_version").empty())
     throw RunError(path +
-                   ": is an HDF5 file, but none that melflow wrote (it has no attributes "
+                   ": this is an HDF5 file, but none that melflow wrote (it has no attributes "
                    "'format' and 'melflow_version')");
   check_format(path, out.data);
   as_described(path, [&] {

@@ -62,7 +62,7 @@ OpenH5 open_h5(const std::string& path) {
     throw RunError(path +
                    (path.ends_with(".part")
                         ? ": cannot be read yet: a run is still writing it, or died while it did"
-                        : ": is not an HDF5 file; name an output of `melflow run`"));
+                        : ": this is not an HDF5 file; name an output of `melflow run`"));
   // HDF5's own programs lock what they write, and so does an update.
   if (flock(out.fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw RunError(path + ": another program is writing it");
@@ -71,8 +71,8 @@ OpenH5 open_h5(const std::string& path) {
     out.id = out.from->open(path);
   } catch (const RunError& e) {
     throw RunError(fmt::format(
-        "{}: is an HDF5 file that is not complete, or damaged ({}); run its pipeline again", path,
-        e.what()));
+        "{}: this is an HDF5 file that is not complete, or damaged ({}); run its pipeline again",
+        path, e.what()));
   }
   return out;
 }

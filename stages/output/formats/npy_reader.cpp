@@ -49,8 +49,9 @@ void or_damaged(const std::string& path, const Read& read) {
   try {
     read();
   } catch (const std::exception& e) {
-    throw RunError(fmt::format("{}: is damaged, or not as docs/output-format.md describes it: {}",
-                               path, e.what()));
+    throw RunError(
+        fmt::format("{}: this file is damaged, or not as docs/output-format.md describes it: {}",
+                    path, e.what()));
   }
 }
 
@@ -185,14 +186,15 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
   const std::string document = has_name ? beside(path, npy_document_path) : "";
   if (document.empty() || ::access(document.c_str(), F_OK) != 0)
-    throw RunError(fmt::format("{}: is a .npy file, but no rows that melflow wrote{}", path,
+    throw RunError(fmt::format("{}: this is a .npy file, but no rows that melflow wrote{}", path,
                                has_name ? fmt::format(" (there is no {})", document) : ""));
   FeatureContents out;
   FeatureData& data = out.data;
   Json about;
   or_damaged(path, [&] { about = parse_stored(without_escaped_bytes(read_all(document))); });
   read_format(about, data);
-  if (!data.integer("format")) throw RunError(document + ": is not an index that melflow wrote");
+  if (!data.integer("format"))
+    throw RunError(document + ": this is not an index that melflow wrote");
   check_format(path, data);
   or_damaged(path, [&] {
     read_root_attributes(TopLevel(about), data);

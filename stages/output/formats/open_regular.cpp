@@ -21,7 +21,7 @@ UniqueFd open_regular(const std::string& path, std::uint64_t& bytes) {
   struct stat st {};
   if (!fd || fstat(fd.get(), &st) != 0)
     throw RunError(fmt::format("{}: {}", path, std::strerror(errno)));
-  if (!S_ISREG(st.st_mode)) throw RunError(path + ": is a pipe or a device, not a file");
+  if (!S_ISREG(st.st_mode)) throw RunError(path + ": this is a pipe or a device, not a file");
   bytes = static_cast<std::uint64_t>(st.st_size);
   return fd;
 }

@@ -1,0 +1,247 @@
+// The names that other libraries have for the options of features (mel, mfcc, deltas).
+#include "stages/other_names.h"
+
+namespace melflow::other_names {
+namespace {
+
+constexpr const char* kInMilliseconds = "in samples, or with its unit: 10ms";
+constexpr const char* kInSeconds = "in samples, or with its unit: 0.01s";
+constexpr const char* kRate = "sample_rate";
+constexpr const char* kKaldis = "Kaldi";
+
+// name there, where, name here, what its values are here
+constexpr OtherName kMel[] = {
+    {"sr", "librosa", kRate},
+    {"fs", "scipy", kRate},
+    {"rate", "", kRate},
+    {"samplerate", "soundfile", kRate},
+    {"sampling_rate", "Transformers, HiFi-GAN", kRate},
+    {"sample_frequency", kKaldis, kRate},
+    {"samp_freq", "kaldi-native-fbank", kRate},
+    {"nfft", "scipy", "n_fft"},
+    {"fft_size", "", "n_fft"},
+    {"fft_length", "TensorFlow", "n_fft"},
+    {"fft_window_size", "Transformers", "n_fft"},
+    {"filter_length", "Tacotron 2", "n_fft"},
+    {"round_to_power_of_two", kKaldis, "n_fft", "the length itself, such as 512"},
+    {"hop_length", "librosa, torchaudio; in ms SpeechBrain", "hop", kInMilliseconds},
+    {"hop_size", "HiFi-GAN", "hop"},
+    {"n_shift", "ESPnet", "hop"},
+    {"frame_step", "TensorFlow", "hop"},
+    {"hop_len", "", "hop"},
+    {"frame_hop", "", "hop"},
+    {"win_len", "", "win_length"},
+    {"frame_shift", "Kaldi, in ms", "hop", kInMilliseconds},
+    {"frame_shift_ms", "kaldi-native-fbank", "hop", kInMilliseconds},
+    {"window_stride", "NeMo, in s", "hop", kInSeconds},
+    {"winstep", "python_speech_features, in s", "hop", kInSeconds},
+    {"stride", "", "hop"},
+    {"noverlap", "scipy", "hop", "win_length less noverlap"},
+    {"n_window_stride", "NeMo", "hop"},
+    {"n_window_size", "NeMo", "win_length"},
+    {"win", "", "win_length"},
+    {"win_size", "HiFi-GAN", "win_length"},
+    {"window_length", "", "win_length"},
+    {"nperseg", "scipy", "win_length"},
+    {"frame_length", "Kaldi, in ms", "win_length", "in samples, or with its unit: 25ms"},
+    {"frame_length_ms", "kaldi-native-fbank", "win_length", "in samples, or with its unit: 25ms"},
+    {"winlen", "python_speech_features, in s", "win_length",
+     "in samples, or with its unit: 0.025s"},
+    {"window_size", "NeMo, in s", "win_length", "in samples, or with its unit: 0.025s"},
+    {"window_type", kKaldis, "window"},
+    {"window_function", "Transformers", "window", "its name, such as hann"},
+    {"wkwargs", "torchaudio", "kaiser_beta",
+     "the windows have options of their own: kaiser_beta, gauss_std, hamming_alpha, tukey_alpha, "
+     "periodic"},
+    {"winfunc", "python_speech_features", "window", "its name, such as hamming"},
+    {"window_fn", "torchaudio", "window", "its name, such as hann"},
+    {"n_mel_channels", "Tacotron 2", "n_mels"},
+    {"num_mels", "HiFi-GAN", "n_mels"},
+    {"num_mel_bins", kKaldis, "n_mels"},
+    {"num_bins", "kaldi-native-fbank", "n_mels"},
+    {"mel_bins", "", "n_mels"},
+    {"nfilt", "python_speech_features", "n_mels"},
+    {"feature_size", "Transformers", "n_mels"},
+    {"features", "NeMo", "n_mels"},
+    {"num_filters", "Lhotse", "n_mels"},
+    {"n_filters", "", "n_mels"},
+    {"n_bands", "", "n_mels"},
+    {"f_min", "torchaudio, SpeechBrain", "fmin"},
+    {"low_freq", kKaldis, "fmin"},
+    {"lowfreq", "NeMo", "fmin"},
+    {"lower_edge_hertz", "TensorFlow", "fmin"},
+    {"min_frequency", "Transformers", "fmin"},
+    {"mel_fmin", "Tacotron 2", "fmin"},
+    {"f_max", "torchaudio, SpeechBrain", "fmax"},
+    {"high_freq", kKaldis, "fmax"},
+    {"highfreq", "NeMo", "fmax"},
+    {"upper_edge_hertz", "TensorFlow", "fmax"},
+    {"max_frequency", "Transformers", "fmax"},
+    {"mel_fmax", "Tacotron 2", "fmax"},
+    {"htk", "librosa", "mel_scale", "htk for true, slaney for false"},
+    {"torchaudio_compatible_mel_scale", "Lhotse", "bin_hz", "exact for true, lhotse for false"},
+    {"filter_shape", "SpeechBrain", "triangles", "left_width for triangular"},
+    {"mel_norm", "librosa, NeMo", "norm"},
+    {"mag_power", "NeMo", "power"},
+    {"use_power", kKaldis, "power", "2 for true, 1 for false"},
+    {"use_fft_mag", "Lhotse", "power", "1 for true, 2 for false"},
+    {"power_spectrogram", "SpeechBrain", "power"},
+    {"stype", "torchaudio", "power", "2 for power, 1 for magnitude"},
+    {"preemph", "NeMo", "preemphasis"},
+    {"preemph_coeff", "kaldi-native-fbank", "preemphasis"},
+    {"preemphasis_coefficient", kKaldis, "preemphasis"},
+    {"pre_emphasis", "", "preemphasis"},
+    {"remove_dc_offset", kKaldis, "remove_dc"},
+    {"power_to_db", "librosa", "log", "db"},
+    {"amplitude_to_db", "librosa", "log", "db, and power: 1"},
+    {"use_log_fbank", kKaldis, "log", "ln for true, none for false"},
+    {"log_mel", "SpeechBrain", "log", "db for true, none for false"},
+    {"log_mels", "torchaudio", "log", "ln with log_offset: 1e-6 for true, db for false"},
+    {"log_base", "ESPnet", "log", "log10 for 10, ln where it is not set"},
+    {"ref_value", "SpeechBrain", "ref"},
+    {"mel_floor", "Transformers", "amin"},
+    {"log_zero_guard_type", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
+    {"log_zero_guard_value", "NeMo", "log_offset", "for the guard of type add; amin for clamp"},
+    {"norm_filters", "Lhotse", "norm", "1 for true"},
+    {"multiplier", "torchaudio", "db_factor", "10 or 20"},
+    {"do_normalize", "Transformers", "normalize", "fixed, with norm_mean and norm_std"},
+    {"mean", "Transformers", "norm_mean", "with normalize: fixed"},
+    {"std", "Transformers", "norm_std", "with normalize: fixed"},
+    {"subtract_mean", kKaldis, "normalize", "per_feature with norm_variance: false"},
+    {"appendEnergy", "python_speech_features", "use_energy"},
+    {"rng", "NeMo", "dither_seed", "a number"},
+    {"onesided", "torchaudio", "",
+     "remove it: the spectrum of real samples has n_fft / 2 + 1 bins, always"},
+    {"dtype", "librosa", "hdf5_write.dtype", "in the node that writes the rows"},
+    {"channel", kKaldis, "decode.downmix",
+     "in the node decode: the number of the channel, from 1; -1 is mean"},
+    {"min_duration", kKaldis, "segment.min_length", "in the node segment, with its unit: 1s"},
+    {"padding", "Whisper", "decode.fit", "in the node decode: the whole length, such as 30s"},
+    {"pad_to", "NeMo", "",
+     "remove it: rows are stored for each file without padding; a training loop pads its batches"},
+    {"pad_value", "NeMo", "",
+     "remove it: rows are stored for each file without padding; a training loop pads its batches"},
+    {"frame_splicing", "NeMo", "", "remove it: splice frames where the rows are read"},
+    {"n_mfcc", "librosa, torchaudio", "mfcc.n_mfcc", "in a node mfcc after this one"},
+    {"lifter", "librosa", "mfcc.lifter", "in a node mfcc after this one"},
+    {"deltas", "SpeechBrain", "deltas.order", "in a node deltas after this one"},
+    {"ddof", "numpy", "norm_ddof"},
+    {"device", "PyTorch", "backend", "cpu, cuda or auto"},
+};
+
+constexpr const char* kInNodeMel = "in the node mel before this one";
+
+constexpr OtherName kMfcc[] = {
+    {"num_ceps", kKaldis, "n_mfcc"},
+    {"numcep", "python_speech_features", "n_mfcc"},
+    {"cepstral_lifter", kKaldis, "lifter"},
+    {"ceplifter", "python_speech_features", "lifter"},
+    {"liftering", "", "lifter"},
+    {"n_coeffs", "", "n_mfcc"},
+    {"n_mels", "librosa", "mel.n_mels", kInNodeMel},
+    {"num_mel_bins", kKaldis, "mel.n_mels", kInNodeMel},
+    {"n_fft", "librosa", "mel.n_fft", kInNodeMel},
+    {"hop_length", "librosa", "mel.hop", kInNodeMel},
+    {"hop", "", "mel.hop", kInNodeMel},
+    {"win_length", "librosa", "mel.win_length", kInNodeMel},
+    {"fmin", "librosa", "mel.fmin", kInNodeMel},
+    {"fmax", "librosa", "mel.fmax", kInNodeMel},
+    {"f_min", "torchaudio", "mel.fmin", kInNodeMel},
+    {"f_max", "torchaudio", "mel.fmax", kInNodeMel},
+    {"low_freq", kKaldis, "mel.fmin", kInNodeMel},
+    {"high_freq", kKaldis, "mel.fmax", kInNodeMel},
+    {"sr", "librosa", "mel.sample_rate", kInNodeMel},
+    {"sample_rate", "torchaudio", "mel.sample_rate", kInNodeMel},
+    {"mel_norm", "librosa", "mel.norm", kInNodeMel},
+    {"use_energy", kKaldis, "mel.use_energy", kInNodeMel},
+    {"preset", "", "mel.preset", kInNodeMel},
+    {"log", "", "mel.log", kInNodeMel},
+    {"log_mels", "torchaudio", "mel.log",
+     "in the node mel before this one: ln for true, db for false"},
+    {"melkwargs", "torchaudio", "mel.n_mels", "they are options of the node mel before this one"},
+};
+
+constexpr OtherName kDeltas[] = {
+    {"win_length", "torchaudio", "width"},
+    {"window_length", "SpeechBrain", "width"},
+    {"delta_order", kKaldis, "order"},
+    {"delta_window", kKaldis, "width", "2 delta_window + 1"},
+};
+
+// option, value there, the end of the message
+constexpr const char* kDecibels = "write db for decibels, ln for the natural logarithm, or none";
+constexpr const char* kInHertz = "write Hz as a number without a unit, such as 8000";
+constexpr const char* kNoTime =
+    "n_fft is in samples, such as 512; a time such as 25ms goes into win_length";
+
+constexpr const char* kNoWrap =
+    "padding with the other end of the recording is not there: write reflect, symmetric, constant "
+    "or edge";
+constexpr const char* kOwnColumns =
+    "write per_feature: each column by its own mean and standard deviation, or all_features";
+
+constexpr OtherValue kMelValues[] = {
+    {"window", "hanning", "write hann"},
+    {"window", "hann_window", "write hann"},
+    {"window", "hamming_window", "write hamming"},
+    {"window", "rectangular", "write boxcar"},
+    {"window", "rect", "write boxcar"},
+    {"window", "ones", "write boxcar"},
+    {"window", "blackman_window", "write blackman"},
+    {"window", "bartlett_window", "write bartlett"},
+    {"window", "kaiser_window", "write kaiser, with kaiser_beta"},
+    {"window", "triangular", "write bartlett"},
+    {"window", "gaussian", "write gauss, with gauss_std"},
+    {"window", "none", "write boxcar"},
+    {"pad_mode", "replicate", "write edge"},
+    {"pad_mode", "zeros", "write constant"},
+    {"pad_mode", "zero", "write constant"},
+    {"pad_mode", "mirror", "write reflect"},
+    {"pad_mode", "circular", kNoWrap},
+    {"pad_mode", "wrap", kNoWrap},
+    {"pad_mode", "none", "write center: false, so that nothing is padded"},
+    {"n_fft", "*s", kNoTime},
+    {"fmin", "*Hz", kInHertz},
+    {"fmin", "*k", kInHertz},
+    {"fmax", "*Hz", kInHertz},
+    {"fmax", "*k", kInHertz},
+    {"log", "true", kDecibels},
+    {"log", "yes", kDecibels},
+    {"log", "log", kDecibels},
+    {"log", "natural", "write ln for the natural logarithm"},
+    {"log", "loge", "write ln for the natural logarithm"},
+    {"log", "false", "write none"},
+    {"log", "power_to_db", "write db, with top_db: 80 for librosa's default"},
+    {"log", "amplitude_to_db", "write db, with power: 1, and top_db: 80 for librosa's default"},
+    {"log", "decibel", "write db"},
+    {"log", "decibels", "write db"},
+    {"log", "log1p", "write ln, with log_offset: 1"},
+    {"log", "log2", "write ln: it differs from log2 by a factor"},
+    {"normalized", "true", "write window"},
+    {"normalized", "false", "write none"},
+    {"power", "true", "write 2 for the power, 1 for the magnitude"},
+    {"backend", "gpu", "write cuda"},
+    {"backend", "GPU", "write cuda"},
+    {"normalize", "true", kOwnColumns},
+    {"normalize", "false", "write none"},
+    {"normalize", "cmvn", kOwnColumns},
+    {"normalize", "mvn", kOwnColumns},
+    {"normalize", "global",
+     "write fixed, with norm_mean and norm_std, or set statistics: train and "
+     "normalize: true in the node that writes"},
+    {"normalize", "utterance", kOwnColumns},
+    {"norm", "area", "write slaney"},
+    {"norm", "false", "write none"},
+    {"norm", "true", "write slaney for triangles of equal area, or none"},
+    {"preset", "openai", "write whisper"},
+};
+
+}  // namespace
+
+std::span<const OtherName> of_mel() { return kMel; }
+std::span<const OtherName> of_mfcc() { return kMfcc; }
+std::span<const OtherName> of_deltas() { return kDeltas; }
+
+std::span<const OtherValue> values_of_mel() { return kMelValues; }
+
+}  // namespace melflow::other_names
