@@ -134,7 +134,8 @@ int repair(const RepairArguments& arguments) {
   plan.settings.config = std::move(config);
   plan.max_failures = {};
   set_update(plan.services, Update::compact);
-  set_resume(plan.services, {Resume::When::never, {}});
+  set_resume(plan.services,
+             {Resume::When::automatic, [](const std::string& text) { say(stderr, "{}\n", text); }});
   plan.services.add(std::make_shared<Repair>(Repair{found.damaged}));
   plan.services.add(std::move(found.corpus));
   Runner runner(std::move(plan));
@@ -146,7 +147,8 @@ int repair(const RepairArguments& arguments) {
     return kRunFailed;
   }
   if (report.ending == Ending::stopped) {
-    complain("stopped before the end; the output is what it was before");
+    complain(
+        "stopped before the end; the output is what it was before, and the same command goes on");
     return kStopped;
   }
   return tell(found, runner.remarks());

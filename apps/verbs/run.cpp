@@ -219,9 +219,10 @@ int run(const RunArguments& arguments, Documents& documents) {
   if (report.ending == Ending::failed) complain(report.error);
   if (report.ending == Ending::stopped)
     complain(fmt::format(
-        "stopped before the end, {} not run; {}", plural(report.counts.not_run, "file"),
-        arguments.update == Update::none ? "the same command goes on from there"
-                                         : "the output is what it was before the update"));
+        "stopped before the end, {} not run; {}the same command goes on from there",
+        plural(report.counts.not_run, "file"),
+        arguments.update == Update::none ? ""
+                                         : "the output is what it was before the update, and "));
   return code;
 }
 
@@ -240,6 +241,15 @@ int run_and_always_report(const RunArguments& arguments) {
 
 void add_arguments(CLI::App& verb, RunArguments& arguments) {
   arguments.plan.add_to(verb);
+  verb.add_option("--resume", arguments.resume,
+                  "whether to resume where an earlier run stopped; auto: if there is something to "
+                  "resume; never: starts over; require: fails if there is nothing to resume")
+      ->transform(CLI::Transformer(
+          std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
+                                              {"never", Resume::When::never},
+                                              {"require", Resume::When::required}}))
+      ->type_name("auto|never|require")
+      ->default_str("auto");
   // A flag, so that FILE needs its '=' and --json may stand before the pipeline.
   verb.add_flag(
       "--json{-}", arguments.json,
@@ -289,8 +299,13 @@ Action add_update(CLI::App& verb) {
       "are, those of new files come after them. Where files are gone or have changed, and with\n"
       "--compact, everything is put in the order of the files again. Where there is no output\n"
       "yet, this does the same as `melflow run`.\n"
-      "Several outputs of a pipeline are updated together: each file is read once, for those that "
-      "need it.\n"
+      "An update that is ended leaves the output as it was, and the same command goes on: new "
+      "rows\n"
+      "wait in PATH.new.part (all rows in PATH.part, where they are put in order), and "
+      "PATH.journal\n"
+      "says how far.\n"
+      "Several outputs of a pipeline are updated together: each file is read once, for those that\n"
+      "need it. When such an update is ended, the next one begins anew.\n"
       "Exit status: that of `melflow run`; with --dry-run 0 where the update can be made, else 1.\n"
       "\n"
       "Example:\n"
@@ -305,15 +320,6 @@ Action add_update(CLI::App& verb) {
 Action add_run(CLI::App& verb) {
   auto arguments = std::make_shared<RunArguments>();
   add_arguments(verb, *arguments);
-  verb.add_option("--resume", arguments->resume,
-                  "whether to resume where an earlier run stopped; auto: if there is something to "
-                  "resume; never: starts over; require: fails if there is nothing to resume")
-      ->transform(CLI::Transformer(
-          std::map<std::string, Resume::When>{{"auto", Resume::When::automatic},
-                                              {"never", Resume::When::never},
-                                              {"require", Resume::When::required}}))
-      ->type_name("auto|never|require")
-      ->default_str("auto");
   verb.footer(
       "Exit status: 0 done, 3 some files failed, 4 `expect` in the pipeline is not met, 1 failed, "
       "75 stopped,\n"

@@ -185,6 +185,11 @@ void PartFile::complete_writes(bool sync) const {
   if (const int error = close_error(fd_.get()); error != 0) fail("cannot be written", error);
 }
 
+void PartFile::remove() {
+  ::unlink(part_.c_str());
+  settled_ = true;
+}
+
 void PartFile::keep() {
   if (extends()) {
     fd_ = {};

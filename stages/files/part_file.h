@@ -83,6 +83,8 @@ class PartFile {
   /// From now on the `.part` file stays when a run fails or the program is ended, for a run that
   /// goes on with it. Not for a file that is to be extended.
   void stay() { settled_ = true; }
+  /// Removes the `.part` file. Not for a file that is to be extended.
+  void remove();
 
   /// Restores the file at `path` after a program was ended while it extended it. Throws RunError
   /// when another run still extends it, or it cannot be restored.

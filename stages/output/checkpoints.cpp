@@ -14,15 +14,13 @@ constexpr std::size_t kMostFiles = 16384;  // of a commit
 
 Checkpoints::Checkpoints(std::unique_ptr<RunJournal> journal, std::size_t committed,
                          const Uses& uses)
-    : uses_(uses),
-      journal_(std::move(journal)),
-      committed_(committed),
-      rows_(uses.files.size(), 0) {
+    : uses_(uses), journal_(std::move(journal)), committed_(committed) {
+  for (const auto& file : uses.files) rows_.push_back(file->first_row());
   std::vector<RowWriter::Written> before;
   uses_.writer.written(0, committed, before);
   for (const RowWriter::Written& w : before) rows_[w.section] += w.rows;
   journal_->append(RunJournal::Begin{RunJournal::boot_now()});
-  if (!uses_.sync) return;
+  if (!uses_.sync && !uses_.syncs_begin) return;
   // By how they begin, the next run knows that they are its own.
   for (const auto& file : uses_.files)
     for (const PartFile* part : file->parts()) part->complete_writes(true);
@@ -46,6 +44,18 @@ void Checkpoints::commit() {
 void Checkpoints::ending() {
   const std::lock_guard lock(mutex_);
   journal_->append(RunJournal::Ending{});
+}
+
+void Checkpoints::complete(std::vector<std::string> hashes) {
+  const std::lock_guard lock(mutex_);
+  journal_->append(RunJournal::Complete{std::move(hashes)});
+  journal_->log().sync();
+}
+
+std::int64_t Checkpoints::rows() const {
+  std::int64_t out = 0;
+  for (std::size_t s = 0; s < rows_.size(); ++s) out += rows_[s] - uses_.files[s]->first_row();
+  return out;
 }
 
 void Checkpoints::commit_all() {
@@ -79,6 +89,7 @@ bool Checkpoints::take(std::vector<RunJournal::File>& out) {
     RunJournal::File file{.name_hash = RunJournal::name_hash(uses_.run.source.name(i), w.section),
                           .in_run = uses_.run.ledger.entry(i),
                           .in_sink = uses_.ledger.own_entry(i),
+                          .is_kept = w.is_kept,
                           .rows = w.rows,
                           .rows_hash = w.hash,
                           .audio = w.audio};

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <numeric>
+#include <string>
 #include <vector>
 
 #include "pipeline/run_context.h"
@@ -30,6 +30,7 @@ class Checkpoints {
     const std::vector<std::unique_ptr<RowPartFile>>& files;
     std::uint64_t bytes;  ///< of rows between two commits, at most
     bool sync;            ///< what a commit says is on disk before it
+    bool syncs_begin;     ///< that the files are its own is on disk from the beginning
   };
   /// `journal` has commits on the first `committed` files. Everything in `uses` must outlive this
   /// one. Throws RunError.
@@ -47,14 +48,16 @@ class Checkpoints {
   void commit();
   /// From now on the work files change in other ways. Throws RunError.
   void ending();
+  /// The output, whose files have these hashes, is about to have its name. On disk when it returns.
+  /// Throws RunError.
+  void complete(std::vector<std::string> hashes);
   /// The output is published.
   void remove() const { journal_->log().remove(); }
 
-  /// How many files, and how many rows, the journal has; to be called when nothing else is.
+  /// How many files, and how many rows of the work files, the journal has; to be called when nothing
+  /// else is.
   [[nodiscard]] std::size_t files() const { return committed_; }
-  [[nodiscard]] std::int64_t rows() const {
-    return std::accumulate(rows_.begin(), rows_.end(), std::int64_t{0});
-  }
+  [[nodiscard]] std::int64_t rows() const;
 
  private:
   void commit_all();
@@ -64,7 +67,7 @@ class Checkpoints {
   std::mutex mutex_;  // of what follows
   std::unique_ptr<RunJournal> journal_;
   std::size_t committed_ = 0;
-  std::vector<std::int64_t> rows_;  // of each section, up to there
+  std::vector<std::int64_t> rows_;  // of each section, where the next file's begin
   std::vector<RowWriter::Written> written_;
 
   using Clock = std::chrono::steady_clock;

@@ -102,7 +102,7 @@ std::unique_ptr<RowReuse> EarlierOutput::match(RunContext& run, const OutputSect
         fmt::format("{}: its rows were computed by {}, new ones are by {}: the same values, but "
                     "not the same bytes",
                     path, old->computed_by(), now));
-  if (target_.normalize)
+  if (target_.normalize && !run.services.find<Repair>())
     throw RunError(
         fmt::format("{}: its rows are normalised by statistics that new files would change; "
                     "build it anew (overwrite: true)",
@@ -209,14 +209,42 @@ void EarlierOutput::preview(RunContext& run, const OutputSections& sections,
       out.splits[i] = manifest.split_names()[static_cast<std::size_t>(manifest.split(i))];
 }
 
-std::optional<std::int64_t> EarlierOutput::keep(const Into& into, std::size_t section,
-                                                std::int64_t extensible_at) {
+std::optional<std::int64_t> EarlierOutput::rows_in_place(const RunContext& run, std::size_t section,
+                                                         std::int64_t extensible_at) const {
+  const auto& old = matched_[section];
+  if (old == nullptr || !stays(*old, run, extensible_at)) return std::nullopt;
+  return old->rows();
+}
+
+const ColumnStatistics& EarlierOutput::statistics() const {
+  for (const auto& old : matched_)
+    if (old != nullptr && old->statistics() && old->statistics()->is_applied)
+      return *old->statistics();
+  throw RunError(
+      fmt::format("{}: has no statistics by which its rows were normalised, so rows cannot be made "
+                  "again; build it anew (overwrite: true)",
+                  target_.path));
+}
+
+std::string EarlierOutput::hash(std::size_t section) const {
+  return matched_[section] != nullptr ? matched_[section]->hash() : "";
+}
+
+bool EarlierOutput::is_kept(std::size_t section, std::size_t file) const {
+  if (matched_[section] == nullptr) return false;
+  const std::vector<RowReuse::Kept>& kept = matched_[section]->kept();
+  const auto it =
+      std::lower_bound(kept.begin(), kept.end(), file,
+                       [](const RowReuse::Kept& k, std::size_t wanted) { return k.file < wanted; });
+  return it != kept.end() && it->file == file;
+}
+
+void EarlierOutput::keep(const Into& into, std::size_t section, bool in_place) {
   std::unique_ptr<RowReuse> old = std::move(matched_[section]);  // with its lock
-  if (old == nullptr) return std::nullopt;
-  const bool is_extended = stays(*old, into.run, extensible_at);
+  if (old == nullptr) return;
   Ledger& ledger = into.run.ledger;
   for (const RowReuse::Kept& k : old->kept()) {
-    if (is_extended) {
+    if (in_place) {
       into.order.stays(k.file, k.row, k.rows, k.audio);
     } else {
       into.order.taken_over(k.file, k.rows, k.audio);
@@ -238,12 +266,10 @@ std::optional<std::int64_t> EarlierOutput::keep(const Into& into, std::size_t se
       into.ledger.left_out(r.file, ledger.stage_number(r.remark->stage),
                            ItemError::skipped(r.remark->reason));
   kept_files_ += old->kept().size();
-  if (is_extended) {
+  if (in_place)
     into.order.begin_at(section, old->rows());
-    return old->rows();
-  }
-  given_[section] = std::move(old);
-  return std::nullopt;
+  else
+    given_[section] = std::move(old);
 }
 
 std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::size_t from,
@@ -253,7 +279,9 @@ std::size_t EarlierOutput::take_over(const std::vector<PlacedPart>& ready, std::
   std::int64_t count = 0;
   std::size_t next = from;
   while (next < ready.size() && !ready[next].part && ready[next].section == section &&
-         rows_.at(ready[next].file) == first + count)
+         rows_.at(ready[next].file) == first + count &&
+         (next == from ||
+          static_cast<std::uint64_t>(count) * file.row_bytes() < target_.checkpoint.count))
     count += ready[next++].file_rows;
   RowHash hash;
   std::size_t of = from;    // whose rows are hashed,

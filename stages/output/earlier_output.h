@@ -49,6 +49,19 @@ class EarlierOutput {
   /// Whether match() found an earlier output.
   [[nodiscard]] bool is_there() const { return is_there_; }
 
+  // After match(), before keep() or preview().
+  /// Those by which the rows of all sections are normalised. Throws RunError where they are not.
+  [[nodiscard]] const ColumnStatistics& statistics() const;
+  /// How many rows a section's output has where they stay in place and new ones are appended: they
+  /// begin at byte `extensible_at`. Else nothing.
+  [[nodiscard]] std::optional<std::int64_t> rows_in_place(const RunContext& run,
+                                                          std::size_t section,
+                                                          std::int64_t extensible_at) const;
+  /// index_hash() of a section's output; "" without one.
+  [[nodiscard]] std::string hash(std::size_t section) const;
+  /// Whether the rows of a file of the section are kept.
+  [[nodiscard]] bool is_kept(std::size_t section, std::size_t file) const;
+
   /// Called in place of keep(), for all sections: says what the update would do. The last sink of the
   /// run closes the files in the ledger.
   void preview(RunContext& run, const OutputSections& sections, std::int64_t extensible_at,
@@ -62,17 +75,20 @@ class EarlierOutput {
     std::vector<std::uint64_t>& hashes;
   };
   /// Closes in the ledger the files of a section whose rows are kept, by all sinks of the run where
-  /// there are several: the others are made again for those that do not have them. Where the rows
-  /// stay in place (they begin at byte `extensible_at`) and new ones are appended, returns the number
-  /// of rows that the output has; else nothing.
-  std::optional<std::int64_t> keep(const Into& into, std::size_t section,
-                                   std::int64_t extensible_at);
-  /// After keep(): whether rows of the section are copied to a new file.
-  [[nodiscard]] bool gives_rows(std::size_t section) const { return given_[section] != nullptr; }
+  /// there are several: the others are made again for those that do not have them. `in_place`:
+  /// rows_in_place().
+  void keep(const Into& into, std::size_t section, bool in_place);
   /// Copies to `file` the rows of ready[from] and of the entries after it whose rows are neighbours
-  /// in the earlier output, too. Returns the next entry. From any thread.
+  /// in the earlier output, too, until they are as much as between two checkpoints. Returns the next
+  /// entry. From any thread.
   std::size_t take_over(const std::vector<PlacedPart>& ready, std::size_t from,
                         RowPartFile& file) const;
+
+  /// The hash of the rows that a file has in the output of its section, whose rows are copied; 0 where
+  /// it has none.
+  [[nodiscard]] std::uint64_t hash_of(std::size_t section, std::size_t file) const {
+    return given_[section] != nullptr ? given_[section]->hash_of(file) : 0;
+  }
 
   /// How many files, with how many rows, were kept or dropped, for the report.
   [[nodiscard]] std::size_t kept_files() const { return kept_files_; }

@@ -14,7 +14,27 @@ namespace {
 
 std::string part_of(const std::string& path) { return without_links(path) + ".part"; }
 
+// All work files that there may be.
+std::vector<std::string> parts_of(const OutputSections& sections) {
+  std::vector<std::string> out;
+  for (const std::string& path : sections.paths())
+    for (const std::string& work : {path, Resumption::added_path(path)})
+      out.push_back(part_of(work));
+  return out;
+}
+
+// Whether the files are those that these hashes were written of.
+bool are_there(const std::vector<std::string>& hashes, const OutputSections& sections,
+               const EarlierOutput& earlier) {
+  if (hashes.size() != sections.size()) return false;
+  for (std::size_t s = 0; s < hashes.size(); ++s)
+    if (earlier.hash(s) != hashes[s]) return false;
+  return true;
+}
+
 }  // namespace
+
+std::string Resumption::added_path(const std::string& path) { return without_links(path) + ".new"; }
 
 Resumption::Resumption(const std::string& path, const Uses& uses)
     : path_(path), journal_(RunJournal::open(path)) {
@@ -23,46 +43,46 @@ Resumption::Resumption(const std::string& path, const Uses& uses)
   const auto* facts = std::get_if<RunJournal::Facts>(&record);
   begin_ = journal_->log().place();
   if (facts == nullptr) return;
-  refusal_ = RunJournal::difference(*facts, uses.facts);
-  if (!refusal_.empty()) {
-    has_rows_ = has_committed_rows();
+  const std::string refusal = RunJournal::difference(*facts, uses.facts);
+  const Said said = look_through();
+  if (are_there(said.complete, uses.sections, uses.earlier)) return;  // it was ended just then
+  if (!refusal.empty()) {
+    refusal_ = refusal;
+    has_rows_ = said.has_rows;
     return;
   }
   for (std::size_t s = 0; s < uses.sections.size(); ++s) {
-    if (!has_name(part_of(uses.sections.path(s)))) return;
+    if (!has_name(part_of(uses.works[s]))) return;
     files_of_sections_.push_back(uses.open(s));
-    sections_.push_back({0, files_of_sections_.back()->safe_rows()});
+    const RowPartFile& file = *files_of_sections_.back();
+    sections_.push_back({file.first_row(), file.safe_rows()});
   }
-  const bool verifies = must_verify();
   while (journal_->next(record)) {
     const auto* commit = std::get_if<RunJournal::Commit>(&record);
     if (commit == nullptr) continue;
     if (commit->first != files_) return;
     for (const RunJournal::File& file : commit->files) {
-      if (uses.run.is_stopping() || !is_done(file, uses, verifies)) return;
+      if (uses.run.is_stopping() || !is_done(file, uses, said.must_verify)) return;
       ++files_;
     }
   }
 }
 
-bool Resumption::has_committed_rows() {
-  for (RunJournal::Record record; journal_->next(record);)
-    if (const auto* commit = std::get_if<RunJournal::Commit>(&record))
-      for (const RunJournal::File& file : commit->files)
-        if (file.rows > 0) return true;
-  return false;
-}
-
 // What was written since the machine was started is in the page cache, if not on disk. Leaves the
 // journal behind its facts.
-bool Resumption::must_verify() {
-  bool out = true;
+Resumption::Said Resumption::look_through() {
+  Said out;
   const std::string boot = RunJournal::boot_now();
   for (RunJournal::Record record; journal_->next(record);) {
     if (const auto* begin = std::get_if<RunJournal::Begin>(&record))
-      out = boot.empty() || begin->boot != boot;
+      out.must_verify = boot.empty() || begin->boot != boot;
     else if (std::holds_alternative<RunJournal::Ending>(record))
-      out = true;
+      out.must_verify = true;
+    else if (const auto* complete = std::get_if<RunJournal::Complete>(&record))
+      out.complete = complete->hashes;
+    else if (const auto* commit = std::get_if<RunJournal::Commit>(&record))
+      out.has_rows = out.has_rows || std::any_of(commit->files.begin(), commit->files.end(),
+                                                 [](const auto& file) { return file.rows > 0; });
   }
   journal_->log().go_to(begin_);
   return out;
@@ -73,10 +93,13 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
   if (i >= uses.sections.end(uses.sections.size() - 1)) return false;
   const std::size_t section = uses.sections.of(i);
   if (file.name_hash != RunJournal::name_hash(uses.run.source.name(i), section)) return false;
+  const bool is_kept = uses.earlier.is_kept(section, i);
+  if (file.is_kept != is_kept) return false;
   if (const ManifestSource* listed = manifest_source(uses.run)) {
     const std::string path = listed->manifest().path(i);
-    if (path != stamped_path_) stamp_ = stamp_of(stamped_path_ = path);
-    if (file.stamp.size >= 0 && file.stamp != stamp_) return false;
+    if (!is_kept && path != stamped_path_) stamp_ = stamp_of(stamped_path_ = path);
+    // What is kept was looked at when that was found.
+    if (file.stamp.size >= 0 && file.stamp != (is_kept ? listed->stamp(i) : stamp_)) return false;
   }
   Section& to = sections_[section];
   if (file.rows > to.safe - to.rows) return false;
@@ -88,8 +111,9 @@ bool Resumption::is_done(const RunJournal::File& file, const Uses& uses, bool ve
 }
 
 std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Into& into,
-                                               std::size_t& committed) {
-  std::vector<std::int64_t> rows(sections_.size(), 0);
+                                               std::size_t& committed, Resumed& resumed) {
+  std::vector<std::int64_t> rows;
+  for (const auto& file : files_of_sections_) rows.push_back(file->first_row());
   ManifestSource* listed = manifest_source(into.run);
   const Ledger& ledger = into.run.ledger;
   journal_->log().go_to(begin_);
@@ -101,6 +125,10 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Into& int
         if (i == done) break;
         rows[into.writer.resume(file.rows, file.rows_hash, file.audio)] += file.rows;
         if (file.rows > 0) into.statistics.mistake(i);
+        if (!file.is_kept) {
+          ++resumed.files;
+          resumed.rows += file.rows;
+        }
         if (listed != nullptr) listed->set_stamp(i, file.stamp);
         if (listed != nullptr && listed->contents() != nullptr)
           listed->contents()->of[i] = file.content;
@@ -127,16 +155,16 @@ std::unique_ptr<RunJournal> Resumption::resume(std::size_t done, const Into& int
 }
 
 void Resumption::clear(const std::string& path, const OutputSections& sections) {
-  for (const std::string& section : sections.paths())
-    if (has_name(part_of(section))) return;
+  for (const std::string& part : parts_of(sections))
+    if (has_name(part)) return;
   if (const auto journal = RunJournal::open(path)) journal->log().remove();
 }
 
 std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
   files_of_sections_.clear();
   std::string names;
-  for (std::size_t s = 0; journal_ != nullptr && s < sections.size(); ++s) {
-    const std::string part = part_of(sections.path(s));
+  if (journal_ == nullptr) return names;
+  for (const std::string& part : parts_of(sections)) {
     if (!keeps || !has_rows_) ::unlink(part.c_str());
     if (!has_name(part)) continue;
     std::string aside = part + ".aside";
@@ -146,7 +174,7 @@ std::string Resumption::give_up(const OutputSections& sections, bool keeps) {
           fmt::format("{}: cannot be put aside as {}: {}", part, aside, std::strerror(error)));
     names += (names.empty() ? "" : ", ") + aside;
   }
-  if (journal_ != nullptr) journal_->log().remove();
+  journal_->log().remove();
   journal_.reset();
   return names;
 }

@@ -4,6 +4,10 @@
 // A file of the corpus is done where the journal says so, it is listed in the same place and has
 // not changed since, and its rows are in the work file. Where the machine was started anew since
 // then, or the run was already at its ending, the rows have to have the hashes that they had.
+//
+// So it is with an update, where a file is done, too, whose rows the earlier output has. New rows
+// that come behind those of a file that is extended in place have a work file of their own, beside
+// it (added_path()), until all are there.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +18,7 @@
 
 #include "pipeline/run_context.h"
 #include "pipeline/sink_ledger.h"
+#include "stages/output/earlier_output.h"
 #include "stages/output/formats/row_part_file.h"
 #include "stages/output/output_sections.h"
 #include "stages/output/row_writer.h"
@@ -31,12 +36,20 @@ class Resumption {
     RunContext& run;
     const OutputSections& sections;
     const RunJournal::Facts& facts;
+    const std::vector<std::string>&
+        works;  ///< what is being made, of each section, without `.part`
     const Open& open;
+    const EarlierOutput& earlier;
   };
   /// Looks for the work of the output at `path`; changes nothing. `uses` is for this call. Throws
   /// RunError when another run is at it.
   Resumption(const std::string& path, const Uses& uses);
 
+  /// For rows that are to be added to the output at `path`: what their work file would be called.
+  static std::string added_path(const std::string& path);
+
+  /// Whether an ended run has left a journal.
+  [[nodiscard]] bool is_there() const { return journal_ != nullptr; }
   /// How many files, from the first on, are done.
   [[nodiscard]] std::size_t files() const { return files_; }
   /// Why work that is there cannot be gone on with; "" where it can, or there is none.
@@ -50,8 +63,14 @@ class Resumption {
   };
   /// Goes on behind the first `done` files, at most files(): says in the accounts what became of
   /// them, and cuts the work files, which take_files() then gives. Returns the journal; it has
-  /// commits on the first `committed` of these files.
-  std::unique_ptr<RunJournal> resume(std::size_t done, const Into& into, std::size_t& committed);
+  /// commits on the first `committed` of these files. `resumed`: of those whose rows are not from an
+  /// earlier output.
+  struct Resumed {
+    std::size_t files = 0;
+    std::int64_t rows = 0;
+  };
+  std::unique_ptr<RunJournal> resume(std::size_t done, const Into& into, std::size_t& committed,
+                                     Resumed& resumed);
   [[nodiscard]] Files take_files() { return std::move(files_of_sections_); }
 
   /// Removes a journal whose work is published, should its run have been ended just then.
@@ -64,8 +83,12 @@ class Resumption {
   struct Section {
     std::int64_t rows = 0, safe = 0;
   };
-  [[nodiscard]] bool must_verify();
-  [[nodiscard]] bool has_committed_rows();
+  struct Said {
+    bool must_verify = true;
+    bool has_rows = false;
+    std::vector<std::string> complete;  // the hashes of the output, where it was
+  };
+  [[nodiscard]] Said look_through();
   [[nodiscard]] bool is_done(const RunJournal::File& file, const Uses& uses, bool verifies);
 
   std::string path_;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,16 @@ class RowReuse {
   [[nodiscard]] const std::string& root() const { return file_->root(); }
   [[nodiscard]] std::vector<CorpusSource> sources() const { return file_->sources(); }
   [[nodiscard]] const std::string& path() const { return file_->path(); }
+  [[nodiscard]] const std::optional<ColumnStatistics>& statistics() const {
+    return file_->statistics();
+  }
+  /// The hash of the rows that it has of a file of the source; 0 where it has none, or does not know.
+  [[nodiscard]] std::uint64_t hash_of(std::size_t file) const {
+    const std::int64_t entry = entries_[file - first_];
+    return entry < 0 ? 0 : file_->files()[static_cast<std::size_t>(entry)].rows_hash;
+  }
+  /// index_hash() of it.
+  [[nodiscard]] std::string hash() const { return file_->hash(); }
   /// What the output calls a file of the source that is kept.
   [[nodiscard]] const std::string& name_of(std::size_t file) const {
     return file_->files()[static_cast<std::size_t>(entries_[file - first_])].path;

@@ -45,11 +45,9 @@ void check_is_no_input(const std::string& target, const RunContext& run) {
 
 }  // namespace
 
-// Where another output of an update failed, nobody has removed what says that this one was made.
+// Where another output of an update failed, nobody has removed what this one was made of.
 RowSink::~RowSink() {
-  if (mark_ == nullptr || written_) return;
-  files_.clear();
-  remove_journal();
+  if (is_one_of_several_ && !written_) drop_work();
 }
 
 Requirements RowSink::require(const Requirements& below) const {
@@ -122,8 +120,11 @@ void RowSink::start(RunContext& run) {
   sections_ = {target_.path, target_.split_files, run, run.ledger.counts().found};
   statistics_ = std::make_unique<SinkStatistics>(target_, *info_, run);
   ledger_ = std::make_unique<SinkLedger>(run.ledger);
+  const auto copied = [this] {
+    if (checkpoints_ != nullptr) checkpoints_->closed();
+  };
   writer_ = std::make_unique<RowWriter>(
-      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_}, *ledger_,
+      RowWriter::Uses{target_, *info_, sections_, files_, earlier_, *statistics_, copied}, *ledger_,
       run.ledger.counts().found);
   if (Publication::recover(target_.path))
     run.warn(
@@ -139,24 +140,19 @@ std::optional<std::size_t> RowSink::resumable(RunContext& run) {
   check_files(run);
   earlier_.match(run, *this, sections_, *info_, feature_fingerprint(feature_settings()),
                  is_routed_by_content_);
+  if (target_.normalize && earlier_.is_there()) statistics_->use(earlier_.statistics());
   if (is_preview(run) || is_survey(run)) return std::nullopt;
   if (parts_ != nullptr) return run.ledger.counts().found;
-  const RunJournal::Facts facts = this->facts();
+  find_places(run);
+  const RunJournal::Facts facts = this->facts(run);
   resumption_ = std::make_unique<Resumption>(
-      target_.path, Resumption::Uses{run, sections_, facts, [&](std::size_t section) {
-                                       return open_file(sections_.path(section),
-                                                        opening(run, true));
-                                     }});
-  const bool may = update_of(run) == Update::none && resume_of(run).when != Resume::When::never;
+      target_.path,
+      Resumption::Uses{run, sections_, facts, works_,
+                       [&](std::size_t section) { return open_work(run, section, true); },
+                       earlier_});
+  is_one_of_several_ = update_of(run) != Update::none && run.settings.sinks > 1;
+  const bool may = resume_of(run).when != Resume::When::never && !is_one_of_several_;
   return may ? resumption_->files() : 0;
-}
-
-// What decides the bytes of the output. Another order or number of files is found file by file.
-RunJournal::Facts RowSink::facts() const {
-  RunJournal::Facts out = row_facts();
-  out.emplace_back("layout", layout_facts());
-  out.emplace_back("files of the output", fmt::format("{}", fmt::join(sections_.paths(), "\n")));
-  return out;
 }
 
 RunJournal::Facts RowSink::row_facts() const {
@@ -179,11 +175,14 @@ void RowSink::begin(RunContext& run, std::size_t done) {
     return;
   }
   if (parts_ != nullptr) return merge(run);
+  if (run.is_stopping() && resumption_->is_there()) {  // not all of it may have been looked at
+    resumption_.reset();
+    for (std::size_t i = 0; i < run.ledger.counts().found; ++i)
+      if (run.ledger.outcome(i) == Outcome::open) run.ledger.close(i, Outcome::not_run, -1, "");
+    return;
+  }
   if (done == 0) give_up_work(resume_of(run));
-  if (update_of(run) != Update::none)
-    open_files(run);
-  else
-    begin_journal(run, done);
+  begin_journal(run, done);
   resumption_.reset();
   warn_of_locks(run);
   run.ledger.subscribe([this](std::size_t index, Outcome outcome) {
@@ -195,62 +194,6 @@ void RowSink::begin(RunContext& run, std::size_t done) {
       writer_->keep_error();
     }
   });
-}
-
-void RowSink::give_up_work(const Resume& resume) {
-  if (resume.when == Resume::When::required)
-    throw RunError(fmt::format(
-        "{}: there is nothing to resume: {}; leave out --resume to start over", target_.path,
-        resumption_->refusal().empty() ? "there is no interrupted run of it"
-                                       : resumption_->refusal()));
-  const std::string& why = resumption_->refusal();
-  const std::string aside =
-      resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
-  if (!aside.empty() && resume.tell)
-    resume.tell(
-        fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
-                    "to {}. Remove it when it is not needed",
-                    target_.path, why, aside));
-}
-
-void RowSink::begin_journal(RunContext& run, std::size_t done) {
-  std::unique_ptr<RunJournal> journal;
-  std::size_t committed = 0;
-  if (done == 0) {
-    for (const std::string& path : sections_.paths())
-      files_.push_back(open_file(path, opening(run, false)));
-    journal = RunJournal::create(target_.path);
-    journal->append(facts());
-  } else {
-    resumed_ = done;
-    journal = resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed);
-    files_ = resumption_->take_files();
-    for (std::size_t s = 0; s < files_.size(); ++s) resumed_rows_ += writer_->order().total(s);
-    if (const Resume resume = resume_of(run); resume.tell)
-      resume.tell(
-          fmt::format("{}: resumes an interrupted run; {} of {} files are done, with {} rows",
-                      target_.path, done, run.ledger.counts().found, resumed_rows_));
-  }
-  checkpoints_ = std::make_unique<Checkpoints>(
-      std::move(journal), committed,
-      Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count, target_.sync});
-}
-
-void RowSink::open_files(RunContext& run) {
-  mark_ = RunJournal::create(target_.path);
-  mark_->append(facts());
-  mark_->log().sync();
-  for (std::size_t s = 0; s < sections_.size(); ++s) {
-    const auto rows = earlier_.keep(
-        {run, *ledger_, writer_->order(), *statistics_, writer_->hashes()}, s, extensible_at());
-    const bool replaces = target_.overwrite || earlier_.gives_rows(s);
-    files_.push_back(make_row_file(sections_.path(s), rows       ? Existing::extend
-                                                      : replaces ? Existing::replace
-                                                                 : Existing::refuse));
-    if (rows) files_.back()->extend(*rows);
-    for (const PartFile* part : files_.back()->parts())
-      part->complete_writes(target_.sync || rows.has_value());
-  }
 }
 
 Opening RowSink::opening(const RunContext& run, bool resumes) const {
@@ -310,14 +253,15 @@ void RowSink::finish(RunContext& run, Ending ending) {
       checkpoints_->ending();
     }
     writer_->finish(run);
+    add_in_place();
     complete(run);
     splits_ = split_counts(run);
     std::vector<PartFile*> parts;
     for (const auto& file : files_)
       for (PartFile* part : file->parts()) parts.push_back(part);
     if (complete_) {
-      for (const auto& file : files_)
-        if (checkpoints_ != nullptr) file->stay();
+      for (std::size_t s = 0; checkpoints_ != nullptr && s < files_.size(); ++s)
+        (extended_[s] != nullptr ? extended_[s] : files_[s])->stay();
       // A power failure must not take what earlier runs have written.
       const bool syncs = target_.sync || update_of(run) != Update::none;
       return run.services.find<JointPublication>()->complete(target_.path, parts, syncs, [this] {
@@ -335,37 +279,6 @@ void RowSink::finish(RunContext& run, Ending ending) {
   }
 }
 
-// What is done stays, for a run that goes on with it, unless there is nothing.
-void RowSink::leave_work(RunContext& run) {
-  if (checkpoints_ != nullptr) {
-    try {
-      checkpoints_->commit();
-    } catch (const std::exception&) {
-      // The error that ended the run is the one to tell.
-    }
-    if (checkpoints_->rows() == 0) {
-      checkpoints_->remove();
-    } else {
-      for (const auto& file : files_) file->stay();
-      const Resume resume = resume_of(run);
-      if (resume.tell)
-        resume.tell(
-            fmt::format("{}: the rows of {} files are safe in {}; the same command goes on "
-                        "from there",
-                        target_.path, checkpoints_->files(), files_.front()->part_path()));
-    }
-    checkpoints_.reset();
-  }
-  files_.clear();
-  if (mark_ != nullptr) remove_journal();
-  mark_.reset();
-}
-
-void RowSink::remove_journal() const {
-  if (checkpoints_ != nullptr) checkpoints_->remove();
-  if (mark_ != nullptr) mark_->log().remove();
-}
-
 void RowSink::complete(RunContext& run) {
   const RowOrder& order = writer_->order();
   const bool has_split_files =
@@ -373,13 +286,25 @@ void RowSink::complete(RunContext& run) {
   statistics_->settle(run, order, sections_, files_, complete_);
   if (target_.normalize && complete_)
     for (std::size_t s = 0; s < files_.size(); ++s) normalize(run, s, order.total(s));
+  std::vector<std::string> hashes;
   for (std::size_t s = 0; s < files_.size(); ++s) {
     const std::int64_t rows = order.total(s);
-    finish_file(*files_[s], rows,
-                {run, *ledger_, order, *info_, feature_settings(), complete_, sections_.first(s),
-                 sections_.end(s), statistics_->settled(), &writer_->hashes(), has_split_files});
+    const OutputIndex index{run,
+                            *ledger_,
+                            order,
+                            *info_,
+                            feature_settings(),
+                            complete_,
+                            sections_.first(s),
+                            sections_.end(s),
+                            statistics_->settled(),
+                            &writer_->hashes(),
+                            has_split_files};
+    finish_file(*files_[s], rows, index);
+    hashes.push_back(index.hash());
     rows_ += rows;
   }
+  if (earlier_.is_there() && complete_) checkpoints_->complete(std::move(hashes));
   if (part_) {
     part_->rows = rows_;
     part_->sums = statistics_->sums();
@@ -388,7 +313,8 @@ void RowSink::complete(RunContext& run) {
 
 // The rows are others then.
 void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows) {
-  statistics_->normalize(run, *files_[section], rows);
+  if (earlier_.is_there()) return normalize_repaired(run, section);
+  statistics_->normalize(run, *files_[section], 0, rows);
   const std::vector<std::int64_t> offsets = writer_->order().offsets();
   std::atomic<std::size_t> next{sections_.first(section)};
   on_threads(run.workers, [&] {
@@ -396,6 +322,30 @@ void RowSink::normalize(RunContext& run, std::size_t section, std::int64_t rows)
       if (const std::int64_t n = writer_->order().rows(i); n > 0)
         writer_->hashes()[i] = files_[section]->hash_written(offsets[i], n);
   });
+}
+
+// Rows that are made again, by the statistics that the others were normalised by. These are of the rows
+// as they were, so that other rows than those have no place here.
+void RowSink::normalize_repaired(RunContext& run, std::size_t section) {
+  const RowOrder& order = writer_->order();
+  const std::vector<std::int64_t> offsets = order.offsets();
+  RowPartFile& file = *files_[section];
+  for (std::size_t i = sections_.first(section); i < sections_.end(section); ++i) {
+    const std::int64_t rows = order.rows(i);
+    if (rows == 0 || order.is_kept(i)) continue;
+    statistics_->normalize(run, file, offsets[i], rows);
+    std::uint64_t& hash = writer_->hashes()[i] = file.hash_written(offsets[i], rows);
+    if (hash == earlier_.hash_of(section, i)) continue;
+    checkpoints_->remove();
+    checkpoints_.reset();
+    throw RunError(
+        fmt::format("{}: its rows are normalised by statistics of the recordings as they were, and "
+                    "what {} gives "
+                    "now is not what was written: the recording has changed, or this program or "
+                    "processor makes "
+                    "other bytes. It is left as it is; build it anew (overwrite: true)",
+                    sections_.path(section), run.source.name(i)));
+  }
 }
 
 RowSink::Shape RowSink::shape_of(std::int64_t rows) const {

@@ -92,7 +92,12 @@ class RowSink : public Sink<MelBatch>,
 
  private:
   void check_folder(PlanCheck& check) const;
-  void open_files(RunContext& run);
+  void find_places(const RunContext& run);
+  [[nodiscard]] std::unique_ptr<RowPartFile> open_work(const RunContext& run, std::size_t section,
+                                                       bool resumes) const;
+  void add_in_place();
+  void take_back_in_place();
+  void drop_work();
   void warn_of_locks(RunContext& run) const;
   void begin_part(const RunContext& run);
   void merge(RunContext& run);
@@ -100,14 +105,15 @@ class RowSink : public Sink<MelBatch>,
                                                        const Opening& opening) const;
   void finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index);
   void begin_journal(RunContext& run, std::size_t done);
-  [[nodiscard]] RunJournal::Facts facts() const;
+  [[nodiscard]] RunJournal::Facts facts(const RunContext& run) const;
   void give_up_work(const Resume& resume);
   [[nodiscard]] Opening opening(const RunContext& run, bool resumes) const;
   void leave_work(RunContext& run);
-  void remove_journal() const;
+  void remove_journal();
   void check_files(const RunContext& run) const;
   void complete(RunContext& run);
   void normalize(RunContext& run, std::size_t section, std::int64_t rows);
+  void normalize_repaired(RunContext& run, std::size_t section);
   [[nodiscard]] std::vector<Value> split_counts(const RunContext& run) const;
 
   RowSinkOptions target_;
@@ -117,13 +123,20 @@ class RowSink : public Sink<MelBatch>,
   mutable EarlierOutput earlier_{target_};  // the source asks for it before the run
   OutputSections sections_;
   std::vector<std::unique_ptr<RowPartFile>> files_;  // of each section
+  // Of sections whose earlier output gets more rows in place: how many it has, and that output. Their
+  // rows go to files_, in work files, until all are there; then these are here, and the output in files_.
+  std::vector<std::optional<std::int64_t>> in_place_;
+  std::vector<std::unique_ptr<RowPartFile>> extended_;
+  bool are_in_place_ = false;
+  bool is_one_of_several_ = false;  // outputs of an update
+  std::vector<std::string> works_;  // what is being made, of each section, without .part
   std::unique_ptr<SinkStatistics> statistics_;
   std::unique_ptr<SinkLedger> ledger_;
   std::unique_ptr<RowWriter> writer_;
-  std::unique_ptr<Resumption> resumption_;    // until begin()
-  std::unique_ptr<Checkpoints> checkpoints_;  // but for updates
-  std::unique_ptr<RunJournal> mark_;  // of updates and merges: without commits, whose the work is
-  std::shared_ptr<OutputPart> part_;  // where the run makes one
+  std::unique_ptr<Resumption> resumption_;  // until begin()
+  std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<RunJournal> mark_;          // of merges: without commits, whose the work is
+  std::shared_ptr<OutputPart> part_;          // where the run makes one
   std::shared_ptr<const MergedParts> parts_;  // where it takes the rows from these
   std::size_t resumed_ = 0;                   // files
   std::int64_t resumed_rows_ = 0;

@@ -27,7 +27,7 @@ void RowSink::begin_part(const RunContext& run) {
 
 void RowSink::merge(RunContext& run) {
   mark_ = RunJournal::create(target_.path);
-  mark_->append(facts());
+  mark_->append(facts(run));
   for (const std::string& path : sections_.paths())
     files_.push_back(make_row_file(path, opening(run, false)));
   warn_of_locks(run);

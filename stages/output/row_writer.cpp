@@ -88,7 +88,7 @@ void RowWriter::refuse_unstorable(const MelBatch& batch, const ItemContext& cont
 
 std::size_t RowWriter::resume(std::int64_t rows, std::uint64_t hash, const FileAudio& audio) {
   const std::size_t file = order_.current();
-  hashes_[file] = hash;
+  if (!order_.stays(file)) hashes_[file] = hash;
   order_.resume(rows, audio);
   return uses_.sections.of(file);
 }
@@ -111,6 +111,7 @@ void RowWriter::finish(RunContext& run) {
   std::vector<PlacedPart> ready;
   std::size_t written = 0;
   order_.advance(ready);
+  note_copying(ready);
   write(ready, false, written);
   for (std::size_t s = 0; s < uses_.sections.size(); ++s) close_gaps(run, s);
 }
@@ -145,12 +146,14 @@ void RowWriter::keep_error() {
 
 void RowWriter::written(std::size_t first, std::size_t most, std::vector<Written>& out) {
   const std::lock_guard lock(mutex_);
-  const std::size_t end = std::min({first + most, order_.current(), lost_from_});
+  std::size_t end = std::min({first + most, order_.current(), lost_from_});
+  if (!copying_.empty()) end = std::min(end, *copying_.begin());
   if (first >= end) return;
   for (std::size_t i = first, section = uses_.sections.of(first); i < end; ++i) {
     if (overtaken_.contains(i)) return;
     while (i >= uses_.sections.end(section)) ++section;
-    out.push_back({section, order_.rows(i), order_.rows(i) > 0 ? hashes_[i] : 0, order_.audio(i)});
+    const std::int64_t rows = order_.stays(i) ? 0 : order_.rows(i);
+    out.push_back({section, order_.is_kept(i), rows, rows > 0 ? hashes_[i] : 0, order_.audio(i)});
   }
 }
 
@@ -159,6 +162,7 @@ void RowWriter::written(std::size_t first, std::size_t most, std::vector<Written
 bool RowWriter::admit(std::vector<PlacedPart>& ready) {
   // Roll back first, before new rows are written over those of a failed file.
   for (const RowOrder::Row& r : order_.take_rolled_back()) uses_.files[r.section]->roll_back(r.row);
+  note_copying(ready);
   finish_values(ready);
   hash_blocks(ready);
   uses_.statistics.close(ready);
@@ -204,8 +208,7 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
       uses_.files[section]->write(ranges);
       bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
       written = i;
-      if (i < ready.size() && !ready[i].part)
-        i = uses_.earlier.take_over(ready, i, *uses_.files[ready[i].section]);
+      if (i < ready.size() && !ready[i].part) i = copy_earlier(ready, i);
     }
     ready.clear();  // may close files' records, and so come back here through closed()
     written = 0;
@@ -214,6 +217,28 @@ void RowWriter::write(std::vector<PlacedPart>& ready, bool is_writer, std::size_
     ready.swap(queued_);
     writing_ = !ready.empty();
   }
+}
+
+// With the mutex held, or alone.
+void RowWriter::note_copying(const std::vector<PlacedPart>& ready) {
+  for (const PlacedPart& p : ready)
+    if (!p.part) copying_.insert(p.file);
+}
+
+// Returns the part behind those that were copied.
+std::size_t RowWriter::copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from) {
+  const std::size_t end = uses_.earlier.take_over(ready, from, *uses_.files[ready[from].section]);
+  std::int64_t rows = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = from; i < end; ++i) {
+      copying_.erase(ready[i].file);
+      rows += ready[i].file_rows;
+    }
+  }
+  bytes_.fetch_add(values_of(rows) * size_of(uses_.target.dtype), std::memory_order_relaxed);
+  if (uses_.copied) uses_.copied();
+  return end;
 }
 
 std::size_t RowWriter::values_of(std::int64_t rows) const {

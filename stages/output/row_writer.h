@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -37,6 +39,8 @@ class RowWriter {
     const std::vector<std::unique_ptr<RowPartFile>>& files;  ///< one per section, before consume()
     EarlierOutput& earlier;
     SinkStatistics& statistics;
+    std::function<void()>
+        copied;  ///< called when rows of the earlier output were; may throw RunError
   };
   /// `ledger` outlives it, too, and has so many files.
   RowWriter(const Uses& uses, const SinkLedger& ledger, std::size_t files);
@@ -65,6 +69,7 @@ class RowWriter {
   /// What the work file has of a file of the corpus.
   struct Written {
     std::size_t section = 0;
+    bool is_kept = false;  ///< as in the journal
     std::int64_t rows = 0;
     std::uint64_t hash = 0;
     FileAudio audio;
@@ -96,6 +101,8 @@ class RowWriter {
   void or_lose(std::vector<PlacedPart>& ready, const std::size_t& written, F&& work);
   bool queue(std::vector<PlacedPart>& ready);
   void write(std::vector<PlacedPart>& ready, bool is_writer, std::size_t& written);
+  void note_copying(const std::vector<PlacedPart>& ready);
+  std::size_t copy_earlier(const std::vector<PlacedPart>& ready, std::size_t from);
   [[nodiscard]] std::size_t values_of(std::int64_t rows) const;
   void close_gaps(RunContext& run, std::size_t section);
 
@@ -110,6 +117,7 @@ class RowWriter {
   bool is_over_ = false;  // no more rows come
   // Rows of this file and those behind it may not have been written, though it may be closed as ok.
   std::size_t lost_from_ = std::numeric_limits<std::size_t>::max();
+  std::set<std::size_t> copying_;  // files with a place, whose rows are not copied yet
 
   std::vector<std::uint64_t> hashes_;  // [files]; each belongs to who closes the file
   // Of the file that comes in blocks now, as far as they came in order; with the mutex.

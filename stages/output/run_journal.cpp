@@ -17,7 +17,7 @@ namespace melflow {
 namespace {
 
 // The first byte of a record; in the order of RunJournal::Record.
-enum class Kind : char { facts = 'F', begin = 'B', commit = 'C', ending = 'E' };
+enum class Kind : char { facts = 'F', begin = 'B', commit = 'C', ending = 'E', complete = 'N' };
 
 class Packer {
  public:
@@ -80,6 +80,7 @@ void put(Packer& to, const RunJournal::File& file) {
   to.put(file.name_hash);
   put(to, file.in_run);
   put(to, file.in_sink);
+  to.put(file.is_kept);
   to.put(file.rows);
   to.put(file.rows_hash);
   to.put(file.audio.sample_rate);
@@ -93,6 +94,7 @@ RunJournal::File take_file(Unpacker& from) {
   out.name_hash = from.take<std::uint64_t>();
   out.in_run = take_entry(from);
   out.in_sink = take_entry(from);
+  out.is_kept = from.take<char>() != 0;
   out.rows = from.take<std::int64_t>();
   out.rows_hash = from.take<std::uint64_t>();
   out.audio.sample_rate = from.take<int>();
@@ -122,6 +124,11 @@ RunJournal::Record unpack(std::string_view bytes) {
     }
     case Kind::ending:
       return RunJournal::Ending{};
+    case Kind::complete: {
+      RunJournal::Complete out;
+      while (!from.is_empty()) out.hashes.push_back(from.text());
+      return out;
+    }
   }
   throw std::out_of_range("kind of record");
 }
@@ -130,16 +137,22 @@ RunJournal::Record unpack(std::string_view bytes) {
 
 std::string RunJournal::difference(const Facts& before, const Facts& now) {
   std::string out;
+  const auto find = [](const Facts& in, const std::string& name) {
+    return std::find_if(in.begin(), in.end(), [&](const auto& f) { return f.first == name; });
+  };
+  const auto name_one = [&](const std::string& name) {
+    out += (out.empty() ? "it was made with another " : ", ") + name;
+  };
   for (const auto& [name, value] : now) {
-    const auto it = std::find_if(before.begin(), before.end(),
-                                 [&name = name](const auto& fact) { return fact.first == name; });
+    const auto it = find(before, name);
     if (it != before.end() && it->second == value) continue;
     constexpr std::size_t kShort = 40;
-    out += (out.empty() ? "it was made with another " : ", ") + name;
+    name_one(name);
     if (it != before.end() && value.size() < kShort && it->second.size() < kShort)
       out += fmt::format(" ({}, now {})", it->second, value);
   }
-  if (out.empty() && before.size() != now.size()) out = "it was made by another version of melflow";
+  for (const auto& [name, value] : before)
+    if (find(now, name) == now.end()) name_one(name);
   return out;
 }
 
@@ -202,5 +215,11 @@ void RunJournal::append(const Commit& commit) {
 }
 
 void RunJournal::append(Ending) { log_->append(Packer(Kind::ending).bytes()); }
+
+void RunJournal::append(const Complete& complete) {
+  Packer to(Kind::complete);
+  for (const std::string& hash : complete.hashes) to.text(hash);
+  log_->append(to.bytes());
+}
 
 }  // namespace melflow

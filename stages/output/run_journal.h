@@ -6,6 +6,7 @@
 //   begin    the boot of the machine on which a run begins or goes on
 //   commit   what became of the next files of the corpus, all of whose rows are in the work file
 //   ending   from here on the work file may be changed in other ways than by more rows
+//   complete by what the files of the output are known that is about to have its name
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,8 @@ class RunJournal {
     std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash())
     Ledger::Entry in_run;
     Ledger::Entry in_sink;  ///< open: as in the run; else it was left out of this output
-    std::int64_t rows = 0;
+    bool is_kept = false;   ///< its rows are those of an earlier output
+    std::int64_t rows = 0;  ///< in the work file
     std::uint64_t rows_hash = 0;
     FileAudio audio;
     FileStamp stamp{};
@@ -45,7 +47,10 @@ class RunJournal {
     std::vector<File> files;  ///< those from `first` on
   };
   struct Ending {};
-  using Record = std::variant<Facts, Begin, Commit, Ending>;
+  struct Complete {
+    std::vector<std::string> hashes;  ///< index_hash() of each file
+  };
+  using Record = std::variant<Facts, Begin, Commit, Ending, Complete>;
 
   /// In which facts `before` and `now` differ, as "it was made with another backend (cpu, now cuda), ...";
   /// "" where in none.
@@ -68,6 +73,7 @@ class RunJournal {
   void append(const Begin& begin);
   void append(const Commit& commit);
   void append(Ending);
+  void append(const Complete& complete);
 
  private:
   explicit RunJournal(std::unique_ptr<LogFile> log) : log_(std::move(log)) {}

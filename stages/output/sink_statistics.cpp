@@ -100,7 +100,8 @@ void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
   }
 }
 
-void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::int64_t rows) const {
+void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::int64_t from,
+                               std::int64_t rows) const {
   std::vector<double> std = settled_->std;
   for (double& s : std)
     if (s == 0) s = 1;
@@ -112,10 +113,10 @@ void SinkStatistics::normalize(const RunContext& run, RowPartFile& file, std::in
     for (std::int64_t first = 0; (first = next.fetch_add(file.rows_at_once())) < rows;) {
       const std::int64_t n = std::min(file.rows_at_once(), rows - first);
       values.resize(static_cast<std::size_t>(n) * info_.values_per_row());
-      file.read(first, n, values.data());
+      file.read(from + first, n, values.data());
       MemoryRows utterance(values.data(), n * frames, info_.columns);
       step->run(utterance, utterance);
-      file.write(first, values.data(), n);
+      file.write(from + first, values.data(), n);
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pipeline/stage.h"
@@ -54,8 +55,14 @@ class SinkStatistics {
   }
   /// The statistics, after settle(); null with statistics: none.
   [[nodiscard]] const ColumnStatistics* settled() const { return settled_ ? &*settled_ : nullptr; }
-  /// Scales the `rows` rows of a file by the statistics.
-  void normalize(const RunContext& run, RowPartFile& file, std::int64_t rows) const;
+  /// Goes by these, which are of other rows, too; before the first row.
+  void use(ColumnStatistics statistics) {
+    sums_.reset();
+    settled_ = std::move(statistics);
+  }
+  /// Scales rows [first, first + rows) of a file by the statistics.
+  void normalize(const RunContext& run, RowPartFile& file, std::int64_t first,
+                 std::int64_t rows) const;
 
  private:
   [[nodiscard]] bool counts(std::size_t file) const { return sums_ && file < counted_; }

@@ -30,7 +30,7 @@ PIPELINE = """
 version: 1
 memory: {{host: 64MiB}}
 graph:
-  files: {{stage: file_list, root: {root}, include: ["**/*.wav"], labels: top_dir{files}}}
+  files: {{stage: file_list, root: {root}, include: {include}, labels: top_dir{files}}}
   read: {{stage: disk_read, from: files{read}}}
   decode: {{stage: decode, from: read}}
 {before}  write: {{stage: {sink}, from: {last}, path: out.{ending}, checkpoint: {checkpoint}{write}}}
@@ -47,9 +47,11 @@ SAMPLES = """  segment: {stage: segment, from: decode}
 
 
 class Case:
-    def __init__(self, sink="hdf5_write", updates=False, files="", read="", write="", mel="", more="", samples=False, checkpoint="1KiB"):
-        self.updates = updates  # an output of two folders of three
-        self.text = dict(sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint,
+    def __init__(self, sink="hdf5_write", updates=False, include="[a/*, b/*, c/*]", verb=(), files="", read="", write="", mel="", more="",
+                 samples=False, checkpoint="1KiB"):
+        self.updates = updates  # an output of the folders a and b
+        self.verb = (["update", *verb] if updates else ["run"])
+        self.text = dict(sink=sink, files=files, read=read, write=write, more=more, checkpoint=checkpoint, include=include,
                          ending="npy" if sink == "npy_write" else "h5",
                          before=SAMPLES if samples else MEL % mel,
                          last="rows" if samples else "mel")
@@ -74,6 +76,11 @@ CASES = {
     "update": Case(updates=True),
     "update_npy": Case("npy_write", updates=True),
     "update_splits": Case(updates=True, files=SPLITS, write=", split_files: true, statistics: all"),
+    "update_deflate": Case(updates=True, write=", compression: deflate, chunk: 4KiB"),
+    "update_float16": Case(updates=True, write=", dtype: float16, sync: true"),
+    "update_compact": Case(updates=True, verb=["--compact"], checkpoint="1"),
+    "update_dropped": Case(updates=True, include="[b/*, c/*]", write=", max_dropped: 100%, statistics: all"),
+    "update_blocks": Case(updates=True, read=", whole: 4KiB, buffer: 4KiB", mel=", log: db, ref: max, top_db: 80"),
     "two": Case(more="  second: {stage: npy_write, from: mel, path: second.npy, checkpoint: 2KiB}\n"),
     "update_two": Case(updates=True, more="  second: {stage: npy_write, from: mel, path: second.npy}\n"
                        "  third: {stage: hdf5_write, from: mel, path: a_third.h5}\n"),
@@ -107,7 +114,7 @@ class Walk:
         self.early = os.path.join(self.work, "early")
         os.makedirs(self.early)
         if CASES[name].updates:
-            made = self.start(self.early, {}, "run", ["--set", "files.include=[a/*.wav, b/*.wav]"])
+            made = self.start(self.early, {}, ["run", "--set", "files.include=[a/*, b/*]"])
             assert made.returncode in (0, 3), made.stderr
         clean = self.folder("clean")
         self.log = os.path.join(self.work, "log")
@@ -121,8 +128,8 @@ class Walk:
         shutil.copytree(self.early, out)
         return out
 
-    def start(self, folder, environment, verb=None, more=()):
-        verb = verb or ("update" if CASES[self.name].updates else "run")
+    def start(self, folder, environment, verb=None):
+        verb, *more = verb or CASES[self.name].verb
         command = [self.program, verb, self.yaml, "--workers", "2", "--json", *more]
         return subprocess.run(command, cwd=folder, env={**os.environ, "LD_PRELOAD": self.library, **environment},
                               timeout=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -33,13 +33,13 @@ PAGE = 4096
 REFUSED = [b"begins with zeros", b"is not melflow's", b"is damaged; it said which files"]
 HOW = ["dropped", "zeros", "pages"]
 
-for name in ["hdf5", "npy", "splits", "deflate", "normalize", "blocks", "late", "two", "update", "update_npy", "update_splits", "update_two"]:
+for name in ["hdf5", "npy", "splits", "deflate", "normalize", "blocks", "late", "two", "update", "update_npy", "update_splits", "update_deflate", "update_two"]:
     case = CASES[name]
     text = dict(case.text)
     text["write"] += ", sync: true"
     text["more"] = text["more"].replace("checkpoint: 2KiB", "checkpoint: 2KiB, sync: true")
     CASES["sync_" + name] = synced = Case(updates=case.updates)
-    synced.text = text
+    synced.text, synced.verb = text, case.verb
 
 
 class Disk:

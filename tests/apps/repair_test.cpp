@@ -90,6 +90,10 @@ TEST_CASE("repair: rows that are another are computed anew, to the same bytes as
            {"stage: hdf5_write, path: o.h5, compression: deflate, chunk: 4KiB", "o.h5", {"o.h5"}},
            {"stage: npy_write, path: o.npy, split_files: false", "o.npy", {"o.npy"}},
            {"stage: npy_write, path: o.npy", "o.val.npy", {"o.train.npy", "o.val.npy"}},
+           {"stage: hdf5_write, path: o.h5, statistics: train, normalize: true", "o.h5", {"o.h5"}},
+           {"stage: npy_write, path: o.npy, dtype: float16, statistics: all, normalize: true",
+            "o.train.npy",
+            {"o.train.npy", "o.val.npy"}},
            {"stage: hdf5_write, path: o.h5, split_files: true",
             "o.train.h5",
             {"o.train.h5", "o.val.h5"}},
@@ -295,10 +299,31 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
               "normalize: true");
   spoil(folder / "o.npy");
   const auto before = outputs(folder);
+  const Ended verified = melflow_in(folder, {"verify", "o.npy"});
+  std::string spoiled;  // of the recordings
+  for (const char* name : {"train/0.wav", "train/1.wav", "train/2.wav", "train/3.wav", "val/4.wav"})
+    if (has(verified.out, name)) spoiled = name;
+  REQUIRE_MESSAGE(!spoiled.empty(), verified.out);
+  test::write_wav(folder / ("data/" + spoiled), 7000, 8000, 77);
   const Ended normalised = melflow_in(folder, {"repair", "o.npy"});
   CHECK(normalised.code == 1);
-  CHECK(has(normalised.err, "its rows are normalised"));
+  CHECK_MESSAGE(has(normalised.err,
+                    "its rows are normalised by statistics of the recordings as "
+                    "they were, and what " +
+                        spoiled + " gives now is not what was written"),
+                normalised.err);
   CHECK((outputs(folder) == before));
+  // One that gives no rows any more costs its own.
+  test::write_text(folder / ("data/" + spoiled), "no sound");
+  const Ended without = melflow_in(folder, {"repair", "o.npy"});
+  CHECK_MESSAGE(without.code == 3, without.err);
+  CHECK(melflow_in(folder, {"verify", "o.npy"}).code == 0);
+  const auto mean = [](const std::map<std::string, std::string>& files) {
+    const std::string& text = files.at("o.index.json");
+    const std::size_t at = text.find("\"statistics\"");
+    return text.substr(at, text.find('}', at) - at);
+  };
+  CHECK(mean(outputs(folder)) == mean(before));
   const Ended none = melflow_in(folder, {"repair", "none.h5"});
   CHECK(none.code == 1);
   CHECK(has(none.err, "none.h5: there is no such file"));

@@ -33,6 +33,7 @@ RunJournal::Commit commit(Input& in) {
     f.name_hash = in.take<std::uint64_t>();
     f.in_run = entry(in);
     f.in_sink = entry(in);
+    f.is_kept = in.flag();
     f.rows = in.take<std::int32_t>();
     f.rows_hash = in.take<std::uint64_t>();
     f.audio.sample_rate = in.take<std::int32_t>();
@@ -53,13 +54,19 @@ RunJournal::Facts facts(Input& in) {
 }
 
 void append(RunJournal& journal, Input& in) {
-  switch (in.below(4)) {
+  switch (in.below(5)) {
     case 0:
       return journal.append(facts(in));
     case 1:
       return journal.append(RunJournal::Begin{std::string(in.bytes(in.below(40)))});
     case 2:
       return journal.append(commit(in));
+    case 3: {
+      RunJournal::Complete complete;
+      for (std::size_t n = in.below(4); n > 0; --n)
+        complete.hashes.emplace_back(in.bytes(in.below(20)));
+      return journal.append(complete);
+    }
     default:
       return journal.append(RunJournal::Ending{});
   }

@@ -288,13 +288,27 @@ TEST_CASE("update: one that fails or is stopped leaves the output as it was") {
         run(pipeline("overwrite: false", "max_failures: 3"), folder, "out.h5", Update::append);
     CHECK(job.report.ending == Ending::failed);
   }
-  SUBCASE("no room") {
-    const FileSizeLimit limit(before.size() + 20000);
+  SUBCASE("no room for all rows") {
+    const FileSizeLimit limit(before.size() + 250'000);
     const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
-    CHECK(job.error.find("out.h5.part") != std::string::npos);
+    CHECK_MESSAGE(job.error.find("out.h5.part: ") != std::string::npos, job.error);
+    CHECK(job.error.find("it is made what it was before the update") != std::string::npos);
+  }
+  SUBCASE("no room for the new rows") {
+    const FileSizeLimit limit(100'000);
+    const JobResult job = run(pipeline(), folder, "out.h5", Update::append);
+    CHECK_MESSAGE(job.error.find("out.h5.new.part: ") != std::string::npos, job.error);
   }
   CHECK(read_bytes(folder / "out.h5") == before);
-  CHECK(names_in(folder.path()) == names);
+  // The new rows that were made are there for the next one.
+  auto now = names_in(folder.path());
+  CHECK(now.erase("out.h5.journal") == now.erase("out.h5.new.part"));
+  CHECK(now == names);
+  for (int i = 0; i < 9; ++i)
+    std::filesystem::remove(folder / fmt::format("clips/train/zz/{}.wav", i));
+  const JobResult next = run(pipeline(), folder, "out.h5", Update::append);
+  REQUIRE_MESSAGE(next.complete(), next.text());
+  CHECK(rows_by_path(read_output(folder / "out.h5")) == rows_by_path(full_build(folder)));
 }
 
 TEST_CASE("update: a program that was ended in the middle of it loses nothing") {

@@ -49,16 +49,18 @@ std::string with_held_files(std::string yaml) {
   return yaml;
 }
 
-JobResult run_and_stop(const std::string& yaml, const LoadOptions& options, StopAt at) {
+JobResult run_and_stop(const std::string& yaml, const LoadOptions& options, StopAt at,
+                       Update update) {
   Gate stopped;
   const Hold hold([&](std::size_t file) {
     if (file >= at.let_in) stopped.wait();
   });
-  return run_job(with_held_files(yaml), options, [&](Runner& runner) {
+  const auto stop = [&](Runner& runner) {
     while (runner.progress().counts.closed() < at.closed) std::this_thread::yield();
     runner.stop();
     stopped.open();
-  });
+  };
+  return run_job(with_held_files(yaml), options, stop, update);
 }
 
 }  // namespace melflow::test

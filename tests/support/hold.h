@@ -35,6 +35,7 @@ std::string with_held_files(std::string yaml);
 struct StopAt {
   std::size_t let_in, closed;
 };
-JobResult run_and_stop(const std::string& yaml, const LoadOptions& options, StopAt at);
+JobResult run_and_stop(const std::string& yaml, const LoadOptions& options, StopAt at,
+                       Update update = Update::none);
 
 }  // namespace melflow::test

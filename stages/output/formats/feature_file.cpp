@@ -109,6 +109,11 @@ FeatureFile::FeatureFile(std::string path) : path_(std::move(path)) {
   }
 }
 
+std::string FeatureFile::hash() const {
+  const std::string known = text(kIndexHash);
+  return known.empty() ? index_hash(data()) : known;
+}
+
 bool FeatureFile::is_index_as_written() const {
   const std::string known = text(kIndexHash);
   return known.empty() || known == index_hash(data());

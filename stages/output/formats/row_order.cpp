@@ -95,9 +95,11 @@ void RowOrder::next() {
 }
 
 void RowOrder::resume(std::int64_t rows, const FileAudio& audio) {
-  rows_[current_] = rows;
-  audio_[current_] = audio;
-  totals_[section_] += rows;
+  if (!stays(current_)) {
+    rows_[current_] = rows;
+    audio_[current_] = audio;
+    totals_[section_] += rows;
+  }
   next();
 }
 

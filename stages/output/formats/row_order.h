@@ -45,7 +45,7 @@ class RowOrder {
   void begin_at(std::size_t section, std::int64_t row);
 
   /// The next file's rows, and all before it, were written by a run that was ended; to be called
-  /// before the first part.
+  /// before the first part. Of a file whose rows stay there are none.
   void resume(std::int64_t rows, const FileAudio& audio);
 
   /// Takes a part; appends to `ready` what may be written now, in order.
@@ -65,6 +65,10 @@ class RowOrder {
   [[nodiscard]] std::int64_t begin_of(std::size_t section) const { return begins_[section]; }
   [[nodiscard]] bool stays(std::size_t file) const {
     return !kept_.empty() && kept_[file] == Kept::stays;
+  }
+  /// Whether its rows are those of an earlier output.
+  [[nodiscard]] bool is_kept(std::size_t file) const {
+    return !kept_.empty() && kept_[file] != Kept::no;
   }
   [[nodiscard]] const FileAudio& audio(std::size_t file) const { return audio_[file]; }
   /// The number of rows of all complete files of a section so far.

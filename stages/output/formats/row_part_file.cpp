@@ -124,7 +124,8 @@ void RowPartFile::write(std::int64_t row, std::int64_t count, const Elsewhere& f
 
 std::int64_t RowPartFile::safe_rows() const {
   const std::uint64_t bytes = size();
-  return bytes < data_offset_ ? 0 : static_cast<std::int64_t>((bytes - data_offset_) / row_bytes());
+  if (bytes < data_offset_) return first_row_;
+  return first_row_ + static_cast<std::int64_t>((bytes - data_offset_) / row_bytes());
 }
 
 void RowPartFile::resume_at(std::int64_t rows) {

@@ -37,11 +37,18 @@ class RowPartFile : public PartFile {
 
   /// Prepares an existing file for more rows: its first `rows` rows stay.
   void extend(std::int64_t rows) { save(data_offset_, place_of(rows)); }
+  /// Row `row` of the output is the first that the file has; to be called before anything else.
+  void begin_at(std::int64_t row) { first_row_ = row; }
+  [[nodiscard]] std::int64_t first_row() const { return first_row_; }
+  /// Writes rows [row, row + count) as `from` has them. Throws RunError.
+  void take_rows(const RowPartFile& from, std::int64_t row, std::int64_t count) {
+    write(row, count, Elsewhere{from.fd(), from.place_of(row), from.part_path()});
+  }
 
   // For a run that goes on with the file.
-  /// How many rows, from the first on, are in the file itself, whatever becomes of the program.
+  /// The row behind those that are in the file itself, whatever becomes of the program.
   [[nodiscard]] virtual std::int64_t safe_rows() const;
-  /// Prepares a file that was opened to be gone on with: its first `rows` rows, at most
+  /// Prepares a file that was opened to be gone on with: its rows before `rows`, at most
   /// safe_rows(), stay.
   virtual void resume_at(std::int64_t rows);
   /// XXH3 of rows [row, row + count) as they are stored; nothing where they cannot be read.
@@ -114,12 +121,13 @@ class RowPartFile : public PartFile {
   void put_joined(std::span<const RowRange> ranges) const;
   void put_converted(const RowRange& range) const;
   [[nodiscard]] std::uint64_t place_of(std::int64_t row) const {
-    return data_offset_ + static_cast<std::uint64_t>(row) * row_bytes();
+    return data_offset_ + static_cast<std::uint64_t>(row - first_row_) * row_bytes();
   }
 
   NumberType type_;
   std::size_t values_per_row_;
   std::uint64_t data_offset_;
+  std::int64_t first_row_ = 0;
   Spill spill_{*this};
 };
 

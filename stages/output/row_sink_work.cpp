@@ -1,0 +1,168 @@
+// What a row sink does with work that is not complete: where it goes on, what it leaves, and how new rows of
+// an update come into the output that they are added to.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "pipeline/problem.h"
+#include "stages/corpus/update.h"
+#include "stages/output/row_sink.h"
+
+namespace melflow {
+
+// Where new rows of an update go.
+void RowSink::find_places(const RunContext& run) {
+  for (std::size_t s = 0; s < sections_.size(); ++s) {
+    in_place_.push_back(earlier_.rows_in_place(run, s, extensible_at()));
+    const std::string& path = sections_.path(s);
+    works_.push_back(in_place_.back() ? Resumption::added_path(path) : path);
+  }
+}
+
+// What decides the bytes of the output. Another order or number of files is found file by file.
+RunJournal::Facts RowSink::facts(const RunContext& run) const {
+  RunJournal::Facts out = row_facts();
+  out.emplace_back("layout", layout_facts());
+  out.emplace_back("files of the output", fmt::format("{}", fmt::join(sections_.paths(), "\n")));
+  if (!earlier_.is_there()) return out;
+  std::vector<std::string> before, places;
+  for (std::size_t s = 0; s < sections_.size(); ++s) {
+    before.push_back(earlier_.hash(s));
+    places.emplace_back(in_place_[s] ? "in place" : "copied");
+  }
+  out.emplace_back("output to update", fmt::format("{}", fmt::join(before, " ")));
+  out.emplace_back("place of the rows that it has", fmt::format("{}", fmt::join(places, " ")));
+  if (run.services.find<Repair>()) out.emplace_back("kind of update", "repair");
+  return out;
+}
+
+void RowSink::give_up_work(const Resume& resume) {
+  if (resume.when == Resume::When::required)
+    throw RunError(fmt::format(
+        "{}: there is nothing to resume: {}; leave out --resume to start over", target_.path,
+        is_one_of_several_               ? "an update of several outputs begins anew"
+        : resumption_->refusal().empty() ? "there is no interrupted run of it"
+                                         : resumption_->refusal()));
+  const std::string& why = resumption_->refusal();
+  const std::string aside =
+      resumption_->give_up(sections_, !why.empty() && resume.when != Resume::When::never);
+  if (!aside.empty() && resume.tell)
+    resume.tell(
+        fmt::format("{}: what an interrupted run left cannot be resumed, since {}; it is moved "
+                    "to {}. Remove it when it is not needed",
+                    target_.path, why, aside));
+}
+
+void RowSink::begin_journal(RunContext& run, std::size_t done) {
+  std::unique_ptr<RunJournal> journal;
+  std::size_t committed = 0;
+  const bool updates = earlier_.is_there();
+  const RunJournal::Facts facts = this->facts(run);
+  for (std::size_t s = 0; updates && s < sections_.size(); ++s)
+    earlier_.keep({run, *ledger_, writer_->order(), *statistics_, writer_->hashes()}, s,
+                  in_place_[s].has_value());
+  for (std::size_t s = 0; s < sections_.size(); ++s)
+    extended_.push_back(in_place_[s] ? make_row_file(sections_.path(s), Existing::extend)
+                                     : nullptr);
+  if (done == 0) {
+    journal = RunJournal::create(target_.path);
+    journal->append(facts);
+    if (updates) journal->log().sync();
+    try {
+      for (std::size_t s = 0; s < sections_.size(); ++s) files_.push_back(open_work(run, s, false));
+    } catch (...) {
+      journal->log().remove();
+      throw;
+    }
+  } else {
+    Resumption::Resumed resumed;
+    journal =
+        resumption_->resume(done, {run, *ledger_, *writer_, *statistics_}, committed, resumed);
+    files_ = resumption_->take_files();
+    resumed_ = resumed.files;
+    resumed_rows_ = resumed.rows;
+    if (const Resume resume = resume_of(run); resume.tell)
+      resume.tell(fmt::format("{}: resumes an interrupted {}; {} of {} files are done, with {} {}",
+                              target_.path, updates ? "update" : "run", done,
+                              run.ledger.counts().found, resumed_rows_,
+                              updates ? "new rows" : "rows"));
+  }
+  checkpoints_ = std::make_unique<Checkpoints>(
+      std::move(journal), committed,
+      Checkpoints::Uses{run, *ledger_, *writer_, files_, target_.checkpoint.count, target_.sync,
+                        updates});
+}
+
+std::unique_ptr<RowPartFile> RowSink::open_work(const RunContext& run, std::size_t section,
+                                                bool resumes) const {
+  auto out = open_file(works_[section], opening(run, resumes));
+  if (in_place_[section]) out->begin_at(*in_place_[section]);
+  return out;
+}
+
+// All rows are written: those of the work files come behind the ones that stay.
+void RowSink::add_in_place() {
+  for (std::size_t s = 0; s < extended_.size(); ++s) {
+    if (extended_[s] == nullptr) continue;
+    const std::int64_t before = *in_place_[s], all = writer_->order().total(s);
+    extended_[s]->extend(before);
+    extended_[s]->take_rows(*files_[s], before, all - before);
+  }
+  for (std::size_t s = 0; s < extended_.size(); ++s)
+    if (extended_[s] != nullptr) extended_[s].swap(files_[s]);
+  are_in_place_ = true;
+}
+
+// The outputs are what they were before.
+void RowSink::take_back_in_place() {
+  for (std::size_t s = 0; s < extended_.size(); ++s)
+    if (extended_[s] != nullptr && are_in_place_) extended_[s].swap(files_[s]);
+  extended_.clear();
+  are_in_place_ = false;
+}
+
+// What is done stays, for a run that goes on with it, unless there is nothing.
+void RowSink::leave_work(RunContext& run) {
+  if (is_one_of_several_) return drop_work();
+  take_back_in_place();
+  if (checkpoints_ != nullptr) {
+    try {
+      checkpoints_->commit();
+    } catch (const std::exception&) {
+      // The error that ended the run is the one to tell.
+    }
+    if (checkpoints_->rows() == 0) {
+      checkpoints_->remove();
+    } else {
+      for (const auto& file : files_) file->stay();
+      const Resume resume = resume_of(run);
+      if (resume.tell)
+        resume.tell(fmt::format(
+            "{}: {} {}rows are safe in {}, and {} of {} files are done; the same command "
+            "goes on from there",
+            target_.path, checkpoints_->rows(), in_place_.front() ? "new " : "",
+            files_.front()->part_path(), checkpoints_->files(), run.ledger.counts().found));
+    }
+    checkpoints_.reset();
+  }
+  files_.clear();
+  if (mark_ != nullptr) remove_journal();
+}
+
+// An update of several outputs begins anew: a file may be done in one, and not in another.
+void RowSink::drop_work() {
+  take_back_in_place();
+  for (const auto& file : files_) file->remove();
+  files_.clear();
+  if (checkpoints_ != nullptr) checkpoints_->remove();
+  checkpoints_.reset();
+}
+
+// Files of rows first: what is left of them says without a journal nothing.
+void RowSink::remove_journal() {
+  for (const auto& work : extended_)
+    if (work != nullptr) work->remove();
+  if (checkpoints_ != nullptr) checkpoints_->remove();
+  if (mark_ != nullptr) mark_->log().remove();
+}
+
+}  // namespace melflow
