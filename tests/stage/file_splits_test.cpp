@@ -86,6 +86,15 @@ TEST_CASE("a label that training lacks is named") {
   List list("{manifest: '" + csv + "', labels: manifest}");
   CHECK(list.warnings() ==
         Texts{"2 of 5 labels have no file in train, but in other splits: dog, fox"});
+  // Wherever training stands, and in which of its splits a label is.
+  List last("{manifest: '" + csv + "', labels: manifest, split_names: [test, val, train]}");
+  CHECK(last.warnings() == list.warnings());
+  const std::string several = folder.write(
+      "several.csv", "path,split,label\na,train-1,cat\nb,train-2,dog\nc,test,cat\nd,test,fox\n");
+  CHECK(List("{manifest: '" + several + "', labels: manifest}").warnings() ==
+        Texts{"1 of 3 labels have no file in train-1 or train-2, but in other splits: fox"});
+  const std::string none = folder.write("none.csv", "path,split,label\na,x,cat\nb,y,dog\n");
+  CHECK(List("{manifest: '" + none + "', labels: manifest}").warnings().empty());
 }
 
 TEST_CASE("groups that cross given splits are named") {
