@@ -448,6 +448,34 @@ TEST_CASE("an update keeps the files of folders that cannot be listed among its 
                                                    {"s1/note.txt", "train"}, {"s1/", "-"},
                                                    {"s2/c.wav", "val"},      {"s3/d.wav", "test"}};
   const FolderFault fault(FolderFault::Where::opendir, "s1", EIO);
+TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to draw anew") {
+  const TempFolder folder;
+  std::map<std::string, std::string> before;
+  // Labels a and b; of the speakers, the only one in test is gone.
+  for (int i = 0; i < 24; ++i) {
+    const std::string name = fmt::format("s{}/{}{}.wav", i % 4, i % 8 < 4 ? "a" : "b", i);
+    before[name] = i % 4 == 0 ? "test" : i % 4 == 1 ? "val" : "train";
+    if (i % 4 != 0) folder.write(name, "x");
+  }
+  const std::string how =
+      "splits: ratio, split_group: top_dir, labels: '([ab])[0-9]+.wav$', split_ratios: {train: "
+      "0.5, "
+      "val: 0.25, test: 0.25}";
+  CHECK(complaint(folder, root(folder, how), before) ==
+        "splits: ratio: test is empty: no file that is left of the earlier output is in it, and "
+        "files keep their split in an update; have all splits drawn anew with split_update: "
+        "redraw, which moves files between them, or put files of it back");
+  CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), before) == "");
+  // Where drawing anew would not help, the reason is another.
+  CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: top_dir"),
+                  before)
+            .starts_with(
+                "splits: ratio: test is empty: each of 3 labels has one group, and train, "));
+  // A new speaker takes the place.
+  folder.write("s9/a1.wav", "x");
+  CHECK(complaint(folder, root(folder, how), before) == "");
+}
+
   List list(root(folder, "closed_folders: failed, splits: ratio, labels: parent_dir"), earlier);
   CHECK(lines(list) == Texts{"train: s1/a.wav=s1", "train: s1/b.wav=s1", "val: s2/c.wav=s2",
                              "test: s3/d.wav=s3", "-: s1/="});
