@@ -366,6 +366,24 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
   CHECK(folders.splits_by_path().at("en/deeper") == "-");
 }
 
+TEST_CASE(
+    "split_group: files without a text in the column that the groups are by are told of once") {
+  const TempFolder folder;
+  for (const char* name : {"s1/a.wav", "s1/b.wav", "s2/a.wav", "s2/b.wav", "x/a.wav"})
+    folder.write(name, "x");
+  const std::string columns =
+      "columns: {speaker: '(s[0-9])/', letter: '([ab]).wav', digit: '([12])/'}";
+  const std::string ratio =
+      ", splits: ratio, split_ratios: {train: 50, test: 50}, split_unmatched: own_group";
+  List list(root(folder, columns + ratio + ", split_group: speaker"));
+  REQUIRE(list.warnings().size() == 2);
+  CHECK(list.warnings()[0].starts_with("columns: digit: ([12])/ finds no text in 1 of 5 paths"));
+  CHECK(list.warnings()[1].starts_with(
+      "split_group: 1 of 5 files are in no group, such as x/a.wav: "));
+  List by_letter(root(folder, columns + ratio + ", split_group: letter"));
+  CHECK(by_letter.warnings().size() == 2);  // of speaker and digit
+}
+
 TEST_CASE("an update leaves files in their split, and new ones of their groups go there") {
   const TempFolder folder;
   const auto add = [&](int from, int to) {
@@ -430,24 +448,6 @@ TEST_CASE("an update refuses what cannot be kept") {
         "drawn anew with split_update: redraw");
 }
 
-TEST_CASE("an update counts files that were given another split") {
-  const TempFolder folder;
-  const std::string csv = folder.write("list.csv", "path,split\na,train\nb,test\nc,train\nd,\n");
-  List list("{manifest: '" + csv + "'}",
-            {{"a", "test"}, {"b", "test"}, {"c", "val"}, {"d", "test"}, {"gone", "val"}});
-  CHECK(list.warnings() == Texts{"3 of 4 files of the earlier output are in another split now: 1 "
-                                 "from test to no split, 1 from test to train, 1 from val to "
-                                 "train; one is a"});
-}
-
-TEST_CASE("an update keeps the files of folders that cannot be listed among its files") {
-  const TempFolder folder;
-  for (const char* p : {"s1/a.wav", "s1/b.wav", "s1/note.txt", "s2/c.wav", "s3/d.wav"})
-    folder.write(p, "x");
-  const std::map<std::string, std::string> earlier{{"s1/a.wav", "train"},    {"s1/b.wav", "train"},
-                                                   {"s1/note.txt", "train"}, {"s1/", "-"},
-                                                   {"s2/c.wav", "val"},      {"s3/d.wav", "test"}};
-  const FolderFault fault(FolderFault::Where::opendir, "s1", EIO);
 TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to draw anew") {
   const TempFolder folder;
   std::map<std::string, std::string> before;
@@ -476,6 +476,24 @@ TEST_CASE("an update that leaves a split empty says that files keep theirs, and 
   CHECK(complaint(folder, root(folder, how), before) == "");
 }
 
+TEST_CASE("an update counts files that were given another split") {
+  const TempFolder folder;
+  const std::string csv = folder.write("list.csv", "path,split\na,train\nb,test\nc,train\nd,\n");
+  List list("{manifest: '" + csv + "'}",
+            {{"a", "test"}, {"b", "test"}, {"c", "val"}, {"d", "test"}, {"gone", "val"}});
+  CHECK(list.warnings() == Texts{"3 of 4 files of the earlier output are in another split now: 1 "
+                                 "from test to no split, 1 from test to train, 1 from val to "
+                                 "train; one is a"});
+}
+
+TEST_CASE("an update keeps the files of folders that cannot be listed among its files") {
+  const TempFolder folder;
+  for (const char* p : {"s1/a.wav", "s1/b.wav", "s1/note.txt", "s2/c.wav", "s3/d.wav"})
+    folder.write(p, "x");
+  const std::map<std::string, std::string> earlier{{"s1/a.wav", "train"},    {"s1/b.wav", "train"},
+                                                   {"s1/note.txt", "train"}, {"s1/", "-"},
+                                                   {"s2/c.wav", "val"},      {"s3/d.wav", "test"}};
+  const FolderFault fault(FolderFault::Where::opendir, "s1", EIO);
   List list(root(folder, "closed_folders: failed, splits: ratio, labels: parent_dir"), earlier);
   CHECK(lines(list) == Texts{"train: s1/a.wav=s1", "train: s1/b.wav=s1", "val: s2/c.wav=s2",
                              "test: s3/d.wav=s3", "-: s1/="});
