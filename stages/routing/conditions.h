@@ -27,7 +27,8 @@ class Conditions {
       "match; \"!dog\", or a list of such: none may match. size, duration, rate, channels, "
       "target.NAME: a comparison (\"> 15s\", \"<= 15s\"), a range with both its ends "
       "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
-      "without a unit is in bytes, seconds or Hz";
+      "without a unit is in bytes, seconds or Hz. duration is what the header of the file says: of "
+      "a recording that breaks off it is more than there is";
 
   /// "" where all hold, else the first that does not and what is so: "duration is 0.31 s, not > 1s".
   [[nodiscard]] std::string failing(const FileFacts& facts) const;
