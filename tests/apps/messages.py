@@ -296,6 +296,9 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: [1s, 15s]}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: ">=1s, <=15s"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s..}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s...15s}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1-15s}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  segment: {stage: segment, from: resample, length: 30}\n  none: {stage: discard, from: segment, nothing: 1}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
     # Brackets, quotes and dashes
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),
@@ -365,6 +368,7 @@ COMMANDS = [
     "run a.yaml --set mel.hop=",
     "compare a.yaml a.yaml --set-b mel.n_mels=40",
     "inspect old.h5 --failed --skipped",
+    "inspect old.h5 --remarks --files",
     "run a.yaml --set files.root=nowhere",
     "run a.yaml --set files.root=a.yaml",
     "run a.yaml --set files.include=clip*",
