@@ -28,6 +28,7 @@
 #include "apps/verbs/verbs.h"
 #include "pipeline/problem.h"
 #include "pipeline/text.h"
+#include "pipeline/warned_config_error.h"
 #include "stages/audio/decoders/decoder_process.h"
 #include "stages/files/own_file.h"
 #include "stages/version.h"
@@ -104,6 +105,7 @@ void give_spare_memory() {
 
 int report_problems(const ConfigError& e) {
   put(stderr, e.problems().str() + "\n");
+  for (const Problem& w : warnings_beside(e)) say(stderr, "warning: {}\n", w.str());
   const std::size_t n = e.problems().size();
   complain(
       fmt::format("{} problem{} in the configuration, nothing was started", n, n == 1 ? "" : "s"));

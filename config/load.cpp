@@ -17,6 +17,7 @@
 #include "pipeline/graph_builder.h"
 #include "pipeline/sentences.h"
 #include "pipeline/text.h"
+#include "pipeline/warned_config_error.h"
 
 namespace melflow {
 namespace {
@@ -212,17 +213,37 @@ class Reader {
     for (const Problem& p : problems_.sorted())
       if (p.mark.column > 0) known.insert(place_of(p.mark));
     std::optional<Plan> plan;
+    std::vector<Problem> warnings;
     try {
       plan = build_plan(spec_, registry_);
     } catch (const ConfigError& e) {
       // What the plan finds wrong with a value that is already reported only follows from that.
       for (const Problem& p : e.problems().sorted())
         if (!known.contains(place_of(p.mark))) problems_.add(p.mark, p.message);
+      warnings = warnings_beside(e);
     }
-    if (!plan || !problems_.empty()) throw ConfigError(without_repeats());
-    for (Problem& warning : plan->warnings) warning.message = with_giver(warning);
+    if (plan) warnings = plan->warnings;
+    for (Problem& warning : warnings) warning.message = with_giver(warning);
+    if (!plan || !problems_.empty())
+      throw WarnedConfigError(without_repeats(), on_other_options(std::move(warnings)));
+    plan->warnings = std::move(warnings);
     plan->services.add(std::make_shared<Expectations>(expect_));
     return std::move(*plan);
+  }
+
+  // The option with the error is to be changed anyway.
+  [[nodiscard]] std::vector<Problem> on_other_options(std::vector<Problem> warnings) const {
+    const auto option = [](const Problem& p) { return p.message.substr(0, p.message.find(':')); };
+    std::set<std::string> options;
+    std::set<Place> places;
+    for (const Problem& p : problems_.sorted()) {
+      options.insert(option(p));
+      if (p.mark.column > 0) places.insert(place_of(p.mark));
+    }
+    std::erase_if(warnings, [&](const Problem& w) {
+      return options.contains(option(w)) || places.contains(place_of(w.mark));
+    });
+    return warnings;
   }
 
   // A value that several aliases stand for gives the same problem at the same place each time.

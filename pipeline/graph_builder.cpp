@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include "pipeline/plan_checks.h"
 #include "pipeline/plan_settings.h"
 #include "pipeline/several_sources.h"
+#include "pipeline/warned_config_error.h"
 
 namespace melflow {
 namespace {
@@ -25,6 +27,7 @@ GraphDraft draft_graph(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph{spec, registry};
   for (const NodeSpec& n : spec.nodes) expand_node(graph, n);
   for (const ExpandedNode& e : graph.expanded) read_node(graph, e);
+  graph.wrong_options = graph.problems.size();
   for (NodeDraft& d : graph.nodes) connect(graph, d);
   if (check_cycles(graph)) return graph;    // what else its shape has follows from that
   if (!check_sources(graph)) return graph;  // likewise
@@ -132,8 +135,45 @@ std::uint64_t machine_memory() {
              : 0;
 }
 
-void throw_problems(GraphDraft& graph) {
-  if (!graph.problems.empty()) throw ConfigError(std::move(graph.problems));
+// Whether stages can be made and joined all the same.
+bool has_only_wrong_options(const GraphDraft& graph) {
+  std::set<std::string> names;
+  return graph.problems.size() == graph.wrong_options &&
+         std::all_of(graph.nodes.begin(), graph.nodes.end(), [&names](const NodeDraft& d) {
+           return d.config != nullptr && !d.behind && names.insert(d.spec->name).second &&
+                  (d.info->traits.kind == StageKind::source || !d.from.empty());
+         });
+}
+
+[[noreturn]] void throw_problems(GraphDraft& graph, std::vector<Problem> warnings) {
+  throw WarnedConfigError(std::move(graph.problems), std::move(warnings));
+}
+
+// By the name that a message begins with: "mel.n_fft: ..." is of mel.
+std::string node_named(const std::string& message) {
+  return message.substr(0, message.find_first_of(".:"));
+}
+
+// What else there is to say of a graph where some options are wrong, and nothing else. Nodes that these are of
+// have defaults in their place, so nothing is said of them.
+std::vector<Problem> warnings_on_the_rest(GraphDraft& graph) {
+  const std::vector<Problem> wrong = graph.problems.sorted();
+  std::vector<Problem> out;
+  try {
+    Plan plan = make_plan(graph);
+    plan.warnings = graph.unused.sorted();
+    check_stages(graph, plan);
+    for (Problem& w : plan.warnings)
+      if (std::none_of(wrong.begin(), wrong.end(), [&](const Problem& p) {
+            return node_named(p.message) == node_named(w.message);
+          }))
+        out.push_back(std::move(w));
+  } catch (const ConfigError&) {
+    // What follows from the wrong options is no news.
+  }
+  graph.problems = {};
+  for (const Problem& p : wrong) graph.problems.add(p.mark, p.message);
+  return out;
 }
 
 std::string in_gibibytes(std::uint64_t bytes) {
@@ -144,7 +184,9 @@ std::string in_gibibytes(std::uint64_t bytes) {
 
 Plan build_plan(const GraphSpec& spec, const Registry& registry) {
   GraphDraft graph = draft_graph(spec, registry);
-  throw_problems(graph);
+  if (!graph.problems.empty())
+    throw_problems(
+        graph, has_only_wrong_options(graph) ? warnings_on_the_rest(graph) : graph.unused.sorted());
   Plan plan = make_plan(graph);
   plan.warnings = graph.unused.sorted();
   check_stages(graph, plan);
@@ -164,7 +206,7 @@ Plan build_plan(const GraphSpec& spec, const Registry& registry) {
                                        in_gibibytes(spec.host_memory.count), in_gibibytes(there))});
     ++plan.machine_warnings;
   }
-  throw_problems(graph);
+  if (!graph.problems.empty()) throw_problems(graph, std::move(plan.warnings));
   record_settings(spec, plan);
   return plan;
 }

@@ -100,7 +100,11 @@ Value settings_of(const GraphSpec& spec, const Plan& plan, const PlanNode& n) {
     node.set("from", std::move(from.front()));
   else if (!from.empty())
     node.set("from", Value::list(std::move(from)));
-  node.set("concurrency", Value::scalar(std::to_string(n.concurrency)));
+  // As written: what `auto` comes to is of the machine, and the report's.
+  const Value* concurrency = written.options.find("concurrency");
+  node.set("concurrency", concurrency != nullptr && !concurrency->is_null()
+                              ? Value::scalar(concurrency->text())
+                              : Value::scalar("auto"));
   if (n.fails_branch) node.set("on_failure", Value::scalar("branch"));
   if (!n.inputs.empty()) {
     node.set("queue", Value::scalar(n.has_auto_queue() ? "auto" : std::to_string(n.queue)));

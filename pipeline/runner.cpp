@@ -301,19 +301,21 @@ RunReport Runner::Impl::run() {
   began_ = Clock::now();
   const ProcessUsage before = process_usage();
   RunReport report;
-  RunContext context{.pool = pool_,
-                     .ledger = ledger_,
-                     .settings = plan_.settings,
-                     .source = source(),
-                     .services = plan_.services,
-                     .workers = plan_.workers,
-                     .warn =
-                         [this](std::string text) {
-                           const std::lock_guard lock(warnings_mutex_);
-                           warnings_.push_back(std::move(text));
-                         },
-                     .warnings = [this] { return warnings_so_far(); },
-                     .stop_requested = &stop_requested_};
+  RunContext context{
+      .pool = pool_,
+      .ledger = ledger_,
+      .settings = plan_.settings,
+      .source = source(),
+      .services = plan_.services,
+      .workers = plan_.workers,
+      .warn =
+          [this](std::string text) {
+            const std::lock_guard lock(warnings_mutex_);
+            if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end())
+              warnings_.push_back(std::move(text));
+          },
+      .warnings = [this] { return warnings_so_far(); },
+      .stop_requested = &stop_requested_};
   for (const Problem& w : plan_.warnings) warnings_.push_back(w.str());  // before all others
   start_stages(context);
   report.kept = ledger_.counts().ok;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -85,6 +86,12 @@ struct Waveform {
   bool first = true, last = true;
   bool stored = false;  ///< comes from a store of decoded audio, not from the file
   FileAudio file;
+  /// The first frame of the file so far, at its own rate, that may not be at its time: before it something was lost,
+  /// and nobody knows how long it was.
+  std::int64_t untimed_from = kAllTimed;
+
+  static constexpr std::int64_t kAllTimed = std::numeric_limits<std::int64_t>::max();
+  [[nodiscard]] bool is_timed() const { return untimed_from == kAllTimed; }
 
   [[nodiscard]] std::size_t bytes() const { return samples.bytes(); }
   [[nodiscard]] std::size_t rows() const { return 0; }

@@ -1,6 +1,7 @@
 #include "apps/profile/verification.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "apps/profile/figures.h"
@@ -19,7 +20,11 @@ Verification verify(const Hint& hint, double before, std::vector<double> without
   out.measured = median(ratios);
   out.least = *std::min_element(ratios.begin(), ratios.end());
   out.greatest = *std::max_element(ratios.begin(), ratios.end());
-  out.agrees = out.least <= out.predicted_high && out.greatest >= out.predicted_low;
+  constexpr double kNear = 0.1;
+  const bool is_within = out.measured >= out.predicted_low && out.measured <= out.predicted_high;
+  const bool is_near = std::abs(out.measured - out.predicted) <= kNear * out.predicted;
+  const bool is_opposite = (out.predicted - 1) * (out.measured - 1) < 0;
+  out.agrees = (is_within || is_near) && !is_opposite;
   out.without = std::move(without);
   out.with = std::move(with);
   return out;

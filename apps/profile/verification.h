@@ -13,7 +13,8 @@ struct Verification {
   std::vector<double> without, with;  ///< files/s while the stages worked, in the order of the runs
   /// Of the pairs: the middle one, the least and the greatest [times as fast].
   double measured = 0, least = 0, greatest = 0;
-  /// Whether what was measured lies in what was predicted, or the spread of the pairs reaches it.
+  /// Whether the middle pair lies between the predicted low and high, or within a tenth of what is likely, and is no
+  /// loss where a gain was predicted.
   bool agrees = false;
 };
 

@@ -8,6 +8,7 @@
 #include "apps/report/limits_text.h"
 #include "apps/report/verdicts_text.h"
 #include "pipeline/text.h"
+#include "pipeline/warned_config_error.h"
 #include "stages/version.h"
 
 namespace melflow {
@@ -223,11 +224,12 @@ Json problems_json(const std::vector<Problem>& problems) {
   return out;
 }
 
-Json not_started_json(const Problems& problems, int exit_code) {
+Json not_started_json(const ConfigError& error, int exit_code) {
   return {{"melflow_version", kVersion},
           {"ending", "not_started"},
           {"exit_code", exit_code},
-          {"problems", problems_json(problems.sorted())}};
+          {"problems", problems_json(error.problems().sorted())},
+          {"warnings", problems_json(warnings_beside(error))}};
 }
 
 Json not_started_json(const std::string& error, int exit_code) {

@@ -34,7 +34,7 @@ nlohmann::ordered_json series_json(const Series& series);
 nlohmann::ordered_json workers_json(const WorkerTimes& times, const RunReport& report);
 
 /// The document of a run that never started: {"ending": "not_started", "problems": [...]}.
-nlohmann::ordered_json not_started_json(const Problems& problems, int exit_code);
+nlohmann::ordered_json not_started_json(const ConfigError& error, int exit_code);
 nlohmann::ordered_json not_started_json(const std::string& error, int exit_code);
 
 nlohmann::ordered_json problems_json(const std::vector<Problem>& problems);

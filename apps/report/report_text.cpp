@@ -296,13 +296,24 @@ std::string by_reason(const std::vector<Remark>& remarks) {
   return others == 0 ? out : out + fmt::format("    {}: other reasons\n", plural(others, "file"));
 }
 
+// Of what a run wrote. `has`: only outputs of which that is told.
+std::vector<std::string> paths_of(const RunReport& report, std::string_view has = "path") {
+  std::vector<std::string> out;
+  for (const StageReport& s : report.stages) {
+    const auto told = [&s](std::string_view what) {
+      return std::find_if(s.summary.begin(), s.summary.end(),
+                          [what](const auto& entry) { return entry.first == what; });
+    };
+    if (told("path") != s.summary.end() && told(has) != s.summary.end())
+      out.push_back(one_line(told("path")->second.text()));
+  }
+  return out;
+}
+
 // ", 3 are ok (written: a.h5, b.npy)" of a run that wrote something.
 std::string rest_text(const RunReport& report) {
   if (report.ending != Ending::complete) return {};
-  std::vector<std::string> paths;
-  for (const StageReport& s : report.stages)
-    for (const auto& [name, value] : s.summary)
-      if (name == "path") paths.push_back(one_line(value.text()));
+  const std::vector<std::string> paths = paths_of(report);
   return fmt::format(
       ", {} {} ok{}", count_text(report.counts.ok), report.counts.ok == 1 ? "is" : "are",
       paths.empty() ? std::string() : fmt::format(" (written: {})", fmt::join(paths, ", ")));
@@ -334,11 +345,10 @@ std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit) {
     out += fmt::format("  {}: {}\n", excerpt(remarks[i].name, kLongestPath),
                        reason_text(remarks[i].entry));
   if (remarks.size() > limit)
-    out += fmt::format(
-               "  … and {} more (`melflow inspect OUTPUT` with --failed, --skipped or --files "
-               "lists all), by reason:\n",
-               count_text(remarks.size() - limit)) +
-           by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
+    out +=
+        fmt::format("  … and {} more (`melflow inspect OUTPUT --remarks` lists all), by reason:\n",
+                    count_text(remarks.size() - limit)) +
+        by_reason({remarks.begin() + static_cast<std::ptrdiff_t>(limit), remarks.end()});
   return out;
 }
 
@@ -351,6 +361,22 @@ std::string failures_text(const RunReport& report, const std::vector<Remark>& re
   return fmt::format("{} of {} failed{}:\n", count_text(failed.size()),
                      plural(report.counts.found, "file"), rest_text(report)) +
          remarks_text(failed, limit);
+}
+
+std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks) {
+  const auto first = std::find_if(remarks.begin(), remarks.end(),
+                                  [](const Remark& r) { return r.entry.outcome == Outcome::ok; });
+  if (first == remarks.end()) return {};
+  const std::vector<std::string> rows = paths_of(report, "shape");  // files that inspect reads
+  const std::string list =
+      report.ending != Ending::complete || rows.empty()
+          ? ""
+          : fmt::format("; `melflow inspect {} --remarks` lists all", rows.front());
+  return fmt::format("{} of {} {} ok with a remark, such as {}: {}: {}{}\n",
+                     count_text(report.counts.warned), plural(report.counts.found, "file"),
+                     report.counts.warned == 1 ? "is" : "are", excerpt(first->name, kLongestPath),
+                     one_line(first->entry.stage),
+                     excerpt(one_line(first->entry.reason), kLongestReason), list);
 }
 
 std::string warnings_text(const RunReport& report, const Plan& plan) {

@@ -22,6 +22,9 @@ std::string remarks_text(const std::vector<Remark>& of_run, std::size_t limit);
 std::string failures_text(const RunReport& report, const std::vector<Remark>& remarks,
                           std::size_t limit);
 
+/// How many files are ok with a remark, the first of them and the command that lists all; "" when none is.
+std::string warned_text(const RunReport& report, const std::vector<Remark>& remarks);
+
 /// The remarks on the run as a whole, one per line, without those on the plan, which were shown
 /// before.
 std::string warnings_text(const RunReport& report, const Plan& plan);

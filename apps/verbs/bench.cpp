@@ -76,7 +76,7 @@ Bench run_bench(const BenchArguments& arguments) {
   try {
     folder.emplace(out.dir);
   } catch (const RunError& e) {
-    throw UsageError(fmt::format("--dir {}", e.what()));
+    throw RunError(fmt::format("--dir {}", e.what()));
   }
   std::atomic<bool> is_stopped{false};
   const StopOnSignal signals([&] { is_stopped = true; },
@@ -177,7 +177,7 @@ int bench(const BenchArguments& arguments) {
     try {
       file.emplace(arguments.json);
     } catch (const RunError& e) {
-      throw UsageError(fmt::format("--json: {}", e.what()));
+      throw RunError(fmt::format("--json: {}", e.what()));
     }
   }
   const Bench done = run_bench(arguments);

@@ -39,7 +39,7 @@ struct InspectArguments {
   PlanOverrides overrides;
   bool json = false;
   bool files = false;
-  bool failed = false, skipped = false;
+  bool failed = false, skipped = false, remarks = false;
   bool features = false;
 };
 
@@ -189,7 +189,7 @@ std::string remarks_text(const FeatureFile& f, bool all) {
                        remark_text(r.stage, to_text(r.status), r.reason));
   }
   if (f.remarks().size() > shown)
-    out += fmt::format("  … and {} more (all with --files or --json)\n",
+    out += fmt::format("  … and {} more (all with --remarks)\n",
                        count_text(f.remarks().size() - shown));
   return out;
 }
@@ -200,6 +200,15 @@ std::string listed_text(const FeatureFile& f, const char* status) {
   for (const FeatureFile::Remark& r : f.remarks())
     if (place_of(to_text(r.status)) == place_of(status))
       out += fmt::format("{}\t{}: {}\n", path_text(r.path), one_line(r.stage), one_line(r.reason));
+  return out;
+}
+
+// Likewise for every file that was skipped, failed, or is ok with a remark: its path, what became of it, the reason.
+std::string all_remarks_text(const FeatureFile& f) {
+  std::string out;
+  for (const FeatureFile::Remark& r : f.remarks())
+    out += fmt::format("{}\t{}\t{}: {}\n", path_text(r.path), to_text(r.status), one_line(r.stage),
+                       one_line(r.reason));
   return out;
 }
 
@@ -358,6 +367,10 @@ int inspect(const InspectArguments& arguments) {
     put(stdout, listed_text(file, arguments.failed ? "failed" : "skipped"));
     return kDone;
   }
+  if (arguments.remarks) {
+    put(stdout, all_remarks_text(file));
+    return kDone;
+  }
   if (arguments.json)
     print_json(file, arguments.files);
   else
@@ -384,6 +397,14 @@ Action add_inspect(CLI::App& verb) {
       ->excludes("--json")
       ->excludes("--files")
       ->excludes("--failed");
+  verb.add_flag("--remarks", arguments->remarks,
+                "prints only the files that failed, were skipped, or are ok with a remark (such as "
+                "a damaged recording), one per line: the path, a tab, what became of it, a tab, "
+                "the reason")
+      ->excludes("--json")
+      ->excludes("--files")
+      ->excludes("--failed")
+      ->excludes("--skipped");
   CLI::Option* features = verb.add_flag(
       "--features", arguments->features,
       "prints only the settings that can change a value of the features, one per line");
@@ -399,6 +420,7 @@ Action add_inspect(CLI::App& verb) {
       "  melflow inspect features.h5 --files\n"
       "  melflow inspect features.h5 --failed | cut -f1\n"
       "  melflow inspect features.h5 --skipped\n"
+      "  melflow inspect features.h5 --remarks\n"
       "  melflow inspect features.h5 --features > features.txt");
   return [arguments] { return inspect(*arguments); };
 }

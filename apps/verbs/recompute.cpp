@@ -110,6 +110,7 @@ Recomputed recompute(const FeatureFile& file, const CountOrShare& sample, std::u
   const TemporaryFolder folder;
   const auto part = std::make_shared<OutputPart>();
   part->path = folder / "rows.h5";
+  part->with_statistics = false;
   plan.settings.is_part = true;
   plan.max_failures = {};
   const auto corpus = corpus_of({{&file, files}});

@@ -205,7 +205,7 @@ int run(const RunArguments& arguments, Documents& documents) {
     print_report(report, runner, remarks, judged, arguments.json == "-" ? stderr : stdout);
   else
     put(stderr, warnings_text(report, runner.plan()) +
-                    failures_text(report, remarks, kShownRemarks) +
+                    failures_text(report, remarks, kShownRemarks) + warned_text(report, remarks) +
                     what_to_do_text(report, runner.plan(), arguments.plan.file) +
                     verdicts_text(unmet(judged)));
   if (documents.has_trace())
@@ -231,7 +231,7 @@ int run_and_always_report(const RunArguments& arguments) {
   try {
     return run(arguments, documents);
   } catch (const ConfigError& e) {
-    documents.write_json(not_started_json(e.problems(), kConfiguration));
+    documents.write_json(not_started_json(e, kConfiguration));
     throw;
   } catch (const RunError& e) {
     documents.write_json(not_started_json(std::string(e.what()), kRunFailed));
@@ -276,7 +276,8 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
       ->capture_default_str()
       ->needs(trace);
   verb.add_flag("-q,--quiet", arguments.quiet,
-                "prints no progress and no summary, only warnings and what failed");
+                "prints no progress and no summary, only warnings, what failed and how many files "
+                "are ok with a remark");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
 }
 

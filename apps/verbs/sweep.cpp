@@ -237,7 +237,7 @@ class Picture {
     try {
       file_.emplace(path, std::vector{arguments.trial.plan.file});
     } catch (const RunError& e) {
-      throw UsageError(fmt::format("-o: {}", e.what()));
+      throw RunError(fmt::format("-o: {}", e.what()));
     }
   }
   void write(const RateChart& chart, const std::string& table) {

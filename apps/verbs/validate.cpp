@@ -12,6 +12,7 @@
 #include "apps/report/report_json.h"
 #include "apps/verbs/plan_arguments.h"
 #include "apps/verbs/verbs.h"
+#include "pipeline/warned_config_error.h"
 
 namespace melflow {
 namespace {
@@ -35,6 +36,7 @@ int validate_as_json(const PlanArguments& arguments) {
   } catch (const ConfigError& e) {
     out["ok"] = false;
     out["problems"] = problems_json(e.problems().sorted());
+    out["warnings"] = problems_json(warnings_beside(e));
   }
   put(stdout, json_text(out));
   return out["ok"] ? kDone : kConfiguration;

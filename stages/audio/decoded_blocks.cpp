@@ -152,6 +152,7 @@ class Decoder final : public BlockCursor {
     given_ += have;
     out->last = fit_ >= 0 ? given_ == fit_ : over_;
     out->file = {info_.samplerate, decoded, is_count_known_ ? info_.frames : 0, info_.channels};
+    out->untimed_from = reader_.untimed_from();
     const bool more = !out->last;
     return {std::move(out), more};
   }

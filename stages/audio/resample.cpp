@@ -177,6 +177,7 @@ class Resample final : public StreamTransform<Waveform, Waveform, ResampleState>
     result->first = in->first;
     result->last = in->last;
     result->file = in->file;
+    result->untimed_from = in->untimed_from;
     state.given += static_cast<std::int64_t>(have);
     return std::shared_ptr<const Waveform>(std::move(result));
   }

@@ -127,6 +127,10 @@ class Utterances final : public ItemStage {
       }
       if (r.part->failed()) continue;
       if (in.last && r.utterance.to > end) shorten(in, end, r, context);
+      if (auto error = lost(in, r.utterance)) {
+        r.part->fail(context.stage(), std::move(*error));
+        continue;
+      }
       const Stretch piece{r.given, std::min({r.utterance.to, end, r.given + r.longest})};
       if (piece.to > piece.from || piece.to == r.utterance.to) return piece;
       return std::nullopt;
@@ -148,6 +152,18 @@ class Utterances final : public ItemStage {
           "list it as a recording of its own",
           static_cast<double>(kMostKept / size_of(in.samples.type)) / rate, in.sample_rate));
     return std::nullopt;
+  }
+
+  // What comes behind damage of unknown length is not where its time says.
+  static std::optional<ItemError> lost(const Waveform& in, const Stretch& utterance) {
+    if (in.is_timed()) return std::nullopt;
+    const double rate = in.file.sample_rate, seconds = static_cast<double>(in.untimed_from) / rate;
+    const auto from = static_cast<std::int64_t>(seconds * in.sample_rate);
+    if (utterance.to <= from) return std::nullopt;
+    return ItemError::failed(fmt::format(
+        "{} {:.3f} s, where its recording is damaged: how much is lost there is not known, so that "
+        "what follows is not at its time",
+        utterance.from < from ? "goes beyond" : "begins behind", seconds));
   }
 
   static void shorten(const Waveform& in, std::int64_t end, Recording& r, ItemContext& context) {

@@ -47,7 +47,12 @@ class Listing {
     if (!options_.columns.list.empty()) manifest_.set_text_names(options_.columns.names());
     if (options_.utterances) manifest_.set_span_unit(options_.utterances->unit);
     options_.manifest.empty() ? scan() : read_manifest();
-    for (const PathColumn& column : columns_) tell(column.remark(manifest_));
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      const std::string remark = columns_[c].remark(manifest_);
+      // What is said of groups is said of the column that they are.
+      const bool is_group = options_.columns.list[c].name == options_.split_group;
+      if (!is_group || groups_.unmatched() == 0) tell(remark);
+    }
     if (label_rule_) tell(label_rule_->remark(manifest_));
     if (earlier != nullptr) recall(*earlier);
     if (!options_.label_file.empty()) read_labels();

@@ -219,9 +219,11 @@ class FileList final : public Source<FileRef>,
       names.push_back(c.name);
       for (const auto& [ending, count] : not_taken.counts()) not_taken_.add(ending, count);
     }
+    const std::string labels = sources_without("labels", names, manifests, &Manifest::label_names),
+                      splits = sources_without("splits", names, manifests, &Manifest::split_names);
     manifest_ = melflow::unite(names, manifests);
     for (const std::string& remark :
-         {files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
+         {labels, splits, files_of_several_sources(manifest_), labels_not_in_training(manifest_)})
       if (!remark.empty()) warn(remark);
   }
   // In an update it may have one already: that of the rows which an output has of it. Those of two

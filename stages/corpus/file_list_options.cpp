@@ -87,10 +87,12 @@ void FileListOptions::describe(Schema& s) {
       "how files are put into splits (training, validation, test); top_dir: by the first folder "
       "below root; manifest: by the manifest's column split; ratio: at random, by the fractions of "
       "split_ratios; auto: by the manifest's column split where there is one, else no splits");
-  s.field("split_names", split_names,
-          "names of the allowed splits, in the order of the output; not set: any name; those for "
-          "training (train, training, tr, trn) come first, then validation (val, valid, "
-          "validation, dev) and test (test, testing, tst, eval), then others");
+  s.field(
+      "split_names", split_names,
+      "names of the allowed splits, in the order of the output; not set: any name; those for "
+      "training (train, training, tr, trn) come first, then validation (val, valid, "
+      "validation, dev) and test (test, testing, tst, eval), then others; by the first word, so "
+      "that train-clean-100 is for training, but train_dev for validation");
   const auto by_ratio = [this] { return splits == Splits::ratio; };
   s.field(
        "split_ratios", split_ratios,

@@ -56,9 +56,7 @@ class Draw {
   }
 
   std::vector<std::int8_t> run() const {
-    const std::vector<std::int8_t> drawn = options_.split_stratify
-                                               ? split_by_stratum(units_, options_.split_ratios)
-                                               : split_by_key(units_, options_.split_ratios);
+    const std::vector<std::int8_t> drawn = draw(units_);
     check_none_is_empty(drawn);
     std::vector<std::int8_t> out(manifest_.size(), -1);
     for (std::size_t u = 0; u < units_.size(); ++u) out[files_[u]] = drawn[u];
@@ -66,6 +64,27 @@ class Draw {
   }
 
  private:
+  [[nodiscard]] std::vector<std::int8_t> draw(const std::vector<SplitUnit>& units) const {
+    return options_.split_stratify ? split_by_stratum(units, options_.split_ratios)
+                                   : split_by_key(units, options_.split_ratios);
+  }
+
+  [[nodiscard]] std::vector<std::string> empty_splits(const std::vector<std::int8_t>& drawn) const {
+    std::vector<std::size_t> files(names_.size(), 0);
+    for (const std::int8_t s : drawn) ++files[static_cast<std::size_t>(s)];
+    std::vector<std::string> empty;
+    for (std::size_t s = 0; s < names_.size(); ++s)
+      if (files[s] == 0) empty.push_back(names_[s]);
+    return empty;
+  }
+
+  // Whether it is only because files keep their split that one is empty.
+  [[nodiscard]] bool would_redrawing_fill() const {
+    std::vector<SplitUnit> units = units_;
+    for (SplitUnit& u : units) u.split = -1;
+    return empty_splits(draw(units)).empty();
+  }
+
   [[nodiscard]] std::int8_t number_of(std::string_view name, std::size_t file) const {
     const auto it = std::find(names_.begin(), names_.end(), name);
     if (it == names_.end())
@@ -84,11 +103,7 @@ class Draw {
   }
 
   void check_none_is_empty(const std::vector<std::int8_t>& drawn) const {
-    std::vector<std::size_t> files(names_.size(), 0);
-    for (const std::int8_t s : drawn) ++files[static_cast<std::size_t>(s)];
-    std::vector<std::string> empty;
-    for (std::size_t s = 0; s < names_.size(); ++s)
-      if (files[s] == 0) empty.push_back(names_[s]);
+    std::vector<std::string> empty = empty_splits(drawn);
     if (empty.empty()) return;
     const std::string last = empty.back();
     empty.pop_back();
@@ -98,6 +113,14 @@ class Draw {
   }
 
   [[nodiscard]] std::string why_empty() const {
+    if (std::any_of(units_.begin(), units_.end(),
+                    [](const SplitUnit& u) { return u.split >= 0; }) &&
+        would_redrawing_fill())
+      return "no file that is left of the earlier output is in it, and files keep their split in "
+             "an "
+             "update; have all splits drawn anew with split_update: redraw, which moves files "
+             "between "
+             "them, or put files of it back";
     const bool has_groups = !options_.split_group.empty();
     const char* const unit = has_groups ? "group" : "file";
     const std::size_t count = groups();

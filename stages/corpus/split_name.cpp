@@ -33,20 +33,42 @@ bool can_be_stored(std::string_view name) {
          name.find('/') == name.npos && excerpt(name) == name;
 }
 
-// The place of a split by its name: training, validation, test, others.
-int rank_of(std::string name) {
+// What a split is for, in the order in which splits stand.
+enum class Purpose { training, validation, test, other };
+
+Purpose purpose_of_word(const std::string& word) {
   static constexpr std::array<std::array<const char*, 4>, 3> kKnown{
       {{"train", "training", "tr", "trn"},
        {"val", "valid", "validation", "dev"},
        {"test", "testing", "tst", "eval"}}};
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  int rank = 0;
-  for (const auto& names : kKnown) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) return rank;
-    ++rank;
+  for (std::size_t p = 0; p < kKnown.size(); ++p)
+    if (std::find(kKnown[p].begin(), kKnown[p].end(), word) != kKnown[p].end())
+      return static_cast<Purpose>(p);
+  return Purpose::other;
+}
+
+// A word is letters, in lower case; bytes beyond ASCII count as such.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> out{""};
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80 || std::isalpha(byte) != 0)
+      out.back() += static_cast<char>(std::tolower(byte));
+    else
+      out.emplace_back();
   }
-  return rank;
+  return out;
+}
+
+// The first word decides; a part of the training data that is set aside is not for training.
+Purpose purpose_of(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  const Purpose first = purpose_of_word(words.front());
+  if (first != Purpose::training) return first;
+  for (const std::string& word : words)
+    if (const Purpose p = purpose_of_word(word); p == Purpose::validation || p == Purpose::test)
+      return p;
+  return first;
 }
 
 }  // namespace
@@ -70,9 +92,11 @@ std::string column_name_problem(std::string_view name) {
       excerpt(name), kLongest);
 }
 
+bool is_training_split(std::string_view name) { return purpose_of(name) == Purpose::training; }
+
 void sort_by_purpose(std::vector<std::string>& names) {
   std::stable_sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
-    return rank_of(a) < rank_of(b);
+    return purpose_of(a) < purpose_of(b);
   });
 }
 

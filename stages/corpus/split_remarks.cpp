@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "stages/corpus/split_name.h"
 
 namespace melflow {
 
@@ -66,21 +67,30 @@ std::string groups_across_splits(const Manifest& manifest, const SplitGroups& gr
 // A model cannot learn a label that the training split lacks.
 std::string labels_not_in_training(const Manifest& manifest) {
   const std::vector<std::string>& names = manifest.label_names();
-  std::vector<std::size_t> in_first(names.size(), 0), elsewhere(names.size(), 0);
+  std::vector<std::string> training;
+  std::vector<bool> trains;
+  for (const std::string& split : manifest.split_names()) {
+    trains.push_back(is_training_split(split));
+    if (trains.back()) training.push_back(split);
+  }
+  if (training.empty()) return "";
+  std::vector<std::size_t> in_training(names.size(), 0), elsewhere(names.size(), 0);
   for (std::size_t i = 0; i < manifest.size(); ++i)
     for (const std::int32_t l : manifest.labels(i))
       if (manifest.split(i) >= 0)
-        ++(manifest.split(i) == 0 ? in_first : elsewhere)[static_cast<std::size_t>(l)];
+        ++(trains[static_cast<std::size_t>(manifest.split(i))]
+               ? in_training
+               : elsewhere)[static_cast<std::size_t>(l)];
   std::vector<std::string> unseen;
   for (std::size_t l = 0; l < names.size(); ++l)
-    if (in_first[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
+    if (in_training[l] == 0 && elsewhere[l] > 0) unseen.push_back(names[l]);
   if (unseen.empty()) return "";
   std::sort(unseen.begin(), unseen.end());
   constexpr std::size_t kMostNamed = 5;
   const std::size_t named = std::min(unseen.size(), kMostNamed);
   return fmt::format(
       "{} of {} labels have no file in {}, but in other splits: {}{}", unseen.size(), names.size(),
-      manifest.split_names().front(),
+      fmt::join(training, " or "),
       fmt::join(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(named), ", "),
       named < unseen.size() ? ", ..." : "");
 }

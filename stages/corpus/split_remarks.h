@@ -21,7 +21,8 @@ std::string files_without_group(const FileListOptions& options, const Manifest& 
                                 const SplitGroups& groups);
 /// Remarks on groups that have files in several splits (of splits that are given, not drawn).
 std::string groups_across_splits(const Manifest& manifest, const SplitGroups& groups);
-/// Remarks on labels of which another split has files, but not the first split, which is training.
+/// Remarks on labels of which another split has files, but none of those for training
+/// (is_training_split).
 std::string labels_not_in_training(const Manifest& manifest);
 /// Remarks on files of the earlier output that are in another split now.
 std::string moves_between_splits(const Manifest& manifest, const EarlierSplits& earlier);

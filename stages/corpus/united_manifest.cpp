@@ -91,6 +91,21 @@ Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& man
   return out;
 }
 
+std::string sources_without(const char* option, const std::vector<std::string>& names,
+                            const std::vector<Manifest>& manifests,
+                            const std::vector<std::string>& (Manifest::*of)() const) {
+  std::vector<std::string> with, without;
+  for (std::size_t k = 0; k < manifests.size(); ++k)
+    ((manifests[k].*of)().empty() ? without : with).push_back(names[k]);
+  if (with.empty() || without.empty()) return "";
+  return fmt::format("{} {} {}, {} {} none: the files of {} are {}; set {} of {}, too",
+                     fmt::join(with, ", "), with.size() == 1 ? "has" : "have", option,
+                     fmt::join(without, ", "), without.size() == 1 ? "has" : "have",
+                     without.size() == 1 ? "that" : "those",
+                     option == std::string_view("labels") ? "without a label" : "in no split",
+                     option, fmt::join(without, " and of "));
+}
+
 std::string files_of_several_sources(const Manifest& united) {
   std::vector<std::string> roots;
   for (const CorpusSource& source : united.sources()) roots.push_back(whole_root(source.root));

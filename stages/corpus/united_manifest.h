@@ -18,6 +18,12 @@ namespace melflow {
 /// unit or none. `names`: of the sources. Takes the manifests apart.
 Manifest unite(const std::vector<std::string>& names, std::vector<Manifest>& manifests);
 
+/// What to say where some of the sources have names of that kind (labels, splits) and others have none; ""
+/// for nothing. `option`: which makes them; `of`: the names. The manifests are closed.
+std::string sources_without(const char* option, const std::vector<std::string>& names,
+                            const std::vector<Manifest>& manifests,
+                            const std::vector<std::string>& (Manifest::*of)() const);
+
 /// What to say of files that are in more than one source, by their absolute paths; "" for nothing.
 std::string files_of_several_sources(const Manifest& united);
 

@@ -95,6 +95,9 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
   if (target_.normalize && target_.statistics == StatisticsOf::none)
     check.error("normalize",
                 "scales by statistics, and none are computed; set statistics: train (or all)");
+  if (!target_.statistics_splits.empty() && target_.statistics != StatisticsOf::train)
+    check.error("statistics_splits",
+                "names the splits of statistics: train; set that, or leave it out");
   if (info_ && target_.normalize) {
     auto normalized = std::make_shared<FeatureInfo>(*info_);
     normalized->unit = "standard deviations of " + info_->unit;
@@ -106,7 +109,11 @@ Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck
 std::optional<Value> RowSink::settings() const {
   Value out = Value::map({});
   out.set("dtype", OptionType<NumberType>::echo(target_.dtype));
-  if (target_.normalize) out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
+  if (!target_.normalize) return out;
+  out.set("normalize", OptionType<StatisticsOf>::echo(target_.statistics));
+  if (!target_.statistics_splits.empty())
+    out.set("statistics_splits",
+            OptionType<std::vector<std::string>>::echo(target_.statistics_splits));
   return out;
 }
 

@@ -16,8 +16,14 @@ void RowSinkOptions::describe_rows(Schema& s, const std::string& what) {
           "same values, half the transfer");
   s.field("statistics", statistics,
           "rows over which the mean and standard deviation of every column are computed and "
-          "stored; none: neither is stored; train: the rows of the first split, or all rows where "
-          "there are no splits; all: all rows")
+          "stored; none: neither is stored; train: the rows of the training split, by its name: "
+          "train, training, tr or trn, or a name that begins so and goes on with no letter, such "
+          "as train-clean-100 (of several, the rows of all of them; train_dev is none); all rows "
+          "where there are no splits; all: all rows")
+      .tuning();
+  s.field("statistics_splits", statistics_splits,
+          "with statistics: train, the names of the splits whose rows are taken; not set: those "
+          "that are called training")
       .tuning();
   s.field("normalize", normalize,
           "scales all rows, of every split, by the statistics: (x - mean) / std, after the last "

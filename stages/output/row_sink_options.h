@@ -3,6 +3,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "pipeline/plan.h"
 #include "pipeline/schema.h"
@@ -21,6 +22,7 @@ struct RowSinkOptions {
   std::string path;
   NumberType dtype = NumberType::float32;
   StatisticsOf statistics = StatisticsOf::none;
+  std::vector<std::string> statistics_splits;
   bool normalize = false;
   bool split_files = false;
   bool overwrite = false;

@@ -15,6 +15,7 @@ void RowSink::begin_part(const RunContext& run) {
   target_.path = part_->path;
   target_.split_files = target_.normalize = false;
   target_.overwrite = true;
+  if (!part_->with_statistics) target_.statistics = StatisticsOf::none;
   if (part_->row_facts.empty()) return;
   const std::string other = RunJournal::difference(part_->row_facts, row_facts());
   if (!other.empty())

@@ -4,23 +4,63 @@
 #include <atomic>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/text.h"
 #include "pipeline/threads.h"
+#include "stages/corpus/split_name.h"
 #include "stages/row_type.h"
 
 namespace melflow {
+namespace {
+
+// Those of `names` that statistics: train is of.
+std::vector<std::string> training_splits(const RowSinkOptions& target,
+                                         const std::vector<std::string>& names) {
+  const std::vector<std::string>& wanted = target.statistics_splits;
+  for (const std::string& name : wanted)
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw RunError(fmt::format(
+          "{}: statistics_splits: no file is in the split '{}'{}; the splits are {}", target.path,
+          excerpt(name), did_you_mean(name, names), fmt::join(names, ", ")));
+  std::vector<std::string> out;
+  for (const std::string& name : names)
+    if (wanted.empty() ? is_training_split(name)
+                       : std::find(wanted.begin(), wanted.end(), name) != wanted.end())
+      out.push_back(name);
+  if (out.empty())
+    throw RunError(fmt::format(
+        "{}: statistics: train: which of the splits is for training? None is called "
+        "train, training, tr or trn, or begins so (train-clean-100); the splits are {}. "
+        "Name it, as in statistics_splits: [{}], or set statistics: all",
+        target.path, fmt::join(names, ", "), names.front()));
+  return out;
+}
+
+}  // namespace
 
 SinkStatistics::SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info,
                                const RunContext& run)
-    : target_(target), info_(info), counted_(run.ledger.counts().found) {
+    : target_(target), info_(info), counted_{{0, run.ledger.counts().found}} {
   if (target.statistics == StatisticsOf::none) return;
   sums_ = std::make_unique<RowStatistics>(info.frames, info.columns);
   const Manifest* splits = manifest_with_splits(run);
-  if (splits == nullptr || target.statistics != StatisticsOf::train) return;
-  const Manifest::SplitRange first = splits->split_ranges().front();
-  counted_ = first.split == 0 ? first.last : 0;  // a part of a corpus may have none of the split
-  of_ = splits->split_names().front();
+  if (target.statistics != StatisticsOf::train) return;
+  if (splits == nullptr) {
+    if (target.statistics_splits.empty()) return;
+    throw RunError(fmt::format(
+        "{}: statistics_splits names {}, but the corpus has no splits; leave it out for "
+        "the statistics of all rows, or set splits of file_list",
+        target.path, fmt::join(target.statistics_splits, ", ")));
+  }
+  const std::vector<std::string> chosen = training_splits(target, splits->split_names());
+  of_ = fmt::format("{}", fmt::join(chosen, ", "));
+  counted_.clear();
+  for (const Manifest::SplitRange& range : splits->split_ranges())
+    if (std::find(chosen.begin(), chosen.end(), splits->split_name(range.split)) != chosen.end() &&
+        range.split >= 0)
+      counted_.push_back({range.first, range.last});
 }
 
 // Before anybody else has to wait.
@@ -81,8 +121,10 @@ void SinkStatistics::sum_again(const RunContext& run, const RowOrder& order,
   sums_ = std::make_unique<RowStatistics>(info_.frames, info_.columns);
   const std::vector<std::int64_t> offsets = order.offsets();
   std::vector<float> values;
-  for (std::size_t i = 0, section = 0; i < counted_; ++i) {
+  const std::size_t found = run.ledger.counts().found;
+  for (std::size_t i = 0, section = 0; i < found; ++i) {
     while (i >= sections.end(section)) ++section;
+    if (!counts(i)) continue;
     RowPartFile& file = *files[section];
     for (std::int64_t row = 0; row < order.rows(i); row += file.rows_at_once()) {
       const std::int64_t n = std::min(file.rows_at_once(), order.rows(i) - row);

@@ -2,6 +2,7 @@
 // finished rows by them. With statistics: none, no call does anything.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,7 +21,8 @@ namespace melflow {
 
 class SinkStatistics {
  public:
-  /// `target` and `info` must outlive this object.
+  /// `target` and `info` must outlive this object. Throws RunError where the corpus has splits and
+  /// none of them is the one that is asked for.
   SinkStatistics(const RowSinkOptions& target, const FeatureInfo& info, const RunContext& run);
 
   // ---- while rows come; from any thread
@@ -65,7 +67,14 @@ class SinkStatistics {
                  std::int64_t rows) const;
 
  private:
-  [[nodiscard]] bool counts(std::size_t file) const { return sums_ && file < counted_; }
+  struct FileRange {
+    std::size_t first = 0, last = 0;  // [first, last)
+  };
+  [[nodiscard]] bool counts(std::size_t file) const {
+    return sums_ && std::any_of(counted_.begin(), counted_.end(), [file](const FileRange& r) {
+             return file >= r.first && file < r.last;
+           });
+  }
   void sum(std::size_t file, std::int64_t row, std::int64_t rows, const void* values,
            NumberType type, bool is_last);
   void sum_again(const RunContext& run, const RowOrder& order, const OutputSections& sections,
@@ -74,7 +83,7 @@ class SinkStatistics {
   const RowSinkOptions& target_;
   const FeatureInfo& info_;
   std::unique_ptr<RowStatistics> sums_;
-  std::size_t counted_;  // files before this one are in them
+  std::vector<FileRange> counted_;  // the files that are in them
   std::string of_ = "all";
   bool is_stale_ = false;
   std::optional<ColumnStatistics> settled_;

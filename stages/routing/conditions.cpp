@@ -1,12 +1,9 @@
 #include "stages/routing/conditions.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cmath>
 #include <initializer_list>
 #include <limits>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +12,7 @@
 #include "pipeline/sentences.h"
 #include "pipeline/text.h"
 #include "stages/manifest.h"
+#include "stages/routing/amount.h"
 
 namespace melflow {
 namespace {
@@ -37,120 +35,6 @@ const Known* known(const std::string& key) {
       return &k;
   }
   return nullptr;
-}
-
-struct Unit {
-  Fact fact;
-  const char* name;
-  double factor;
-};
-constexpr Unit kUnits[] = {{Fact::duration, "s", 1},       {Fact::duration, "ms", 1e-3},
-                           {Fact::duration, "min", 60},    {Fact::duration, "h", 3600},
-                           {Fact::size, "B", 1},           {Fact::size, "KiB", 1024},
-                           {Fact::size, "MiB", 1048576},   {Fact::size, "GiB", 1073741824},
-                           {Fact::size, "KB", 1e3},        {Fact::size, "MB", 1e6},
-                           {Fact::size, "GB", 1e9},        {Fact::sample_rate, "Hz", 1},
-                           {Fact::sample_rate, "kHz", 1e3}};
-
-std::string units_of(Fact fact) {
-  if (fact == Fact::peak) return "dB, dBFS";
-  std::vector<std::string> out;
-  for (const Unit& u : kUnits)
-    if (u.fact == fact) out.emplace_back(u.name);
-  return fmt::format("{}", fmt::join(out, ", "));
-}
-
-// What one of them is in: seconds, bytes or hertz; 0 for a unit that it does not have.
-double factor(Fact fact, std::string_view unit) {
-  if (unit.empty()) return 1;
-  for (const Unit& u : kUnits)
-    if (u.fact == fact && unit == u.name) return u.factor;
-  return 0;
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
-// "1s..500" may be meant as half a second or as 500 of them; 0 needs no unit, but 0 dB are not 0.
-bool lacks_a_unit(Fact fact, std::string_view low, std::string_view high) {
-  const auto without_sign = [fact](std::string_view text) {
-    if (fact == Fact::peak && text.starts_with('-')) text.remove_prefix(1);
-    return Value::scalar(std::string(text));
-  };
-  const Value texts[] = {without_sign(low), without_sign(high)};
-  const auto a = detail::number_and_unit(texts[0]), b = detail::number_and_unit(texts[1]);
-  if (!a || !b || a->second.empty() == b->second.empty()) return false;
-  return fact == Fact::peak || (a->second.empty() ? a : b)->first != 0;
-}
-
-std::optional<double> amount(Fact fact, std::string_view text) {
-  const bool may_be_negative = fact == Fact::target || fact == Fact::peak;
-  const bool is_negative = may_be_negative && text.starts_with('-');
-  if (is_negative) text.remove_prefix(1);
-  const Value value = Value::scalar(std::string(trimmed(text)));
-  const auto read = detail::number_and_unit(value);
-  if (!read) return std::nullopt;
-  if (fact == Fact::peak && (read->second == "dB" || read->second == "dBFS"))
-    return std::pow(10.0, (is_negative ? -1 : 1) * read->first / 20);
-  if (fact == Fact::peak && is_negative) return std::nullopt;
-  const double unit = factor(fact, read->second);
-  if (unit == 0) return std::nullopt;
-  if (fact == Fact::channels && read->first != std::floor(read->first)) return std::nullopt;
-  return read->first * unit * (is_negative ? -1 : 1);
-}
-
-// Why a text that is a number is no amount: "-1s is less than 0". "" for one that is, and for
-// what is no number.
-std::string why_no_amount(const std::string& key, Fact fact, std::string_view text) {
-  const bool is_negative = text.starts_with('-');
-  const Value value = Value::scalar(std::string(trimmed(text.substr(is_negative ? 1 : 0))));
-  const auto read = detail::number_and_unit(value);
-  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
-  if (!read || !std::all_of(read->second.begin(), read->second.end(), is_letter)) return {};
-  const bool is_level = fact == Fact::peak && (read->second == "dB" || read->second == "dBFS");
-  if (is_level) return {};
-  if (is_negative && fact != Fact::target)
-    return fmt::format("{} is less than 0; write 0 or more{}", excerpt(text),
-                       fact == Fact::peak ? ", or a level in dB" : "");
-  const std::string unit = excerpt(read->second), known = units_of(fact);
-  if (factor(fact, read->second) == 0)
-    return known.empty()
-               ? fmt::format("{} has a unit; write the number alone", excerpt(text))
-               : fmt::format("'{}' is not a unit of {}; its units are {}", unit, key, known);
-  if (fact == Fact::channels && read->first != std::floor(read->first))
-    return excerpt(text) + " is not a whole number; write one, such as 1, \"> 2\" or 1..2";
-  return {};
-}
-
-std::string amount_text(Fact fact, double number) {
-  if (fact == Fact::duration) return fmt::format("{:.6g} s", number);
-  if (fact == Fact::sample_rate) return fmt::format("{:.0f} Hz", number);
-  if (fact == Fact::size) return fmt::format("{:.0f} bytes", number);
-  if (fact == Fact::peak)
-    return number == 0 ? "0" : fmt::format("{:.6g} ({:.2f} dB)", number, 20 * std::log10(number));
-  return fmt::format("{:.6g}", number);
-}
-
-// "1s-15s" and ">=1s, <=15s" as a range.
-std::string meant_range(const std::string& text) {
-  std::string numbers;
-  for (const char c : text) {
-    const bool is_of_number = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.';
-    numbers += is_of_number ? c : ' ';
-  }
-  std::istringstream in(numbers);
-  std::string low, high, more;
-  const bool are_two = (in >> low >> high) && !(in >> more);
-  const bool has_dots = text.find("..") != text.npos;
-  const auto begins_so = [](const std::string& t) {
-    return std::isdigit(static_cast<unsigned char>(t.front())) != 0;
-  };
-  return are_two && !has_dots && begins_so(low) && begins_so(high)
-             ? did_you_mean(fmt::format("{}..{}", low, high))
-             : std::string();
 }
 
 // The texts of a scalar or a list of them; nothing for anything else.
@@ -207,14 +91,25 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
                               : out.fact == Fact::peak ? "\"< 0.999\", \"> -60dB\", -40dB..-1dB"
                                                        : "\"> 0.5\", 1..5";
   const auto bad = [&](const std::string& text, std::initializer_list<std::string_view> amounts) {
-    for (const std::string_view one : amounts)
-      if (const std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
+    const std::string meant = meant_range(out.fact, text);
+    if (meant.empty())
+      for (const std::string_view one : amounts)
+        if (const std::string why = why_no_amount(out.key, out.fact, one); !why.empty()) return why;
     if (out.fact == Fact::channels && (text == "stereo" || text == "mono"))
       return excerpt(text) + " is not a number of channels; write 2 for stereo, 1 for mono";
     return fmt::format(
         "'{}' is not a condition on a number such as {}; a condition is a number, a number after "
         "<, <=, > or >=, a range LOW..HIGH with both ends, or a list of these{}",
-        excerpt(text), example, meant_range(text));
+        excerpt(text), example, meant.empty() ? "" : did_you_mean(meant));
+  };
+  const auto no_unit = [&](const std::string& text, std::string_view from, std::string_view to) {
+    const std::string meant = meant_range(out.fact, fmt::format("{}-{}", from, to));
+    return fmt::format("{} has a unit at one end only; write it at both, as in {}", excerpt(text),
+                       !meant.empty()               ? meant
+                       : out.fact == Fact::size     ? "1KiB..2GiB"
+                       : out.fact == Fact::duration ? "500ms..2min"
+                       : out.fact == Fact::peak     ? "-40dB..-1dB"
+                                                    : "8kHz..16kHz");
   };
   const auto texts = texts_of(v);
   if (!texts) return detail::is_not(v, fmt::format("a condition on a number such as {}", example));
@@ -222,6 +117,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
     std::string_view rest = trimmed(text);
     Range range{-kNoLimit, kNoLimit};
     if (const std::size_t dots = rest.find(".."); dots != rest.npos) {
+      if (rest.substr(dots).starts_with("...")) return bad(text, {});  // ..15s, or .15s
       const std::string_view from = trimmed(rest.substr(0, dots)),
                              to = trimmed(rest.substr(dots + 2));
       const auto low = amount(out.fact, from), high = amount(out.fact, to);
@@ -229,15 +125,10 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
         return fmt::format("{} has one end only; write \"{} {}\"", excerpt(text),
                            low ? ">=" : "<=", excerpt(low ? from : to));
       if (!low || !high) return bad(text, {from, to});
-      if (lacks_a_unit(out.fact, from, to))
-        return fmt::format("{} has a unit at one end only; write it at both, as in {}",
-                           excerpt(text),
-                           out.fact == Fact::size   ? "1KiB..2GiB"
-                           : out.fact == Fact::peak ? "-40dB..-1dB"
-                                                    : "500ms..2min");
+      if (lacks_a_unit(out.fact, from, to)) return no_unit(text, from, to);
       if (*low > *high)
-        return fmt::format("{} ends before it begins; write {}..{}", excerpt(text), excerpt(to),
-                           excerpt(from));
+        return fmt::format("{} ends before it begins; write {}", excerpt(text),
+                           range_text(excerpt(to), excerpt(from)));
       range = {*low, *high};
     } else {
       const bool is_below = rest.starts_with('<'), is_above = rest.starts_with('>');
@@ -328,10 +219,18 @@ std::string Conditions::remark() const {
     const bool are_exact = std::all_of(c.ranges.begin(), c.ranges.end(),
                                        [](const Range& r) { return r.low == r.high; });
     if (!is_length || c.ranges.size() < 2 || !are_exact) continue;
-    const Value* written = written_.find(c.key);
-    const std::vector<Value>& items = written->items();
-    return fmt::format("{}: a list means these exact values; write {}..{} for a range", c.key,
-                       excerpt(items.front().text()), excerpt(items.back().text()));
+    const std::vector<Value>& items = written_.find(c.key)->items();
+    const auto [least, greatest] =
+        std::minmax_element(c.ranges.begin(), c.ranges.end(),
+                            [](const Range& a, const Range& b) { return a.low < b.low; });
+    const auto text = [&](auto range) {
+      return std::string(trimmed(items[static_cast<std::size_t>(range - c.ranges.begin())].text()));
+    };
+    std::string low = text(least), high = text(greatest);
+    if (lacks_a_unit(c.fact, low, high))
+      low = with_unit(c.fact, low), high = with_unit(c.fact, high);
+    return fmt::format("{}: a list means these exact values; write {} for a range", c.key,
+                       range_text(excerpt(low), excerpt(high)));
   }
   return {};
 }

@@ -206,18 +206,20 @@ TEST_CASE("bench: a signal ends it with what was measured so far, and nothing is
 TEST_CASE("bench: what cannot be measured is said, and nothing is left behind") {
   const TempFolder folder;
   test::write_text(folder / "file", "");
-  const auto refused = [&](std::vector<std::string> arguments, const std::string& text) {
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& text,
+                           int code = 2) {
     arguments.insert(arguments.begin(), {MELFLOW_PROGRAM, "bench"});
     const Ended e = test::run(folder, arguments);
     CAPTURE(e.err);
-    CHECK(e.code == 2);
+    CHECK(e.code == code);
     CHECK(has(e.err, text));
     CHECK(e.out.empty());
   };
   refused({"--dir", "nowhere"}, "--dir nowhere: No such file or directory");
   refused({"--dir", "file"}, "--dir file: this is not a folder");
-  refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ");  // not even by root
-  refused({"--json=no/b.json"}, "--json: no/b.json");
+  // What cannot be written there, not even by root.
+  refused({"--dir", "/sys"}, "--dir /sys: no folder can be made there: ", 1);
+  refused({"--json=no/b.json"}, "--json: no/b.json", 1);
   refused({"--seconds", "0"}, "--seconds: '0' is no time; write one above 0, such as 90s or 1.5h");
   refused({"--repeat", "0"}, "--repeat");
   const Ended e = test::run(folder, {MELFLOW_PROGRAM, "bench"}, {{"TMPDIR", folder / "file"}});

@@ -134,6 +134,40 @@ TEST_CASE("corpus: failed files come first in a run and in inspect, and --failed
   CHECK(skipped.out == "spk1/short.wav\tlong: duration is 0.001 s, not > 0.1s\n");
 }
 
+TEST_CASE(
+    "corpus: files that are ok with a remark are told of with --quiet, and --remarks lists them") {
+  const TempFolder folder;
+  write_corpus(folder);
+  write_text(folder / "data/spk2/bad.wav", "<html>");
+  test::write_wav(folder / "whole.wav", 16'000, 1);
+  const std::string whole = read_text(folder / "whole.wav");
+  for (const char* name : {"spk1/cut", "spk2/cut"})
+    write_text(folder / fmt::format("data/{}.wav", name), whole.substr(0, whole.size() / 2));
+  for (const char* write :
+       {"hdf5_write, from: mel, path: out.h5", "npy_write, from: mel, path: out.npy"}) {
+    CAPTURE(write);
+    write_text(folder / "p.yaml",
+               test::nodes_to_mel("root: data", "n_fft: 512, sample_rate: 16kHz") +
+                   fmt::format("  write: {{stage: {}, overwrite: true}}\n", write));
+    const std::string path =
+        fmt::format("out.{}", std::string(write).substr(0, 3) == "npy" ? "npy" : "h5");
+    const Ended e = melflow_in(folder, {"run", "p.yaml", "-q"});
+    CHECK(e.out.empty());
+    const std::string remark = "decode: short: the header ";
+    CHECK(has(e.err, fmt::format("\n2 of {} files are ok with a remark, such as spk1/cut.wav: {}",
+                                 7, remark)));
+    CHECK(e.err.ends_with(fmt::format("; `melflow inspect {} --remarks` lists all\n", path)));
+    const Ended listed = melflow_in(folder, {"inspect", path, "--remarks"});
+    CHECK(listed.code == 0);
+    CHECK(std::count(listed.out.begin(), listed.out.end(), '\n') == 3);
+    CHECK(listed.out.starts_with("spk1/cut.wav\tok\t" + remark));
+    CHECK(has(listed.out,
+              "\nspk2/bad.wav\tfailed\tdecode: is not an audio file (begins with '<html>')\n"));
+    CHECK(has(listed.out, "\nspk2/cut.wav\tok\t" + remark));
+    std::filesystem::remove(folder / path);
+  }
+}
+
 TEST_CASE("corpus: where every file is skipped, nothing is written and the run has failed") {
   const TempFolder folder;
   write_corpus(folder);

@@ -104,7 +104,10 @@ TEST_CASE("job: the merged output has the bytes of one machine's, in every kind 
   const std::string splits = ", splits: ratio, split_ratios: {train: 60, valid: 20, test: 20}";
   const Kind kinds[] = {
       {.what = "plain", .mel = ""},
-      {.what = "splits and statistics of the first",
+      {.what = "statistics of two splits that are for training, behind another",
+       .files = "splits: ratio, split_ratios: {dev: 20, train_b: 40, test: 10, train-a: 30}",
+       .write = "hdf5_write, path: out.h5, statistics: train"},
+      {.what = "splits and statistics of the one for training",
        .files = "labels: top_dir" + splits,
        .write = "hdf5_write, path: out.h5, statistics: train"},
       {.what = "a file a split, statistics of all",

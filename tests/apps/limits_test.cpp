@@ -498,3 +498,34 @@ TEST_CASE("limits: a change is measured by the middle of its pairs") {
   CHECK(verify(hint, 100, {100, 100}, {120, 140}).measured == doctest::Approx(1.3));
   CHECK_FALSE(verify(hint, 100, {100}, {220}).agrees);
 }
+
+TEST_CASE(
+    "limits: a change is as predicted by the middle of its pairs, not where one of them comes "
+    "near") {
+  struct Row {
+    double low, likely, high;  // [files/s], of 100 without it
+    std::vector<double> with;
+    bool agrees;
+  };
+  const Row rows[] = {
+      {113, 127, 140, {98, 90, 120}, false},  // the best pair is what was predicted
+      {113, 127, 140, {113, 90, 150}, true},
+      {113, 127, 140, {112, 150, 90}, false},
+      {126, 127, 128, {115, 115, 115}, true},  // within a tenth
+      {126, 127, 128, {114, 114, 114}, false},
+      {126, 127, 128, {139, 139, 139}, true},
+      {126, 127, 128, {140, 140, 140}, false},
+      {100, 104, 108, {99, 99, 99}, false},  // within a tenth, but a loss
+      {90, 104, 118, {95, 95, 95}, false},
+      {100, 104, 108, {100, 100, 100}, true},
+      {90, 96, 100, {101, 101, 101}, false},
+      {90, 96, 100, {92, 92, 92}, true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.likely);
+    CAPTURE(row.with.front());
+    Hint hint;
+    hint.low = row.low, hint.likely = row.likely, hint.high = row.high;
+    CHECK(verify(hint, 100, {100, 100, 100}, row.with).agrees == row.agrees);
+  }
+}

@@ -211,10 +211,9 @@ TEST_CASE(
       bad.err.starts_with("100 of 400 files failed, 280 are ok (written: toy.out):\n"
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
-  CHECK(
-      bad.err.ends_with("  … and 90 more (`melflow inspect OUTPUT` with --failed, --skipped or "
-                        "--files lists all), by reason:\n"
-                        "    90 files: work: failed: is broken\n"));
+  CHECK(bad.err.ends_with(
+      "  … and 90 more (`melflow inspect OUTPUT --remarks` lists all), by reason:\n"
+      "    90 files: work: failed: is broken\n"));
   CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
   CHECK(good.code == 0);
@@ -322,7 +321,7 @@ TEST_CASE("printing: run and inspect say the same of a file; inspect --files say
   CHECK(has(made.out, "    1 file: " + cut.substr(cut.find("decode"))));
   CHECK_FALSE(has(few, cut));
   CHECK_FALSE(has(few, "  x11.wav: "));
-  CHECK(has(few, "  … and 3 more (all with --files or --json)\n"));
+  CHECK(has(few, "  … and 3 more (all with --remarks)\n"));
   CHECK(has(all, "\n  x11.wav: decode: failed: is not an audio file"));
   CHECK_FALSE(has(all, " more (all with"));
 }

@@ -42,6 +42,7 @@ COMMANDS = [
     "run a.yaml --set mel.hop=",
     "compare a.yaml a.yaml --set-b mel.n_mels=40",
     "inspect old.h5 --failed --skipped",
+    "inspect old.h5 --remarks --files",
     "run a.yaml --set files.root=nowhere",
     "run a.yaml --set files.root=a.yaml",
     "run a.yaml --set files.include=clip*",

@@ -281,6 +281,9 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: [1s, 15s]}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: ">=1s, <=15s"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s..}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s...15s}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1-15s}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  segment: {stage: segment, from: resample, length: 30}\n  none: {stage: discard, from: segment, nothing: 1}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
     # Brackets, quotes and dashes
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),

@@ -1,6 +1,6 @@
 """Holds the statistics of an output against exact sums of its rows. Prints what is wrong, nothing if all is right.
 
-read_statistics.py OUT OF           mean and standard deviation of the split OF, or of "all"
+read_statistics.py OUT OF           mean and standard deviation of the split OF, or of "all"; of several splits "A, B"
 read_statistics.py OUT OF RAW TYPE  OUT, of that type, is RAW, normalised by them
 """
 import json
@@ -52,7 +52,7 @@ if len(sys.argv) > 3:
     expect(worst < {24: 1e-4, 11: 0.05, 8: 0.4}[bits], f"rows are off by {worst}")
 else:
     raw = rows
-picked = raw if of == "all" else raw[split == names.index(of)]
+picked = raw if of == "all" else raw[np.isin(split, [names.index(name) for name in of.split(", ")])]
 picked = picked.reshape(-1, raw.shape[-1]).astype(np.float64)
 expect(frames == len(picked), f"{frames} frames, not {len(picked)}")
 for c in range(picked.shape[-1]):

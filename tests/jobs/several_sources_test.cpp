@@ -281,6 +281,35 @@ TEST_CASE("several sources: columns and targets are those of all") {
   CHECK(out.files()[2].labels == std::vector<std::int32_t>{0, 1});
 }
 
+TEST_CASE("several sources: labels or splits that only some of them have are remarked on") {
+  const Corpora c;
+  struct Row {
+    std::string a, b;
+    Texts expected;
+  };
+  const std::string ratio = "splits: ratio, split_ratios: {train: 50, test: 50}";
+  const std::string
+      labels =
+          "a has labels, b has none: the files of that are without a label; set labels of b, too",
+      splits = "b has splits, a has none: the files of that are in no split; set splits of a, too";
+  const Row rows[] = {{"labels: parent_dir", "labels: none", {labels}},
+                      {"labels: none", ratio, {splits}},
+                      {"labels: parent_dir", ratio, {labels, splits}},
+                      {"labels: parent_dir", "labels: top_dir", {}},
+                      {ratio, ratio, {}},
+                      {"labels: none", "labels: none", {}}};
+  for (const Row& row : rows) {
+    CAPTURE(row.a + " / " + row.b);
+    const JobResult job = c.run(pipeline({.a = row.a, .b = row.b}));
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    Texts told;
+    for (const std::string& warning : job.report.warnings)
+      if (warning.find(" has none: ") != std::string::npos) told.push_back(warning);
+    CHECK(told == row.expected);
+    CHECK(FeatureFile(c.folder() / "out.h5").warnings() == job.report.warnings);
+  }
+}
+
 TEST_CASE("several sources: a file that is in two of them is remarked on, and is there twice") {
   const Corpora c;
   std::string yaml = pipeline({.a = "splits: ratio, split_ratios: {train: 1}",

@@ -105,6 +105,79 @@ TEST_CASE("statistics: those of numpy, of the training split or of all") {
   CHECK_FALSE(H5File(folder / "none.h5").has("statistics"));
 }
 
+TEST_CASE("statistics: of the splits that are for training, wherever they stand") {
+  const TempFolder folder;
+  unsigned seed = 1;
+  for (const char* split : {"dev-clean", "test", "train-clean-100", "train_other", "train_dev"})
+    for (int i = 0; i < 4; ++i, ++seed)
+      write_wav(folder.file(fmt::format("clips/{}/{}.wav", split, i)), 4000 + 500 * (seed % 5),
+                kRate, seed);
+  const std::string splits = "splits: top_dir, split_names: [dev-clean, test, train_dev, ";
+  const std::string both = "train_other, train-clean-100";
+  struct Row {
+    const char* what;
+    Options options;
+    std::string of;
+  };
+  const Row rows[] = {
+      {"in the order of their purpose", {}, "train-clean-100, train_other"},
+      {"behind others", {.files = splits + both + "]"}, both},
+      {"a file for each split",
+       {.files = splits + both + "]", .write = "statistics: train, split_files: true"},
+       both},
+      {"one that is named",
+       {.files = splits + both + "]", .write = "statistics: train, statistics_splits: train_dev"},
+       "train_dev"},
+      {"two that are named",
+       {.write = "statistics: train, statistics_splits: [train_other, dev-clean]"},
+       "train_other, dev-clean"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const JobResult job = run(row.options, folder, "out.h5");
+    REQUIRE_MESSAGE(job.complete(), job.text());
+    if (row.options.write.find("split_files") == std::string::npos) {
+      CHECK(said_of(folder, "out.h5", "'" + row.of + "'") == "");
+    } else {
+      REQUIRE(run({.files = row.options.files}, folder, "one.h5").complete());
+      CHECK(H5File(folder / "out.test.h5").raw("statistics/mean") ==
+            H5File(folder / "one.h5").raw("statistics/mean"));
+    }
+  }
+  // An update that reads the sums again.
+  write_wav(folder.file("clips/train_other/00.wav"), 9000, kRate, 70);
+  REQUIRE(run({}, folder, "updated.h5").complete());
+  write_wav(folder.file("clips/train_other/0.wav"), 7000, kRate, 71);
+  write_wav(folder.file("clips/dev-clean/0.wav"), 7000, kRate, 72);
+  REQUIRE(run({}, folder, "updated.h5", Update::append).complete());
+  CHECK(said_of(folder, "updated.h5", "'train-clean-100, train_other'") == "");
+}
+
+TEST_CASE("statistics: no training split by its name is an error before anything is written") {
+  const TempFolder folder;
+  for (const char* split : {"dev-clean", "test-clean", "training_val"})
+    write_wav(folder.file(fmt::format("clips/{}/0.wav", split)), 4000, kRate);
+  const auto error = [&](const Options& options) {
+    const JobResult job = run(options, folder, "out.h5");
+    CHECK_FALSE(std::filesystem::exists(folder / "out.h5"));
+    CHECK_FALSE(std::filesystem::exists(folder / "out.h5.part"));
+    return job.error;
+  };
+  CHECK(error({}).ends_with(
+      "out.h5: statistics: train: which of the splits is for training? None is called train, "
+      "training, tr or trn, or begins so (train-clean-100); the splits are dev-clean, "
+      "training_val, "
+      "test-clean. Name it, as in statistics_splits: [dev-clean], or set statistics: all"));
+  CHECK(error({.write = "statistics: train, statistics_splits: [dev-claen]"})
+            .ends_with("out.h5: statistics_splits: no file is in the split 'dev-claen', did you "
+                       "mean 'dev-clean'?; the splits are dev-clean, training_val, test-clean"));
+  CHECK(error({.files = "labels: none", .write = "statistics: train, statistics_splits: [train]"})
+            .ends_with("out.h5: statistics_splits names train, but the corpus has no splits; leave "
+                       "it out for the statistics of all rows, or set splits of file_list"));
+  // Rows that nobody normalises are computed without.
+  CHECK(run({.write = "sync: false"}, folder, "out.h5").complete());
+}
+
 TEST_CASE("statistics: the same to the last bit for any workers, blocks, batches and feeds") {
   const TempFolder folder;
   make_split_corpus(folder);
@@ -377,6 +450,9 @@ TEST_CASE("normalize: what cannot be is said before the run, or before anything 
     return problem({.mel = mel, .between = fmt::format("stage: normalize, file: '{}'", file)});
   };
   CHECK(problem({.write = "normalize: true"}).find("none are computed; set statistics: train") !=
+        std::string::npos);
+  CHECK(problem({.write = "statistics: all, statistics_splits: [train]"})
+            .find("names the splits of statistics: train; set that, or leave it out") !=
         std::string::npos);
   CHECK(problem({.write = "statistics: all, normalize: true, compression: deflate"})
             .find("takes rows in one piece") != std::string::npos);

@@ -148,6 +148,11 @@ TEST_CASE("builder: a good chain becomes a plan in topological order, auto fille
   CHECK(test::node_of(plan, "b") == nullptr);
   CHECK(plan.settings.config.find("graph")->find("a")->find("from")->text() == "files");
   CHECK(plan.settings.config.find("graph")->find("out")->find("queue")->text() == "7");
+  CHECK(plan.settings.config.find("graph")->find("out")->find("concurrency")->text() == "3");
+  // What is stored is the same on every machine.
+  CHECK(plan.settings.config.find("graph")->find("a")->find("concurrency")->text() == "auto");
+  CHECK(to_json(build_plan(g.workers(2).spec, world.registry).settings.config) ==
+        to_json(plan.settings.config));
   // Feature settings: those of the stages on the way, without their names or what is tuning only.
   const Value& settings = plan.nodes[2].stage->feature_settings();
   REQUIRE(settings.items().size() == 3);

@@ -86,6 +86,15 @@ TEST_CASE("a label that training lacks is named") {
   List list("{manifest: '" + csv + "', labels: manifest}");
   CHECK(list.warnings() ==
         Texts{"2 of 5 labels have no file in train, but in other splits: dog, fox"});
+  // Wherever training stands, and in which of its splits a label is.
+  List last("{manifest: '" + csv + "', labels: manifest, split_names: [test, val, train]}");
+  CHECK(last.warnings() == list.warnings());
+  const std::string several = folder.write(
+      "several.csv", "path,split,label\na,train-1,cat\nb,train-2,dog\nc,test,cat\nd,test,fox\n");
+  CHECK(List("{manifest: '" + several + "', labels: manifest}").warnings() ==
+        Texts{"1 of 3 labels have no file in train-1 or train-2, but in other splits: fox"});
+  const std::string none = folder.write("none.csv", "path,split,label\na,x,cat\nb,y,dog\n");
+  CHECK(List("{manifest: '" + none + "', labels: manifest}").warnings().empty());
 }
 
 TEST_CASE("groups that cross given splits are named") {
@@ -357,6 +366,24 @@ TEST_CASE("split_group: files that it says nothing of are an error, or what the 
   CHECK(folders.splits_by_path().at("en/deeper") == "-");
 }
 
+TEST_CASE(
+    "split_group: files without a text in the column that the groups are by are told of once") {
+  const TempFolder folder;
+  for (const char* name : {"s1/a.wav", "s1/b.wav", "s2/a.wav", "s2/b.wav", "x/a.wav"})
+    folder.write(name, "x");
+  const std::string columns =
+      "columns: {speaker: '(s[0-9])/', letter: '([ab]).wav', digit: '([12])/'}";
+  const std::string ratio =
+      ", splits: ratio, split_ratios: {train: 50, test: 50}, split_unmatched: own_group";
+  List list(root(folder, columns + ratio + ", split_group: speaker"));
+  REQUIRE(list.warnings().size() == 2);
+  CHECK(list.warnings()[0].starts_with("columns: digit: ([12])/ finds no text in 1 of 5 paths"));
+  CHECK(list.warnings()[1].starts_with(
+      "split_group: 1 of 5 files are in no group, such as x/a.wav: "));
+  List by_letter(root(folder, columns + ratio + ", split_group: letter"));
+  CHECK(by_letter.warnings().size() == 2);  // of speaker and digit
+}
+
 TEST_CASE("an update leaves files in their split, and new ones of their groups go there") {
   const TempFolder folder;
   const auto add = [&](int from, int to) {
@@ -419,6 +446,34 @@ TEST_CASE("an update refuses what cannot be kept") {
         "s0/0.wav is in the split 'dev' of the earlier output, and split_ratios has train, val, "
         "test only. Files keep their split in an update: name that split, too, or have all splits "
         "drawn anew with split_update: redraw");
+}
+
+TEST_CASE("an update that leaves a split empty says that files keep theirs, and how to draw anew") {
+  const TempFolder folder;
+  std::map<std::string, std::string> before;
+  // Labels a and b; of the speakers, the only one in test is gone.
+  for (int i = 0; i < 24; ++i) {
+    const std::string name = fmt::format("s{}/{}{}.wav", i % 4, i % 8 < 4 ? "a" : "b", i);
+    before[name] = i % 4 == 0 ? "test" : i % 4 == 1 ? "val" : "train";
+    if (i % 4 != 0) folder.write(name, "x");
+  }
+  const std::string how =
+      "splits: ratio, split_group: top_dir, labels: '([ab])[0-9]+.wav$', split_ratios: {train: "
+      "0.5, "
+      "val: 0.25, test: 0.25}";
+  CHECK(complaint(folder, root(folder, how), before) ==
+        "splits: ratio: test is empty: no file that is left of the earlier output is in it, and "
+        "files keep their split in an update; have all splits drawn anew with split_update: "
+        "redraw, which moves files between them, or put files of it back");
+  CHECK(complaint(folder, root(folder, how + ", split_update: redraw"), before) == "");
+  // Where drawing anew would not help, the reason is another.
+  CHECK(complaint(folder, root(folder, "splits: ratio, split_group: top_dir, labels: top_dir"),
+                  before)
+            .starts_with(
+                "splits: ratio: test is empty: each of 3 labels has one group, and train, "));
+  // A new speaker takes the place.
+  folder.write("s9/a1.wav", "x");
+  CHECK(complaint(folder, root(folder, how), before) == "");
 }
 
 TEST_CASE("an update counts files that were given another split") {

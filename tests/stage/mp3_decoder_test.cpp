@@ -79,6 +79,50 @@ TEST_CASE("MP3: frames of another kind among its own, however many samples are a
   }
 }
 
+TEST_CASE("MP3: from where on samples may not be at their time") {
+  const TempFolder folder;
+  const std::string good = sound(folder, "mp3", 44100, 3 * 44100);
+  const std::vector<std::size_t> at = mp3_frames(good);
+  const auto untimed = [](const std::string& file, std::int64_t step) {
+    SampleReader reader(SoundFile(SoundInput(std::as_bytes(std::span(file)))), {});
+    std::vector<float> block(static_cast<std::size_t>(step));
+    while (reader.read(reinterpret_cast<std::byte*>(block.data()), step) > 0) {
+    }
+    return std::pair(reader.untimed_from(), reader.fault() ? reader.fault()->what : "");
+  };
+  const std::size_t k = at.size() / 2;
+  std::string header = good;  // of one frame
+  header[at[k]] = '\0';
+  const std::string noise(700, '\x55'), tag = "TAG" + std::string(125, 'x');
+  struct Row {
+    const char* what;
+    std::string file;
+    bool is_moved;
+  };
+  const Row rows[] = {
+      {"whole", good, false},
+      {"a header is gone", header, true},
+      {"other bytes between two frames", good.substr(0, at[k]) + noise + good.substr(at[k]), true},
+      {"a tag there", good.substr(0, at[k]) + tag + good.substr(at[k]), false},
+      {"half a tag there", good.substr(0, at[k]) + tag.substr(0, 90) + good.substr(at[k]), true},
+      {"a piece is gone", good.substr(0, at[k]) + good.substr(at[k] + 1000), true},
+      {"other bytes at the end", good + noise, false},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.what));
+    const auto [from, fault] = untimed(row.file, 4096);
+    CHECK((from != SoundDecoder::kAllTimed) == row.is_moved);
+    CHECK(fault == (row.is_moved ? "there is something that is not a frame" : ""));
+    if (row.is_moved) {
+      const auto frames = static_cast<std::int64_t>(k) - 1;  // the first one counts the others
+      CHECK(from >= frames * 1152 - 2 * 1152);
+      CHECK(from <= frames * 1152);
+    }
+    for (const std::int64_t step : {1, 1000, 1152, 1 << 20})
+      CHECK(untimed(row.file, step) == std::pair(from, fault));
+  }
+}
+
 TEST_CASE("MP3: what libsndfile decodes, with an error in it, however many samples are asked for") {
   const TempFolder folder;
   std::string file = sound(folder, "mp3", 44100, 44'100);

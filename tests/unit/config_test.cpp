@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "config/load.h"
+#include "pipeline/warned_config_error.h"
 #include "tests/unit/config_stages.h"
 
 using namespace melflow;
@@ -270,6 +271,27 @@ TEST_CASE("config: warnings of the plan have their place") {
   const Plan plan = load(with_scale("  scale: {stage: scale, from: files, gain: 6}"));
   REQUIRE(plan.warnings.size() == 1);
   CHECK(plan.warnings[0].str() == "t.yaml:4:44: scale.gain: 6 is unusual");
+}
+
+TEST_CASE("config: warnings stand beside errors, but not what follows from an error") {
+  const auto beside = [](const std::string& top, const std::string& scale, const std::string& out) {
+    std::string text;
+    try {
+      load("version: 1\n" + top +
+           "graph:\n  files: {stage: list, root: a}\n  scale: {stage: scale, from: files" + scale +
+           "}\n  out: {stage: keep, from: " + out + "}\n");
+    } catch (const ConfigError& e) {
+      for (const Problem& w : warnings_beside(e)) text += w.str();
+      CHECK(!e.problems().empty());
+    }
+    return text;
+  };
+  const std::string unusual = "scale.gain: 6 is unusual";
+  CHECK(beside("", ", gain: 6", "scale, nothing: 1") == "t.yaml:4:44: " + unusual);
+  CHECK(beside("wrokers: 1\n", ", gain: 6", "scale") == "t.yaml:5:44: " + unusual);
+  CHECK(beside("", ", gain: 6, mode: loud", "scale") == "");  // of the same node
+  CHECK(beside("", ", gain: 6", "scal") == "");               // the graph is not known
+  CHECK(beside("", ", gain: 5", "scale, nothing: 1") == "");
 }
 
 TEST_CASE("config: a file is read by its path, and one that cannot be read is a problem") {

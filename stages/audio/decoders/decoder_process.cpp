@@ -128,6 +128,7 @@ class Server {
 
   void give(Reply reply) {
     std::string text;
+    reply.untimed_from = sound_->untimed_from();
     if (auto fault = sound_->fault()) {
       reply.has_fault = 1;
       reply.is_change = fault->is_change ? 1 : 0;

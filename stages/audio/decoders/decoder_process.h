@@ -45,6 +45,7 @@ struct Reply {
   std::int32_t has_fault = 0, is_change = 0;
   std::uint32_t text = 0;
   std::int64_t fault_after = 0;
+  std::int64_t untimed_from = 0;
 };
 
 }  // namespace decoder_protocol

@@ -92,6 +92,7 @@ class FlacDecoder final : public SoundDecoder {
     if (silent_ > 0) what += fmt::format(", {} samples are silence instead", silent_);
     return Fault{wrong_at_ < 0 ? decoded_ : wrong_at_, std::move(what), false};
   }
+  [[nodiscard]] std::int64_t untimed_from() const override { return untimed_from_; }
 
  private:
   using Read = FLAC__StreamDecoderReadStatus;
@@ -154,6 +155,8 @@ class FlacDecoder final : public SoundDecoder {
       }
       is_over_ = !went || state == FLAC__STREAM_DECODER_END_OF_STREAM;
     }
+    if (last_ > 0 && untimed_from_ == kAllTimed && number_ - first_ > decoded_ - last_)
+      untimed_from_ = decoded_ - last_;
     if (count_ > last_) {
       silent_ += count_ - last_;
       if (wrong_at_ < 0 || wrong_at_ > decoded_ - count_) {
@@ -228,6 +231,8 @@ class FlacDecoder final : public SoundDecoder {
       return;
     }
     const auto number = static_cast<std::int64_t>(header.number.sample_number);
+    if (decoded_ == 0) first_ = number;
+    number_ = number;
     if (next_ >= 0 && number > next_) {
       if (suspect_ == nullptr) suspect_ = "frames are missing";
       missing_ += number - next_;
@@ -271,6 +276,8 @@ class FlacDecoder final : public SoundDecoder {
   std::vector<FLAC__int32> rest_;                  // what the last step gave, interleaved
   std::int64_t count_ = 0, given_ = 0, last_ = 0;  // of that: all, read, the last frame's
   std::int64_t decoded_ = 0, next_ = -1;
+  std::int64_t first_ = 0, number_ = 0;  // of the first and the last frame
+  std::int64_t untimed_from_ = kAllTimed;
   std::int64_t changed_at_ = -1, left_out_ = 0;
   const char* suspect_ = nullptr;  // what was wrong behind the last frame
   std::int64_t wrong_at_ = -1;

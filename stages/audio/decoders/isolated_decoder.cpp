@@ -219,6 +219,7 @@ class IsolatedDecoders::Decoder final : public SoundDecoder {
     return read(Ask::read_float, out, frames);
   }
   [[nodiscard]] std::optional<Fault> fault() const override { return fault_; }
+  [[nodiscard]] std::int64_t untimed_from() const override { return untimed_from_; }
 
  private:
   template <class Sample>
@@ -238,6 +239,7 @@ class IsolatedDecoders::Decoder final : public SoundDecoder {
 
   void note(const Reply& reply, const std::string& text) {
     if (reply.io_error != 0) input_.fail(reply.io_error);
+    untimed_from_ = reply.untimed_from;
     if (reply.has_fault != 0 && !fault_) fault_ = {reply.fault_after, text, reply.is_change != 0};
   }
 
@@ -245,6 +247,7 @@ class IsolatedDecoders::Decoder final : public SoundDecoder {
   std::unique_ptr<Child> child_;
   SoundInput& input_;
   std::optional<Fault> fault_;
+  std::int64_t untimed_from_ = kAllTimed;
 };
 
 IsolatedDecoders::IsolatedDecoders(std::chrono::seconds patience) : patience_(patience) {}

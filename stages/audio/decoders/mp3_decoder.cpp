@@ -2,9 +2,10 @@
 #include <mpg123.h>
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 #include <new>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@ constexpr long kLongestGap = 1 << 20;
 constexpr int kMostErrors = 16;
 // Of frames at another rate or with other channels, before it goes on as it was.
 constexpr std::int64_t kFewSamples = 8 * 1152;
+constexpr const char* kNoFrame = "there is something that is not a frame";
 
 class Mp3Decoder final : public SoundDecoder {
  public:
@@ -58,10 +60,18 @@ class Mp3Decoder final : public SoundDecoder {
   std::int64_t read(float* out, std::int64_t frames) override {
     std::int64_t done = 0;
     while (done < frames && !is_over_) {
-      if (is_changed_)
-        leave_out();
-      else
-        done += read_some(out + done * channels_, frames - done);
+      if (frame_left_ == 0) next_frame();
+      const std::int64_t n = is_changed_ ? frame_left_ : std::min(frame_left_, frames - done);
+      if (is_changed_) {
+        left_out_ += n;
+      } else if (n > 0) {
+        std::memcpy(out + done * channels_, frame_,
+                    sizeof(float) * static_cast<std::size_t>(n * channels_));
+        frame_ += sizeof(float) * static_cast<std::size_t>(n * channels_);
+        count_ += n;
+        done += n;
+      }
+      frame_left_ -= n;
     }
     return done;
   }
@@ -69,40 +79,48 @@ class Mp3Decoder final : public SoundDecoder {
   std::int64_t read(short*, std::int64_t) override { return 0; }
 
   [[nodiscard]] std::optional<Fault> fault() const override {
-    if (fault_at_ < 0) return std::nullopt;
     if (is_changed_)
-      return Fault{fault_at_, fmt::format("{}: {} samples are left out", what_, left_out_), true};
+      return Fault{changed_at_, fmt::format("{}: {} samples are left out", change_, left_out_),
+                   true};
+    if (fault_at_ < 0) return std::nullopt;
     return Fault{fault_at_, what_, false};
+  }
+  // Frames have no numbers.
+  [[nodiscard]] std::int64_t untimed_from() const override {
+    return fault_at_ < 0 ? kAllTimed : fault_at_;
   }
 
  private:
-  // One call of the library, of whole frames of its present format; what it gives counts even if it
-  // has something to say about it.
-  std::int64_t read_some(float* out, std::int64_t frames) {
+  // The samples of the next frame, of its own format; or none, where there is something else to say.
+  void next_frame() {
+    off_t number = 0;
     std::size_t bytes = 0;
-    const int status =
-        mpg123_read(handle_.get(), reinterpret_cast<unsigned char*>(out),
-                    sizeof(float) * static_cast<std::size_t>(frames * channels_now_), &bytes);
-    const auto got = static_cast<std::int64_t>(bytes / sizeof(float)) / channels_now_;
-    (is_changed_ ? left_out_ : count_) += got;
-    if (got > 0) errors_ = 0;
-    if (status == MPG123_NEW_FORMAT) {
+    const int status = mpg123_decode_frame(handle_.get(), &number, &frame_, &bytes);
+    if (status == MPG123_OK) {
+      frame_left_ = static_cast<std::int64_t>(bytes / sizeof(float)) / channels_now_;
+      if (bytes > 0) errors_ = 0;
+      look_at_place();
+    } else if (status == MPG123_NEW_FORMAT) {
       look_at_format();
-    } else if (status != MPG123_OK && status != MPG123_DONE && status != MPG123_NEED_MORE) {
-      if (mpg123_errcode(handle_.get()) == MPG123_OUT_OF_MEM) throw std::bad_alloc();
-      if (fault_at_ < 0) note(mpg123_strerror(handle_.get()));
-      is_over_ = ++errors_ >= kMostErrors;
-    } else if (status != MPG123_OK || got == 0) {
+    } else if (status == MPG123_DONE || status == MPG123_NEED_MORE) {
       is_over_ = true;
+    } else {
+      if (mpg123_errcode(handle_.get()) == MPG123_OUT_OF_MEM) throw std::bad_alloc();
+      note(mpg123_strerror(handle_.get()), count_);
+      is_over_ = ++errors_ >= kMostErrors;
     }
-    return got;
   }
 
-  // How much is asked for does not depend on what the caller wants, which has other channels.
-  void leave_out() {
-    constexpr std::int64_t frames = 1152;
-    passed_over_.resize(static_cast<std::size_t>(frames * channels_now_));
-    read_some(passed_over_.data(), frames);
+  // A frame that does not begin where the one before it ended.
+  void look_at_place() {
+    mpg123_frameinfo frame{};
+    const off_t at = mpg123_framepos(handle_.get());
+    if (at < 0 || mpg123_info(handle_.get(), &frame) != MPG123_OK) return;
+    if (end_ >= 0 && at != end_ &&
+        !are_tags(input_.reader(), static_cast<std::uint64_t>(end_),
+                  static_cast<std::uint64_t>(at)))
+      note(kNoFrame, count_);
+    end_ = at + frame.framesize;
   }
 
   void look_at_format() {
@@ -114,17 +132,20 @@ class Mp3Decoder final : public SoundDecoder {
     if (is_changed_ && is_same && left_out_ <= kFewSamples) {
       // What looked like a frame among bytes that are none.
       is_changed_ = false;
-      what_ = "there is something that is not a frame";
+      note(kNoFrame, changed_at_);
       left_out_ = 0;
     }
     if (is_changed_ || is_same) return;
-    note(fmt::format("from there on it has {} Hz, {} channels instead of {} Hz, {} channels", rate,
-                     channels, rate_, channels_));
     is_changed_ = true;
+    changed_at_ = count_;
+    change_ = fmt::format("from there on it has {} Hz, {} channels instead of {} Hz, {} channels",
+                          rate, channels, rate_, channels_);
   }
 
-  void note(std::string what) {
-    fault_at_ = count_;
+  // The first fault counts.
+  void note(std::string what, std::int64_t at) {
+    if (fault_at_ >= 0) return;
+    fault_at_ = at;
     what_ = std::move(what);
   }
 
@@ -147,10 +168,12 @@ class Mp3Decoder final : public SoundDecoder {
   std::unique_ptr<mpg123_handle, Deleter> handle_;
   long rate_ = 0;
   int channels_ = 0, channels_now_ = 0, encoding_ = 0, errors_ = 0;
+  unsigned char* frame_ = nullptr;  // samples of it that were not read, interleaved
+  std::int64_t frame_left_ = 0;
+  std::int64_t end_ = -1;  // of the last frame [bytes]
   std::int64_t count_ = 0, left_out_ = 0;
-  std::int64_t fault_at_ = -1;
-  std::string what_;
-  std::vector<float> passed_over_;  // samples in another format
+  std::int64_t fault_at_ = -1, changed_at_ = -1;
+  std::string what_, change_;
   bool is_changed_ = false, is_over_ = false;
 };
 

@@ -37,6 +37,8 @@ class SampleReader {
   [[nodiscard]] std::int64_t bad_sample() const { return bad_sample_; }
   /// The first fault so far, if there was one.
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return sound_.fault(); }
+  /// The first sample so far that may not be at its time (SoundDecoder::untimed_from).
+  [[nodiscard]] std::int64_t untimed_from() const { return sound_.untimed_from(); }
   [[nodiscard]] int io_error() const { return sound_.io_error(); }
 
  private:

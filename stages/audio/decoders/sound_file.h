@@ -35,6 +35,7 @@ class SoundFile {
   }
   [[nodiscard]] bool is_by_ffmpeg() const { return is_by_ffmpeg_; }
   [[nodiscard]] std::optional<SoundDecoder::Fault> fault() const { return decoder_->fault(); }
+  [[nodiscard]] std::int64_t untimed_from() const { return decoder_->untimed_from(); }
 
  private:
   void open(const SoundKind& kind);

@@ -40,21 +40,37 @@ std::uint32_t little_endian(Bytes bytes, std::size_t at, std::size_t count) {
   return out;
 }
 
+constexpr int kMostTags = 64;
+
+// The bytes of the tag of ID3v2 that begins with `head`; 0 where none does.
+std::uint64_t id3_size(Bytes head) {
+  if (!starts_with(head, "ID3") || head.size() < 10) return 0;
+  // Four times seven bits, and ten bytes of header and perhaps of footer (id3.org, ID3v2.4.0, 3.1).
+  std::uint64_t out = (number(head, 5) & 0x10U) != 0 ? 20 : 10;
+  for (std::size_t k = 0; k < 4; ++k)
+    out += std::uint64_t{number(head, 6 + k) & 0x7FU} << (21 - 7 * k);
+  return out;
+}
+
 // Behind the ID3 tags that the file begins with.
 std::uint64_t behind_tags(const ReadAt& read) {
-  constexpr int kMostTags = 64;
   std::uint64_t at = 0;
   std::array<std::byte, 10> buffer;
   for (int i = 0; i < kMostTags; ++i) {
-    const Bytes head = read_into(buffer, read, at);
-    if (!starts_with(head, "ID3") || head.size() < 10) break;
-    // Four times seven bits, and ten bytes of header and perhaps of footer (id3.org,
-    // ID3v2.4.0, 3.1).
-    at += (number(head, 5) & 0x10U) != 0 ? 20 : 10;
-    for (std::size_t k = 0; k < 4; ++k)
-      at += std::uint64_t{number(head, 6 + k) & 0x7FU} << (21 - 7 * k);
+    const std::uint64_t size = id3_size(read_into(buffer, read, at));
+    if (size == 0) break;
+    at += size;
   }
   return at;
+}
+
+// Of any tag that may follow frames. One of ID3v1 has 128 bytes; one of APE has a size without its
+// header of 32 bytes, and flags that say whether there is one (wiki.hydrogenaud.io, APE Tags Header).
+std::uint64_t tag_size(Bytes head) {
+  if (starts_with(head, "TAG")) return 128;
+  if (!starts_with(head, "APETAGEX") || head.size() < 32) return id3_size(head);
+  const bool is_header = (number(head, 23) & 0x20U) != 0;
+  return is_header ? std::uint64_t{little_endian(head, 12, 4)} + 32 : 32;
 }
 
 // RIFF, then chunks of a name, a size and that many bytes, padded to even (Microsoft and IBM,
@@ -188,6 +204,16 @@ std::string why_not_sound(const ReadAt& read, const std::string& reason) {
       "begins like {} but cannot be decoded: damaged, cut off, or of a variant that "
       "is not supported",
       kind);
+}
+
+bool are_tags(const ReadAt& read, std::uint64_t from, std::uint64_t to) {
+  std::array<std::byte, 32> buffer;
+  for (int i = 0; i < kMostTags && from < to; ++i) {
+    const std::uint64_t size = tag_size(read_into(buffer, read, from));
+    if (size == 0) return false;
+    from += size;
+  }
+  return from == to;
 }
 
 bool is_mp3_without_count(const ReadAt& read) {

@@ -45,6 +45,9 @@ bool is_left_to_ffmpeg(std::string_view kind);
 /// The reason why a file was refused, for messages. `reason`: the library's own, "" without one.
 std::string why_not_sound(const ReadAt& read, const std::string& reason = "");
 
+/// Whether the bytes [from, to) of a file are tags (ID3 of any version, APE) and nothing else.
+bool are_tags(const ReadAt& read, std::uint64_t from, std::uint64_t to);
+
 /// Whether the file is an MP3 without a count of its frames (a Xing, Info or VBRI header), whose
 /// length can only be estimated from its size and first bit rate.
 bool is_mp3_without_count(const ReadAt& read);

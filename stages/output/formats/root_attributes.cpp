@@ -141,7 +141,8 @@ std::vector<RootAttribute> table() {
                    "\"mel\", ...}`")),
       attribute(
           "config", [](const X& x) { return x.run.settings.config; },
-          "the whole configuration, all defaults filled in"),
+          "the whole configuration, all defaults filled in; `auto` is kept where it depends on "
+          "the machine (`concurrency`, `queue`), the report of a run has the numbers"),
       only(
           "several sources", [](const X& x) { return !x.sources().empty(); },
           formerly("", lately(attribute(

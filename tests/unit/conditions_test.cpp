@@ -1,0 +1,156 @@
+// Conditions on files: whatever the parser suggests in place of what was written can be written, and means what was
+// meant.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stages/routing/amount.h"
+#include "stages/routing/conditions.h"
+
+using namespace melflow;
+
+namespace {
+
+std::string key_of(Fact fact) {
+  return fact == Fact::duration      ? "duration"
+         : fact == Fact::size        ? "size"
+         : fact == Fact::sample_rate ? "rate"
+         : fact == Fact::channels    ? "channels"
+                                     : "target.level";
+}
+
+std::string problem(Fact fact, Value value, Conditions& out) {
+  Value map = Value::map({});
+  map.set(key_of(fact), std::move(value));
+  return Conditions::parse(map, out);
+}
+std::string problem(Fact fact, const std::string& text) {
+  Conditions out;
+  return problem(fact, Value::scalar(text, {}, true), out);
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t at = text.find(begin);
+  if (at == text.npos) return {};
+  const std::size_t from = at + begin.size(), to = text.find(end, from);
+  return text.substr(from, to == text.npos ? to : to - from);
+}
+
+// What a message tells to write instead; "" where it tells nothing of the kind.
+std::string hint_of(const std::string& message) {
+  if (const std::string meant = between(message, "; did you mean ", "?"); !meant.empty())
+    return meant;
+  if (const std::string both = between(message, "write it at both, as in ", " "); !both.empty())
+    return both;
+  return between(message, "; write ", " ");
+}
+
+struct Written {
+  Fact fact;
+  std::string text, hint;
+};
+
+}  // namespace
+
+TEST_CASE("conditions: a range that is written otherwise has a hint that says what was meant") {
+  const Written rows[] = {
+      {Fact::duration, "1s...15s", "1s..15s"},
+      {Fact::duration, "1...15s", "1s..15s"},
+      {Fact::duration, "1s … 15s", "1s..15s"},
+      {Fact::duration, "0.5...15", "0.5..15"},
+      {Fact::duration, "15s...1s", "1s..15s"},
+      {Fact::duration, "2..0.5", "0.5..2"},
+      {Fact::duration, "1...5", "1..5"},
+      {Fact::duration, ".7...5", "0.7..5"},
+      {Fact::duration, "1-15s", "1s..15s"},
+      {Fact::duration, "1s-15s", "1s..15s"},
+      {Fact::duration, "1 s - 15 s", "1s..15s"},
+      {Fact::duration, "1 – 15 s", "1s..15s"},
+      {Fact::duration, "1 to 15s", "1s..15s"},
+      {Fact::duration, "0-15s", "0..15s"},
+      {Fact::duration, "500ms-2min", "500ms..2min"},
+      {Fact::duration, ">=1s, <=15s", "1s..15s"},
+      {Fact::duration, "<= 15s and >= 1s", "1s..15s"},
+      {Fact::duration, "≥1s, ≤15s", "1s..15s"},
+      {Fact::duration, "> 1s <15s", "1s..15s"},
+      {Fact::duration, "15s..1s", "1s..15s"},
+      {Fact::duration, "1..15s", "1s..15s"},
+      {Fact::size, "1-2MiB", "1MiB..2MiB"},
+      {Fact::sample_rate, "8-16kHz", "8kHz..16kHz"},
+      {Fact::channels, "1-2", "1..2"},
+      {Fact::target, "-5--1", "-5..-1"},
+      {Fact::target, "-5-5", "-5..5"},
+      {Fact::target, "-5...-1.5", "-5..-1.5"},
+      // What is meant cannot be told, or is no range.
+      {Fact::duration, "1s-15", ""},
+      {Fact::duration, ".5...", ""},
+      {Fact::duration, "-5s-1s", ""},
+      {Fact::duration, "1s-15m", ""},
+      {Fact::duration, "1s, 15s", ""},
+      {Fact::duration, ">1s, >15s", ""},
+      {Fact::duration, ">1s-15s", ""},
+      {Fact::duration, "<1s, >15s", ""},
+      {Fact::duration, "1s..", ""},
+      {Fact::duration, "1s....15s", ""},
+      {Fact::duration, "between 1s and 15s", ""},
+      {Fact::duration, "long", ""},
+      {Fact::channels, "1.5-2", ""},
+      {Fact::size, "1MiB-2s", ""},
+  };
+  for (const Written& row : rows) {
+    CAPTURE(row.text);
+    const std::string message = problem(row.fact, row.text);
+    CAPTURE(message);
+    CHECK(!message.empty());
+    CHECK(hint_of(message) == row.hint);
+    if (!row.hint.empty()) CHECK(problem(row.fact, row.hint) == "");
+  }
+}
+
+TEST_CASE("conditions: every hint can be written, whatever numbers, units and signs there are") {
+  struct Units {
+    Fact fact;
+    std::vector<std::string> units;
+  };
+  const Units all[] = {{Fact::duration, {"", "s", "ms", "min", "h", " s", "m", "B"}},
+                       {Fact::size, {"", "B", "KiB", "MB", "s"}},
+                       {Fact::sample_rate, {"", "Hz", "kHz", "khz"}},
+                       {Fact::channels, {"", "s"}},
+                       {Fact::target, {"", "s"}}};
+  std::size_t hints = 0;
+  for (const auto& [fact, units] : all)
+    for (const char* low : {"0", "1", ".5", "2.5", "-3", "5.", "1e3"})
+      for (const char* high : {"15", "0.25", "-1", ".75"})
+        for (const std::string& a : units)
+          for (const std::string& b : units)
+            for (const char* form :
+                 {"{}-{}", "{}..{}", "{}...{}", "{} … {}", "{} to {}", "{}:{}", ">={},<={}",
+                  "<{} >{}", "> {} and < {}", "{},{}", "{}....{}"}) {
+              const std::string text = fmt::format(fmt::runtime(form), low + a, high + b);
+              CAPTURE(text);
+              const std::string message = problem(fact, text), hint = hint_of(message);
+              if (hint.empty()) continue;
+              ++hints;
+              CAPTURE(message);
+              CHECK(problem(fact, hint) == "");
+            }
+  CHECK(hints > 1000);
+}
+
+TEST_CASE("conditions: what a list of lengths is told to be written as can be written") {
+  const std::pair<std::vector<std::string>, std::string> rows[] = {
+      {{"1s", "15s"}, "1s..15s"}, {{"15s", "1s"}, "1s..15s"},
+      {{"1", "15s"}, "1s..15s"},  {{"2min", "1", "90"}, "1s..2min"},
+      {{"1", "15"}, "1..15"},     {{"5s", "500ms", "2min"}, "500ms..2min"}};
+  for (const auto& [texts, range] : rows) {
+    std::vector<Value> items;
+    for (const std::string& text : texts) items.push_back(Value::scalar(text));
+    Conditions out;
+    REQUIRE(problem(Fact::duration, Value::list(std::move(items)), out) == "");
+    CHECK(between(out.remark(), "; write ", " for a range") == range);
+    CHECK(problem(Fact::duration, range) == "");
+  }
+}
