@@ -11,11 +11,14 @@
 #include "apps/job/merging.h"
 #include "apps/report/format.h"
 #include "apps/report/printing.h"
+#include "apps/report/report_text.h"
 #include "apps/verbs/verbs.h"
 #include "apps/verbs/watched_run.h"
 
 namespace melflow {
 namespace {
+
+constexpr std::size_t kShownRemarks = 10;
 
 struct MergeArguments {
   std::string folder, output;
@@ -34,6 +37,7 @@ std::string summary_of(const RunReport& report, const Job& job) {
       fmt::format("{}: {} rows of {}", path, rows, plural(report.counts.found, "file"));
   if (report.counts.failed > 0) out += fmt::format(", {} failed", report.counts.failed);
   if (report.counts.skipped > 0) out += fmt::format(", {} skipped", report.counts.skipped);
+  if (report.counts.warned > 0) out += fmt::format(", {} ok with a remark", report.counts.warned);
   return out + fmt::format("; of {}, in {}\n", plural(job.parts.size(), "part"),
                            seconds_text(report.wall_seconds));
 }
@@ -56,7 +60,11 @@ int merge_parts_of(const MergeArguments& arguments) {
     complain("stopped before the end; the same command begins again");
     return kStopped;
   }
-  if (!arguments.quiet) put(stdout, summary_of(report, job));
+  const std::vector<Remark> remarks = runner.remarks();
+  if (!arguments.quiet)
+    put(stdout, summary_of(report, job));
+  else
+    put(stderr, failures_text(report, remarks, kShownRemarks) + warned_text(report, remarks));
   return report.counts.failed > 0 ? kSomeFailed : kDone;
 }
 
@@ -71,7 +79,8 @@ Action add_merge(CLI::App& verb) {
   verb.add_option("--workers", arguments->workers, "threads; 0: as many as there are cores")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));
-  verb.add_flag("-q,--quiet", arguments->quiet, "prints only what failed");
+  verb.add_flag("-q,--quiet", arguments->quiet,
+                "prints only what failed and how many files are ok with a remark");
   verb.footer(
       "Every part is compared with what its worker wrote. The output is byte for byte that of "
       "`melflow "
