@@ -68,8 +68,12 @@ std::int64_t RowBatches::sample_at(std::uint64_t place, Bucket& bucket) const {
     bucket.samples.clear();
     for (std::uint64_t i = first; i < std::min(samples_, first + settings_.bucket); ++i)
       bucket.samples.push_back(unsorted(i));
-    std::stable_sort(bucket.samples.begin(), bucket.samples.end(),
-                     [this](std::int64_t a, std::int64_t b) { return rows_of(a) < rows_of(b); });
+    const std::vector<std::int64_t>& lengths =
+        settings_.lengths.empty() ? settings_.counts : settings_.lengths;
+    std::stable_sort(
+        bucket.samples.begin(), bucket.samples.end(), [&](std::int64_t a, std::int64_t b) {
+          return lengths[static_cast<std::size_t>(a)] < lengths[static_cast<std::size_t>(b)];
+        });
     // Rising and falling in turn: a batch may have the end of one and the beginning of the next.
     if (number % 2 == 1) std::reverse(bucket.samples.begin(), bucket.samples.end());
   }

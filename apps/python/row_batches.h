@@ -36,7 +36,8 @@ class RowBatches {
         0;  ///< so many samples of the epoch were delivered, to all ranks together
     std::size_t prefetch = 4, threads = 1;
     bool as_float32 = false;
-    std::vector<double> mean, std;  ///< of the columns: rows are scaled by them, as float32
+    std::vector<double> mean, std;      ///< of the columns: rows are scaled by them, as float32
+    std::vector<std::int64_t> lengths;  ///< by which buckets are sorted; none: by `counts`
   };
   struct Batch {
     Buffer data;  ///< [samples, rows..., columns], padded with 0

@@ -86,17 +86,18 @@ void bind_rows(nb::module_& m) {
              std::uint64_t seed, std::uint64_t epoch, std::size_t size, std::size_t rank,
              std::size_t ranks, bool drop_last, std::uint64_t begin, std::size_t prefetch,
              std::size_t threads, bool as_float32, std::vector<double> mean,
-             std::vector<double> std) {
-            new (self) RowBatches(std::move(reader),
-                                  {copy_of(starts), copy_of(counts), is_ragged, shuffles, bucket,
-                                   seed, epoch, size, rank, ranks, drop_last, begin, prefetch,
-                                   threads, as_float32, std::move(mean), std::move(std)});
+             std::vector<double> std, const Numbers& lengths) {
+            new (self)
+                RowBatches(std::move(reader),
+                           {copy_of(starts), copy_of(counts), is_ragged, shuffles, bucket, seed,
+                            epoch, size, rank, ranks, drop_last, begin, prefetch, threads,
+                            as_float32, std::move(mean), std::move(std), copy_of(lengths)});
           },
           nb::arg("reader"), nb::arg("starts"), nb::arg("counts"), nb::arg("is_ragged"),
           nb::arg("shuffles"), nb::arg("bucket"), nb::arg("seed"), nb::arg("epoch"),
           nb::arg("size"), nb::arg("rank"), nb::arg("ranks"), nb::arg("drop_last"),
           nb::arg("begin"), nb::arg("prefetch"), nb::arg("threads"), nb::arg("as_float32"),
-          nb::arg("mean"), nb::arg("std"))
+          nb::arg("mean"), nb::arg("std"), nb::arg("lengths"))
       .def("take", &take, nb::arg("seconds"))
       .def("count", &RowBatches::count)
       .def("stop", &RowBatches::stop, nb::call_guard<nb::gil_scoped_release>());

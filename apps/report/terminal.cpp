@@ -24,7 +24,6 @@ namespace {
 constexpr double kRateWindow = 10;  // [s]
 constexpr double kNow = 1;          // over which shares of time are taken [s]
 constexpr std::chrono::milliseconds kRedraw{120};
-constexpr std::chrono::seconds kLineEvery{10};
 constexpr std::chrono::seconds kPatience{1};  // with a terminal that takes nothing
 
 // Without waiting. False: a terminal that was told to stop (Ctrl-S), a pipe that nobody reads.
@@ -61,16 +60,16 @@ void steer(const std::string& text) {
 
 }  // namespace
 
-void RateMeter::add(double seconds, std::size_t closed) {
-  samples_.emplace_back(seconds, closed);
+void RateMeter::add(double seconds, std::size_t count) {
+  samples_.emplace_back(seconds, count);
   while (samples_.size() > 2 && samples_[1].first < seconds - kRateWindow) samples_.pop_front();
 }
 
 double RateMeter::per_second() const {
   if (samples_.empty()) return 0;
-  const auto [now, closed] = samples_.back();
-  const auto [then, closed_then] = samples_.size() > 1 ? samples_.front() : std::pair(0.0, 0UL);
-  return now <= then ? 0 : static_cast<double>(closed - closed_then) / (now - then);
+  const auto [now, count] = samples_.back();
+  const auto [then, count_then] = samples_.size() > 1 ? samples_.front() : std::pair(0.0, 0UL);
+  return now <= then ? 0 : static_cast<double>(count - count_then) / (now - then);
 }
 
 std::string bar_line(const Progress& progress, double rate, int width) {
@@ -98,7 +97,7 @@ std::string bar_line(const Progress& progress, double rate, int width) {
   return "[" + bar + "]" + text;
 }
 
-std::string log_line(const Progress& progress, double rate) {
+std::string log_line(const Progress& progress, double rate, double row_rate) {
   const Progress& p = progress;
   const Ledger::Counts& c = p.counts;
   if (c.found == 0) return fmt::format("looking for files, {} so far", clock_text(p.seconds));
@@ -107,10 +106,11 @@ std::string log_line(const Progress& progress, double rate) {
                        count_text(c.closed()), count_text(c.found), 100 * share_done(c),
                        bytes_text(static_cast<double>(p.bytes)), rate_text(rate),
                        left_text(c, rate));
-  return fmt::format("{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {} read, {} files/s, {}",
-                     count_text(c.closed()), count_text(c.found), 100 * share_done(c),
-                     count_text(c.failed), count_text(c.skipped), plural(p.rows, "row"),
-                     bytes_text(static_cast<double>(p.bytes)), rate_text(rate), left_text(c, rate));
+  return fmt::format(
+      "{} of {} files ({:.0f}%), {} failed, {} skipped, {}, {} read, {} files/s, {} rows/s, {}",
+      count_text(c.closed()), count_text(c.found), 100 * share_done(c), count_text(c.failed),
+      count_text(c.skipped), plural(p.rows, "row"), bytes_text(static_cast<double>(p.bytes)),
+      rate_text(rate), rate_text(row_rate), left_text(c, rate));
 }
 
 ProgressDisplay::Mode ProgressDisplay::suitable_mode() {
@@ -174,12 +174,15 @@ void ProgressDisplay::draw(const Progress& progress) {
 
 void ProgressDisplay::loop() {
   std::unique_lock lock(mutex_);
-  auto next_line = std::chrono::steady_clock::now() + kLineEvery;
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::duration<double> kMost{1e9};  // what a clock can count
+  const auto every = std::chrono::duration_cast<Clock::duration>(std::min(every_, kMost));
+  auto next_line = Clock::now() + every;
   while (!wake_.wait_for(lock, kRedraw, [this] { return ended_; })) {
     Progress p = runner_.progress();
     if (std::exchange(was_filling_, p.is_filling) != p.is_filling) {
       // The run proper counts from the beginning again.
-      rate_ = {};
+      rate_ = row_rate_ = {};
       samples_.clear();
       most_rows_ = most_bytes_ = 0;
     }
@@ -187,11 +190,12 @@ void ProgressDisplay::loop() {
     // Once the graph is gone nobody counts these any more.
     p.rows = most_rows_ = std::max(most_rows_, p.rows);
     p.bytes = most_bytes_ = std::max(most_bytes_, p.bytes);
+    if (p.counts.found > 0) row_rate_.add(p.seconds, p.rows);
     if (mode_ == Mode::bar) {
       draw(p);
-    } else if (std::chrono::steady_clock::now() >= next_line) {
-      put(stderr, log_line(p, rate_.per_second()) + "\n");
-      next_line += kLineEvery;
+    } else if (Clock::now() >= next_line) {
+      put(stderr, log_line(p, rate_.per_second(), row_rate_.per_second()) + "\n");
+      next_line = std::max(next_line + every, Clock::now());
     }
   }
 }

@@ -2,6 +2,7 @@
 // elsewhere a line from time to time.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -13,11 +14,11 @@
 
 namespace melflow {
 
-/// Measures files per second over the last seconds, so that the time left follows the present
+/// Measures files or rows per second over the last seconds, so that the time left follows the present
 /// speed.
 class RateMeter {
  public:
-  void add(double seconds, std::size_t closed);
+  void add(double seconds, std::size_t count);
   [[nodiscard]] double per_second() const;
 
  private:
@@ -26,8 +27,8 @@ class RateMeter {
 
 /// The progress as a line with a bar, of at most `width` characters; `rate`: files per second.
 std::string bar_line(const Progress& progress, double rate, int width);
-/// The progress as a line without a bar, for a log file.
-std::string log_line(const Progress& progress, double rate);
+/// The progress as a line without a bar, for a log file. `row_rate`: rows per second.
+std::string log_line(const Progress& progress, double rate, double row_rate);
 
 class ProgressDisplay {
  public:
@@ -35,7 +36,10 @@ class ProgressDisplay {
   /// The mode that suits stderr.
   static Mode suitable_mode();
 
-  ProgressDisplay(const Runner& runner, Mode mode) : runner_(runner), mode_(mode) {}
+  /// `every`: a line comes so often [s].
+  static constexpr double kLineEvery = 10;
+  ProgressDisplay(const Runner& runner, Mode mode, double every = kLineEvery)
+      : runner_(runner), mode_(mode), every_(every) {}
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
@@ -56,12 +60,13 @@ class ProgressDisplay {
 
   const Runner& runner_;
   const Mode mode_;
+  const std::chrono::duration<double> every_;
   std::timed_mutex mutex_;
   std::condition_variable_any wake_;
   bool ended_ = false;
   bool is_drawn_ = false;
   bool was_filling_ = false;
-  RateMeter rate_;
+  RateMeter rate_, row_rate_;
   std::deque<RunSample> samples_;  // of the last second
   std::size_t most_rows_ = 0, most_bytes_ = 0;
   std::vector<std::thread> thread_;  // one, or none

@@ -43,6 +43,7 @@ struct RunArguments {
   std::size_t trace_calls = VisitLog::kMost;
   bool quiet = false;
   bool no_progress = false;
+  double progress_every = ProgressDisplay::kLineEvery;  ///< [s]
   Update update = Update::none;
   Resume::When resume = Resume::When::automatic;
   double stop_after = 0;  ///< [s]; 0: never
@@ -118,7 +119,8 @@ int exit_code_of(const RunReport& report, const std::vector<Verdict>& judged) {
 }
 
 WatchedRun run_watched(Runner& runner, const RunArguments& arguments) {
-  Watch watch{.quiet = arguments.quiet,
+  Watch watch{.every = arguments.progress_every,
+              .quiet = arguments.quiet,
               .seconds = arguments.stop_after,
               .with_series =
                   !arguments.json.empty() || !arguments.page.empty() || !arguments.trace.empty()};
@@ -279,6 +281,8 @@ void add_arguments(CLI::App& verb, RunArguments& arguments) {
                 "prints no progress and no summary, only warnings, what failed and how many files "
                 "are ok with a remark");
   verb.add_flag("--no-progress", arguments.no_progress, "prints no progress, only the summary");
+  add_time(verb, "--progress-every", arguments.progress_every,
+           "where stderr is no terminal, prints a line of progress so often (10s)");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class StopAfter {
 }  // namespace
 
 WatchedRun run_watched(Runner& runner, const Watch& watch) {
-  ProgressDisplay display(runner, watch.progress);
+  ProgressDisplay display(runner, watch.progress, watch.every);
   std::atomic<bool> interrupted{false};
   // Signals are blocked before the first thread starts, and end before the display does.
   const StopOnSignal signals(

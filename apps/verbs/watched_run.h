@@ -9,8 +9,9 @@ namespace melflow {
 
 struct Watch {
   ProgressDisplay::Mode progress = ProgressDisplay::suitable_mode();
-  bool quiet = false;  ///< says nothing when it is stopped
-  double seconds = 0;  ///< after which no more files are begun; 0: never
+  double every = ProgressDisplay::kLineEvery;  ///< seconds between two lines of it
+  bool quiet = false;                          ///< says nothing when it is stopped
+  double seconds = 0;                          ///< after which no more files are begun; 0: never
   bool with_series = false;
 };
 

@@ -29,7 +29,7 @@ class Conditions {
       "(500ms..2min), an exact number, or a list of these of which one has to hold; a number "
       "without a unit is in bytes, seconds or Hz. duration is what the header of the file says: of "
       "a recording that breaks off it is more than there is. peak is the largest sample, as a "
-      "fraction of full scale (\"< 0.999\") or in dB of it (\"> -60dB\")";
+      "fraction of full scale (\"< 0.999\") or in dB (\"> -60dB\")";
 
   /// How one on the peak of a file is taken while further blocks of it may change what it says.
   enum class Undecided { holds, fails };

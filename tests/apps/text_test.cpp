@@ -96,7 +96,7 @@ TEST_CASE("text: a line for each node says how busy it was meanwhile and what wa
 
 TEST_CASE("text: before the files are found nothing is promised") {
   CHECK(bar_line(some(0, 0, 0), 0, 80) == "looking for files, 0:04");
-  CHECK(log_line(some(0, 0, 0), 0) == "looking for files, 0:04 so far");
+  CHECK(log_line(some(0, 0, 0), 0, 0) == "looking for files, 0:04 so far");
   CHECK(bar_line(some(10, 0, 0), 0, 80).find("-:-- left") != std::string::npos);
 }
 
@@ -111,16 +111,17 @@ TEST_CASE("text: the bar keeps its length while the figures grow") {
 }
 
 TEST_CASE("text: a line for a log file has everything") {
-  CHECK(log_line(some(1000, 240, 10), 50) ==
+  CHECK(log_line(some(1000, 240, 10), 50, 61'000) ==
         "250 of 1,000 files (25%), 10 failed, 0 skipped, 2,400 rows, 3.00 MB read, 50 files/s, "
-        "0:15 left");
+        "61,000 rows/s, 0:15 left");
 }
 
 TEST_CASE("text: a filling pass is no progress of the run proper") {
   Progress p = some(1000, 240, 10);
   p.is_filling = true;
   CHECK(bar_line(p, 50, 120).find("]  25%  loading 250/1,000 files  50/s") != std::string::npos);
-  CHECK(log_line(p, 50) == "loading 250 of 1,000 files (25%), 3.00 MB read, 50 files/s, 0:15 left");
+  CHECK(log_line(p, 50, 0) ==
+        "loading 250 of 1,000 files (25%), 3.00 MB read, 50 files/s, 0:15 left");
 }
 
 TEST_CASE("text: the rate is that of the last seconds") {

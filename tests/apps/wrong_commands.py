@@ -41,6 +41,7 @@ COMMANDS = [
     "sweep a.yaml --repeat 0",
     "run a.yaml --set mel.hop=",
     "compare a.yaml a.yaml --set-b mel.n_mels=40",
+    "run a.yaml --progress-every soon",
     "inspect old.h5 --failed --skipped",
     "inspect old.h5 --remarks --files",
     "run a.yaml --set files.root=nowhere",

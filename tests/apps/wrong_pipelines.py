@@ -284,6 +284,13 @@ EDITS = [
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1s...15s}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {duration: 1-15s}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  segment: {stage: segment, from: resample, length: 30}\n  none: {stage: discard, from: segment, nothing: 1}'),
+    ('  decode: {stage: decode, from: read}', '  decode: {stage: decode, from: way}\n  way: {stage: filter, from: read, where: {peak: "> -60dB"}}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: "> -60"}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: loud}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: -60dB..0}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: -1dB..-60dB}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peak: "< 90%"}}\n  segment: {stage: segment, from: way}'),
+    ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, where: {peaks: "< 0.9"}}\n  segment: {stage: segment, from: way}'),
     ('  segment: {stage: segment, from: resample}', '  way: {stage: filter, from: resample, min_duration: 1s}\n  segment: {stage: segment, from: way}'),
     # Brackets, quotes and dashes
     ('  read: {stage: disk_read, from: files}', '  read: {stage: disk_read, from: "${FROM}"'),

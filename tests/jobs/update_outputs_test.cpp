@@ -329,6 +329,65 @@ TEST_CASE("update of two outputs: splits are those of any of them") {
   CHECK(splits("full_a.h5") != splits("other_a.h5"));
 }
 
+TEST_CASE("update of two outputs: splits that differ are told, and become one") {
+  const Corpus corpus;
+  const std::string ratio =
+      ", splits: ratio, split_ratios: {train: 60, test: 40}, split_stratify: false, split_seed: ";
+  REQUIRE(corpus.run(Corpus::a("out"), Update::none, ratio + "1").complete());
+  REQUIRE(corpus.run(Corpus::b("out"), Update::none, ratio + "2").complete());
+  const JobResult job = corpus.run(kBoth, Update::append, ratio + "3");
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  std::string warnings;
+  for (const std::string& w : job.report.warnings) warnings += w + "\n";
+  CAPTURE(warnings);
+  CHECK(warnings.find(" files are in another split in one output than in the other, such as ") !=
+        std::string::npos);
+  const auto splits = [&](const std::vector<std::string>& names) {
+    std::map<std::string, std::string> out;
+    for (const std::string& name : names) {
+      const FeatureFile file(corpus.path(name));
+      for (const FeatureFile::Entry& e : file.files())
+        out[e.path] = file.splits().at(static_cast<std::size_t>(e.split));
+    }
+    return out;
+  };
+  CHECK(splits({"out_a.h5"}) == splits({"out_b.train.npy", "out_b.test.npy"}));
+}
+
+TEST_CASE("update of two outputs: of two corpora, each with an output of its own") {
+  const Corpus corpus;
+  write_wav(corpus.folder().file("more/0.wav"), 6000, 8000, 90);
+  const auto run = [&](const std::string& out, Update update) {
+    std::string text = "version: 1\ngraph:\n";
+    for (const char* name : {"clips", "more"})
+      text += fmt::format(
+          R"(  {0}: {{stage: file_list, root: "{1}"}}
+  read_{0}: {{stage: disk_read, from: {0}}}
+  decode_{0}: {{stage: decode, from: read_{0}}}
+  cut_{0}: {{stage: segment, from: decode_{0}}}
+{2})",
+          name, corpus.path(name),
+          Corpus::chain(name, 20,
+                        fmt::format("stage: hdf5_write, path: '{}_{}.h5'", corpus.path(out), name),
+                        fmt::format("cut_{}", name)));
+    return run_job(text, {}, {}, update);
+  };
+  REQUIRE(run("out", Update::none).complete());
+  corpus.clip("1.wav", 51);
+  write_wav(corpus.path("more/1.wav"), 6000, 8000, 91);
+  const JobResult job = run("out", Update::append);
+  REQUIRE_MESSAGE(job.complete(), job.text());
+  CHECK(job.report.counts.ok == 12);
+  CHECK(job.stage("batch_clips").items_in == 1);
+  CHECK(job.stage("batch_more").items_in == 1);
+  CHECK(job.stage("read_clips").items_in == 2);  // with the one that failed before
+  CHECK(job.stage("read_more").items_in == 1);
+  REQUIRE(run("full", Update::none).complete());
+  for (const char* name : {"clips", "more"})
+    CHECK(read(corpus.path(fmt::format("out_{}.h5", name))) ==
+          read(corpus.path(fmt::format("full_{}.h5", name))));
+}
+
 TEST_CASE("update of two outputs: one that fails leaves all of them as they were") {
   const Corpus corpus;
   REQUIRE(corpus.run(kBoth).complete());

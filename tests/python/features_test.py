@@ -79,12 +79,15 @@ class FeaturesTest(unittest.TestCase):
     def test_a_bar_of_tqdm(self):
         class Bar:
             def __init__(self, **_):
-                self.n, self.total, self.seen = 0, None, []
+                self.n, self.total, self.seen, self.said = 0, None, [], []
                 bars.append(self)
 
             def update(self, by):
                 self.n += by
                 self.seen.append((self.n, self.total))
+
+            def set_postfix_str(self, text):
+                self.said.append(text)
 
             def __enter__(self):
                 return self
@@ -95,7 +98,9 @@ class FeaturesTest(unittest.TestCase):
         bars = []
         program = os.path.join(self.folder.name, "program")
         with open(program, "w", encoding="utf-8") as file:
-            file.write("#!/bin/sh\necho '1,000 of 2,500 files (40%), 0 failed' >&2\n[ $1 = run ] || { echo broken >&2; exit 1; }\n"
+            file.write("#!/bin/sh\necho 'loading 500 of 2,500 files (20%), 3.00 MB read, 50 files/s, 0:15 left' >&2\n"
+                       "echo '1,000 of 2,500 files (40%), 0 failed, 0 skipped, 1,234,567 rows, 3.00 MB read, 50 files/s, 61,000 rows/s, "
+                       "0:15 left' >&2\n[ $1 = run ] || { echo broken >&2; exit 1; }\n"
                        "echo '{\"files\": {\"found\": 2500, \"ok\": 2498, \"failed\": 1, \"skipped\": 1}}'\n")
         os.chmod(program, 0o755)
         tqdm = {"tqdm": types.ModuleType("tqdm"), "tqdm.auto": types.SimpleNamespace(tqdm=Bar)}
@@ -106,7 +111,8 @@ class FeaturesTest(unittest.TestCase):
                     melflow.update("any.yaml", progress=True)
             with unittest.mock.patch.dict(sys.modules, {"tqdm": None, "tqdm.auto": None}):
                 self.assertEqual(melflow.run("any.yaml", progress=True)["files"]["ok"], 2498)
-        self.assertEqual([bar.seen for bar in bars], [[(1000, 2500), (2500, 2500)], [(1000, 2500)]])
+        self.assertEqual([bar.seen for bar in bars], [[(500, 2500), (1000, 2500), (2500, 2500)], [(500, 2500), (1000, 2500)]])
+        self.assertEqual([bar.said for bar in bars], [["1,234,567 rows, 61,000 rows/s"]] * 2)
         self.assertTrue(all(bar.closed for bar in bars))
 
 

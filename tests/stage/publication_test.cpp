@@ -230,6 +230,26 @@ TEST_CASE("publication: a program that is ended in any call leaves files of one 
   }
 }
 
+TEST_CASE("publication: nor which of several outputs the next run asks for first") {
+  const Case c{"two updates",
+               {"a", "b", "c"},
+               {Existing::extend, Existing::extend, Existing::replace},
+               true};
+  int carried_out = 0;
+  for (int n = 1; n < kMostCalls; ++n) {
+    CAPTURE(n);
+    const Output out(c);
+    if (!ends_in_call(n, [&] { out.publish(); })) break;
+    PartFile::recover(out.folder() / "b");
+    out.recover();
+    CHECK((out.is_old() || out.is_new()));
+    if (!out.is_new()) continue;
+    ++carried_out;
+    CHECK(out.is_tidy());
+  }
+  CHECK(carried_out > 3);
+}
+
 TEST_CASE("publication: nor does it matter where the next run is ended, or fails") {
   for (const Case& c : {kCases[1], kCases[6]}) {
     CAPTURE(std::string(c.what));

@@ -11,7 +11,7 @@ run, update, inspect: the program, as a child process; melflow.distributed.run: 
 """
 
 import os
-from typing import Any
+from typing import Any, Mapping, Union
 
 from ._melflow import ConfigError, RunError
 from ._melflow import version as __version__
@@ -19,12 +19,19 @@ from .audio_rows import AudioRows
 from .features import Features, features
 from .loader import Loader
 from .program import inspect, run, update
+from .row_sets import RowSets
 from .rows import FileRows, Rows
 
 
-def open(path: "os.PathLike[str] | str", **options: Any) -> Rows:
+def open(path: "os.PathLike[str] | str | Mapping[str, os.PathLike[str] | str]", **options: Any) -> Union[Rows, RowSets]:
     """Rows by number: of a file that melflow has written (FileRows), or of a pipeline, a file NAME.yaml or its text (with a
-    line break in it), for which `options` are those of AudioRows. Raises ValueError where it is no such file."""
+    line break in it), for which `options` are those of AudioRows. Several files of the same recordings by name,
+    {"mel": "mel.h5", "audio": "audio.h5"}, give the rows of all of them together (RowSets). Raises ValueError where it is no
+    such file."""
+    if isinstance(path, Mapping):
+        if options:
+            raise TypeError(f"{', '.join(options)}: are for pipelines; rows of files have no options")
+        return RowSets(path)
     name = os.fspath(path)
     if "\n" in name or name.endswith((".yaml", ".yml")):
         return AudioRows(name, **options)
@@ -33,5 +40,5 @@ def open(path: "os.PathLike[str] | str", **options: Any) -> Rows:
     return FileRows(name)
 
 
-__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Loader", "Rows", "RunError", "__version__",
+__all__ = ["AudioRows", "ConfigError", "Features", "FileRows", "Loader", "RowSets", "Rows", "RunError", "__version__",
            "features", "inspect", "open", "run", "update"]

@@ -161,8 +161,27 @@ def _of_other_runs(name: str, run: Optional[str], splits: List[str]) -> List[str
     return out
 
 
+class _RecordingState:
+    """How recordings were when their rows were made: as far as a file says it."""
+
+    def __init__(self, files: Any) -> None:
+        self._columns = {name: files[name][:] for name in ("size", "modified", "content") if name in files}
+
+    def differs_from(self, other: "_RecordingState") -> np.ndarray:
+        mine, theirs = self._columns, other._columns
+        if "content" in mine and "content" in theirs:  # 0: not known
+            a, b = mine["content"], theirs["content"]
+            return (a != b) & (a != 0) & (b != 0)
+        if "size" not in mine or "size" not in theirs:
+            return np.zeros(1, bool)
+        known = (mine["size"] >= 0) & (theirs["size"] >= 0)
+        return known & ((mine["size"] != theirs["size"]) | (mine["modified"] != theirs["modified"]))
+
+
 class FileRows(Rows):
     """The rows of a file that melflow has written.
+
+    file: its path.
 
     It reads through a map of the file, or unpacks its chunks, without HDF5: any number of threads may use it, and so may
     processes that open the file themselves.
@@ -172,7 +191,7 @@ class FileRows(Rows):
         import h5py  # only here: it opens the file to find what is where
 
         self._batch_workers = min(2, len(os.sched_getaffinity(0)))
-        name = os.fspath(path)
+        self.file = name = os.fspath(path)
         if os.path.exists(name) and not h5py.is_hdf5(name):
             raise ValueError(f"{name}: is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
         with h5py.File(name, "r") as file:
@@ -191,6 +210,7 @@ class FileRows(Rows):
             files = file["files"]
             self.offset, self.count = files["offset"][:], files["count"][:]
             self.status = files["status"][:]
+            self._state = _RecordingState(files)
             self.path = _texts(files["path"][:])
             self.label = files["label"][:] if "label" in files else None
             self.split = files["split"][:] if "split" in files else None
@@ -226,7 +246,37 @@ class FileRows(Rows):
                          rows.compression == "gzip", chunks)
 
 
-class RowLoader:
+class Epochs:
+    """Where a loader by number is, in an order that (seed, epoch) decides."""
+
+    _epoch = 0
+    _delivered = 0  # samples of the epoch, to all ranks together
+    _identity: str  # what decides the order
+
+    @property
+    def epoch(self) -> int:
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next `for` is this epoch, from its beginning."""
+        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
+
+    def state_dict(self) -> Dict[str, Any]:
+        return {"epoch": self._epoch, "delivered": self._delivered, "rows": self._identity}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        state = arguments.state(state, ("epoch", "delivered", "rows"), "batches of rows")
+        if state["rows"] != self._identity:
+            raise ValueError("the state is of other rows, another split, seed, shuffle or bucket, so other samples would follow; "
+                             "open it and make the batches as they were, or use set_epoch()")
+        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
+
+    def as_torch(self) -> Any:
+        """As Loader.as_torch()."""
+        return as_torch(self)
+
+
+class RowLoader(Epochs):
     """Goes over rows once for each `for`, and gives dicts of arrays, as melflow.Loader does.
 
     A sample is a row of frames, or where rows are single frames, a recording: then rows are padded with zeros, with
@@ -258,22 +308,9 @@ class RowLoader:
             raise ValueError("there are no statistics to normalize by: a file has them by `statistics: train`")
         if normalize and rows.is_normalized:
             raise ValueError("the rows are normalized already")
-        taken = rows.count > 0
-        if split is not None:
-            if split not in rows.split_names:
-                raise ValueError(f"there is no split {split!r}; there are: {', '.join(rows.split_names) or 'none'}")
-            taken &= rows.split == rows.split_names.index(split)
-        if where is not None:
-            selected = np.zeros(len(taken), bool)
-            selected[rows.select(where)] = True
-            taken &= selected
-            if not taken.any():
-                raise ValueError(f"where: no recording of the split {split!r} has all of {dict(where)!r}")
         self.rows = rows
-        self._files = np.flatnonzero(taken)
+        self._files = self._select(split, where)
         self._is_ragged = rows.is_ragged if recordings is None else recordings
-        order = np.argsort(rows.offset[self._files], kind="stable")
-        self._files = self._files[order]
         self._starts = np.ascontiguousarray(rows.offset[self._files], np.int64)
         self._counts = np.ascontiguousarray(rows.count[self._files], np.int64)
         if not self._is_ragged and len(self._starts) > 0:  # what follows each other is one range
@@ -287,8 +324,28 @@ class RowLoader:
         self._rank, self._world_size, self._drop_last = rank, world_size, drop_last
         self._as_float32, self._normalize = dtype == "float32", normalize
         self._prefetch, self._workers = prefetch, workers
-        self._epoch, self._delivered = 0, 0
         self._identity = self._identify(split)
+
+    def _select(self, split: Optional[str], where: Optional[Where]) -> np.ndarray:
+        """The numbers of the recordings whose samples it takes, in the order of their rows."""
+        rows = self.rows
+        taken = rows.count > 0
+        if split is not None:
+            if split not in rows.split_names:
+                raise ValueError(f"there is no split {split!r}; there are: {', '.join(rows.split_names) or 'none'}")
+            taken &= rows.split == rows.split_names.index(split)
+        if where is not None:
+            selected = np.zeros(len(taken), bool)
+            selected[rows.select(where)] = True
+            taken &= selected
+            if not taken.any():
+                raise ValueError(f"where: no recording of the split {split!r} has all of {dict(where)!r}")
+        files = np.flatnonzero(taken)
+        return files[np.argsort(rows.offset[files], kind="stable")]
+
+    def _sort_by(self) -> np.ndarray:
+        """The lengths by which buckets are sorted; empty: those of its own rows."""
+        return np.zeros(0, np.int64)
 
     def _identify(self, split: Optional[str]) -> str:
         what = hashlib.sha256(repr((self.rows.attributes.get("feature_fingerprint"), split, self._shuffle, self._bucket, self._seed,
@@ -308,34 +365,12 @@ class RowLoader:
         rest = self.samples % together
         return self.samples // together + (not self._drop_last and rest >= self._world_size)
 
-    @property
-    def epoch(self) -> int:
-        return self._epoch
-
-    def set_epoch(self, epoch: int) -> None:
-        """The next `for` is this epoch, from its beginning."""
-        self._epoch, self._delivered = arguments.whole("epoch", epoch), 0
-
-    def state_dict(self) -> Dict[str, Any]:
-        return {"epoch": self._epoch, "delivered": self._delivered, "rows": self._identity}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        state = arguments.state(state, ("epoch", "delivered", "rows"), "batches of rows")
-        if state["rows"] != self._identity:
-            raise ValueError("the state is of other rows, another split, seed, shuffle or bucket, so other samples would follow; "
-                             "open the file and make the batches as they were, or use set_epoch()")
-        self._epoch, self._delivered = int(state["epoch"]), int(state["delivered"])
-
-    def as_torch(self) -> Any:
-        """As Loader.as_torch()."""
-        return as_torch(self)
-
     def __iter__(self) -> Iterator[Batch]:
         rows = self.rows
         mean, std = (list(rows.mean), list(rows.std)) if self._normalize else ([], [])
         made = RowBatches(rows._reader, self._starts, self._counts, self._is_ragged, self._shuffle, self._bucket, self._seed,
                           self._epoch, self._batch_size, self._rank, self._world_size, self._drop_last,
-                          self._delivered, self._prefetch, self._workers, self._as_float32, mean, std)
+                          self._delivered, self._prefetch, self._workers, self._as_float32, mean, std, self._sort_by())
         together = self._batch_size * self._world_size
         try:
             while True:
