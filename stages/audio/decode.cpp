@@ -28,7 +28,7 @@ namespace melflow {
 
 namespace {
 
-class Decode final : public Expand<RawBytes, Waveform> {
+class Decode final : public Expand<RawBytes, Waveform>, public KeepsMemory {
  public:
   explicit Decode(DecodeOptions options) : options_(options) {}
 
@@ -46,6 +46,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
           "itself anew; here melflow runs inside of another program. Leave it out, or give the "
           "configuration to melflow run");
     expected_rate_ = required.get_or(requirement::kSampleRate, 0);
+    most_in_memory_ = given.get_or(property::kMostInMemory, std::size_t{0});
     lowest_rate_ = required.get_or(requirement::kLowestRate, 0);
     Properties out = given;
     out.set(property::kLibraries, audio_libraries());
@@ -81,9 +82,19 @@ class Decode final : public Expand<RawBytes, Waveform> {
     return BufferPool::rounded(bytes);
   }
 
-  void start(RunContext&) override {
+  // Each recording that is being decoded has a process, with a copy of one that lies in memory, and so has each
+  // piece that is decoded early, of a file.
+  [[nodiscard]] std::size_t kept_memory(const RunContext& run, int concurrency) const override {
+    if (options_.isolation == Isolation::none) return 0;
+    const int early = options_.ahead == 0 || run.workers < 2 ? 0 : run.workers;
+    return static_cast<std::size_t>(concurrency + early) * IsolatedDecoders::child_memory() +
+           static_cast<std::size_t>(concurrency) * most_in_memory_;
+  }
+
+  void start(RunContext& run) override {
     if (options_.isolation == Isolation::process)
-      isolated_ = std::make_unique<IsolatedDecoders>(std::chrono::seconds(options_.patience));
+      isolated_ = std::make_unique<IsolatedDecoders>(std::chrono::seconds(options_.patience),
+                                                     run.stop_requested);
   }
 
   Result<std::unique_ptr<Cursor>> open(std::shared_ptr<const RawBytes> raw,
@@ -127,6 +138,8 @@ class Decode final : public Expand<RawBytes, Waveform> {
     const std::size_t block = block_bytes(*raw, info.samplerate);
     return decoded_blocks(std::move(raw), std::move(sound), options_, block, long_recordings_,
                           isolated_.get());
+  } catch (const DecoderStopped&) {
+    return no_blocks(context);
   } catch (const DecoderLost& e) {
     return ItemError::failed(e.what());
   }
@@ -163,6 +176,7 @@ class Decode final : public Expand<RawBytes, Waveform> {
   std::unique_ptr<IsolatedDecoders> isolated_;     // null: libraries run here
   mutable std::atomic<std::size_t> by_ffmpeg_{0};  // recordings
   mutable std::atomic<int> long_recordings_{0};    // that several cores decode
+  std::size_t most_in_memory_ = 0;                 // of a file [bytes]
   double expected_rate_ = 0;  // [Hz] what the stages behind want; 0 when they do not say
   double lowest_rate_ = 0;    // [Hz] blocks of slower files are shortened in proportion
 };

@@ -63,6 +63,8 @@ class Decoder final : public BlockCursor {
       if (auto error = FileReader::check_unchanged(raw_->fd.get(), before_))
         return std::move(*error);
     return block;
+  } catch (const DecoderStopped&) {
+    return not_done(context);
   } catch (const DecoderLost& e) {
     return ItemError::failed(e.what());
   }
@@ -251,6 +253,21 @@ class PlainBlock final : public BlockCursor {
 };
 
 }  // namespace
+
+Expand<RawBytes, Waveform>::Block not_done(ItemContext& context) {
+  for (const Origin& o : *context.item().origins) o.stream->cancel();
+  return {nullptr, false};
+}
+
+std::unique_ptr<BlockCursor> no_blocks(ItemContext& context) {
+  class Nothing final : public BlockCursor {
+    Result<Expand<RawBytes, Waveform>::Block> next(ItemContext&) override {
+      return Expand<RawBytes, Waveform>::Block{nullptr, false};
+    }
+  };
+  not_done(context);
+  return std::make_unique<Nothing>();
+}
 
 std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw, SoundFile sound,
                                             const DecodeOptions& options, std::size_t block_bytes,

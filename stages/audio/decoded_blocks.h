@@ -30,6 +30,11 @@ std::unique_ptr<BlockCursor> decoded_blocks(std::shared_ptr<const RawBytes> raw,
                                             std::atomic<int>& long_recordings,
                                             IsolatedDecoders* isolated);
 
+/// Says of the item that it is not done, since the run is being stopped: it gives nothing more.
+Expand<RawBytes, Waveform>::Block not_done(ItemContext& context);
+/// Likewise, of one that is not open yet.
+std::unique_ptr<BlockCursor> no_blocks(ItemContext& context);
+
 /// One block of the samples that lie in the bytes of `raw`, which is in memory, as they are: nothing
 /// is copied, and the block keeps the bytes.
 std::unique_ptr<BlockCursor> plain_block(std::shared_ptr<const RawBytes> raw,

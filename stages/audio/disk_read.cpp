@@ -99,11 +99,13 @@ class DiskRead final : public Transform<FileRef, RawBytes>, public HasEngine {
   }
 
   Properties plan(const Properties& given, const Requirements&, PlanCheck& check) override {
-    if (options_.engine != ReadEngine::uring) return given;
+    Properties out = given;
+    out.set(property::kMostInMemory, options_.whole.count);
+    if (options_.engine != ReadEngine::uring) return out;
     if (const std::string why = uring_refusal(); !why.empty())
       check.warning("engine",
                     fmt::format("io_uring cannot be used here ({}); threads read instead", why));
-    return given;
+    return out;
   }
 
   // A large file takes no more than a window, but no file may cost more than the largest: what the

@@ -1,8 +1,10 @@
-// Reading and writing all of a piece of a file, through interruptions and short calls.
+// Reading, writing and allocating all of a piece of a file, through interruptions and short calls.
 #pragma once
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -33,6 +35,21 @@ inline int write_whole(int fd, const void* data, std::size_t bytes, std::uint64_
     p += n;
     at += static_cast<std::uint64_t>(n);
     bytes -= static_cast<std::size_t>(n);
+  }
+  return 0;
+}
+
+/// Makes sure that there is room for a piece of a file; 0, or the error. A file system in memory gives up where a
+/// signal comes in, and what it had: so no more is asked for at once than it has in between.
+inline int allocate_whole(int fd, std::uint64_t at, std::uint64_t bytes) {
+  constexpr std::uint64_t kAtOnce = 256 << 10;
+  while (bytes > 0) {
+    const std::uint64_t n = std::min(bytes, kAtOnce);
+    const int error = posix_fallocate(fd, static_cast<off_t>(at), static_cast<off_t>(n));
+    if (error == EINTR) continue;
+    if (error != 0) return error;
+    at += n;
+    bytes -= n;
   }
   return 0;
 }

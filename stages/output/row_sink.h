@@ -105,6 +105,7 @@ class RowSink : public Sink<MelBatch>,
                                                        const Opening& opening) const;
   void finish_file(RowPartFile& file, std::int64_t rows, const OutputIndex& index);
   void begin_journal(RunContext& run, std::size_t done);
+  [[nodiscard]] std::unique_ptr<RunJournal> new_journal(const RunJournal::Facts& facts) const;
   [[nodiscard]] RunJournal::Facts facts(const RunContext& run) const;
   void give_up_work(const Resume& resume);
   [[nodiscard]] Opening opening(const RunContext& run, bool resumes) const;

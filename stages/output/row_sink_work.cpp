@@ -52,6 +52,12 @@ void RowSink::give_up_work(const Resume& resume) {
                     target_.path, why, aside));
 }
 
+std::unique_ptr<RunJournal> RowSink::new_journal(const RunJournal::Facts& facts) const {
+  auto out = RunJournal::create(target_.path);
+  out->append(facts);
+  return out;
+}
+
 void RowSink::begin_journal(RunContext& run, std::size_t done) {
   std::unique_ptr<RunJournal> journal;
   std::size_t committed = 0;
@@ -64,15 +70,18 @@ void RowSink::begin_journal(RunContext& run, std::size_t done) {
     extended_.push_back(in_place_[s] ? make_row_file(sections_.path(s), Existing::extend)
                                      : nullptr);
   if (done == 0) {
-    journal = RunJournal::create(target_.path);
-    journal->append(facts);
-    if (updates) journal->log().sync();
+    // Of an update the journal first, on disk: it says whose the work is.
+    if (updates) {
+      journal = new_journal(facts);
+      journal->log().sync();
+    }
     try {
       for (std::size_t s = 0; s < sections_.size(); ++s) files_.push_back(open_work(run, s, false));
     } catch (...) {
-      journal->log().remove();
+      if (journal != nullptr) journal->log().remove();
       throw;
     }
+    if (!updates) journal = new_journal(facts);
   } else {
     Resumption::Resumed resumed;
     journal =

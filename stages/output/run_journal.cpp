@@ -77,10 +77,10 @@ Ledger::Entry take_entry(Unpacker& from) {
 }
 
 void put(Packer& to, const RunJournal::File& file) {
-  to.put(file.name_hash);
+  // A name of 63 bits and whether it is kept: a commit has to find room on a disk that is full.
+  to.put(file.name_hash << 1 | (file.is_kept ? 1 : 0));
   put(to, file.in_run);
   put(to, file.in_sink);
-  to.put(file.is_kept);
   to.put(file.rows);
   to.put(file.rows_hash);
   to.put(file.audio.sample_rate);
@@ -91,10 +91,11 @@ void put(Packer& to, const RunJournal::File& file) {
 
 RunJournal::File take_file(Unpacker& from) {
   RunJournal::File out;
-  out.name_hash = from.take<std::uint64_t>();
+  const auto name = from.take<std::uint64_t>();
+  out.name_hash = name >> 1;
+  out.is_kept = (name & 1) != 0;
   out.in_run = take_entry(from);
   out.in_sink = take_entry(from);
-  out.is_kept = from.take<char>() != 0;
   out.rows = from.take<std::int64_t>();
   out.rows_hash = from.take<std::uint64_t>();
   out.audio.sample_rate = from.take<int>();
@@ -161,7 +162,7 @@ std::string RunJournal::path_of(const std::string& path) {
 }
 
 std::uint64_t RunJournal::name_hash(std::string_view name, std::size_t section) {
-  return XXH3_64bits_withSeed(name.data(), name.size(), section);
+  return XXH3_64bits_withSeed(name.data(), name.size(), section) >> 1;
 }
 
 std::string RunJournal::boot_now() {

@@ -29,7 +29,7 @@ class RunJournal {
 
   /// What became of a file.
   struct File {
-    std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash())
+    std::uint64_t name_hash = 0;  ///< of its name and where its rows belong (name_hash()), 63 bits
     Ledger::Entry in_run;
     Ledger::Entry in_sink;  ///< open: as in the run; else it was left out of this output
     bool is_kept = false;   ///< its rows are those of an earlier output

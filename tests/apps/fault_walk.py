@@ -50,7 +50,7 @@ ERRORS = {
     "unlink": [errno.EIO],
     "flock": [errno.EIO, errno.ENOLCK, errno.EINTR],
     "mmap": [errno.ENOMEM],
-    "fallocate": [errno.ENOSPC],
+    "fallocate": [errno.ENOSPC, errno.EINTR],
     "thread": [errno.EAGAIN],
     "malloc": [errno.ENOMEM],
 }

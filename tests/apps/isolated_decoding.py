@@ -16,8 +16,9 @@ import time
 import wave
 
 PIPELINE = """version: 1
+memory: {{host: {memory}}}
 graph:
-  files: {{stage: file_list, root: corpus}}
+  files: {{stage: file_list, root: {root}}}
   read: {{stage: disk_read, from: files, whole: {whole}}}
   decode: {{stage: decode, from: read, block: 64KiB{decode}}}
   resample: {{stage: resample, from: decode, rate: 16000}}
@@ -67,9 +68,9 @@ class Job:
     def __init__(self, work, program, library):
         self.work, self.program, self.library = work, program, library
 
-    def start(self, out, decode="", whole="8MiB", breaks=False, **more):
+    def start(self, out, decode="", whole="8MiB", breaks=False, memory="512MiB", root="corpus", **more):
         with open(os.path.join(self.work, out + ".yaml"), "w") as f:
-            f.write(PIPELINE.format(whole=whole, decode=decode, out=out + ".npy"))
+            f.write(PIPELINE.format(whole=whole, decode=decode, out=out + ".npy", memory=memory, root=root))
         environment = dict(os.environ, MELFLOW_HANGS=os.path.join(self.work, out + ".hangs"))
         if breaks:
             environment["LD_PRELOAD"] = self.library
@@ -149,7 +150,8 @@ def costs_one_file(job):
     ended(process, (3,), "with a decoder that breaks")
     accounts = job.accounts("broken")
     for name, reason in (("segv.flac", "the decoder crashed (SIGSEGV)"), ("abort.flac", "the decoder crashed (SIGABRT)"),
-                         ("hang.flac", "the decoder gave nothing for 1 s: ended")):
+                         ("hang.flac", "the decoder gave nothing for 1 s: ended"),
+                         ("greedy.flac", "the decoder crashed (SIGABRT)")):
         check(accounts[name] == ("failed", reason), f"{name}: {accounts[name]}")
     for name in ("0.flac", "long.flac", "wide.wav"):
         check(accounts[name][0] == "ok", f"{name}: {accounts[name]}")
@@ -158,9 +160,9 @@ def costs_one_file(job):
     check(process.returncode < 0, "without isolation the library should end the program: is it preloaded?")
 
 
-def hanging(job, out):
+def hanging(job, out, **more):
     """A run, and its process that hangs."""
-    process = job.start(out, ISOLATED + ", patience: 3600", breaks=True)
+    process = job.start(out, ISOLATED + ", patience: 3600", breaks=True, **more)
     path = os.path.join(job.work, out + ".hangs")
 
     def pid():
@@ -180,6 +182,26 @@ def killed_child(job):
     ended(process, (3,), "after a kill of its decoder")
     account = job.accounts("killed")["hang.flac"]
     check(account == ("failed", "the decoder was killed (SIGKILL)"), account)
+
+
+def stopped(job):
+    """While a decoder hangs, one Ctrl-C ends the run; what hung is not done, and the next run does it."""
+    process, child = hanging(job, "stopped", root="hang")
+    process.send_signal(signal.SIGINT)
+    ended(process, (75,), "after Ctrl-C while a decoder hangs")
+    wait_until(lambda: not is_running(child), "the end of the decoder that hung")
+    _, err = ended(job.start("stopped", ISOLATED + ", patience: 3600", root="hang"), (0,), "the same command again")
+    check(b"resumes an interrupted run" in err, err.decode())
+    ended(job.start("whole", root="hang"), (0,), "a run that was never stopped")
+    check(job.rows("stopped") == job.rows("whole"), "the rows are others than without the stop")
+    check(job.accounts("stopped") == job.accounts("whole"), "the accounts are others than without the stop")
+
+
+def counted(job):
+    process = job.start("little", ISOLATED + ", concurrency: 8", memory="64MiB")
+    _, err = ended(process, (1,), "with too little memory for the processes")
+    check(b"decode keeps " in err and b"allow at least" in err, err.decode())
+    ended(job.start("little", ", concurrency: 8", memory="64MiB"), (3,), "with as much and no processes")
 
 
 def none_left(job):
@@ -213,10 +235,16 @@ def main():
         flac(os.path.join(corpus, "segv.flac"), 11025, 2, 20)
         flac(os.path.join(corpus, "abort.flac"), 12000, 2, 21)
         flac(os.path.join(corpus, "hang.flac"), 22050, 2, 22)
+        flac(os.path.join(corpus, "greedy.flac"), 24000, 2, 23)
+        os.mkdir(os.path.join(work, "hang"))
+        for name in ("0.flac", "1.flac", "hang.flac", "long.flac"):
+            os.link(os.path.join(corpus, name), os.path.join(work, "hang", name))
+        counted(job)
         costs_one_file(job)
         killed_child(job)
+        stopped(job)
         none_left(job)
-    print("the same rows; a crash, a hang and a kill cost one file each; no process left")
+    print("the same rows; a crash, a hang and a kill cost one file each; a stop costs none; no process left")
 
 
 if __name__ == "__main__":

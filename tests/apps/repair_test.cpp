@@ -324,6 +324,7 @@ TEST_CASE("repair: what cannot be repaired is left as it is") {
     return text.substr(at, text.find('}', at) - at);
   };
   CHECK(mean(outputs(folder)) == mean(before));
+  test::write_wav(folder / ("data/" + spoiled), 7000, 8000, 77);
   const Ended none = melflow_in(folder, {"repair", "none.h5"});
   CHECK(none.code == 1);
   CHECK(has(none.err, "none.h5: there is no such file"));

@@ -30,7 +30,7 @@ RunJournal::Commit commit(Input& in) {
   RunJournal::Commit out{.first = in.take<std::uint32_t>(), .files = {}};
   for (std::size_t files = in.below(4); files > 0; --files) {
     RunJournal::File f;
-    f.name_hash = in.take<std::uint64_t>();
+    f.name_hash = in.take<std::uint64_t>() >> 1;
     f.in_run = entry(in);
     f.in_sink = entry(in);
     f.is_kept = in.flag();

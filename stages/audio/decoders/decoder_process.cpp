@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -32,6 +33,21 @@ void end_with_parent() {
     }
     _exit(0);
   }).detach();
+}
+
+// What a library wants beyond that it does not get, and fails: a number in a damaged file costs the file.
+void bound_memory() {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose own it would be
+  long pages[6] = {};                                                // of data: the last
+  std::FILE* self = std::fopen("/proc/self/statm", "re");
+  if (self == nullptr) return;
+  const int known = std::fscanf(self, "%ld %ld %ld %ld %ld %ld", pages, pages + 1, pages + 2,
+                                pages + 3, pages + 4, pages + 5);
+  std::fclose(self);
+  const auto now = static_cast<rlim_t>(pages[5]) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
+  const rlimit most{now + kLibraryMemory, now + kLibraryMemory};
+  if (known == 6) (void)setrlimit(RLIMIT_DATA, &most);
+#endif
 }
 
 struct Asked {
@@ -156,6 +172,7 @@ int serve_decoder() {
   const rlimit none{0, 0};  // a crash is expected, and its memory is of no use
   (void)setrlimit(RLIMIT_CORE, &none);
   end_with_parent();
+  bound_memory();
   Server server;
   for (Asked asked; receive(asked); asked = {})
     if (!server.answer(asked)) return 1;

@@ -21,7 +21,8 @@ inline constexpr const char* kVerb =
     "decoder-process";                                ///< hidden: the command line does not list it
 inline constexpr int kSocket = 3;                     ///< of the child
 inline constexpr std::size_t kSharedBytes = 1 << 20;  ///< for samples
-inline constexpr std::size_t kMostHead = 4096;        ///< bytes before those of the file
+inline constexpr std::size_t kLibraryMemory = 128 << 20;  ///< that libraries may take [bytes]
+inline constexpr std::size_t kMostHead = 4096;            ///< bytes before those of the file
 inline constexpr std::size_t kMostText = 4096;
 
 enum class Ask : std::uint32_t {

@@ -20,16 +20,21 @@
 
 #include "stages/audio/decoders/decoder_process.h"
 #include "stages/files/unique_fd.h"
+#include "stages/files/whole_io.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to the program
 
 namespace melflow {
 
 using namespace decoder_protocol;
+using namespace std::chrono_literals;
 
 namespace {
 
 constexpr std::size_t kWindow = 64 * 1024;  // through which a child reads a file that was in memory
+// While a run is stopped: how long a child may work on one request, and how soon that is seen.
+constexpr std::chrono::milliseconds kGrace{300}, kLook{100};
+constexpr std::size_t kKept = 64 * 1024;  // of a file that was in memory [bytes]
 
 [[noreturn]] void cannot_start(int error) {
   throw DecoderLost(
@@ -72,11 +77,11 @@ class IsolatedDecoders::Child {
   };
 
  public:
-  explicit Child(std::chrono::seconds patience) : patience_(patience) {
+  explicit Child(const IsolatedDecoders& owner) : owner_(owner) {
     shared_fd_ = UniqueFd(memfd_create("melflow-samples", MFD_CLOEXEC));
     file_ = UniqueFd(memfd_create("melflow-file", MFD_CLOEXEC));
     if (!shared_fd_ || !file_) cannot_start(errno);
-    if (const int error = posix_fallocate(shared_fd_.get(), 0, kSharedBytes)) cannot_start(error);
+    if (const int error = allocate_whole(shared_fd_.get(), 0, kSharedBytes)) cannot_start(error);
     shared_.at = mmap(nullptr, kSharedBytes, PROT_READ, MAP_SHARED, shared_fd_.get(), 0);
     if (shared_.at == MAP_FAILED) cannot_start(errno);
     std::array<int, 2> ends{};
@@ -96,8 +101,9 @@ class IsolatedDecoders::Child {
 
   void share() { send({.ask = Ask::shared}, {}, shared_fd_.get()); }
 
-  // Where a child reads the bytes of a file that lies in memory.
+  // Where a child reads the bytes of a file that lies in memory, until drop().
   int put(std::span<const std::byte> bytes) {
+    has_file_ = bytes.size() > kKept;
     for (std::size_t at = 0; at < bytes.size();) {
       const ssize_t n =
           pwrite(file_.get(), bytes.data() + at, bytes.size() - at, static_cast<off_t>(at));
@@ -108,6 +114,10 @@ class IsolatedDecoders::Child {
       at += static_cast<std::size_t>(n);
     }
     return file_.get();
+  }
+
+  void drop() {
+    if (std::exchange(has_file_, false)) (void)ftruncate(file_.get(), 0);
   }
 
   void send(const Request& request, std::span<const std::byte> head = {}, int fd = -1) {
@@ -159,16 +169,25 @@ class IsolatedDecoders::Child {
  private:
   void wait_for_reply() {
     using Clock = std::chrono::steady_clock;
-    const auto until = Clock::now() + patience_;
+    auto until = Clock::now() + owner_.patience_;
+    bool is_stopped = false;
     for (;;) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (!is_stopped && owner_.stop_ != nullptr && *owner_.stop_ &&
+          Clock::now() + kGrace < until) {
+        is_stopped = true;
+        until = Clock::now() + kGrace;
+      }
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
       pollfd reply{socket_.get(), POLLIN, 0};
-      const int n = poll(&reply, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+      const int n = poll(&reply, 1, static_cast<int>(std::clamp(left, 0ms, kLook).count()));
       if (n > 0) return;
       if (n < 0 && errno == EINTR) continue;
+      if (Clock::now() < until) continue;
       (void)kill(pid_, SIGKILL);
       (void)wait();
-      throw DecoderLost(fmt::format("the decoder gave nothing for {} s: ended", patience_.count()));
+      if (is_stopped) throw DecoderStopped("the run was stopped");
+      throw DecoderLost(
+          fmt::format("the decoder gave nothing for {} s: ended", owner_.patience_.count()));
     }
   }
 
@@ -192,8 +211,9 @@ class IsolatedDecoders::Child {
         name == nullptr ? "signal " : "SIG", name == nullptr ? std::to_string(signal) : name));
   }
 
-  std::chrono::seconds patience_;
+  const IsolatedDecoders& owner_;
   UniqueFd shared_fd_, file_, socket_;
+  bool has_file_ = false;
   Mapping shared_;
   pid_t pid_ = -1;
 };
@@ -250,7 +270,17 @@ class IsolatedDecoders::Decoder final : public SoundDecoder {
   std::int64_t untimed_from_ = kAllTimed;
 };
 
-IsolatedDecoders::IsolatedDecoders(std::chrono::seconds patience) : patience_(patience) {}
+// FFmpeg brings over a hundred libraries, each with data of its own.
+std::size_t IsolatedDecoders::child_memory() {
+#ifdef MELFLOW_HAS_FFMPEG
+  return 32 << 20;
+#else
+  return 8 << 20;
+#endif
+}
+
+IsolatedDecoders::IsolatedDecoders(std::chrono::seconds patience, const std::atomic<bool>* stop)
+    : patience_(patience), stop_(stop) {}
 IsolatedDecoders::~IsolatedDecoders() = default;
 
 std::unique_ptr<IsolatedDecoders::Child> IsolatedDecoders::lease() {
@@ -262,13 +292,14 @@ std::unique_ptr<IsolatedDecoders::Child> IsolatedDecoders::lease() {
     idle_.pop_back();
     if (!child->has_ended()) return child;
   }
-  auto child = std::make_unique<Child>(patience_);
+  auto child = std::make_unique<Child>(*this);
   child->share();
   return child;
 }
 
 void IsolatedDecoders::give_back(std::unique_ptr<Child> child) {
   if (child->is_lost()) return;
+  child->drop();
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(child));
 }

@@ -9,6 +9,7 @@
 // ends when its socket closes, however this process ends.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -27,10 +28,20 @@ class DecoderLost : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A child that was ended since it gave nothing while the run was being stopped: its file is not done.
+class DecoderStopped : public DecoderLost {
+ public:
+  using DecoderLost::DecoderLost;
+};
+
 class IsolatedDecoders {
  public:
-  /// `patience`: how long a child may work on one request.
-  explicit IsolatedDecoders(std::chrono::seconds patience);
+  /// The memory that a child takes [bytes], beside a copy of a file that lies in memory: what is its own of the program,
+  /// kSharedBytes, and what a library takes of sound files as they are. Docs: decision 19 has the measurement.
+  static std::size_t child_memory();
+
+  /// `patience`: how long a child may work on one request; `stop`: whether the run is being stopped, may be null.
+  IsolatedDecoders(std::chrono::seconds patience, const std::atomic<bool>* stop);
   /// Ends all children. No decoder may be in use.
   ~IsolatedDecoders();
   IsolatedDecoders(const IsolatedDecoders&) = delete;
@@ -41,7 +52,8 @@ class IsolatedDecoders {
     bool is_by_ffmpeg = false;
   };
   /// Opens a file in a child that is idle, or a new one. It reads `input` no more than for its bytes; errors of reading are
-  /// input.error(). This and the decoder's read() throw DecoderLost. `input` must outlive the decoder.
+  /// input.error(). This and the decoder's read() throw DecoderLost, of which one is DecoderStopped. `input` must outlive the
+  /// decoder.
   Opened open(SoundInput& input);
 
  private:
@@ -50,7 +62,8 @@ class IsolatedDecoders {
   std::unique_ptr<Child> lease();
   void give_back(std::unique_ptr<Child> child);
 
-  std::chrono::seconds patience_;
+  const std::chrono::seconds patience_;
+  const std::atomic<bool>* const stop_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Child>> idle_;
 };

@@ -267,9 +267,7 @@ bool AudioCacheFile::commit(const std::vector<Entry>& fresh) {
   // Aligned, whatever others append meanwhile.
   commit.index_offset = round_up(end_.fetch_add(bytes + kCachePage), kCachePage);
   // Beforehand, because a store into a page that finds no room on the disk ends the process.
-  if (const int error = posix_fallocate(fd_.get(), static_cast<off_t>(commit.index_offset),
-                                        static_cast<off_t>(bytes));
-      error != 0)
+  if (const int error = allocate_whole(fd_.get(), commit.index_offset, bytes); error != 0)
     return fail(error), false;
   const MappedRange written(fd_.get(), commit.index_offset, bytes, PROT_READ | PROT_WRITE);
   if (written.data() == nullptr) return fail(errno), false;
