@@ -214,8 +214,10 @@ TEST_CASE(
   CHECK(
       bad.err.ends_with("  … and 90 more (`melflow inspect OUTPUT` with --failed, --skipped or "
                         "--files lists all), by reason:\n"
-                        "    90 files: work: failed: is broken\n"));
-  CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 13);
+                        "    90 files: work: failed: is broken\n"
+                        "  Mend these files, or leave them out; `melflow update toy.yaml` then "
+                        "computes what has changed.\n"));
+  CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 14);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
   CHECK(good.code == 0);
   CHECK(good.out + good.err == "");
