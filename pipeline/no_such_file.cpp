@@ -1,5 +1,7 @@
 #include "pipeline/no_such_file.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -47,8 +49,11 @@ std::string near_path(const std::string& path) {
   std::vector<std::string> names;
   for (const std::string& p : paths) names.push_back(fs::path(p).filename().string());
   const std::string near = did_you_mean(name, names);
+  // Of a name of one letter every other is near.
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (near == did_you_mean(names[i])) return did_you_mean(excerpt(paths[i], kLongestPath));
+    if (near == did_you_mean(names[i]) &&
+        (given.stem().string().size() > 1 || strcasecmp(names[i].c_str(), name.c_str()) == 0))
+      return did_you_mean(excerpt(paths[i], kLongestPath));
   return {};
 }
 

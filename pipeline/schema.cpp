@@ -150,6 +150,8 @@ std::string without_comma(const std::string& text, bool is_integer) {
 std::string on_form(const Value& v, const std::string& type) {
   const bool takes_one =
       type != "group" && type.find("list") == type.npos && type.find("({") == type.npos;
+  if (v.is_map() && type.starts_with("list of") && type.find("map") == type.npos)
+    return "; write one value, or several as [A, B]";
   if (!takes_one) return {};
   if (v.is_list())
     return v.items().size() == 1 ? "; write it without the brackets"

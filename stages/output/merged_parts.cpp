@@ -112,10 +112,10 @@ UniqueFd Merge::open_whole(const FinishedPart& part) const {
   if (!fd || ::fstat(fd.get(), &st) != 0)
     refuse(part, fmt::format("cannot be opened: {}", std::strerror(errno)));
   if (static_cast<std::uint64_t>(st.st_size) != part.bytes)
-    refuse(part, fmt::format("is damaged: it has {} bytes, and its worker wrote {}", st.st_size,
-                             part.bytes));
+    refuse(part, fmt::format("this file is damaged: it has {} bytes, and its worker wrote {}",
+                             st.st_size, part.bytes));
   if (hash_of_file(fd.get(), part.path) != part.hash)
-    refuse(part, "is damaged: its bytes are not those that its worker wrote");
+    refuse(part, "this file is damaged: its bytes are not those that its worker wrote");
   return fd;
 }
 

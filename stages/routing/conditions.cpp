@@ -148,7 +148,8 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
 
 std::string Conditions::parse_text(const Value& v, Condition& out) {
   const auto texts = texts_of(v);
-  if (!texts) return detail::is_not(v, "a text or a list of texts");
+  if (!texts)
+    return detail::is_not(v, "a text or a list of texts") + "; \"!dog\" means any but dog";
   for (const std::string& text : *texts) {
     Pattern pattern;
     std::string_view rest = text;

@@ -289,8 +289,8 @@ TEST_CASE("cli: stages lists every stage and shows all options of one") {
   const Ended one = run(folder, {kToy, "stages", "toy_work"});
   CHECK(one.code == 0);
   CHECK(one.out.starts_with("toy_work: Works, or fails when told to.\n\n  toy → toy\n"));
-  CHECK(
-      has(one.out, "  wait_ms  (integer, 0 to 60000; default 0)\n      time an item takes [ms]\n"));
+  CHECK(has(one.out,
+            "  wait_ms  (integer, 0 to 60000 ms; default 0)\n      time an item takes [ms]\n"));
   CHECK(has(one.out, "  queue  (integer, 1 to 1048576)\n"));
   const Ended schema = run(folder, {kMelflow, "stages", "--json-schema"});
   CHECK(nlohmann::json::parse(schema.out)["$defs"].contains("hdf5_write"));

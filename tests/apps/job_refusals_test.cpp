@@ -345,11 +345,10 @@ TEST_CASE("plan: what cannot be a job is refused, and nothing is written") {
             "--part: a part has at least a byte"},
         Row{{"plan", "one.yaml"}, 2, "--output"},
         Row{{"plan", "none.yaml", "-o", "job"}, 78, "there is no such file"},
-        Row{{"work", "job"},
-            1,
-            "job: there is no job.json in it, so it is not the folder of a job"},
-        Row{{"merge", "job"}, 1, "it is not the folder of a job"},
-        Row{{"status", "job"}, 1, "it is not the folder of a job"},
+        Row{{"work", "."}, 1, ".: there is no job.json in it, so it is not the folder of a job"},
+        Row{{"work", "job"}, 1, "job: there is no such folder"},
+        Row{{"merge", "job"}, 1, "job: there is no such folder"},
+        Row{{"status", "one.yaml"}, 1, "one.yaml: this is a file; name the folder of a job"},
         Row{{"work", "job", "--patience", "5x"}, 2, "is not a time such as"}}) {
     CAPTURE(row.message);
     const Ended ended = melflow_in(folder, row.arguments);

@@ -78,7 +78,10 @@ TEST_CASE("npy: inspect, show and compare say of .npy what they say of .h5") {
       return out.substr(out.find('\n'));  // without the first line, which names the file
     };
     CHECK(has(text("out.npy"), "fr/d\\xe9j\\xe0.wav"));
-    CHECK(text("out.npy") == text("out.h5"));
+    std::string named = text("out.npy");  // the sink of its own kind is all that differs
+    const std::size_t sink = named.find("npy_write:");
+    REQUIRE(sink != named.npos);
+    CHECK(named.replace(sink, 9, "hdf5_write") == text("out.h5"));
 
     const Ended equal = folder.melflow({"compare", "out.npy", "out.h5"});
     CHECK(equal.code == 0);

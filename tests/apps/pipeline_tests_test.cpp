@@ -289,5 +289,5 @@ TEST_CASE("test: what cannot be tested is said, and other tests go on") {
   write_text(folder / "none.yaml", test::nodes_to_mel("root: .", kMel) + kWrite);
   const Ended none = melflow_in(folder, {"test", "none.yaml"});
   CHECK(none.code == 2);
-  CHECK(has(none.err, "none.yaml: has no tests"));
+  CHECK(has(none.err, "none.yaml: there are no tests in it"));
 }

@@ -81,8 +81,7 @@ TEST_CASE("writing: with stdout and stderr closed nothing is printed into the ou
     std::filesystem::copy(folder / "p.yaml", folder / "p.npy");
     const Ended e = shell(folder, "OUT=p.npy \"$1\" run p.npy --set write.overwrite=true");
     CHECK(e.code == 1);
-    CHECK(
-        has(e.err, "p.npy: this file is what this run reads and would be replaced by the output"));
+    CHECK(has(e.err, "p.npy: this is what this run reads and would be replaced by the output"));
     CHECK(read_text(folder / "p.npy") == yaml);
   }
   SUBCASE("a limit on the size of files is told") {

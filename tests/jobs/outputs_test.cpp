@@ -130,8 +130,8 @@ TEST_CASE("outputs: what the run reads is not replaced") {
     const JobResult job = run(folder, out, overwrite, files);
     CAPTURE(job.text());
     CHECK_FALSE(job.started);
-    CHECK(job.error ==
-          folder / out + ": is " + what + " and would be replaced by the output; write elsewhere");
+    CHECK(job.error == folder / out + ": this is " + what +
+                           " and would be replaced by the output; write elsewhere");
   };
   refused("clips/train/2.wav", "a file of the corpus");
   refused("clips/train/../train/2.wav", "a file of the corpus");

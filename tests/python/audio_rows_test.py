@@ -197,7 +197,7 @@ class AudioRowsTest(unittest.TestCase):
         for damaged in (b"no index", whole[:len(whole) // 2], b""):
             with open(index, "wb") as out:
                 out.write(damaged)
-            with self.assertWarnsRegex(UserWarning, "my.npz: is no index that can be read"):
+            with self.assertWarnsRegex(UserWarning, "my.npz: this is no index that can be read"):
                 rows = melflow.open(path, index=index)
             np.testing.assert_array_equal(rows[:], expected)
             with warnings.catch_warnings():

@@ -252,7 +252,7 @@ class RowsTest(unittest.TestCase):
                 pass
         with open(path, "wb") as out:
             out.write(b"nothing")
-        with self.assertRaisesRegex(ValueError, "damaged.h5: is no HDF5 file"):
+        with self.assertRaisesRegex(ValueError, "damaged.h5: this is no HDF5 file"):
             melflow.open(path)
         with h5py.File(path, "w") as file:
             file["x"] = [1]

@@ -229,7 +229,7 @@ TEST_CASE("decode: a channel has one name in the feature settings, and 0 is none
         {"-1", "downmix: -1 is not the number of a channel"},
         {"mid", "is not mean, left, right or the number of a channel, counted from 1"},
         {"rihgt", "Did you mean 'right'?"},
-        {"[1, 2]", "is not mean, left, right or the number of a channel, counted from 1"}}) {
+        {"[1, 2]", "from 1 is expected; write one value, without the brackets"}}) {
     const std::string options = fmt::format("{{downmix: {}}}", value);
     const char* expected = message;
     CAPTURE(options);

@@ -20,6 +20,8 @@ TEST_CASE("no such file: the nearest name in its folder, with the path as it was
   CHECK(near_path(folder / "clip") == ". Did you mean '" + (folder / "clips") + "'?");
   CHECK(near_path(folder / "clip/") == ". Did you mean '" + (folder / "clips") + "'?");
   CHECK(near_path(folder / "quite_another_name").empty());
+  folder.write("a.csv", "");
+  CHECK(near_path(folder / "b.csv").empty());
 }
 
 TEST_CASE("no such file: else the files of its kind that are beside it, five at most") {

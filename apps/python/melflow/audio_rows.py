@@ -125,7 +125,7 @@ class AudioRows(Rows):
                 return {p: (tuple(stamps[i]), numbers[i], hashes[i], (texts["node"][i], texts["reason"][i]))
                         for i, p in enumerate(texts["path"])}
         except Exception as error:  # whatever a file that is no index makes of it
-            warnings.warn(f"{self.index}: is no index that can be read ({error}), and is made anew", stacklevel=5)
+            warnings.warn(f"{self.index}: this is no index that can be read ({error}), and is made anew", stacklevel=5)
             return {}
 
     def _write_index(self, stamps: np.ndarray, said: Mapping[int, Tuple[str, str]]) -> None:

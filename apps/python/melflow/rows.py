@@ -193,10 +193,10 @@ class FileRows(Rows):
         self._batch_workers = min(2, len(os.sched_getaffinity(0)))
         self.file = name = os.fspath(path)
         if os.path.exists(name) and not h5py.is_hdf5(name):
-            raise ValueError(f"{name}: is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
+            raise ValueError(f"{name}: this is no HDF5 file: melflow.open takes an output of hdf5_write, or a pipeline (.yaml)")
         with h5py.File(name, "r") as file:
             if "rows" not in file.attrs or "files" not in file:
-                raise ValueError(f"{name}: is not an output of melflow")
+                raise ValueError(f"{name}: this is not an output of melflow")
             version = int(file.attrs.get("format", 1))
             if version != _FORMAT:
                 raise ValueError(f"{name}: has the format {version}, this reads {_FORMAT}; make the file again, or use the "
@@ -225,7 +225,7 @@ class FileRows(Rows):
             self.mean = statistics["mean"][:] if statistics is not None else None
             self.std = statistics["std"][:] if statistics is not None else None
         for other in _of_other_runs(name, self.attributes.get("run_hash"), self.split_names):
-            warnings.warn(f"{other}: is not of the same run as {name}: labels, splits or features may be others. "
+            warnings.warn(f"{other}: this file is not of the same run as {name}: labels, splits or features may be others. "
                           "`melflow update` of its pipeline makes them of one run", stacklevel=3)
         # A row is a frame, or a sample, of a recording, and not a window.
         self.is_ragged = self.name == "waveform" or (self.name != "windows" and len(self.shape) < 3)
