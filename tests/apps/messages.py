@@ -23,8 +23,6 @@ from wrong_pipelines import EDITS, PART, PIPELINE
 
 def fill(folder):
     (folder / "a.yaml").write_text(PIPELINE)
-    (folder / "two.yaml").write_text(
-        PIPELINE + "  second: {stage: npy_write, from: mel, path: second.npy}\n")
     (folder / "part.yaml").write_text(PART)
     (folder / "data.yaml").write_text(PIPELINE.replace("clips", "${DATA}"))
     (folder / "old.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))

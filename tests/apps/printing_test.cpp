@@ -211,16 +211,12 @@ TEST_CASE(
       bad.err.starts_with("100 of 400 files failed, 280 are ok (written: toy.out):\n"
                           "  toy/0003: work: failed: is broken\n"
                           "  toy/0007: work: failed: is broken\n"));
-  CHECK(
-      bad.err.ends_with("  … and 90 more (`melflow inspect OUTPUT --remarks` lists all), by reason:
-"
-                        "    90 files: work: failed: is broken
-"
-                        "  Mend these files, or leave them out; `melflow update toy.yaml` then "
-                        "computes what has changed.
-"));
-  CHECK(std::count(bad.err.begin(), bad.err.end(), '
-') == 14);
+  CHECK(bad.err.ends_with(
+      "  … and 90 more (`melflow inspect OUTPUT --remarks` lists all), by reason:\n"
+      "    90 files: work: failed: is broken\n"
+      "  Mend these files, or leave them out; `melflow update toy.yaml` then "
+      "computes what has changed.\n"));
+  CHECK(std::count(bad.err.begin(), bad.err.end(), '\n') == 14);
   const Ended good = run(folder, {kToy, "run", "toy.yaml", "-q"});
   CHECK(good.code == 0);
   CHECK(good.out + good.err == "");

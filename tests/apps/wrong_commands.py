@@ -51,7 +51,6 @@ COMMANDS = [
     "run a.yaml --set files.root=empty",
     "run a.yaml --set write.path=no/such/out.h5",
     "run a.yaml -q",
-    "update two.yaml -q",
     "stages mell",
     "stages whisper",
     "inspect nothing.h5",
