@@ -322,9 +322,9 @@ void check_input(GraphDraft& graph, const NodeDraft& node) {
                             node.info->name, node.common.from.size(),
                             fmt::join(node.common.from, ", "), which_to_keep(graph, node)));
   const bool has_too_many = (node.from.size() > 1 && !takes_several) || never_together(graph, node);
-  for (const PlanInput& from : node.from)
-    if (graph.node(from.node).info != nullptr && !is_source && !has_too_many)
-      check_pair(graph, from, node);
+  for (const PlanInput& input : node.from)
+    if (graph.node(input.node).info != nullptr && !is_source && !has_too_many)
+      check_pair(graph, input, node);
   if (node.info->traits.joins && node.from.size() == node.common.from.size())
     check_join(graph, node);
   if (node.info->traits.pairs && node.from.size() == node.common.from.size() && !node.from.empty())

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "pipeline/problem.h"
+#include "pipeline/sentences.h"
 #include "pipeline/text.h"
 #include "pipeline/threads.h"
 #include "stages/corpus/split_name.h"
@@ -21,9 +22,9 @@ std::vector<std::string> training_splits(const RowSinkOptions& target,
   const std::vector<std::string>& wanted = target.statistics_splits;
   for (const std::string& name : wanted)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw RunError(fmt::format(
+      throw RunError(in_sentences(fmt::format(
           "{}: statistics_splits: no file is in the split '{}'{}; the splits are {}", target.path,
-          excerpt(name), did_you_mean(name, names), fmt::join(names, ", ")));
+          excerpt(name), did_you_mean(name, names), fmt::join(names, ", "))));
   std::vector<std::string> out;
   for (const std::string& name : names)
     if (wanted.empty() ? is_training_split(name)

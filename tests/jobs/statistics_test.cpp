@@ -169,8 +169,8 @@ TEST_CASE("statistics: no training split by its name is an error before anything
       "training_val, "
       "test-clean. Name it, as in statistics_splits: [dev-clean], or set statistics: all"));
   CHECK(error({.write = "statistics: train, statistics_splits: [dev-claen]"})
-            .ends_with("out.h5: statistics_splits: no file is in the split 'dev-claen', did you "
-                       "mean 'dev-clean'?; the splits are dev-clean, training_val, test-clean"));
+            .ends_with("out.h5: statistics_splits: no file is in the split 'dev-claen'. Did you "
+                       "mean 'dev-clean'? The splits are dev-clean, training_val, test-clean"));
   CHECK(error({.files = "labels: none", .write = "statistics: train, statistics_splits: [train]"})
             .ends_with("out.h5: statistics_splits names train, but the corpus has no splits; leave "
                        "it out for the statistics of all rows, or set splits of file_list"));

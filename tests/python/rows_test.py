@@ -174,8 +174,8 @@ class RowsTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "the state is of other rows"):
             rows.batches(7, where={"animal": "bee"}).load_state_dict(state)
         for where, error, text in [
-                ({"anmal": "ant"}, ValueError, "where: there is no name 'anmal', did you mean 'animal'.; there are: label, split, path, "),
-                ({"animal": "and"}, ValueError, "where: there is no animal 'and', did you mean 'ant'.; there are: ant, bee, cat"),
+                ({"anmal": "ant"}, ValueError, "where: there is no name 'anmal'. Did you mean 'animal'. There are: label, split, path, "),
+                ({"animal": "and"}, ValueError, "where: there is no animal 'and'. Did you mean 'ant'. There are: ant, bee, cat"),
                 ({"label": ["ant", "dog"]}, ValueError, "where: there is no label 'dog'; there are: ant, bee, cat"),
                 ({"split": "test"}, ValueError, "where: there is no split 'test'; there are: train, val"),
                 ({"animal": 3}, TypeError, "where: animal: 3: is no text and no list of texts"),

@@ -41,11 +41,16 @@ std::string between(const std::string& text, const std::string& begin, const std
 
 // What a message tells to write instead; "" where it tells nothing of the kind.
 std::string hint_of(const std::string& message) {
-  if (const std::string meant = between(message, "; did you mean ", "?"); !meant.empty())
+  if (const std::string meant = between(message, ". Did you mean '", "'?"); !meant.empty())
     return meant;
   if (const std::string both = between(message, "write it at both, as in ", " "); !both.empty())
     return both;
-  return between(message, "; write ", " ");
+  if (const std::string quoted = between(message, "; write \"", "\""); !quoted.empty())
+    return quoted;
+  const std::string word = between(message, "; write ", " ");
+  const bool is_prose =
+      word == "the" || word == "one," || message.find("; write 0 or more") != message.npos;
+  return is_prose ? std::string() : word;
 }
 
 struct Written {
@@ -93,7 +98,7 @@ TEST_CASE("conditions: a range that is written otherwise has a hint that says wh
       {Fact::duration, ">1s, >15s", ""},
       {Fact::duration, ">1s-15s", ""},
       {Fact::duration, "<1s, >15s", ""},
-      {Fact::duration, "1s..", ""},
+      {Fact::duration, "1s..", ">= 1s"},
       {Fact::duration, "1s....15s", ""},
       {Fact::duration, "between 1s and 15s", ""},
       {Fact::duration, "long", ""},

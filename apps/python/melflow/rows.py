@@ -42,8 +42,8 @@ def _known(what: str, wanted: str, there: List[str]) -> str:
         return wanted
     near = difflib.get_close_matches(wanted, there, 1)
     some = ", ".join(there[:10]) + (f", … ({len(there)} in all)" if len(there) > 10 else "")
-    raise ValueError(f"where: there is no {what} {wanted!r}" + (f", did you mean {near[0]!r}?" if near else "") +
-                     f"; there are: {some or 'none'}")
+    raise ValueError(f"where: there is no {what} {wanted!r}" + (f". Did you mean {near[0]!r}? There" if near else "; there") +
+                     f" are: {some or 'none'}")
 
 
 class Rows:
