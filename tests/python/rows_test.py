@@ -137,7 +137,7 @@ class RowsTest(unittest.TestCase):
                                   (lambda: rows.batches(workers=0), ValueError, "workers is 1 or more, not 0"),
                                   (lambda: rows.batches().load_state_dict(None), TypeError, "what state_dict.. gives, not None"),
                                   (lambda: rows[1.5], TypeError, "the number of a row is a whole number, not 1.5"),
-                                  (lambda: melflow.open(__file__), ValueError, "rows_test.py: is no HDF5 file")):
+                                  (lambda: melflow.open(__file__), ValueError, "rows_test.py: this is no HDF5 file")):
             with self.assertRaisesRegex(error, said):
                 call()
         with self.assertRaisesRegex(ValueError, "no statistics"):
