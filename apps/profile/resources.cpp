@@ -7,8 +7,10 @@
 namespace melflow {
 namespace {
 
-constexpr double kAlike = 1.05;      // ceilings less than this apart are one
-constexpr double kFromDisk = 0.1;    // less of the bytes from the disk is no reason to wait
+constexpr double kAlike = 1.05;    // ceilings less than this apart are one
+constexpr double kFromDisk = 0.1;  // less of the bytes from the disk is no reason to wait
+// Of a call [s]: what is more, threads have used that looked for work and found none.
+constexpr double kMostBetween = 4e-6;
 constexpr double kAllWorking = 0.8;  // from this share on, a worker in a stage is a core at work
 
 bool takes_from(const RunReport& report, const std::string& node, const std::string& source) {
@@ -102,7 +104,10 @@ Demands demands_of(const RunReport& report) {
     if (reads_disk && takes_from(report, s.name, source)) d.disk = std::max(0.0, d.busy - d.cpu);
     out.stages.push_back(std::move(d));
   }
-  out.between = std::max(0.0, report.graph_cpu_seconds / files - out.core_seconds());
+  std::size_t calls = 0;
+  for (const StageReport& s : report.stages) calls += s.service.calls;
+  out.between = std::clamp(report.graph_cpu_seconds / files - out.core_seconds(), 0.0,
+                           kMostBetween * static_cast<double>(calls) / files);
   return out;
 }
 

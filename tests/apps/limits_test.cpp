@@ -329,6 +329,9 @@ TEST_CASE("limits: what passes between stages takes workers and cores, too") {
   RunReport r = run_of({{"read", 4, 4, 4}, {"mel", 4, 15, 15}});
   CHECK(find_limits(r).cause == Cause::uneven);
   r.graph_cpu_seconds = 38.2;
+  stage(r, "mel").service.calls = 1000;  // it was for threads that had nothing to do
+  CHECK(find_limits(r).cause == Cause::uneven);
+  stage(r, "mel").service.calls = 10'000'000;
   const Limits l = find_limits(r);
   CHECK(l.cause == Cause::cores);
   CHECK(l.share == doctest::Approx(38.2 / 40));
