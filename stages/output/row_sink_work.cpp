@@ -5,6 +5,7 @@
 
 #include "pipeline/problem.h"
 #include "stages/corpus/update.h"
+#include "stages/files/publication.h"
 #include "stages/output/row_sink.h"
 
 namespace melflow {
@@ -160,7 +161,9 @@ void RowSink::leave_work(RunContext& run) {
 // An update of several outputs begins anew: a file may be done in one, and not in another.
 void RowSink::drop_work() {
   take_back_in_place();
-  for (const auto& file : files_) file->remove();
+  // What has its name to come already is complete: giving it is gone on with.
+  for (const auto& file : files_)
+    if (Publication::waiting(file->target()).empty()) file->remove();
   files_.clear();
   if (checkpoints_ != nullptr) checkpoints_->remove();
   checkpoints_.reset();
