@@ -78,6 +78,11 @@ std::string wrong_option(const CLI::App& app, const CLI::App& verb, const std::s
   const std::string word =
       is_short ? argument.substr(0, 2) : argument.substr(0, argument.find('='));
   const std::vector<std::string> own = option_names(verb);
+  if (verb.get_name() == "graph" && (word == "-o" || word == "--output" || word == "--out"))
+    return fmt::format(
+        "there is no option '{}'; the chart goes to standard output: write > FILE.mmd "
+        "at the end",
+        excerpt(word));
   for (const OtherOption& other : kOtherOptions)
     if (word == other.name && std::find(own.begin(), own.end(), other.here) != own.end())
       return fmt::format("there is no option '{}'; {}", excerpt(word), other.how);

@@ -115,6 +115,12 @@ class Override {
     if (graph != nullptr)
       for (const Value::Entry& e : graph->entries()) known.push_back(e.key);
     std::string advice = did_you_mean(path.front(), known);
+    if (path.front() == kGraphKey) {
+      problem(
+          "the graph is not set as a whole; write NODE.OPTION=VALUE for an option of one of its "
+          "nodes, such as mel.n_mels=64");
+      return nullptr;
+    }
     if (advice.empty() && path.size() == 1)
       advice = "; write NODE.OPTION for an option of a node, such as mel.n_mels";
     problem(fmt::format("there is no node '{}' and no such key at the top level{}",

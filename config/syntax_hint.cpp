@@ -197,6 +197,9 @@ std::string hint_here(const Lines& lines, int line, int column, std::string_view
   if (above >= 0 && open.empty() && here.find(':') == static_cast<std::size_t>(column) &&
       lines.indent(line) > lines.indent(above))
     return of_indents(lines, line);
+  if (const std::size_t colon = here.find(": ("); colon != here.npos && open.empty())
+    return fmt::format("a map is written in {{ }}, not in ( ): {}: {{a: 1, b: 2}}",
+                       here.substr(first, colon - first));
   return "write one 'key: value' on a line, or a map in braces: key: {a: 1, b: 2}";
 }
 

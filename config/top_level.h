@@ -56,7 +56,7 @@ inline constexpr OtherName kOtherTopLevelNames[] = {
 inline constexpr OtherValue kOtherTopLevelValues[] = {
     {"workers", "all", "write auto (or 0) for a thread for each core"},
     {"workers", "max", "write auto (or 0) for a thread for each core"},
-    {"memory", "*", "write memory: {host: 2GiB}"},
+    {"memory", "*", "write memory: {host: VALUE}, or --set memory.host=VALUE"},
 };
 
 struct TopLevelOptions {

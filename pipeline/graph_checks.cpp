@@ -147,7 +147,7 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
   for (std::size_t a = 0; a < d.from.size(); ++a) {
     for (std::size_t b = a + 1; b < d.from.size(); ++b) {
       if (d.from[a].node == d.from[b].node)
-        return error(fmt::format("names {} twice; name each node once", d.common.from[a]));
+        return error(fmt::format("names {} twice; name two different nodes", d.common.from[a]));
     }
     for (const auto& [node, outputs] : ways_of(graph, d.from[a])) ++common[node];
   }
@@ -157,8 +157,8 @@ void check_pairs(GraphDraft& graph, const NodeDraft& d) {
     if (inputs < d.from.size() && up.info != nullptr &&
         (up.info->traits.expands || up.info->traits.cuts))
       return error(
-          fmt::format("takes rows of the same blocks, but {} ({}) cuts files into blocks for some "
-                      "of its inputs only; let all inputs come from the same {}",
+          fmt::format("takes rows of the same blocks, but only some of its inputs come by {} ({}), "
+                      "which cuts files into blocks; let all of them come by the same {}",
                       up.spec->name, up.info->name, up.info->name));
   }
 }
@@ -199,13 +199,15 @@ std::string sinks_of(const GraphDraft& graph, int node) {
 
 // Of a node that takes one input and is given several: the one that fits, where the others do not.
 std::string which_to_keep(const GraphDraft& graph, const NodeDraft& node) {
-  if (node.info->traits.kind == StageKind::sink) return "; write one node for each";
   std::vector<std::string> fitting;
   for (std::size_t i = 0; i < node.from.size() && node.from.size() == node.common.from.size(); ++i)
     if (fits(*node.info, graph.port_of(node.from[i].node))) fitting.push_back(node.common.from[i]);
   if (fitting.size() == 1)
     return fmt::format("; write from: {0}, since only '{0}' gives what it takes ({1})",
                        fitting.front(), taken_by(*node.info));
+  if (node.info->traits.kind == StageKind::sink)
+    return fmt::format("; keep one of them, and write a node with {} for each other",
+                       node.info->name);
   return "; keep one of them, or join them first: merge joins the outputs of a route or several "
          "sources, concat puts rows side by side, batches takes several";
 }
@@ -398,7 +400,8 @@ void check_shape(GraphDraft& graph) {
           fmt::format("{}: no node takes its output ({}); {}", d.spec->name, graph.port_of(i).name,
                       is_second
                           ? fmt::format("name all sources in a list: from: {}", all_sources(graph))
-                          : "a graph ends in a sink" + sinks_of(graph, i)));
+                          : fmt::format("write a node with from: {} whose stage is a sink{}",
+                                        d.spec->name, sinks_of(graph, i))));
     }
     if (are_connected) check_outputs(graph, i);
   }

@@ -191,8 +191,8 @@ void connect(GraphDraft& graph, NodeDraft& node) {
     } else if (const NodeDraft& up = graph.node(in.node); in.output < 0 && !up.outputs.empty()) {
       graph.error(
           mark_of(spec, "from"),
-          fmt::format("{}.from: {} ({}) has several outputs; name one: {}.{}", spec.name, from,
-                      up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
+          fmt::format("{}.from: the outputs of {} ({}) have names; write one: {}.{}", spec.name,
+                      from, up.common.stage, from, fmt::join(up.outputs, ", " + from + ".")));
     } else {
       node.from.push_back(in);
     }

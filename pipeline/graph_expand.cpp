@@ -105,8 +105,9 @@ void insert_node(GraphDraft& graph, int index) {
   if (ends.size() > 1)
     return graph.error(
         mark_of(source, d.asked_by),
-        fmt::format("{} needs one node that gives all '{}' items, but {} give some each; {}",
-                    asking(source, d), d.behind->name, fmt::join(names, " and "),
+        fmt::format("{} needs a single node that all files go through as {}, but some go through "
+                    "{}; {}",
+                    asking(source, d), d.behind->name, fmt::join(names, ", some through "),
                     sources_of(graph).size() > 1
                         ? fmt::format("take all sources by one node: from: {}", all_sources(graph))
                         : std::string("let one of them take from the other, or remove one")));

@@ -54,14 +54,20 @@ void report_unbounded(GraphDraft& graph, const Plan& plan) {
   }
 }
 
-// " (read.whole, decode.block)": the options that bound what a stage gives.
+// " (segment.length, decode.block)": the options that bound what a stage gives, of the largest first.
 std::string size_options(const Plan& plan) {
-  std::string out;
-  for (const PlanNode& n : plan.nodes) {
+  const std::vector<std::size_t> bound = largest_blocks(plan);
+  std::vector<std::pair<std::size_t, std::string>> options;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const PlanNode& n = plan.nodes[i];
     const std::string option = n.resources.size_option;
-    if (option.empty() || n.inputs.empty() || n.to.empty()) continue;
-    out += (out.empty() ? " (" : ", ") + n.name + "." + option;
+    if (!option.empty() && !n.inputs.empty() && !n.to.empty())
+      options.emplace_back(bound[i], n.name + "." + option);
   }
+  std::stable_sort(options.begin(), options.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out;
+  for (const auto& [bytes, option] : options) out += (out.empty() ? " (" : ", ") + option;
   return out.empty() ? out : out + ")";
 }
 
@@ -143,6 +149,12 @@ int find_cutter(Plan& plan) {
   return cutter;
 }
 
+// A size that is enough, as it is written in a pipeline: whole MiB from there on.
+std::string rounded_up(std::size_t bytes) {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  return to_text(Bytes{bytes < kMiB ? bytes : (bytes + kMiB - 1) / kMiB * kMiB});
+}
+
 // A budget of so few bytes is a number that lacks its unit.
 std::string forgotten_unit(const Plan& plan) {
   constexpr std::uint64_t kFewBytes = 64 << 10;
@@ -173,11 +185,11 @@ void check_memory(GraphDraft& graph, Plan& plan) {
   if (plan.least_memory > plan.host_memory)
     graph.error(
         graph.spec.memory_mark,
-        fmt::format("memory.host: {} is too little: the largest block needs {:.1f} MiB on its way "
-                    "from the source to the sinks; set at least that, or make blocks smaller{}{}",
-                    to_text(Bytes{plan.host_memory}),
-                    static_cast<double>(plan.least_memory) / (1 << 20), size_options(plan),
-                    forgotten_unit(plan)));
+        fmt::format(
+            "memory.host: {} is too little: what is on the way from the source to the sinks "
+            "takes {} at least; set that, or make blocks smaller{}{}",
+            to_text(Bytes{plan.host_memory}), rounded_up(plan.least_memory), size_options(plan),
+            forgotten_unit(plan)));
 }
 
 }  // namespace melflow

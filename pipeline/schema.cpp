@@ -96,8 +96,14 @@ std::string Field::check_range(double value) const {
                               : number_text(value);
   const bool is_in_kilohertz = type.starts_with("sample rate") && low && value > 0 &&
                                1000 * value <= highest.value_or(INFINITY);
-  return fmt::format("{} is out of range{}; allowed: {}", got,
-                     is_in_kilohertz ? did_you_mean(got + "kHz") : "", allowed());
+  const bool lacks_sign = highest && *highest <= 0 && value > 0 && -value >= lowest.value_or(0);
+  return fmt::format(
+      "{} is out of range{}; allowed: {}", got,
+      is_in_kilohertz ? did_you_mean(got + "kHz")
+      : lacks_sign    ? did_you_mean(fmt::format(
+                            "-{}{}", got, unit_text(*this).substr(unit_text(*this).empty() ? 0 : 1)))
+                      : "",
+      allowed());
 }
 
 std::string Field::also_allowed(const Value& refused) const {
@@ -112,6 +118,9 @@ bool Field::is_default() const {
 }
 
 namespace {
+
+// In an OtherValue's advice.
+constexpr std::string_view kGivenValue = "VALUE";
 
 // Of a text with quotes that a word processor made.
 std::string on_quotes(const Value& v) {
@@ -174,9 +183,14 @@ void add_refused(const Problems& refused, const Value& v, std::span<const OtherV
   });
   for (const Problem& p : refused.sorted()) {
     const char* const own_advice = v.is_list() ? ";" : ". Did you mean";
-    problems.add(p.mark, other == others.end() ? p.message + on_form(v, field.type) + on_quotes(v)
-                                               : p.message.substr(0, p.message.find(own_advice)) +
-                                                     "; " + std::string(other->advice));
+    if (other == others.end()) {
+      problems.add(p.mark, p.message + on_form(v, field.type) + on_quotes(v));
+      continue;
+    }
+    std::string advice(other->advice);
+    for (std::size_t at = 0; v.is_scalar() && (at = advice.find(kGivenValue, at)) != advice.npos;)
+      advice.replace(at, kGivenValue.size(), excerpt(v.text()));
+    problems.add(p.mark, p.message.substr(0, p.message.find(own_advice)) + "; " + advice);
   }
 }
 
@@ -213,7 +227,8 @@ void Schema::find_unused(const Value& map, const std::string& path, Problems& re
     for (const Field& f : fields_)
       if (f.name == e.key && !f.is_used() && !f.is_default())
         remarks.add(e.key_mark,
-                    fmt::format("{}{}: has no effect without {}", path, e.key, f.setting_));
+                    fmt::format("{}{}: has no effect without {}; add that, or remove this", path,
+                                e.key, f.setting_));
 }
 
 Value Schema::echo(bool with_tuning) const {
@@ -349,7 +364,7 @@ std::string OptionType<bool>::parse(const Value& v, bool& out) {
 }
 
 std::string OptionType<std::string>::parse(const Value& v, std::string& out) {
-  if (!v.is_scalar()) return detail::is_not(v, "a text");
+  if (!v.is_scalar()) return detail::is_not(v, "a string");
   out = v.text();
   return {};
 }

@@ -41,7 +41,7 @@ struct OtherName {
 struct OtherValue {
   std::string_view option;
   std::string_view value;   ///< "hanning"; "*ms": what ends so; "*": any; "[]", "{}": a list, a map
-  std::string_view advice;  ///< the end of the message: "write hann"
+  std::string_view advice;  ///< the end of the message: "write hann"; VALUE in it is what was given
 };
 
 /// An option: what help shows of it, and how it is read and echoed.

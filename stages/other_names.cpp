@@ -104,9 +104,9 @@ constexpr OtherName kFileList[] = {
     {"test_size", "scikit-learn", "split_ratios", "all shares, such as {train: 80, test: 20}"},
     {"stratify", "scikit-learn", "split_stratify"},
     {"groups", "scikit-learn", "split_group"},
-    {"recursive", "", "include",
-     "all folders below root are searched anyway, so remove this; include and exclude choose among "
-     "them"},
+    {"recursive", "", "",
+     "remove it: all folders below root are searched; include and exclude choose among their "
+     "files"},
 };
 
 constexpr OtherName kFilter[] = {

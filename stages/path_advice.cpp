@@ -11,7 +11,7 @@ namespace melflow {
 
 std::string path_advice(std::string_view path) {
   if (path == "~" || path.starts_with("~/"))
-    return "; ~ is not expanded: write ${HOME} in its place";
+    return fmt::format("; ~ is not expanded: write ${{HOME}}{}", path.substr(1));
   const std::size_t open = path.find('{'), close = path.find('}');
   if (open == path.npos || close == path.npos || close < open + 2) return {};
   const std::string_view name = path.substr(open + 1, close - open - 1);

@@ -3,14 +3,15 @@
 # under AddressSanitizer with UBSan, then under ThreadSanitizer. Stops at the first build or test
 # that fails, so the last lines are always ctest's own.
 #
-# A sanitizer is given what it can find something in. AddressSanitizer: every test of the libraries,
-# so of all code that reads files of strangers; not the program, whose tests are of its output, nor
-# the benchmarks, nor kernels, which run on a device (their phases, on the host, are in it).
-# ThreadSanitizer: the framework and whole jobs, which is where threads meet.
+# Compiling takes most of the time, so a test is built where it finds most. As released: the program,
+# values to the last bit, memory. AddressSanitizer: every test of the libraries, so of all code that
+# reads files of strangers; not the program, whose tests are of its output, nor the benchmarks, nor
+# kernels, which run on a device (their phases, on the host, are in it). ThreadSanitizer: the framework
+# and whole jobs, which is where threads meet. `--everything` builds and runs all tests as released, too.
 #
 # At the end the Python package is built and tested, beside the program as released.
 #
-# In:  tests/run.sh [--repeat N] [--busy N] [PRESET...]     default: release asan tsan python
+# In:  tests/run.sh [--everything] [--repeat N] [--busy N] [PRESET...]     default: release asan tsan python
 #      --repeat: all tests so many times over, whatever fails, and at the end what failed in which
 #      round: that no test depends on timing. --busy: so many loops beside them that take a core each.
 # Out: build/PRESET/, build/test-audio/ (real recordings, fetched once); exit status 0 when every
@@ -18,9 +19,10 @@
 #      skipped, and so it is with Python's packages.
 set -euo pipefail
 
-presets=() rounds=1 busy=0
+presets=() rounds=1 busy=0 everything=0
 while [[ $# -gt 0 ]]; do
   case $1 in
+    --everything) everything=1; shift ;;
     --repeat) rounds=$2; shift 2 ;;
     --busy) busy=$2; shift 2 ;;
     *) presets+=("$1"); shift ;;
@@ -79,6 +81,12 @@ for preset in "${presets[@]}"; do
   cmake --preset "$preset"
   targets=() tests=()
   case $preset in
+    release)
+      if [[ $everything == 0 ]]; then
+        targets=(--target melflow_release_tests)
+        tests=(--tests-regex '^(apps|golden|numerics|device|allocation)\.')
+      fi
+      ;;
     asan) targets=(--target melflow_tests) ;;
     tsan)
       targets=(--target melflow_pipeline_tests melflow_jobs_tests)

@@ -35,7 +35,7 @@ Json parsed(const std::string& path) {
   Json out = Json::parse(in, nullptr, false);
   if (!out.is_object() || !out.contains("melflow_version"))
     throw RunError(fmt::format(
-        "{}: this is not a report of melflow; `melflow run PIPELINE --json={}` writes one", path,
+        "{}: this is not a report of melflow; `melflow run PIPELINE --json=FILE` writes one",
         path));
   return out;
 }

@@ -141,8 +141,10 @@ std::vector<std::string> shared_stages(const FeatureSettings& settings,
 std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked) {
-  if (is_pipeline_name(path)) return of_pipeline(path, overrides, asked);
-  return {of_file(path)};
+  if (!is_pipeline_name(path)) return {of_file(path)};
+  if (std::error_code error; fs::is_directory(path, error))
+    throw RunError(path + ": this is a folder; name a pipeline or an output of `melflow run`");
+  return of_pipeline(path, overrides, asked);
 }
 
 const FeatureSettings* find_output(const std::vector<FeatureSettings>& outputs,

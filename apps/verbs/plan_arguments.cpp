@@ -83,7 +83,9 @@ std::string find_pipeline(const std::string& name) {
   }
   if (!is_bare || !wanted.extension().empty()) {
     const std::string text = no_such_file(name, {".yaml", ".yml"});
-    if (text.ends_with('?') || !is_bare) throw ConfigError(text, mark);
+    const bool has_folder = fs::is_directory(wanted.parent_path(), error);
+    if (text.ends_with('?') || has_folder) throw ConfigError(text, mark);
+    if (!is_bare) throw ConfigError(text + "; name a YAML file in a folder that exists", mark);
   }
   if (!names.empty()) {
     const std::string near = did_you_mean(wanted.stem().string(), names);

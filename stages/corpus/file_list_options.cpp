@@ -100,6 +100,7 @@ void FileListOptions::describe(Schema& s) {
       .used_with("splits: ratio", by_ratio);
   s.field("split_seed", split_seed,
           "seed of the random assignment by splits: ratio; another seed gives another assignment")
+      .at_least(0)
       .used_with("splits: ratio", by_ratio);
   s.field(
        "split_stratify", split_stratify,
@@ -199,13 +200,16 @@ void check_labels(const FileListOptions& o, PlanCheck& check) {
   check.error(
       "labels",
       !near.empty() ? fmt::format("'{}' is not known{}", excerpt(rule), near)
+      : rule == "folder" || rule == "dir" || rule == "true"
+          ? fmt::format("'{}' is not known{} It is the folder that a file is in", excerpt(rule),
+                        did_you_mean(NameRule::kParentDir))
       : o.manifest.empty() && o.label_file.empty()
           ? fmt::format(
-                "'{}' is not known; allowed: none, parent_dir (the folder that a file is in), "
-                "top_dir, the name of an entry of columns, a regular expression whose ( ) finds "
-                "the label in the path, and manifest or file for the column '{}' of that table "
-                "(label_column)",
-                excerpt(rule), excerpt(o.label_column))
+                "'{0}' is not known; write parent_dir (the folder that a file is in), top_dir (the "
+                "first folder below root), or a regular expression whose ( ) finds the label in "
+                "the "
+                "path; for a column {0} of a table, give it by manifest or label_file",
+                excerpt(rule))
           : fmt::format("'{0}' is not an entry of columns; for labels in the column {0} of the "
                         "{1}, write labels: {2} and label_column: {0}",
                         excerpt(rule), o.label_file.empty() ? "manifest" : "label_file",
@@ -296,8 +300,13 @@ void check_tables(const FileListOptions& o, PlanCheck& check) {
 // A warning: a pipeline may be checked where its files are not. The run itself needs them.
 void check_exists(const std::string& option, const std::string& path, PlanCheck& check) {
   std::error_code error;
-  if (path.empty() || path.find("${") != path.npos || std::filesystem::exists(path, error) || error)
-    return;
+  if (path.empty() || path.find("${") != path.npos) return;
+  if (option == "root" && std::filesystem::is_regular_file(path, error))
+    return check.warning(
+        option, fmt::format("{}: this is a file, but root takes a folder; choose one recording by "
+                            "include, or give a list of recordings as manifest",
+                            excerpt(path, 4096)));
+  if (std::filesystem::exists(path, error) || error) return;
   std::string why = path_advice(path);
   if (why.empty()) why = near_path(path);
   if (why.empty() && std::filesystem::path(path).is_relative())

@@ -31,9 +31,8 @@ std::string NameRule::problem(const std::string& text) {
                          pattern.mark_count());
   } catch (const std::regex_error& e) {
     return fmt::format(
-        "'{}' is not a regular expression: {}; to match a special character itself, write \\ "
-        "before "
-        "it",
+        "'{}' is not a regular expression: {}; correct it, or write \\ before each special "
+        "character that is to match itself",
         excerpt(text), e.what());
   }
   return {};

@@ -135,11 +135,16 @@ std::vector<MelOptionProblem> MelStageOptions::check_times(int rate) const {
     const double samples = (*length)->seconds * rate;
     const std::string time = number_text((*length)->seconds * 1000) + " ms";
     if (samples > 0 && samples < 1) {
+      // us for ms, where that is a length that passes.
+      const double meant = 1000 * samples;
+      const bool passes = std::abs(meant - std::round(meant)) < 1e-6 * meant;
       out.push_back(
-          {name, fmt::format("{} is {}, which is {:.4g} samples at {} Hz and so less "
-                             "than one{}",
-                             name, time, samples, rate,
-                             did_you_mean(fmt::format("{:.6g}ms", 1e6 * (*length)->seconds)))});
+          {name,
+           fmt::format("{} is {}, which is {:.4g} samples at {} Hz and so less "
+                       "than one{}",
+                       name, time, samples, rate,
+                       passes ? did_you_mean(fmt::format("{:.6g}ms", 1e6 * (*length)->seconds))
+                              : "; write a number of samples, or a longer time such as 10ms")});
       continue;
     }
     if (std::abs(samples - std::round(samples)) > 1e-6 * std::max(1.0, samples))
@@ -216,8 +221,8 @@ std::string MelStageOptions::origin_of(const std::string& option) const {
   for (const Field& f : known.fields())
     if (f.name == option) field = &f;
   const bool may_be_unset = field != nullptr && field->default_text == "null";
-  return fmt::format(" (set by preset {}{})", preset.preset->name,
-                     may_be_unset ? fmt::format("; write {}: null beside it, too", option) : "");
+  return fmt::format(" (preset {} sets it{})", preset.preset->name,
+                     may_be_unset ? fmt::format("; write {}: null to unset it", option) : "");
 }
 
 std::string MelStageOptions::preset_remark() const {

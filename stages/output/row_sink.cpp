@@ -74,10 +74,12 @@ void RowSink::check_folder(PlanCheck& check) const {
   if (folder.empty() || target_.path.find("${") != std::string::npos ||
       std::filesystem::exists(folder, error) || error)
     return;
-  check.warning(
-      "path", fmt::format("the folder '{}' does not exist, and a run does not create it; create it "
-                          "first, or change the path{}",
-                          excerpt(folder.string(), 4096), path_advice(target_.path)));
+  const std::string why = path_advice(target_.path);
+  check.warning("path",
+                fmt::format("the folder '{}' does not exist{}", excerpt(folder.string(), 4096),
+                            why.empty() ? ", and a run does not create it; create it first, "
+                                          "or change the path"
+                                        : why));
 }
 
 Properties RowSink::plan(const Properties& given, const Requirements&, PlanCheck& check) {

@@ -149,7 +149,7 @@ std::string Conditions::parse_number(const Value& v, Condition& out) {
 std::string Conditions::parse_text(const Value& v, Condition& out) {
   const auto texts = texts_of(v);
   if (!texts)
-    return detail::is_not(v, "a text or a list of texts") + "; \"!dog\" means any but dog";
+    return detail::is_not(v, "a string or a list of strings") + "; \"!dog\" means any but dog";
   for (const std::string& text : *texts) {
     Pattern pattern;
     std::string_view rest = text;
@@ -257,17 +257,23 @@ std::string Conditions::not_in(const ManifestFields& fields) const {
                         const char* option) -> std::string {
     if (std::find(there.begin(), there.end(), c.name) != there.end()) return {};
     if (there.empty())
-      return fmt::format("{}: the files have none of that name; add it to {} of file_list", c.key,
-                         option);
-    return fmt::format("{}: {} of file_list has {}{}; add it there", c.key, option,
-                       fmt::join(there, ", "), did_you_mean(c.name, there));
+      return fmt::format("{0}: the source lists no {1}; write {1}: [{2}] in the node file_list",
+                         c.key, option, c.name);
+    const std::string near = did_you_mean(c.name, there);
+    return fmt::format("{0}: the source has no '{2}' among its {1} ({3}){4}", c.key, option, c.name,
+                       fmt::join(there, ", "),
+                       near.empty() ? "; add it to them in the node file_list" : near);
   };
   for (const Condition& c : list_) {
     std::string out;
     if (c.fact == Fact::label && !fields.has_labels)
-      out = "label: the files have no labels; set labels of file_list";
+      out =
+          "label: the files have no labels; write labels in the node file_list, such as labels: "
+          "parent_dir";
     if (c.fact == Fact::split && !fields.has_splits)
-      out = "split: the files have no splits; set splits of file_list";
+      out =
+          "split: the files have no splits; write splits in the node file_list, such as splits: "
+          "top_dir";
     if (c.fact == Fact::column) out = lacks(c, fields.columns, "columns");
     if (c.fact == Fact::target) out = lacks(c, fields.targets, "targets");
     if (!out.empty()) return out;

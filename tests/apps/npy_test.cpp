@@ -161,10 +161,11 @@ TEST_CASE("npy: inspect says what is wrong with a file that is none of melflow's
   write_text(folder / "foreign.npy", rows);
   CHECK(has(folder.melflow({"inspect", "foreign.npy"}).err,
             "foreign.npy: this is a .npy file, but no rows that melflow wrote (there is no "
-            "foreign.index.json)"));
+            "foreign.index.json); name an output of `melflow run`"));
   write_text(folder / "foreign.bin", rows);
   CHECK(has(folder.melflow({"inspect", "foreign.bin"}).err,
-            "foreign.bin: this is a .npy file, but no rows that melflow wrote\n"));
+            "foreign.bin: this is a .npy file, but no rows that melflow wrote; name an output of "
+            "`melflow run`\n"));
   write_text(folder / "new.npy.part", std::string(5000, '\0'));
   CHECK(has(folder.melflow({"inspect", "new.npy.part"}).err, "cannot be read yet"));
 }

@@ -371,7 +371,7 @@ TEST_CASE("batches: inputs that do not fit together are refused before the run")
       {"", kSamples, "[mel, s]", "names: [a, 2b]",
        "out.names: '2b' is no name; a name has letters, digits and _, and begins with no digit"},
       {"", kSamples, "[mel, mel]", "size: 7",
-       "out.from: batches names mel twice; name each node once"},
+       "out.from: batches names mel twice; name two different nodes"},
       {"", kSamples, "[mel, s]", "dtype: int16", "out.dtype: int16 holds samples"},
       {"",
        "  decode2: {stage: decode, from: read}\n  seg2: {stage: segment, from: decode2}\n"

@@ -191,9 +191,10 @@ TEST_CASE("feed: a graph without one place for the store is refused") {
       "  batch2: {stage: batch, from: segment2}\n"
       "  mel2: {stage: mel, from: batch2, sample_rate: 16000, n_fft: 512, hop: 160, n_mels: 40}\n"
       "  write2: {stage: hdf5_write, from: mel2, path: \"${OUT}.2\"}\n";
-  CHECK_MESSAGE(message(two_ends).find("needs one node that gives all 'waveform' items, but ") !=
-                    std::string::npos,
-                message(two_ends));
+  CHECK_MESSAGE(
+      message(two_ends).find("needs a single node that all files go through as waveform, but ") !=
+          std::string::npos,
+      message(two_ends));
   const std::string by_hand =
       yaml +
       "  mine: {stage: keep_audio, from: resample}\n"

@@ -93,7 +93,8 @@ TEST_CASE("unused options: what has no effect is said") {
       {{"", "", "", "chunk: 64KiB"},
        "write.chunk: has no effect without layout: chunked, or compression"},
   };
-  for (const Row& row : rows) CHECK(remarks(row.written) == row.remark + "\n");
+  for (const Row& row : rows)
+    CHECK(remarks(row.written) == row.remark + "; add that, or remove this\n");
 }
 
 TEST_CASE("unused options: what has an effect, or is as without being written, is not") {

@@ -206,11 +206,10 @@ TEST_CASE("filling: a graph without one place for the node is refused") {
   };
   GraphSpec two = chain(3);
   two.nodes.push_back(node("other", "leaf_basket", "first"));
-  says(two,
-       "tree.tap: needs one node that gives all 'leaf' items, but first and second give some each; "
-       "let one "
-       "of them "
-       "take from the other, or remove one");
+  says(
+      two,
+      "tree.tap: needs a single node that all files go through as leaf, but some go through first, "
+      "some through second; let one of them take from the other, or remove one");
   GraphSpec branch = chain(3);
   branch.nodes[3] = node("basket", "leaf_basket", "first");
   branch.nodes.erase(branch.nodes.begin() + 2);

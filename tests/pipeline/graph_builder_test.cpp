@@ -334,7 +334,7 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
        "test.yaml:3:25: o.from: there is no node or output 'f.o2'. Did you mean 'f.o0'?"},
       {"no output where there are several",
        forked().node("o", "keep", "f").node("p", "keep", "f.o0").node("q", "keep", "f.o1"),
-       "test.yaml:3:25: o.from: f (fork) has several outputs; name one: f.o0, f.o1"},
+       "test.yaml:3:25: o.from: the outputs of f (fork) have names; write one: f.o0, f.o1"},
       {"an output of a node that has none by name", chain().node("b", "keep", "a.o0"),
        "test.yaml:4:25: b.from: there is no output 'a.o0'; a (step) has a single output: write "
        "from: a"},
@@ -369,7 +369,9 @@ TEST_CASE("builder: every kind of problem has its message and its place") {
       {"a source with an input", chain().node("b", "numbers", "a").node("o", "keep", "b"),
        "test.yaml:4:25: b.from: numbers is a source and takes no input"},
       {"dead end", chain().node("b", "step", "a"),
-       "test.yaml:4:3: b: no node takes its output (number); a graph ends in a sink (keep)"},
+       "test.yaml:4:3: b: no node takes its output (number); write a node with from: b whose stage "
+       "is "
+       "a sink (keep)"},
       {"a second source that nothing takes", chain().node("b", "numbers"),
        "test.yaml:4:3: b: no node takes its output (number); name all sources in a list: "
        "from: [files, b]"},
@@ -463,7 +465,8 @@ TEST_CASE("builder: a budget below what the largest block needs is refused at it
   CHECK(message.starts_with("test.yaml:100:9: memory.host: 1599B is too little"));
   CHECK(message.find("1.6 kB") == std::string::npos);
   CHECK(
-      message.ends_with("make blocks smaller (a.size, b.size); a size without a unit is in "
+      message.ends_with("takes 1600B at least; set that, or make blocks smaller (b.size, a.size); "
+                        "a size without a unit is in "
                         "bytes. Did you mean '1599MiB'?"));
 }
 
@@ -573,7 +576,9 @@ TEST_CASE("builder: an option without effect is a warning") {
                                      .spec,
                                  world.registry);
     REQUIRE(plan.warnings.size() == (of == 1 ? 0 : 1));
-    if (of == 2) CHECK(plan.warnings[0].message == "p.hint: has no effect without level: 1");
+    if (of == 2)
+      CHECK(plan.warnings[0].message ==
+            "p.hint: has no effect without level: 1; add that, or remove this");
   }
 }
 

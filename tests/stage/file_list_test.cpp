@@ -445,9 +445,12 @@ TEST_CASE("file list: what the plan can tell is told before the run") {
        {"manifest: list.XLSX is not a text file with one path per line, a .csv, .tsv or .jsonl; "
         "save the table as one of these"}},
       {"{root: x, labels: speaker}",
-       {"labels: 'speaker' is not known; allowed: none, parent_dir (the folder that a file is in), "
-        "top_dir, the name of an entry of columns, a regular expression whose ( ) finds the label "
-        "in the path, and manifest or file for the column 'label' of that table (label_column)"}},
+       {"labels: 'speaker' is not known; write parent_dir (the folder that a file is in), top_dir "
+        "(the first folder below root), or a regular expression whose ( ) finds the label in the "
+        "path; for a column speaker of a table, give it by manifest or label_file"}},
+      {"{root: x, labels: folder}",
+       {"labels: 'folder' is not known. Did you mean 'parent_dir'? It is the folder that a file is "
+        "in"}},
       {"{root: x, labels: parent_dirs}",
        {"labels: 'parent_dirs' is not known. Did you mean 'parent_dir'?"}},
       {"{root: x, labels: speakr, columns: {speaker: top_dir}}",

@@ -144,10 +144,10 @@ TEST_CASE("mel: what a changed preset brings with it is said before the run") {
                   "resample to 16000 Hz") != std::string::npos);
   CHECK(text_of("preset: kaldi, n_fft: 256, win_length: 200, hop: 80") == "");
   CHECK(text_of("preset: torchaudio, n_mels: 20") == "");
-  CHECK(text_of("preset: whisper, log: none")
-            .find("top_db: is 80 but must be absent when log is none (set by preset whisper; write "
-                  "top_db: "
-                  "null beside it, too)") != std::string::npos);
+  CHECK(
+      text_of("preset: whisper, log: none")
+          .find("top_db: is 80 but must be absent when log is none (preset whisper sets it; write "
+                "top_db: null to unset it)") != std::string::npos);
 }
 
 TEST_CASE("hdf5_write: values that float16 cannot hold are a warning") {

@@ -228,9 +228,9 @@ TEST_CASE("schema: a value of another type is refused with what was found and wh
         "s.yaml:2:9: node.count: a list is given where an integer is expected; allowed: 1 to 64; "
         "write one value, without the brackets");
   CHECK(read(o, "text", Value::map({})) ==
-        "s.yaml:2:9: node.text: a map is given where a text is expected");
+        "s.yaml:2:9: node.text: a map is given where a string is expected");
   CHECK(read(o, "text", Value::list({Value::scalar("a"), Value::scalar("b")})) ==
-        "s.yaml:2:9: node.text: a list is given where a text is expected; write one value, "
+        "s.yaml:2:9: node.text: a list is given where a string is expected; write one value, "
         "without the brackets");
   const auto meant = [&](const char* key, const char* value) {
     const std::string all = read(o, key, Value::scalar(value));
@@ -473,7 +473,7 @@ TEST_CASE("schema: what was written and has no effect is named, at its place") {
   };
   const Value level = Value::scalar("6", at(3, 10));
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}})) ==
-        "s.yaml:3:3: write.level: has no effect without how: deflate");
+        "s.yaml:3:3: write.level: has no effect without how: deflate; add that, or remove this");
   // Asked when all are read.
   CHECK(remarks(Value::map({{"level", level, at(3, 3)}, {"how", Value::scalar("deflate"), {}}}))
             .empty());

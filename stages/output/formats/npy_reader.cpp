@@ -186,8 +186,10 @@ FeatureContents read_npy(const std::string& path, std::uint64_t file_bytes) {
       path.ends_with(kNpyEnding) || path.ends_with(kNpyEnding + std::string(kPart));
   const std::string document = has_name ? beside(path, npy_document_path) : "";
   if (document.empty() || ::access(document.c_str(), F_OK) != 0)
-    throw RunError(fmt::format("{}: this is a .npy file, but no rows that melflow wrote{}", path,
-                               has_name ? fmt::format(" (there is no {})", document) : ""));
+    throw RunError(
+        fmt::format("{}: this is a .npy file, but no rows that melflow wrote{}; name an output of "
+                    "`melflow run`",
+                    path, has_name ? fmt::format(" (there is no {})", document) : ""));
   FeatureContents out;
   FeatureData& data = out.data;
   Json about;

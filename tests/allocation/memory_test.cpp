@@ -12,9 +12,6 @@
 
 using namespace melflow::test;
 
-#if !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)  // they take memory of their own
-
 namespace {
 
 int run_program(const std::vector<std::string>& arguments) {
@@ -103,5 +100,3 @@ TEST_CASE("memory: large chunks that are compressed count in the budget") {
   CHECK(done["memory"]["peak"].get<std::size_t>() <= std::size_t{176} << 20);
   CHECK(done["memory"]["resident_peak"].get<std::size_t>() <= std::size_t{176 + 64} << 20);
 }
-
-#endif
