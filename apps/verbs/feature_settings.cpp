@@ -142,7 +142,7 @@ std::vector<FeatureSettings> read_feature_settings(const std::string& path,
                                                    const PlanOverrides& overrides,
                                                    std::set<std::string>& asked) {
   if (!is_pipeline_name(path)) return {of_file(path)};
-  if (std::error_code error; fs::is_directory(path, error))
+  if (std::error_code error; fs::is_directory(find_pipeline(path), error))
     throw RunError(path + ": this is a folder; name a pipeline or an output of `melflow run`");
   return of_pipeline(path, overrides, asked);
 }

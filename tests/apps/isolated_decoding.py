@@ -200,7 +200,7 @@ def stopped(job):
 def counted(job):
     process = job.start("little", ISOLATED + ", concurrency: 8", memory="64MiB")
     _, err = ended(process, (1,), "with too little memory for the processes")
-    check(b"decode keeps " in err and b"allow at least" in err, err.decode())
+    check(b"decode keeps " in err and b"; set " in err, err.decode())
     ended(job.start("little", ", concurrency: 8", memory="64MiB"), (3,), "with as much and no processes")
 
 

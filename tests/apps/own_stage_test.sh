@@ -51,7 +51,7 @@ grep -q '100% tests passed, 0 tests failed out of 1' log || fail "$(<log)"
 own=$folder/mine/build/melflow_peak_level
 says '^peak_level ' "$own" stages
 says 'min_db .*default -60' "$own" stages peak_level
-refused 78 'peak_level.min_db: 3 is out of range; allowed: -200 to 0' \
+refused 78 'peak_level.min_db: 3 is out of range. Did you mean '\''-3dB'\''? Allowed: -200 to 0 dB' \
   "$own" validate mine/peak_level.yaml --var DATA=. --var OUT=o.h5 --set peak_level.min_db=3
 refused 78 "unknown stage 'peak_level'" "$melflow" validate mine/peak_level.yaml --var DATA=. --var OUT=o.h5
 cat >tones.yaml <<'END'
